@@ -58,7 +58,7 @@ rule dense_gather:
 rule dense_score:
     """Score the docs of another system by inner product, for fusion by true scores."""
     input:
-        embeddings=WIRING.corpora.shards(PATHS.embeddings),
+        embeddings=WIRING.listed.scoring,
         queries=WIRING.corpora.shards(PATHS.query_embeddings),
         runs=WIRING.runs.others,
     output:

@@ -1,4 +1,4 @@
-# Embeddings: the docs of a corpus by shard, the queries of its splits.
+# Embeddings: the docs of a corpus by shard, those of candidates alone, the queries of its splits.
 
 
 rule encode_docs:
@@ -29,6 +29,38 @@ rule encode_docs:
     shell:
         "python -m residuum.encode docs --corpus {params.corpus} --model {params.model} "
         "{params.snapshot} {params.shard} {params.windows} {params.compute} "
+        "--output {params.folder} 2>&1 | tee {log}"
+
+
+rule encode_candidates:
+    """Encode one shard of the docs that systems only put into order, where they are few of a corpus."""
+    input:
+        corpus=PATHS.corpus,
+        run=WIRING.listed.lists,
+        model=WIRING.corpora.checkpoint,
+    output:
+        ONLY.models(PATHS.listed_embeddings, "dual-encoder"),
+    log:
+        PATHS.log("encode/{dataset}.{split}.{model}.seed{seed}.on.{other}.{shard}"),
+    benchmark:
+        PATHS.time("encode/{dataset}.{split}.{model}.seed{seed}.on.{other}.{shard}")
+    conda:
+        NEURAL
+    threads: RESOURCES.threads
+    resources:
+        **RESOURCES.card(ESTIMATES.listed_vectors, mem_mb=4000 + 2 * RESOURCES.shard_mb),
+    params:
+        **decided_by("residuum.encode", "candidates"),
+        corpus=options.folder("corpus"),
+        model=options.folder("model"),
+        snapshot=WIRING.corpora.snapshot,
+        shard=WIRING.listed.shard,
+        windows=WIRING.corpora.windows,
+        folder=options.output_folder,
+        compute=RESOURCES.batches,
+    shell:
+        "python -m residuum.encode candidates --corpus {params.corpus} --run {input.run} "
+        "--model {params.model} {params.snapshot} {params.shard} {params.windows} {params.compute} "
         "--output {params.folder} 2>&1 | tee {log}"
 
 

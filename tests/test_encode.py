@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pytest
 
 from contents import contents
@@ -107,6 +108,51 @@ def test_shards_are_numbered_from_0_and_hold_docs(made: Made, tmp_path: Path) ->
             made.shard(tmp_path / "none", shard, 2)
     with pytest.raises(ResiduumError, match="has 120 docs, so that shard 0 is empty"):
         made.shard(tmp_path / "none", 0, 121)
+
+
+def write_lists(path: Path, *docs: str) -> Path:
+    """Write a run in which each doc is the hit of two queries."""
+    rows = [(query, doc, float(n)) for query in ("q1", "q2") for n, doc in enumerate(docs)]
+    hits = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+    trec.write_run(path, trec.rank(hits), "lists")
+    return path
+
+
+def test_candidates_have_the_vectors_that_the_whole_corpus_gives_them(
+    made: Made, tmp_path: Path
+) -> None:
+    every, vectors = contracts.read_vectors(made.shard(tmp_path / "whole", 0, 1))
+    listed = every[100:3:-7]
+    run = write_lists(tmp_path / "lists.trec.gz", *listed)
+    found = {}
+    for n in range(3):
+        arguments = made.arguments(tmp_path / f"part{n}", n, 3)
+        encode.encode_candidates(**arguments, run=run)
+        ids, own = contracts.read_vectors(tmp_path / f"part{n}")
+        assert ids == [doc for doc in every if doc in ids], "in the order of the corpus"
+        facts = json.loads((tmp_path / f"part{n}" / "manifest.json").read_text())
+        assert facts["artefact"]["shard"] == {"number": n, "of": 3, "docs": len(ids)}
+        assert any(str(run) in name for name in facts["inputs"])
+        assert not found.keys() & {*ids}
+        found |= dict(zip(ids, own, strict=True))
+    assert found.keys() == {*listed} and len(listed) == 14
+    for doc, vector in zip(every, vectors, strict=True):
+        if doc in found:
+            np.testing.assert_allclose(found[doc], vector, atol=1e-6)
+
+
+def test_candidates_that_no_corpus_has_and_empty_shards_are_refused(
+    made: Made, tmp_path: Path
+) -> None:
+    run = write_lists(tmp_path / "lists.trec.gz", DOCS[0][0], "of-another")
+    with pytest.raises(
+        ResiduumError, match=r"lists\.trec\.gz: doc_id of-another is no doc of .*corpus"
+    ):
+        encode.encode_candidates(**made.arguments(tmp_path / "none", 0, 1), run=run)
+    for shard, of in ((0, 3), (-1, 1), (2, 2)):
+        with pytest.raises(ResiduumError, match=f"--shard {shard} --of {of}: .* names 2 docs"):
+            encode.encode_candidates(**made.arguments(tmp_path / "none", shard, of), run=run)
+    assert not (tmp_path / "none").exists()
 
 
 def test_queries_of_each_split_have_their_vectors(made: Made, tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export, why_unavailable
+from residuum.wiring.estimates import Estimates
 from residuum.wiring.exports import Exports
+from residuum.wiring.listed import Listed, shards_alone
 from residuum.wiring.models import Models, answers_read
 from residuum.wiring.pages import page_spec, why_not_made
 from residuum.wiring.paths import Paths
@@ -125,3 +127,32 @@ def test_lines_are_drawn_from_their_table_in_its_rows_order(mini: Registry) -> N
     places = [[point.at for point in panel.points] for panel in bound.lines.panels]
     assert places == [["50", "100", "200", "400"]] * 2
     assert why_not_made(mini, page, all_available) is None
+
+
+def test_candidates_are_encoded_alone_where_they_are_few_of_a_corpus(
+    mini: Registry, full: Registry
+) -> None:
+    """Of full's 39,000,000 passages of 50 wordpieces, 3,610 queries put 200 each into order."""
+    at = {"dataset": "nq-50", "split": "test", "run": "de-bert-64.seed1"}
+    reranked = named(**at, other="candidates-unigrams")
+    place, model = Place("nq-50", "test"), "de-bert-64@nq-50.train"
+    asked = full.datasets["nq-50"].splits["test"].questions_of
+    queries = sizes.queries(full, place)
+    assert asked and queries * 200 == sizes.listed(full, place, "candidates-unigrams") < 10**6
+    alone = Listed(full, Paths("r"), all_available)
+    shards = shards_alone(full, place, model, "candidates-unigrams")
+    folder = "r/embeddings/nq-50.test.on.candidates-unigrams"
+    assert alone.scoring(reranked) == [
+        f"{folder}/{model}/seed1/shard-{n:05d}/manifest.json" for n in range(shards)
+    ]
+    job = named(**at, other="candidates-unigrams", model=model, seed="1", shard="00000")
+    assert alone.lists(job) == "r/runs/nq-50/test/candidates-unigrams.trec.gz"
+    assert alone.shard(job) == f"--shard 0 --of {shards}"
+    estimates = Estimates(full)
+    few, all_docs = estimates.listed_vectors(job), estimates.doc_vectors(job)
+    assert few.disk * shards < 0.05 * all_docs.disk * full.shards("nq-50", model)
+    searched = named(**at, other="bm25-unigrams")
+    assert estimates.dense_scores(reranked).core_s < estimates.dense_scores(searched).core_s
+    assert not any(".on." in path for path in alone.scoring(searched)), "its hits are of all docs"
+    small = Listed(mini, Paths("r"), all_available).scoring(reranked)
+    assert small == ["r/embeddings/nq-50/de-bert-64@nq-50.train/seed1/shard-00000/manifest.json"]

@@ -1,15 +1,15 @@
-"""Encode the docs of a corpus, shard by shard, and the queries of its splits.
+"""Encode the docs of a corpus, or of lists alone, shard by shard, and the queries of its splits.
 
-Command: `python -m residuum.encode docs|queries ...`.
+Command: `python -m residuum.encode docs|candidates|queries ...`.
 Each shard is a job of its own, whose memory holds that shard and which repeats alone.
 Must not know how the model was trained or how vectors are searched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -28,6 +28,8 @@ Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
 Snapshot = Annotated[
     int | None, typer.Option(help="number of a model that the checkpoint holds on its way", min=1)
 ]
+Shard = Annotated[int, typer.Option(help="which shard, counted from 0")]
+Of = Annotated[int, typer.Option(help="number of shards")]
 Folder = Annotated[Path, typer.Option(help="folder to write, whole or not at all")]
 
 
@@ -35,8 +37,8 @@ Folder = Annotated[Path, typer.Option(help="folder to write, whole or not at all
 def encode_docs(
     corpus: command.Corpus,
     model: Model,
-    shard: Annotated[int, typer.Option(help="which shard, counted from 0")],
-    of: Annotated[int, typer.Option(help="number of shards of the corpus")],
+    shard: Shard,
+    of: Of,
     batch_size: command.BatchSize,
     output: Folder,
     threads: command.Threads = 1,
@@ -52,33 +54,91 @@ def encode_docs(
     """
     positions = contracts.shard_of(corpus, shard, of)
     chosen = devices.choose(device, precision, threads, arithmetic)
-    weights = at(model, snapshot)
-    encoder = Encoder.load(weights, chosen)
-    spec: dict[str, Any] = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
-    spec |= {"snapshot": snapshot} if snapshot else {}
-    docs: Iterable[tuple[str, str]] = contracts.read_corpus(corpus, positions)
-    if windows:
-        form = command.parse_spec(Windows, windows)
-        spec["windows"] = form.model_dump()
-        records = track(contracts.read_docs(corpus, positions), "cut docs", len(positions), "docs")
-        docs = (
-            (record["doc_id"], text)
-            for record in records
-            for text in passages(record, form, encoder.tokenizer, encoder.doc_room)
-        )
-    ids, texts = zip(*docs, strict=True)
-    vectors, counts = encoder.vectors(texts, "doc", batch_size)
-    owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
-    facts = {
-        "dimensions": encoder.dimensions,
-        "shard": {"number": shard, "of": of, "docs": len(positions)},
-        **encoder.sizes.facts(),
-        **({"vectors": len(owners)} if len(owners) > len(positions) else {}),
-        "weights": files.sha256(weights / pretrained.WEIGHTS),
-    }
-    with files.whole_directory(output) as folder:
-        encoder.write(folder, owners, vectors)
-        manifest.write(folder, facts, spec, [corpus / "manifest.json", model], "residuum.encode")
+    job = Job(model, snapshot, batch_size, threads, chosen)
+    shown = Encoded(contracts.read_docs(corpus, positions), len(positions), shard, of)
+    job.write(output, shown, windows, [corpus / "manifest.json"])
+
+
+@app.command("candidates")
+def encode_candidates(
+    corpus: command.Corpus,
+    run: Annotated[Path, typer.Option(help="run of the candidates of all queries")],
+    model: Model,
+    shard: Shard,
+    of: Of,
+    batch_size: command.BatchSize,
+    output: Folder,
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
+    snapshot: Snapshot = None,
+    windows: command.Windows = None,
+) -> None:
+    """Encode a part of the docs that a run names, and none of the others of the corpus.
+
+    They are cut into shards in the order of their ids, and the whole corpus is read for them.
+    """
+    names = trec.read_pairs([run])["doc_id"].unique().sort()
+    kept = {*names[len(names) * shard // of : len(names) * (shard + 1) // of]}
+    if not 0 <= shard < of or not kept:
+        raise ResiduumError(f"--shard {shard} --of {of}: {run} names {len(names)} docs")
+    docs = [record for record in contracts.read_docs(corpus) if record["doc_id"] in kept]
+    if len(docs) < len(kept):
+        lost = min(kept - {record["doc_id"] for record in docs})
+        raise ResiduumError(f"{run}: doc_id {lost} is no doc of {corpus}")
+    chosen = devices.choose(device, precision, threads, arithmetic)
+    job = Job(model, snapshot, batch_size, threads, chosen)
+    shown = Encoded(docs, len(docs), shard, of)
+    job.write(output, shown, windows, [corpus / "manifest.json", run])
+
+
+class Encoded(NamedTuple):
+    """Docs that a job encodes: their number, and which of how many parts they are."""
+
+    records: Iterable[contracts.Record]
+    docs: int
+    shard: int
+    of: int
+
+
+class Job(NamedTuple):
+    """How docs are encoded: a checkpoint, finished or on its way, a batch and a device."""
+
+    model: Path
+    snapshot: int | None
+    batch_size: int
+    threads: int
+    device: devices.Device
+
+    def write(self, output: Path, of: Encoded, windows: str | None, inputs: Sequence[Path]) -> None:
+        """Write the vectors of docs with a manifest, whole or not at all."""
+        weights, chosen = at(self.model, self.snapshot), self.device
+        encoder = Encoder.load(weights, chosen)
+        spec: dict[str, Any] = {"batch_size": self.batch_size, "threads": self.threads}
+        spec |= chosen._asdict() | ({"snapshot": self.snapshot} if self.snapshot else {})
+        docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in of.records)
+        if windows:
+            form = command.parse_spec(Windows, windows)
+            spec["windows"] = form.model_dump()
+            docs = (
+                (record["doc_id"], text)
+                for record in track(of.records, "cut docs", of.docs, "docs")
+                for text in passages(record, form, encoder.tokenizer, encoder.doc_room)
+            )
+        ids, texts = zip(*docs, strict=True)
+        vectors, counts = encoder.vectors(texts, "doc", self.batch_size)
+        owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
+        facts = {
+            "dimensions": encoder.dimensions,
+            "shard": {"number": of.shard, "of": of.of, "docs": of.docs},
+            **encoder.sizes.facts(),
+            **({"vectors": len(owners)} if len(owners) > of.docs else {}),
+            "weights": files.sha256(weights / pretrained.WEIGHTS),
+        }
+        with files.whole_directory(output) as folder:
+            encoder.write(folder, owners, vectors)
+            manifest.write(folder, facts, spec, [*inputs, self.model], "residuum.encode")
 
 
 @app.command("queries")

@@ -33,6 +33,7 @@ from residuum.wiring.fidelities import Fidelities
 from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
 from residuum.wiring.groups import Groups
+from residuum.wiring.listed import Listed
 from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages
 from residuum.wiring.part import Constraints
@@ -59,6 +60,7 @@ class Wiring:
         self.constraints = Constraints(registry)
         self.resources, self.estimates = Resources(registry), Estimates(registry)
         self.exports, self.corpora = Exports(registry, paths, hub), Corpora(registry, paths, hub)
+        self.listed = Listed(registry, paths, hub)
         self.models = Models(registry, paths, hub)
         self.runs, self.evaluations = Runs(registry, paths, hub), Evaluations(registry, paths, hub)
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)

@@ -34,8 +34,8 @@ from residuum.config.schema.training import Training
 from residuum.wiring.assumptions import ANSWERED_HITS, DOC_TERMS, HELD, QUERY_TOKENS, TOKEN_BYTES
 from residuum.wiring.models import corpora_of, start_of, told_by_answers
 
-# Mean bytes of a doc's text: the unpacked collection over its docs; Wikipedia's and its segments'
-# are guesses, the others measured on export.
+# Mean bytes of a doc's text: the unpacked collection over its docs; Wikipedia's, its segments'
+# and TREC CAR's are guesses, the others measured on export.
 DOC_BYTES = {
     "msmarco-passage": 340,
     "msmarco-passage-raw": 340,
@@ -44,6 +44,7 @@ DOC_BYTES = {
     "nq-250k": 630,
     "robust04": 3000,
     "nfcorpus": 2400,
+    "car": 400,
     "wikipedia": 2900,
     "wikipedia-sample": 2900,
     **dict.fromkeys(("ict-50", "nq-50"), 180),
@@ -249,6 +250,12 @@ def steps(training: Training, examples: int) -> int:
     if training.steps is not None:
         return training.steps
     return max(1, math.ceil((training.epochs or 0) * examples / training.batch_size))
+
+
+def listed(registry: Registry, place: Place, candidates: str) -> int:
+    """Return the most docs that the lists of candidates of all queries hold together."""
+    of_all = queries(registry, place) * hits(registry, candidates)
+    return min(of_all, docs(registry, place.dataset))
 
 
 def hits(registry: Registry, system: str) -> int:

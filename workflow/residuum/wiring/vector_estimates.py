@@ -12,6 +12,7 @@ from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate, of_reading, of_run
 from residuum.wiring.corpora import depth_of, encoded_splits
+from residuum.wiring.listed import shards_alone
 from residuum.wiring.part import Wildcards, place_of, run_of
 
 MB, MICRO = 1e6, 1e-6
@@ -55,6 +56,18 @@ class VectorEstimates:
         read = self._encoded(w, texts, sizes.doc_tokens(w.dataset, limit), limit)
         return read._replace(disk=4.0 * sizes.stored(self.registry, w.model) * vectors)
 
+    def listed_vectors(self, w: Wildcards) -> Estimate:
+        """Estimate the vectors of one shard of candidates; the corpus is read for them."""
+        place, encoder = place_of(w), self.registry.entry(w.model, DualEncoder).encoder
+        docs = float(sizes.listed(self.registry, place, w.other))
+        docs /= max(1, shards_alone(self.registry, place, w.model, w.other))
+        limit, each = encoder.doc_length, self.registry.vectors_each(w.dataset, w.model)
+        passages = docs * each / encoder.pooling.most("doc")
+        read = self._encoded(w, passages, sizes.doc_tokens(w.dataset, limit), limit)
+        seconds = sizes.text_bytes(self.registry, w.dataset) / MB / assumed.EXPORT_MB
+        disk = 4.0 * sizes.stored(self.registry, w.model) * docs * each
+        return read._replace(disk=disk, core_s=read.core_s + seconds)
+
     def query_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of all queries that a model searches."""
         limit = self.registry.entry(w.model, DualEncoder).encoder.query_length
@@ -97,10 +110,14 @@ class VectorEstimates:
         return of_run(queries * how.k, times * products / 1e9 / assumed.PRODUCT_GFLOPS)
 
     def dense_scores(self, w: Wildcards) -> Estimate:
-        """Estimate the inner products of another system's docs: all vectors are read once."""
-        model = self.registry.entry(run_of(w).system, DenseSystem).model
-        stored, lines = sizes.stored(self.registry, model), self._scored(w)
-        times = len(self.registry.trainings(self.registry.model_for(model, w.dataset)))
-        vectors = times * sizes.vectors(self.registry, w.dataset, model)
-        read = 4.0 * stored * vectors / MB / assumed.READ_MB
+        """Estimate the inner products of another system's docs: all vectors made are read once."""
+        named = self.registry.entry(run_of(w).system, DenseSystem).model
+        model, place = self.registry.model_for(named, w.dataset), place_of(w)
+        stored, lines = sizes.stored(self.registry, named), self._scored(w)
+        vectors = sizes.vectors(self.registry, w.dataset, named)
+        if shards_alone(self.registry, place, model, w.other):
+            each = self.registry.vectors_each(w.dataset, model)
+            vectors = sizes.listed(self.registry, place, w.other) * each
+        times = len(self.registry.trainings(model))
+        read = 4.0 * stored * times * vectors / MB / assumed.READ_MB
         return of_run(lines, read + lines * MICRO * assumed.LINE_US)
