@@ -181,6 +181,62 @@ def test_lambda_by_answers_is_that_by_success_on_what_holds_them(tmp_path, lists
     assert [p["means"] for p in by_judgements["tried"]] == [p["means"] for p in record["tried"]]
 
 
+def test_an_exact_lambda_lies_where_the_list_is_best(tmp_path, lists):
+    record = tuned(tmp_path, lists, "exact", "a")
+    ((chosen,), means) = record["choices"], [p["means"][0] for p in record["tried"]]
+    weights = [point["setting"]["lambda"] for point in record["tried"]]
+    assert chosen["setting"]["lambda"] > 1 / 6 and chosen["mean"] == 1.0
+    assert weights[0] == 0.0 and means[0] == 0.5 and weights == sorted(weights)
+    (other,) = tuned(tmp_path, lists, "exact", "b")["choices"]
+    assert 0 <= other["setting"]["lambda"] < 1 / 6 and other["mean"] == 1.0
+
+
+@pytest.mark.parametrize("folded", [False, True])
+def test_no_weight_of_a_fine_grid_is_better_than_the_exact_one(tmp_path, run, folded):
+    """Of folds on the queries of the others, and scores of which many are equal."""
+    source = random.Random(5)
+    queries, docs = [f"q{n}" for n in range(12)], [f"d{n}" for n in range(20)]
+
+    def scores():
+        return {(q, d): source.randint(0, 9) / 3 for q in queries for d in source.sample(docs, 15)}
+
+    lists = {part: run(f"{part}.gz", scores()) for part in "ld"}
+    trec.write_qrels(tmp_path / "qrels", [(q, source.choice(docs), 1) for q in queries])
+    paths, halves = [], ([queries[:7], queries[7:]] if folded else [])
+    for n, own in enumerate(halves):
+        paths.append(tmp_path / f"fold{n}")
+        paths[n].write_text("".join(f"{q}\ttext\n" for q in own))
+    entry = system(**{**GRID, "grid": "exact", "measure": "RR@10"})
+    named_lists, output = named(lists), tmp_path / "t.json"
+    fusion.tune(entry.model_dump_json(), named_lists, output, tmp_path / "qrels", fold=paths)
+    choices = json.loads(output.read_text())["choices"]
+    pairs, judged = union(entry, lists), trec.read_qrels(tmp_path / "qrels")
+
+    def mean(weight, own):
+        some, of = pairs.filter(pl.col("query_id").is_in(own)), pl.col("query_id").is_in(own)
+        runs = fusion.ranked(some, weight, 10)
+        return evaluate(runs, judged.filter(of), ["RR@10"])["value"].sum() / len(own)
+
+    chosen_on = [halves[1], halves[0]] if folded else [queries]
+    for choice, own in zip(choices, chosen_on, strict=True):
+        best = mean(choice["setting"]["lambda"], own)
+        assert choice["mean"] == pytest.approx(best, abs=1e-12)
+        others = [0.0, *(n / 10 + 1e-3 for n in range(80))]  # at a change itself, docs would tie
+        assert best >= max(mean(weight, own) for weight in others) - 1e-12
+
+
+def test_an_exact_lambda_by_answers_is_that_by_success_on_what_holds_them(tmp_path, lists):
+    passages = {"a": "Ada Lovelace", "b": "nothing", "c": "by Ada", "x": "Ada", "z": "no"}
+    corpus = make_corpus(tmp_path / "corpus", list(passages.items()))
+    contracts.write_answers(tmp_path / "answers.jsonl", {"q": ["ada"], "r": ["ada"]})
+    tuning = {**GRID, "grid": "exact", "measure": "AnswerAccuracy@1"}
+    spec = canonical_json(system(**tuning).model_dump(mode="json"))
+    read = {"answers": tmp_path / "answers.jsonl", "corpus": corpus}
+    fusion.tune(spec, named(lists), tmp_path / "t.json", **read)
+    (choice,) = json.loads((tmp_path / "t.json").read_text())["choices"]
+    assert choice["setting"]["lambda"] > 1 / 6 and choice["mean"] == 1.0
+
+
 def test_lambda_needs_what_its_measure_reads(tmp_path, lists):
     for measure, option in (("RR@10", "--qrels"), ("AnswerAccuracy@5", "--answers and --corpus")):
         spec = canonical_json(system(**{**GRID, "measure": measure}).model_dump(mode="json"))

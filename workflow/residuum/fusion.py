@@ -5,7 +5,7 @@ weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs th
 Must not know Lucene or torch: what a list lacks comes as a file of scores.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Annotated
@@ -18,9 +18,9 @@ from residuum.artefacts import contracts, manifest, trec
 from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.measures import by_judgements, cutoff, reads
+from residuum.config.measures import by_judgements, cutoff, level, reads
 from residuum.config.schema.systems import FusionSystem
-from residuum.tuning import judgements
+from residuum.tuning import judgements, weights
 from residuum.tuning.choosing import Choice, Record, Setting, Values, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 
@@ -48,7 +48,8 @@ def tune(
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
 
-    By answers, docs that hold one are relevant, of those that a list can show at some lambda.
+    Of an exact grid 0 and a weight beyond all changes are tried as well: each part alone. By
+    answers, docs that hold one are relevant, of those that a list can show at some lambda.
     Where the split has folds, each, judged or not, gets the lambda that is best on the others.
     """
     system = command.parse_spec(FusionSystem, spec)
@@ -58,15 +59,45 @@ def tune(
         raise ResiduumError(f"lambda is fixed at {weighting.value}: there is nothing to tune")
     lists = Lists(system, run, scores or [])
     query_ids, judge = _judging(measure, qrels, answers, corpus)
+    folds = read_folds(query_ids, fold or [])
     depth = min(system.k, cutoff(measure) or system.k)
-    pairs = pl.concat(contenders(some, grid, depth) for some in lists.unions(query_ids))
-    runs = [ranked(pairs, weight, depth) for weight in grid]
-    values = of_rankings(runs, judge(pairs), by_judgements(measure))
-    settings: list[Setting] = [{LAMBDA: weight} for weight in grid]
-    record = choose(settings, values, query_ids, measure, read_folds(query_ids, fold or []))
+    if grid == "exact":
+        pairs = pl.concat(lists.unions(query_ids))
+        judged = judge(pairs)
+        tried = _weights_that_change(pairs, judged, measure, query_ids, folds)
+        pairs = contenders(pairs, tried, depth)
+    else:
+        tried = grid
+        pairs = pl.concat(contenders(some, tried, depth) for some in lists.unions(query_ids))
+        judged = judge(pairs)
+    runs = [ranked(pairs, weight, depth) for weight in tried]
+    values = of_rankings(runs, judged, by_judgements(measure))
+    settings: list[Setting] = [{LAMBDA: weight} for weight in tried]
+    record = choose(settings, values, query_ids, measure, folds)
     inputs = [*lists.runs.values(), *(path for _, path in lists.scores), *(fold or [])]
     inputs += [path for path in (qrels, answers, corpus and corpus / "manifest.json") if path]
     record.write(output, system, inputs, "residuum.fusion")
+
+
+def _weights_that_change(
+    pairs: pl.DataFrame,
+    judged: pl.DataFrame,
+    measure: str,
+    query_ids: Sequence[str],
+    folds: Mapping[str, int],
+) -> list[float]:
+    """Return the best of all weights at which a list changes; of folds those of each one's others.
+
+    A pair that nobody judged is not relevant.
+    """
+    relevance = pairs.join(judged, on=trec.PAIR, how="left", maintain_order="left")["relevance"]
+    of = pairs.with_columns(relevant=(relevance >= level(measure)).fill_null(False))
+
+    def find(own: Sequence[str]) -> list[float]:
+        some = of.filter(pl.col("query_id").is_in(own))
+        return weights.best(some, some["relevant"], by_judgements(measure))
+
+    return weights.of_folds(find, query_ids, folds)
 
 
 def _judging(

@@ -118,6 +118,10 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if system and not plain and not isinstance(system, DenseSystem):
                 text = "true_score is computed for dense systems and plain BM25 only, and"
                 yield "unretrieved", f"{text} '{part}' is neither; write {part}: minimum"
+        weight = entry.interpolation
+        if weight.grid == "exact" and weight.measure and not measures.of_first(weight.measure):
+            text = f"{weight.measure} has no exact grid, as RR@k and Success@k have; list weights"
+            yield "interpolation.grid", text
     if isinstance(entry, Fidelity):
         vectors = registry.models.get(entry.model)
         if isinstance(vectors, LexicalVectors) and vectors.dimensions:

@@ -80,6 +80,11 @@ def is_hit(measure: str) -> bool:
     return name == "AnswerAccuracy" or (name is None and parse(measure).NAME == "Success")
 
 
+def of_first(measure: str) -> bool:
+    """Say whether the rank of the first relevant doc decides a query's value: RR, and hits."""
+    return is_hit(measure) or (own(measure) is None and parse(measure).NAME == "RR")
+
+
 def level(measure: str) -> int:
     """Return the least relevance that a measure counts as relevant; 1 where it names none."""
     return 1 if own(measure) else int(parse(measure).params.get("rel", 1))

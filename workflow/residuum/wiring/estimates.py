@@ -30,6 +30,7 @@ from residuum.wiring.vector_estimates import VectorEstimates
 
 MB, MICRO = 1e6, 1e-6
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
+EXACT_TRIALS = 50  # twenty weights and the search for them
 LONGEST, TRAINED = 512, 3  # tokens that BERT reads; training's operations over reading's
 
 
@@ -126,7 +127,9 @@ class Estimates(VectorEstimates):
     def tuned_fusion(self, w: Wildcards) -> Estimate:
         """Estimate the choice of lambda: every value is tried on the union of the lists."""
         system = self.registry.entry(run_of(w).system, FusionSystem)
-        each = assumed.LINE_US + len(system.interpolation.grid or []) * assumed.TRIAL_US
+        grid = system.interpolation.grid or []
+        trials = EXACT_TRIALS if grid == "exact" else len(grid)
+        each = assumed.LINE_US + trials * assumed.TRIAL_US
         return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * each)
 
     def depths(self, w: Wildcards) -> Estimate:

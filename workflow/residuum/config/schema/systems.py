@@ -130,8 +130,15 @@ class DenseSystem(Strict):
         return f"{self.k}-{self.search.named}" if self.search else str(self.k)
 
 
-class Interpolation(Setting[float, Annotated[list[float], Field(min_length=1)]]):
-    """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on."""
+LambdaGrid = Annotated[list[float], Field(min_length=1)] | Literal["exact"]
+
+
+class Interpolation(Setting[float, LambdaGrid]):
+    """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on.
+
+    A grid `exact` is all weights from 0 on at which a list changes: of measures that the rank of
+    the first relevant doc decides, RR and hits.
+    """
 
     weighted: Part = Field(description="part whose scores are weighted; CLEAR Eq. 8: the lexical")
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")

@@ -1,0 +1,113 @@
+"""Exact weights: by hand, and against every weight of a fine grid and between all changes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+import pytest
+
+from residuum.artefacts import trec
+from residuum.config import measures
+from residuum.fusion import ranked
+from residuum.tuning import weights
+from residuum.tuning.evaluation import of_rankings
+
+MEASURES = ["RR@10", "RR", "Success@3", "Success@1"]
+
+
+def table(*queries: list[tuple[float, float, int]]) -> pl.DataFrame:
+    """Return pairs of queries from (weighted, rest, relevant) of each doc."""
+    rows = [
+        (f"q{n:02d}", f"d{number:03d}", *doc)
+        for n, docs in enumerate(queries)
+        for number, doc in enumerate(docs)
+    ]
+    names = [*trec.PAIR, "weighted", "rest", "relevance"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def value(pairs: pl.DataFrame, measure: str, weight: float) -> float:
+    """Return the mean at a weight, of lists that are ranked and evaluated as all are."""
+    run = ranked(pairs, weight, measures.cutoff(measure) or 1000)
+    return float(of_rankings([run], pairs.select(*trec.PAIR, "relevance"), measure).mean())
+
+
+def best(pairs: pl.DataFrame, measure: str) -> list[float]:
+    return weights.best(pairs, pairs["relevance"] > 0, measure)
+
+
+def test_a_doc_that_is_first_between_two_weights() -> None:
+    # 2w + 1, w + 3.5, 5: the second is above the first up to 2.5, above the third from 1.5
+    pairs = table([(2.0, 1.0, 0), (1.0, 3.5, 1), (0.0, 5.0, 0)])
+    assert best(pairs, "Success@1") == [0.0, 2.0, 5.0]  # at 2.5 the value changes last
+    assert [value(pairs, "Success@1", w) for w in (0.0, 1.4, 1.6, 2.4, 2.6)] == [0, 0, 1, 1, 0]
+
+
+def test_the_widest_of_equal_gaps_comes_with_the_others() -> None:
+    # relevant first below 1, and from 4 on: its rival lies between in both lists
+    one = [(1.0, 1.0, 1), (2.0, 0.0, 0)]  # above up to 1
+    two = [(1.0, 0.0, 1), (0.0, 4.0, 0)]  # above from 4
+    found = best(table(one, two), "Success@1")
+    assert found == [0.0, 0.5, 6.0, 8.0]
+    assert value(table(one, two), "Success@1", 2.0) == 0.0
+
+
+def test_a_query_whose_list_never_changes_changes_nothing() -> None:
+    same = [(1.0, 2.0, 1), (1.0, 1.0, 0), (1.0, 3.0, 0)]
+    assert best(table(same), "RR@10") == [0.0]
+    assert best(table([(1.0, 0.0, 0), (0.0, 1.0, 0)]), "RR@10") == [0.0], "none is relevant"
+
+
+def problems() -> Iterator[pl.DataFrame]:
+    random = np.random.default_rng(11)
+    for queries, docs, kinds in ((1, 4, 9), (6, 30, 9), (25, 60, 9), (8, 40, 3)):
+        made = []
+        for _ in range(queries):
+            # few kinds of scores: ties of docs, of both scores and of weights
+            lexical = random.integers(kinds, size=docs).astype(float)
+            dense = random.integers(-kinds, kinds, size=docs) * random.choice([0.1, 1.0, 30.0])
+            relevant = random.random(docs) < random.choice([0.0, 0.05, 0.2])
+            made.append(list(zip(lexical, dense, relevant.astype(int), strict=True)))
+        yield table(*made)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_no_weight_of_a_fine_grid_is_better(measure: str) -> None:
+    for pairs in problems():
+        reached = max(value(pairs, measure, weight) for weight in best(pairs, measure))
+        fine = [*np.linspace(0, 40, 401), *np.geomspace(1e-3, 1e4, 100)]
+        assert reached >= max(value(pairs, measure, float(w)) for w in fine) - 1e-12
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_between_two_changes_the_value_is_the_same(measure: str) -> None:
+    """Without ties, each gap has the value that its steps say, by evaluating its lists."""
+    random = np.random.default_rng(2)
+    docs = zip(random.random(12), random.random(12), [0, 1] * 6, strict=True)
+    pairs = table(list(docs))
+    own = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy(), pairs["relevance"].to_numpy() > 0
+    starts, values = weights._steps(*own, weights.of_rank(measure))
+    ends = np.append(starts[1:], starts[-1] + 5)
+    for start, end, expected in zip(starts, ends, values, strict=True):
+        for share in (0.01, 0.5, 0.99):
+            weight = float(start + share * (end - start))
+            assert value(pairs, measure, weight) == pytest.approx(expected)
+
+
+def test_folds_get_what_is_best_on_the_others() -> None:
+    asked = []
+
+    def find(own: list[str]) -> list[float]:
+        asked.append(list(own))
+        return [0.0, float(len(own))]
+
+    folds = {"a": 0, "b": 1, "c": 1, "d": 2}
+    assert weights.of_folds(find, ["a", "b", "c"], folds) == [0.0, 1.0, 2.0, 3.0]
+    assert asked == [["b", "c"], ["a"], ["a", "b", "c"]]
+    assert weights.of_folds(find, ["a", "b"], {}) == [0.0, 2.0]
+
+
+def test_what_the_first_relevant_doc_decides() -> None:
+    fitting = ["RR", "RR@10", "RR(rel=2)@10", "Success@1", "AnswerAccuracy@20"]
+    others = ["nDCG@10", "AP@1000", "R@100", "P@5", "Holes@10"]
+    assert [measures.of_first(name) for name in fitting + others] == [True] * 5 + [False] * 5
