@@ -13,7 +13,7 @@ rule fidelity_measure:
         f"{ENVS}/base.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(ESTIMATES.fidelity, mem_mb=4000 + 3000 * RESOURCES.threads),
+        **RESOURCES.cpu(ESTIMATES.fidelity, mem_mb=RESOURCES.fidelity_mb),
     params:
         **decided_by("residuum.fidelity", "measure", WIRING.fidelities.spec),
         docs=options.each("docs", "docs", folder_of),

@@ -33,14 +33,19 @@ def tar_gz(path: Path, members: Mapping[str, str | bytes]) -> Path:
 
 def tar_gz_bytes(members: Mapping[str, str | bytes]) -> bytes:
     """Return a gzipped tar of the members, in their order."""
+    return gzip.compress(tar(members), mtime=0)
+
+
+def tar(members: Mapping[str, str | bytes]) -> bytes:
+    """Return a tar of the members, in their order."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in members.items():
             data = content.encode() if isinstance(content, str) else content
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
-            tar.addfile(entry, io.BytesIO(data))
-    return gzip.compress(buffer.getvalue(), mtime=0)
+            archive.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
 
 
 def compress(data: bytes) -> bytes:

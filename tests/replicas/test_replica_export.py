@@ -12,6 +12,7 @@ import pytest
 import wordnets
 from corpora import form
 from replicas import (
+    car,
     cord19,
     disks45,
     dpr_w100,
@@ -34,6 +35,7 @@ WRITERS = {
     "cord19": lambda folders: cord19.write(folders.home),
     "robust04": lambda folders: disks45.write(folders.home),
     "nfcorpus": lambda folders: nfcorpus.write(folders.home),
+    "car": lambda folders: car.write(folders.home),
 }
 
 
@@ -150,6 +152,11 @@ def test_documents_have_url_title_and_body(written):
     }
 
 
+def test_paragraphs_are_read_with_the_words_of_their_links(written):
+    result = written("car").docs()
+    assert list(result.items()) == written("car").replica.docs and len(result) == 600
+
+
 def test_newswire_has_title_and_body(written):
     result = written("robust04").docs()
     collapsed = {
@@ -170,6 +177,7 @@ def test_newswire_has_title_and_body(written):
         ("cord19", "round2", "cord19/trec-covid/round2"),
         ("robust04", "test", "disks45/nocr/trec-robust-2004"),
         ("nfcorpus", "test", "nfcorpus/test"),
+        ("car", "test200", "car/v1.5/test200"),
     ],
 )
 def test_queries_and_judgements_are_exported(written, name, which, irds_id):

@@ -13,7 +13,7 @@ import yaml
 
 import wordnets
 from conftest import ROOT
-from projects import copy_project, leave_out_roc, snakemake
+from projects import choose, copy_project, snakemake
 from replicas import hub, msmarco_passage, writing
 from replicas.truth import Replica
 from residuum.artefacts import contracts, trec
@@ -24,7 +24,7 @@ from residuum.wiring.paths import Paths
 
 pytestmark = pytest.mark.workflow
 DATASETS = ["msmarco-passage", "msmarco-passage-raw", "msmarco-document", "nq-dpr", "nq-250k",
-            "robust04", "cord19", "nfcorpus"]  # fmt: skip
+            "robust04", "cord19", "nfcorpus", "car"]  # fmt: skip
 TABLES = ["msmarco_passage", "msmarco_document", "nq", "robust04", "nfcorpus"]
 # CLEAR, trained on MS MARCO passages, on the collections whose tables hold BM25 alone.
 HYBRIDS = ["msmarco-document/dev", "nq-dpr/test", "nq-250k/dev", "robust04/test", "nfcorpus/test"]
@@ -58,7 +58,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("replica")
     (folder / "project").mkdir()
     project = copy_project(folder / "project")
-    leave_out_roc(project)
+    choose(project, "clear", "dualrm", "lexical-baselines")
     home, data = folder / "irds", folder / "data"
     replicas = writing.write_all(home, data)
     msmarco_passage.write_weights(replicas["msmarco-passage"], data)
@@ -188,6 +188,15 @@ def test_a_start_is_that_of_the_collection_at_the_commit_where_its_branch_stood(
     assert (record["start"], record["revision"]) == (
         name, hub.commit({"hub": name, "revision": "main"})
     )  # fmt: skip
+
+
+def test_the_dimensions_of_car_are_measured(made):
+    page = "results/replica/dimensions/mebert-figure2.tsv"
+    snakemake(made.project, page, env=made.env, scale="replica", config="papers=[mebert]")
+    cells = pl.read_csv(made.project / page, separator="\t")
+    least = cells.filter(column="least-margin")
+    assert set(least["row"]) == {"bm25", "boolean", "gaussian"}
+    assert least["measured"].null_count() == 0 and 0 < least["measured"].min() < 0.2
 
 
 def test_no_negative_of_roc_holds_an_answer(made):

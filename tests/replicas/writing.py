@@ -7,7 +7,7 @@ Usage: `write_all(home, data)`, then IR_DATASETS_HOME=home and RESIDUUM_DATA=dat
 import shutil
 from pathlib import Path
 
-from replicas import cord19, disks45, dpr_w100, msmarco_document, msmarco_passage, nfcorpus
+from replicas import car, cord19, disks45, dpr_w100, msmarco_document, msmarco_passage, nfcorpus
 from replicas.truth import Replica
 
 # The official file in the folder of real collections -> where ir_datasets looks for it.
@@ -35,6 +35,7 @@ def write_all(home: Path, data: Path) -> dict[str, Replica]:
         disks45.write(home),
         cord19.write(home),
         nfcorpus.write(home),
+        car.write(home),
     ]
     return {replica.name: replica for replica in replicas}
 

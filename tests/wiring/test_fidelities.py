@@ -37,8 +37,11 @@ def test_a_page_reads_its_measurements_and_these_the_vectors_of_all_docs():
     assert '"most":9472' in parts.spec(whole), "no scale cuts what a user asks"
 
 
-def test_a_scale_without_the_role_says_so():
-    full = load("full")
+def test_a_scale_without_the_role_says_so(tmp_path):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    path = tmp_path / "config" / "scales" / "full.yaml"
+    path.write_text(path.read_text().replace("  trec-car: car/test200\n", ""))
+    full = load("full", tmp_path / "config")
     bound = bind_dimensions(full, "mebert-figure2", all_available)
     assert bound.folders() == {} and set(bound.absent) == {"bm25", "boolean", "gaussian"}
     reasons = {(gap.page, gap.row): gap.why for gap in gaps(full, all_available)}

@@ -24,7 +24,7 @@ import psutil
 import pytest
 
 from conftest import ROOT
-from projects import PARTS, arguments, copy_project, invoke, leave_out_roc, snakemake
+from projects import PARTS, arguments, choose, copy_project, invoke, snakemake
 from residuum.artefacts import termvectors, trec
 from residuum.code.closure import Library, sha256
 from residuum.tuning.choosing import Record
@@ -68,11 +68,11 @@ def no_real_collections():
 def project(tmp_path_factory):
     """Return a copy of the project in which scale smoke has been run.
 
-    Without RoC, whose jobs each plan of the tests below would count; one of them makes some.
+    Without RoC and ME-BERT, whose jobs each plan of the tests below would count; some make a few.
     """
     folder = tmp_path_factory.mktemp("project")
     copy_project(folder)
-    leave_out_roc(folder)
+    choose(folder, "clear", "dualrm", "lexical-baselines")
     (folder / "output.txt").write_text(snakemake(folder))
     return folder
 

@@ -12,7 +12,7 @@ from residuum.config.registry import Registry
 from residuum.config.schema.sources import Containing
 from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate
-from residuum.wiring.assumptions import CORE_GFLOPS, START_S, STEP_S, TOKEN_BYTES
+from residuum.wiring.assumptions import CORE_GFLOPS, DOC_TERMS, START_S, STEP_S, TOKEN_BYTES
 from residuum.wiring.part import Wildcards
 
 Estimator = Callable[[Wildcards], Estimate]
@@ -79,6 +79,11 @@ class Resources:
     def _card_s(self, job: Estimate) -> float:
         config = self._registry.config
         return max(job.operations / (config.tflops * 1e12 * config.utilisation), job.steps * STEP_S)
+
+    def fidelity_mb(self, wildcards: Wildcards) -> int:
+        """Return the memory of a measurement of fidelity, which holds the docs' vectors twice."""
+        vectors = 4 * DOC_TERMS * sizes.docs(self._registry, wildcards.dataset)
+        return 4000 + 3000 * self.threads + int(2 * vectors) // 10**6
 
     def export_mb(self, wildcards: Wildcards) -> int:
         """Return the memory of an export, which holds judgements whole.
