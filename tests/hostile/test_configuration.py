@@ -88,6 +88,20 @@ def test_a_missing_folder_is_named(tmp_path, missing):
         loading.load(tmp_path / "config", {**base, "scale": "smoke"})
 
 
+def test_what_a_configuration_of_ones_own_may_lack(tmp_path):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    shutil.rmtree(tmp_path / "config" / "papers" / "mebert")
+    for kind in ("sweeps", "fidelities"):
+        shutil.rmtree(tmp_path / "config" / kind)
+    base = entries.parse(tmp_path / "config" / "config.yaml", dict[str, object])
+    chosen = {**base, "scale": "smoke", "papers": ["clear"]}
+    made = loading.load(tmp_path / "config", chosen)
+    assert made.sweeps == made.fidelities == {}
+    shutil.rmtree(tmp_path / "config" / "groupings")
+    with pytest.raises(ResiduumError, match=r"over: no grouping '[a-z-]+'; known: "):
+        loading.load(tmp_path / "config", chosen)
+
+
 def test_a_key_given_twice_in_config_yaml_is_a_fault(tmp_path):
     shutil.copytree(ROOT / "config", tmp_path / "config")
     file = tmp_path / "config" / "config.yaml"

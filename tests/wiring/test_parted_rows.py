@@ -13,7 +13,7 @@ from residuum.config import loading
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.pages import notes
-from residuum.wiring.availability import all_available
+from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.bound import NO_SYSTEM, BoundTable
 from residuum.wiring.pages import Pages, bind_table
 from residuum.wiring.paths import Paths
@@ -144,11 +144,32 @@ def test_a_figure_over_depths_has_all_of_a_grid_whatever_depth_a_table_shows() -
     mebert = loading.load(ROOT / "config", {"scale": "mini", "papers": ["mebert"]})
     place = Place("generated-mini", "dev")
     runs = reranked(mebert, "cross-attention@seed1", place, all_available)
-    assert {tuple(run.grid) for run in runs.values()} == {(5, 10, 20)}
+    assert {tuple(run.grid) for run in runs.values()} == {(3, 5, 10)}
     clear = loading.load(ROOT / "config", {"scale": "mini", "papers": ["clear"]})
     runs = reranked(clear, "bert-large-reranker", place, all_available)
     assert runs["clear-bert-large-deepest.seed1"].grid == [50], "no figure draws it"
     assert runs["clear-bert-large.seed1"].grid == [5, 10, 20, 50]
+
+
+def test_what_a_scale_leaves_out_has_no_runs_nor_has_what_is_made_of_it(tmp_path: Path) -> None:
+    mini = loading.load(ROOT / "config", {"scale": "mini", "papers": ["mebert"]})
+    place, why = Place("ict-50", "test"), "scale mini leaves de-bert-512 out (left_out)"
+    assert why_unavailable(mini, "de-bert-512", place, all_available) == why
+    assert why_unavailable(mini, "de-bert-768", place, all_available) is None
+    table = bind_table(mini, "mebert-a1ict", all_available)
+    own = table.absent["de-bert-512"]
+    assert len(own) == 8 and {*own.values()} == {why}
+    lengths = loading.load(ROOT / "config", {"scale": "lengths", "papers": ["mebert"]})
+    assert why_unavailable(lengths, "de-bert-512", place, all_available) is None
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    path = tmp_path / "config" / "scales" / "mini.yaml"
+    path.write_text(path.read_text().replace("left_out: [de-bert-512", "left_out: [me-bert-768"))
+    without = loading.load(tmp_path / "config", {"scale": "mini", "papers": ["mebert"]})
+    hybrid = why_unavailable(without, "hybrid-me-bert-uni", place, all_available)
+    assert hybrid == "scale mini leaves me-bert-768 out (left_out)"
+    path.write_text(path.read_text().replace("left_out: [me-bert-768", "left_out: [me-bert-786"))
+    with pytest.raises(ResiduumError, match=r"left_out.*no system 'me-bert-786'.*me-bert-768"):
+        loading.load(tmp_path / "config", {"scale": "mini", "papers": ["mebert"]})
 
 
 @pytest.mark.parametrize("scale", ["full", "mini", "smoke"])

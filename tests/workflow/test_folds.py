@@ -149,8 +149,6 @@ def write_config(folder: Path, folds: dict[str, list[str]]) -> None:
         for name, entry in of.items():
             (folder / kind / f"{name}.yaml").write_text(yaml.safe_dump(entry))
     shutil.copytree(ROOT / "config" / "tests", folder / "tests")
-    (folder / "groupings").mkdir()
-    (folder / "fidelities").mkdir()
     (folder / "config.yaml").write_text(yaml.safe_dump({"scale": "folds", "papers": ["folds"]}))
 
 

@@ -99,8 +99,6 @@ def write_config(folder: Path) -> None:
         (folder / kind).mkdir(parents=True)
         for name, entry in of.items():
             (folder / kind / f"{name}.yaml").write_text(yaml.safe_dump(entry))
-    (folder / "groupings").mkdir()
-    (folder / "fidelities").mkdir()
     shutil.copytree(ROOT / "config" / "tests", folder / "tests")
     (folder / "config.yaml").write_text(yaml.safe_dump({"scale": "own", "papers": ["own"]}))
 

@@ -45,13 +45,19 @@ FORMS: dict[str, Any] = {
     "scales": Scale,
     "papers": pages.Page,
 }
+SPARED = {"groupings", "fidelities", "sweeps"}  # folders that a configuration of one's own may lack
 
 
 def load(folder: Path, config: Mapping[str, object]) -> Registry:
     """Load and check all of config/; raise one ResiduumError that lists every fault."""
     faults: list[str] = []
     kinds = [kind for kind in FORMS if kind != "papers"]
-    loaded = {kind: entries.load_folder(folder / kind, FORMS[kind], faults) for kind in kinds}
+    loaded = {
+        kind: entries.load_folder(folder / kind, FORMS[kind], faults)
+        if kind not in SPARED or (folder / kind).is_dir()
+        else {}
+        for kind in kinds
+    }
     loaded["pages"] = _load_pages(folder / "papers", faults)
     try:
         if (folder / "config.yaml").is_file():  # Snakemake, which read it, sees no key given twice

@@ -43,6 +43,8 @@ def why_unavailable(registry: Registry, system: str, place: Place | None, hub: H
 
 def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> Reasons:
     entry = registry.systems[system]
+    if system in registry.scale.left_out:
+        yield f"scale {registry.config.scale} leaves {system} out (left_out)"
     if isinstance(entry, ExternalSystem):
         path = external_file(registry, system, place)
         if path is None:

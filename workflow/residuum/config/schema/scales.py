@@ -138,6 +138,9 @@ class Scale(Strict):
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
     learning: Learning | None = Field(None, description="absent: not told, and all models count")
     systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")
+    left_out: list[SystemId] = Field(
+        [], description="systems that have no runs here: time is short"
+    )
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most vectors in an embedding shard")
