@@ -26,20 +26,21 @@ def table(*queries: list[tuple[float, float, int]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def value(pairs: pl.DataFrame, measure: str, weight: float) -> float:
+def value(pairs: pl.DataFrame, measure: str, weight: float, depth: int = 1000) -> float:
     """Return the mean at a weight, of lists that are ranked and evaluated as all are."""
-    run = ranked(pairs, weight, measures.cutoff(measure) or 1000)
+    run = ranked(pairs, weight, min(depth, measures.cutoff(measure) or depth))
     return float(of_rankings([run], pairs.select(*trec.PAIR, "relevance"), measure).mean())
 
 
-def best(pairs: pl.DataFrame, measure: str) -> list[float]:
-    return weights.best(pairs, pairs["relevance"] > 0, measure)
+def best(pairs: pl.DataFrame, measure: str, depth: int = 1000) -> list[float]:
+    return weights.best(pairs, pairs["relevance"] > 0, measure, depth)
 
 
 def test_a_doc_that_is_first_between_two_weights() -> None:
     # 2w + 1, w + 3.5, 5: the second is above the first up to 2.5, above the third from 1.5
     pairs = table([(2.0, 1.0, 0), (1.0, 3.5, 1), (0.0, 5.0, 0)])
-    assert best(pairs, "Success@1") == [0.0, 2.0, 5.0]  # at 2.5 the value changes last
+    # of the gaps 1.5 to 2.5, then the wider of 2.5 to 5 (twice the last change) and 0 to 1.5
+    assert best(pairs, "Success@1") == [2.0, 3.75, 0.75, 0.0, 5.0]
     assert [value(pairs, "Success@1", w) for w in (0.0, 1.4, 1.6, 2.4, 2.6)] == [0, 0, 1, 1, 0]
 
 
@@ -48,14 +49,32 @@ def test_the_widest_of_equal_gaps_comes_with_the_others() -> None:
     one = [(1.0, 1.0, 1), (2.0, 0.0, 0)]  # above up to 1
     two = [(1.0, 0.0, 1), (0.0, 4.0, 0)]  # above from 4
     found = best(table(one, two), "Success@1")
-    assert found == [0.0, 0.5, 6.0, 8.0]
+    assert found == [6.0, 0.5, 2.5, 0.0, 8.0]
     assert value(table(one, two), "Success@1", 2.0) == 0.0
 
 
 def test_a_query_whose_list_never_changes_changes_nothing() -> None:
     same = [(1.0, 2.0, 1), (1.0, 1.0, 0), (1.0, 3.0, 0)]
-    assert best(table(same), "RR@10") == [0.0]
-    assert best(table([(1.0, 0.0, 0), (0.0, 1.0, 0)]), "RR@10") == [0.0], "none is relevant"
+    assert best(table(same), "RR@10") == [1.0, 0.0]
+    assert best(table([(1.0, 0.0, 0), (0.0, 1.0, 0)]), "RR@10") == [1.0, 0.0], "none is relevant"
+
+
+def test_docs_that_tie_at_0_alone_are_told_apart_by_any_other_weight() -> None:
+    pairs = table([(0.0, 5.0, 0), (1.0, 5.0, 1)])
+    assert [value(pairs, "RR@10", w) for w in best(pairs, "RR@10")] == [1.0, 0.5]
+
+
+def test_a_gap_that_rounding_hides_does_not_stand_for_the_next_best() -> None:
+    # q1: relevant first within 1 to 1 + 1e-9, else second; q2: first from 4 to 8
+    one = [(0.0, 2.0, 0), (1.0, 1.0, 1), (2.0, -1e-9, 0)]
+    two = [(1.0, 0.0, 1), (0.0, 4.0, 0), (2.0, -8.0, 0)]
+    three = [(1.0, 0.0, 1), (0.0, 0.5, 0), (2.0, -3.9, 0)]  # 0.5 to 3.9
+    pairs = table(one, two, three)
+    values = [value(pairs, "Success@1", w) for w in best(pairs, "Success@1")]
+    fine = [value(pairs, "Success@1", w) for w in np.linspace(0.003, 20, 4001)]
+    assert max(values) == max(fine) == pytest.approx(1 / 3)
+    found = best(pairs, "Success@1")
+    assert found[:2] == [6.0, pytest.approx((1 + 3.9) / 2, abs=1e-6)]
 
 
 def problems() -> Iterator[pl.DataFrame]:
@@ -74,9 +93,25 @@ def problems() -> Iterator[pl.DataFrame]:
 @pytest.mark.parametrize("measure", MEASURES)
 def test_no_weight_of_a_fine_grid_is_better(measure: str) -> None:
     for pairs in problems():
-        reached = max(value(pairs, measure, weight) for weight in best(pairs, measure))
-        fine = [*np.linspace(0, 40, 401), *np.geomspace(1e-3, 1e4, 100)]
-        assert reached >= max(value(pairs, measure, float(w)) for w in fine) - 1e-12
+        for depth in (1000, 2):
+            found = (value(pairs, measure, w, depth) for w in best(pairs, measure, depth))
+            fine = [*np.linspace(0, 40, 81), *np.geomspace(1e-3, 1e4, 30)]
+            most = max(value(pairs, measure, float(w), depth) for w in fine)
+            assert max(found) >= most - 1e-12
+
+
+@pytest.mark.parametrize("depth", [1, 3, 10])
+def test_what_no_weight_shows_is_dropped_and_nothing_else_changes(depth: int) -> None:
+    for pairs in problems():
+        few = weights.undominated(pairs, depth)
+        for weight in (0.0, *np.geomspace(1e-4, 1e4, 40)):
+            whole = ranked(pairs, float(weight), depth)
+            assert ranked(few, float(weight), depth).equals(whole)
+        for (query,), own in few.group_by("query_id"):
+            scores = own.select("weighted", "rest").to_numpy()
+            of = pairs.filter(query_id=query).select("weighted", "rest").to_numpy()
+            beaten = ((of[None] > scores[:, None]).all(axis=2)).sum(axis=1)
+            assert len(of) <= depth or (beaten < depth).all()
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -86,7 +121,7 @@ def test_between_two_changes_the_value_is_the_same(measure: str) -> None:
     docs = zip(random.random(12), random.random(12), [0, 1] * 6, strict=True)
     pairs = table(list(docs))
     own = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy(), pairs["relevance"].to_numpy() > 0
-    starts, values = weights._steps(*own, weights.of_rank(measure))
+    starts, values = weights._steps(*own, weights.of_rank(measure, 1000))
     ends = np.append(starts[1:], starts[-1] + 5)
     for start, end, expected in zip(starts, ends, values, strict=True):
         for share in (0.01, 0.5, 0.99):
@@ -102,7 +137,7 @@ def test_folds_get_what_is_best_on_the_others() -> None:
         return [0.0, float(len(own))]
 
     folds = {"a": 0, "b": 1, "c": 1, "d": 2}
-    assert weights.of_folds(find, ["a", "b", "c"], folds) == [0.0, 1.0, 2.0, 3.0]
+    assert weights.of_folds(find, ["a", "b", "c"], folds) == [0.0, 2.0, 1.0, 3.0]
     assert asked == [["b", "c"], ["a"], ["a", "b", "c"]]
     assert weights.of_folds(find, ["a", "b"], {}) == [0.0, 2.0]
 

@@ -13,6 +13,7 @@ from residuum.wiring.availability import all_available
 from residuum.wiring.fidelities import Fidelities, bind_dimensions
 from residuum.wiring.gaps import gaps
 from residuum.wiring.paths import Paths
+from residuum.wiring.resources import Resources
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) | {"papers": ["mebert"]}
 
@@ -46,6 +47,13 @@ def test_a_scale_without_the_role_says_so(tmp_path):
     assert bound.folders() == {} and set(bound.absent) == {"bm25", "boolean", "gaussian"}
     reasons = {(gap.page, gap.row): gap.why for gap in gaps(full, all_available)}
     assert "trec-car" in reasons["mebert-figure2", "bm25"]
+
+
+def test_all_vectors_of_a_collection_find_room():
+    """TREC CAR: 29,678,367 docs of 40 terms, 32 bytes each, and an id."""
+    of = named(dataset="car", split="test200", fidelity="luan2021")
+    full = Resources(load("full"))
+    assert full.fidelity_mb(of) == 4000 + 3000 * full.threads + 29_678_367 * 1480 // 10**6
 
 
 def test_vectors_that_are_projected_already_are_refused(tmp_path):

@@ -125,7 +125,7 @@ def test_claims_read_the_metrics_tables_and_curves_that_they_are_about(mini):
     assert claimed.curves(page) == ["r/rerank/generated-mini/dev/bert-base-reranker.depths.tsv"]
     assert "r/metrics/generated-mini/dev/bert-siamese.seed2.tsv" in claimed.metrics(page)
     assert claimed.all(None) == [
-        f"r/claims/{paper}-claims.tsv" for paper in ("clear", "dualrm", "roc")
+        f"r/claims/{paper}-claims.tsv" for paper in ("clear", "dualrm", "mebert", "roc")
     ]
     bound = bind_claims(load(scale="nfcorpus"), "dualrm-claims", no_hub)
     assert set(bound.figures["figure2"].absent) == {"dualrm", "bm25"}, "a reason, and no error"
@@ -152,6 +152,7 @@ def test_a_case_of_a_reranked_list_is_cut_at_the_grids_largest_depth(scale, larg
 def test_the_ledger_judges_tables_in_the_order_of_their_specs(pages):
     ids = [json.loads(spec)["id"] for spec in shlex.split(pages.judged_specs(None))[1::2]]
     drawn = {"roc-figure4": "figures", "roc-figure1": "venn", "roc-figure3": "venn"}
+    drawn |= dict.fromkeys((f"mebert-{n}" for n in ("bounds", "figure2", "figure3")), "dimensions")
     judged = [f"r/{drawn.get(page, 'tables')}/{page}.tsv" for page in ids]
     assert pages.judged(None) == judged and {*drawn} <= {*ids}
     made, tables = pages.all(None), [page for page in ids if page not in drawn]

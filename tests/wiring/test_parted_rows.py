@@ -167,7 +167,13 @@ def test_what_a_scale_leaves_out_has_no_runs_nor_has_what_is_made_of_it(tmp_path
     without = loading.load(tmp_path / "config", {"scale": "mini", "papers": ["mebert"]})
     hybrid = why_unavailable(without, "hybrid-me-bert-uni", place, all_available)
     assert hybrid == "scale mini leaves me-bert-768 out (left_out)"
-    path.write_text(path.read_text().replace("left_out: [me-bert-768", "left_out: [me-bert-786"))
+    path.write_text(path.read_text().replace("left_out: [me-bert-768", "left_out: [de-bert-first"))
+    without = loading.load(tmp_path / "config", {"scale": "mini", "papers": ["mebert"]})
+    dev = without.place("msmarco-dev")  # whose negatives are hits of de-bert-first
+    assert "leaves de-bert-first out" in str(
+        why_unavailable(without, "de-bert", dev, all_available)
+    )
+    path.write_text(path.read_text().replace("left_out: [de-bert-first", "left_out: [me-bert-786"))
     with pytest.raises(ResiduumError, match=r"left_out.*no system 'me-bert-786'.*me-bert-768"):
         loading.load(tmp_path / "config", {"scale": "mini", "papers": ["mebert"]})
 

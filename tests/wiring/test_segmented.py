@@ -141,7 +141,7 @@ def test_candidates_are_encoded_alone_where_they_are_few_of_a_corpus(
     assert asked and queries * 200 == sizes.listed(full, place, "candidates-unigrams") < 10**6
     alone = Listed(full, Paths("r"), all_available)
     shards = shards_alone(full, place, model, "candidates-unigrams")
-    folder = "r/embeddings/nq-50.test.on.candidates-unigrams"
+    folder = "r/embeddings/nq-50/test.on.candidates-unigrams"
     assert alone.scoring(reranked) == [
         f"{folder}/{model}/seed1/shard-{n:05d}/manifest.json" for n in range(shards)
     ]

@@ -84,6 +84,13 @@ def test_a_job_of_a_neural_environment_is_forked_from_what_has_loaded_torch(name
         assert served == "tables"
 
 
+def test_what_computes_on_cards_gets_one_of_slurm():
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
+    asked = {rule for rule, own in profile["set-resources"].items() if "gpu:1" in str(own)}
+    carded = re.compile(r"RESOURCES\.(card|training)\(")
+    assert asked == {name for name, (_, body) in RULES.items() if carded.search(body)}
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_carries_all_that_is_asked_of_it(name):
     body = RULES[name][1]

@@ -48,8 +48,8 @@ def tune(
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
 
-    Of an exact grid 0 and a weight beyond all changes are tried as well: each part alone. By
-    answers, docs that hold one are relevant, of those that a list can show at some lambda.
+    Of an exact grid 0 and a weight beyond all changes of a value are tried as well. By answers,
+    docs that hold one are relevant, of those that a list can show at some lambda.
     Where the split has folds, each, judged or not, gets the lambda that is best on the others.
     """
     system = command.parse_spec(FusionSystem, spec)
@@ -62,9 +62,9 @@ def tune(
     folds = read_folds(query_ids, fold or [])
     depth = min(system.k, cutoff(measure) or system.k)
     if grid == "exact":
-        pairs = pl.concat(lists.unions(query_ids))
+        pairs = pl.concat(weights.undominated(some, depth) for some in lists.unions(query_ids))
         judged = judge(pairs)
-        tried = _weights_that_change(pairs, judged, measure, query_ids, folds)
+        tried = _weights_that_change(pairs, judged, measure, depth, query_ids, folds)
         pairs = contenders(pairs, tried, depth)
     else:
         tried = grid
@@ -73,7 +73,7 @@ def tune(
     runs = [ranked(pairs, weight, depth) for weight in tried]
     values = of_rankings(runs, judged, by_judgements(measure))
     settings: list[Setting] = [{LAMBDA: weight} for weight in tried]
-    record = choose(settings, values, query_ids, measure, folds)
+    record = choose(settings, values, query_ids, measure, folds, bounded=grid != "exact")
     inputs = [*lists.runs.values(), *(path for _, path in lists.scores), *(fold or [])]
     inputs += [path for path in (qrels, answers, corpus and corpus / "manifest.json") if path]
     record.write(output, system, inputs, "residuum.fusion")
@@ -83,6 +83,7 @@ def _weights_that_change(
     pairs: pl.DataFrame,
     judged: pl.DataFrame,
     measure: str,
+    depth: int,
     query_ids: Sequence[str],
     folds: Mapping[str, int],
 ) -> list[float]:
@@ -95,7 +96,7 @@ def _weights_that_change(
 
     def find(own: Sequence[str]) -> list[float]:
         some = of.filter(pl.col("query_id").is_in(own))
-        return weights.best(some, some["relevant"], by_judgements(measure))
+        return weights.best(some, some["relevant"], by_judgements(measure), depth)
 
     return weights.of_folds(find, query_ids, folds)
 

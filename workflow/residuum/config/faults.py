@@ -119,7 +119,9 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 text = "true_score is computed for dense systems and plain BM25 only, and"
                 yield "unretrieved", f"{text} '{part}' is neither; write {part}: minimum"
         weight = entry.interpolation
-        if weight.grid == "exact" and weight.measure and not measures.of_first(weight.measure):
+        exact = weight.grid == "exact" and weight.measure
+        known = exact and not measures.fault(exact, ("judgements", "answers"))
+        if known and not measures.of_first(exact):
             text = f"{weight.measure} has no exact grid, as RR@k and Success@k have; list weights"
             yield "interpolation.grid", text
     if isinstance(entry, Fidelity):

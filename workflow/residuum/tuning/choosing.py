@@ -97,8 +97,11 @@ def choose(
     query_ids: Sequence[str],
     measure: str,
     fold_of: Mapping[str, int] | None = None,
+    bounded: bool = True,
 ) -> Record:
     """Return the record of the best mean, the first of equals; warn of one at an edge of the grid.
+
+    Settings that are not `bounded` are all there are: they have no edge.
 
     `values` has shape (settings, queries), in the order of `query_ids`, which are the judged ones.
     With `fold_of`, which has every query, judged or not, each fold gets what is best on the others'
@@ -117,7 +120,7 @@ def choose(
         best = chosen_on.index(max(chosen_on))
         choice = Choice(
             setting=settings[best],
-            at_edge=edges(settings[best], settings),
+            at_edge=edges(settings[best], settings) if bounded else [],
             queries=int(own.sum()),
             mean=chosen_on[best],
             held_out=held_out[best] if fold_of else None,

@@ -1,11 +1,12 @@
 """Every weight of a sum of two scores at which a list changes, and the best of all of them.
 
-Usage: `best(pairs, relevant, "RR@10")`, for a measure that the rank of a query's first relevant doc
-decides. Between two neighbouring weights no list changes, so that one of each gap stands for all;
-at the weights themselves two docs tie, and a file's rounding would decide. Must not know runs, nor
-how judgements came about.
+Usage: `best(pairs, relevant, "RR@10", depth)`, for a measure that the rank of a query's first
+relevant doc decides. Between two neighbouring weights no list changes, so that one of each gap
+stands for all; at the weights themselves two docs tie, and a file's rounding would decide. Must not
+know runs, nor how judgements came about.
 """
 
+import heapq
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -15,17 +16,20 @@ from residuum.config import measures
 
 Values = np.ndarray
 SPARE = 20  # gaps that are looked at with ties and rounding, as a run file has them
-NEAR = 1e-9  # sums of values this near are equal
+DIGITS = 9  # of sums of values: what differs less is equal
+SLACK = 1e-5  # more than a run file rounds scores by
+NARROW = 1e-6  # share of a weight; the rounding of scores hides what a narrower gap gains
 
 
-def best(pairs: pl.DataFrame, relevant: pl.Series, measure: str) -> list[float]:
-    """Return weights, rising: one of each of the best gaps, 0, and one beyond all changes.
+def best(pairs: pl.DataFrame, relevant: pl.Series, measure: str, depth: int) -> list[float]:
+    """Return weights: one of each of the best gaps, first the widest of equals; 0; a great one.
 
     `pairs` has query_id, weighted and rest, those of a query together, where a doc's score is
-    weight * weighted + rest; `relevant` says which docs are. The best gaps are those whose mean is
-    the greatest, ties and the rounding of scores apart: the widest of them, as many as SPARE.
+    weight * weighted + rest, and the first `depth` docs of a query count; `relevant` says which
+    are. The best gaps are those of the greatest means, ties and the rounding of scores apart: as
+    many as SPARE. The great weight lies beyond all changes of a value.
     """
-    value = of_rank(measure)
+    value = of_rank(measure, depth)
     lengths = pairs["query_id"].rle().struct.field("len").to_numpy()
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
     flags, ends = relevant.to_numpy(), np.cumsum(lengths)
@@ -39,18 +43,18 @@ def best(pairs: pl.DataFrame, relevant: pl.Series, measure: str) -> list[float]:
     places, inverse = np.unique(np.concatenate(at), return_inverse=True)
     sums = first + np.cumsum(np.bincount(inverse, np.concatenate(change), len(places)))
     if not len(places):
-        return [0.0]
+        return [1.0, 0.0]
     lows, highs = np.append(0.0, places), np.append(places, 2 * places[-1])
-    totals = np.append(first, sums)
-    among = np.flatnonzero(totals >= totals.max() - NEAR)
-    widest = among[np.argsort(lows[among] - highs[among], kind="stable")[:SPARE]]
-    middles = (lows[widest] + highs[widest]) / 2
-    return sorted({0.0, *map(float, middles), float(2 * places[-1])})
+    totals = np.round(np.append(first, sums), DIGITS)
+    wide = np.flatnonzero(highs - lows > NARROW * highs)
+    chosen = wide[np.lexsort((lows[wide] - highs[wide], -totals[wide]))][:SPARE]
+    middles = (lows[chosen] + highs[chosen]) / 2
+    return [*map(float, middles), 0.0, float(2 * places[-1])]
 
 
-def of_rank(measure: str) -> Callable[[Values], Values]:
-    """Return the value of a measure by the rank of the first relevant doc, int (any shape)."""
-    depth = measures.cutoff(measure) or np.inf
+def of_rank(measure: str, depth: int) -> Callable[[Values], Values]:
+    """Return a measure's value by the rank of the first relevant doc, 0 below `depth`."""
+    depth = min(depth, measures.cutoff(measure) or depth)
     hit = measures.is_hit(measure)
     return lambda ranks: np.where(ranks <= depth, 1.0 if hit else 1.0 / ranks, 0.0)
 
@@ -90,6 +94,29 @@ def _ranks(slope: Values, lead: Values) -> tuple[Values, Values]:
     return np.append(0.0, places), ranks
 
 
+def undominated(pairs: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """Drop the pairs that `depth` others of their query beat in both scores, beyond rounding.
+
+    At no weight from 0 on are they among the first `depth`, so that none of these loses its rank.
+    """
+    lengths = pairs["query_id"].rle().struct.field("len").to_numpy()
+    weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
+    kept, ends = np.ones(pairs.height, dtype=bool), np.cumsum(lengths)
+    for start, end in zip(ends - lengths, ends, strict=True):
+        if end - start <= depth:
+            continue
+        order = int(start) + np.lexsort((rest[start:end], -weighted[start:end]))
+        above: list[float] = []  # the greatest `rest` of docs whose other score is greater
+        for row, own in zip(order.tolist(), rest[order].tolist(), strict=True):
+            if len(above) < depth:
+                heapq.heappush(above, own)
+            elif above[0] > own + SLACK:
+                kept[row] = False
+            else:
+                heapq.heappushpop(above, own)
+    return pairs.filter(kept)
+
+
 def of_folds(
     find: Callable[[Sequence[str]], list[float]],
     query_ids: Sequence[str],
@@ -99,4 +126,4 @@ def of_folds(
     if not folds:
         return find(query_ids)
     others = ([q for q in query_ids if folds[q] != n] for n in sorted({*folds.values()}))
-    return sorted({weight for own in others for weight in find(own)})
+    return list(dict.fromkeys(weight for own in others for weight in find(own)))

@@ -43,8 +43,7 @@ def why_unavailable(registry: Registry, system: str, place: Place | None, hub: H
 
 def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> Reasons:
     entry = registry.systems[system]
-    if system in registry.scale.left_out:
-        yield f"scale {registry.config.scale} leaves {system} out (left_out)"
+    yield _left_out(registry, system)
     if isinstance(entry, ExternalSystem):
         path = external_file(registry, system, place)
         if path is None:
@@ -83,6 +82,11 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
             yield why_not_by_folds(registry, entry, player.model, place)
 
 
+def _left_out(registry: Registry, system: str) -> str | None:
+    name, left_out = registry.config.scale, registry.scale.left_out
+    return f"scale {name} leaves {system} out (left_out)" if system in left_out else None
+
+
 def _lexical_vectors(registry: Registry, name: str, place: Place | None, hub: Hub) -> Reasons:
     """Follow a model of lexical vectors to the system that weighs them; nothing of another."""
     if isinstance(model := registry.models[name], LexicalVectors):
@@ -111,6 +115,8 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
     on = place and place.dataset  # what is behind it belongs to this collection
     for other in filter(None, [*registry.mined_models(name), registry.gate_of(name)]):
         yield from _model(registry, other, on, hub)
+    for _, system in references(registry.negatives(name), "system"):
+        yield _left_out(registry, system)
     if fixed := registry.fixed_by(name):
         yield from _lexical_vectors(registry, fixed, place, hub)
     for _, role in references(model, "backbone"):

@@ -13,6 +13,7 @@ from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.analyses import IndexForm
 from residuum.config.schema.base import references
+from residuum.config.schema.figures import Dimensions
 from residuum.config.schema.models import LexicalVectors, OnPairs
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
@@ -23,13 +24,18 @@ from residuum.wiring.paths import Template, folder_of
 
 
 def searched(registry: Registry, dataset: str) -> list[str]:
-    """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
+    """Return the splits of a dataset that runs are made for, measured, tuned on, sent in; or ranks.
+
+    The latter are what a page of dimensions compares.
+    """
     roles = filter(None, map(registry.tuned_on, registry.systems))
-    tuned = {role_of(registry, role, "tune", dataset)[0] for role in dict.fromkeys(roles)}
+    asked = {role_of(registry, role, "tune", dataset)[0] for role in dict.fromkeys(roles)}
+    pages = registry.pages.values()
+    asked |= {registry.binding(page.role) for page in pages if isinstance(page, Dimensions)}
     return [
         name
         for name, split in registry.datasets[dataset].splits.items()
-        if split.unjudged or (at := Place(dataset, name)) in tuned or registry.measures(at)
+        if split.unjudged or (at := Place(dataset, name)) in asked or registry.measures(at)
     ]
 
 

@@ -110,9 +110,7 @@ class Paths:
         self.learning = self._below(f"learning/{TRAINED}.json")
         self.query_embeddings = self._below(f"embeddings/{{dataset}}.queries/{MODEL}")
         self.embeddings = self._below(f"embeddings/{{dataset}}/{TRAINED}/{SHARD}")
-        self.listed_embeddings = self._below(
-            f"embeddings/{{dataset}}.{{split}}.on.{{other}}/{TRAINED}/{SHARD}"
-        )
+        self.listed_embeddings = self._below(f"embeddings/{SPLIT}.on.{{other}}/{TRAINED}/{SHARD}")
         self.hits = self._below(f"hits/{{dataset}}/{TRAINED}/top{{k}}/{SHARD}")
         self.run = self._below(f"runs/{SPLIT}/{{run}}.trec.gz")
         self.scores = self._below(f"scores/{SPLIT}/{{run}}.on.{{other}}.trec.gz")

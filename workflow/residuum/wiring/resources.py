@@ -81,9 +81,14 @@ class Resources:
         return max(job.operations / (config.tflops * 1e12 * config.utilisation), job.steps * STEP_S)
 
     def fidelity_mb(self, wildcards: Wildcards) -> int:
-        """Return the memory of a measurement of fidelity, which holds the docs' vectors twice."""
-        vectors = 4 * DOC_TERMS * sizes.docs(self._registry, wildcards.dataset)
-        return 4000 + 3000 * self.threads + int(2 * vectors) // 10**6
+        """Return the memory of a measurement of fidelity, which holds the docs' vectors whole.
+
+        A term takes 8 bytes as read (float32 and its number), 12 (float64) in the parts and in
+        the whole, and a doc's id some 200.
+        """
+        each = (8 + 12 + 12) * DOC_TERMS / 2 + 200  # DOC_TERMS are two numbers a term
+        docs = sizes.docs(self._registry, wildcards.dataset)
+        return 4000 + 3000 * self.threads + int(each * docs) // 10**6
 
     def export_mb(self, wildcards: Wildcards) -> int:
         """Return the memory of an export, which holds judgements whole.
