@@ -124,7 +124,7 @@ def test_candidates_have_the_vectors_that_the_whole_corpus_gives_them(
     every, vectors = contracts.read_vectors(made.shard(tmp_path / "whole", 0, 1))
     listed = every[100:3:-7]
     run = write_lists(tmp_path / "lists.trec.gz", *listed)
-    found = {}
+    encoded: dict[str, np.ndarray] = {}
     for n in range(3):
         arguments = made.arguments(tmp_path / f"part{n}", n, 3)
         encode.encode_candidates(**arguments, run=run)
@@ -133,12 +133,12 @@ def test_candidates_have_the_vectors_that_the_whole_corpus_gives_them(
         facts = json.loads((tmp_path / f"part{n}" / "manifest.json").read_text())
         assert facts["artefact"]["shard"] == {"number": n, "of": 3, "docs": len(ids)}
         assert any(str(run) in name for name in facts["inputs"])
-        assert not found.keys() & {*ids}
-        found |= dict(zip(ids, own, strict=True))
-    assert found.keys() == {*listed} and len(listed) == 14
+        assert not encoded.keys() & {*ids}
+        encoded |= dict(zip(ids, own, strict=True))
+    assert encoded.keys() == {*listed} and len(listed) == 14
     for doc, vector in zip(every, vectors, strict=True):
-        if doc in found:
-            np.testing.assert_allclose(found[doc], vector, atol=1e-6)
+        if doc in encoded:
+            np.testing.assert_allclose(encoded[doc], vector, atol=1e-6)
 
 
 def test_candidates_that_no_corpus_has_and_empty_shards_are_refused(
@@ -149,8 +149,8 @@ def test_candidates_that_no_corpus_has_and_empty_shards_are_refused(
         ResiduumError, match=r"lists\.trec\.gz: doc_id of-another is no doc of .*corpus"
     ):
         encode.encode_candidates(**made.arguments(tmp_path / "none", 0, 1), run=run)
-    for shard, of in ((0, 3), (-1, 1), (2, 2)):
-        with pytest.raises(ResiduumError, match=f"--shard {shard} --of {of}: .* names 2 docs"):
+    for shard, of, fault in ((0, 3, "has 2 docs"), (-1, 1, "from 0 to 0"), (2, 2, "from 0 to 1")):
+        with pytest.raises(ResiduumError, match=fault):
             encode.encode_candidates(**made.arguments(tmp_path / "none", shard, of), run=run)
     assert not (tmp_path / "none").exists()
 

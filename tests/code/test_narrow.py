@@ -86,9 +86,9 @@ def test_a_change_of_words_changes_nothing(tmp_path, what):
 
 
 REFUSAL = {
-    "s.py": "from residuum.artefacts.trec import refuse\n"
+    "s.py": "from residuum.artefacts.columns import refuse\n"
     "VERB(x):\n    refuse('a.tsv', x, x > 1, 'the values must be small')\n",
-    "artefacts/trec.py": "def refuse(path, table, bad, rule):\n    raise ValueError(rule)\n",
+    "artefacts/columns.py": "def refuse(path, table, bad, rule):\n    raise ValueError(rule)\n",
 }
 
 

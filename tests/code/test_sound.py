@@ -4,8 +4,10 @@ import pytest
 
 from code_packages import changes, lines
 
-TREC = {"artefacts/trec.py": "def refuse(path, table, bad, rule):\n    raise ValueError(rule)\n"}
-REFUSING = "from residuum.artefacts.trec import refuse\nVERB(x):\n"
+COLUMNS = {
+    "artefacts/columns.py": "def refuse(path, table, bad, rule):\n    raise ValueError(rule)\n"
+}
+REFUSING = "from residuum.artefacts.columns import refuse\nVERB(x):\n"
 # What stands beside the stage; how the verb reaches it; what is edited there.
 WAYS = {
     "a constant through another module's attribute": (
@@ -253,11 +255,11 @@ WAYS = {
     ),
     "what the words of a refusal do besides": (
         REFUSING + "    key = 'a'\n    refuse('p', x, x, f'{key} {x.pop(key)}')\n    return x\n",
-        TREC, "s.py", "'a'", "'b'",
+        COLUMNS, "s.py", "'a'", "'b'",
     ),
     "a value that the words of a refusal hand on": (
         REFUSING + "    names = ['a']\n    refuse('p', x, x, (kept := names))\n    return kept\n",
-        TREC, "s.py", "'a'", "'b'",
+        COLUMNS, "s.py", "'a'", "'b'",
     ),
     "what stands beyond the first line of what is run in place of types": (
         "from residuum import a\nVERB():\n    return a.f()\n",

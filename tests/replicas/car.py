@@ -32,12 +32,12 @@ def write(home: Path) -> Replica:
     source = places(seed=8, judged=24)
     ids = {doc_id: hashlib.sha1(doc["text"].encode()).hexdigest() for doc_id, doc in source.docs}
     docs = [(ids[doc_id], {"text": doc["text"]}) for doc_id, doc in source.docs]
-    asked = dict(source.queries["judged"])
+    texts = dict(source.queries["judged"])
     pages, queries, names = [], {}, {}
-    pairs = [*asked][::2], [*asked][1::2]
+    pairs = [*texts][::2], [*texts][1::2]
     for outer, inner in zip(*pairs, strict=True):
-        title, *rest = asked[outer].split()
-        heading, below = " ".join(rest), asked[inner]
+        title, *rest = texts[outer].split()
+        heading, below = " ".join(rest), texts[inner]
         path = [f"enwiki:{quote(title)}", quote(heading), quote(below)]
         pages.append((title, path[0], [(heading, path[1], [(below, path[2], [])])]))
         for query_id, depth in ((outer, 2), (inner, 3)):

@@ -48,8 +48,8 @@ def test_the_widest_of_equal_gaps_comes_with_the_others() -> None:
     # relevant first below 1, and from 4 on: its rival lies between in both lists
     one = [(1.0, 1.0, 1), (2.0, 0.0, 0)]  # above up to 1
     two = [(1.0, 0.0, 1), (0.0, 4.0, 0)]  # above from 4
-    found = best(table(one, two), "Success@1")
-    assert found == [6.0, 0.5, 2.5, 0.0, 8.0]
+    tried = best(table(one, two), "Success@1")
+    assert tried == [6.0, 0.5, 2.5, 0.0, 8.0]
     assert value(table(one, two), "Success@1", 2.0) == 0.0
 
 
@@ -73,8 +73,8 @@ def test_a_gap_that_rounding_hides_does_not_stand_for_the_next_best() -> None:
     values = [value(pairs, "Success@1", w) for w in best(pairs, "Success@1")]
     fine = [value(pairs, "Success@1", w) for w in np.linspace(0.003, 20, 4001)]
     assert max(values) == max(fine) == pytest.approx(1 / 3)
-    found = best(pairs, "Success@1")
-    assert found[:2] == [6.0, pytest.approx((1 + 3.9) / 2, abs=1e-6)]
+    tried = best(pairs, "Success@1")
+    assert tried[:2] == [6.0, pytest.approx((1 + 3.9) / 2, abs=1e-6)]
 
 
 def problems() -> Iterator[pl.DataFrame]:
@@ -94,10 +94,10 @@ def problems() -> Iterator[pl.DataFrame]:
 def test_no_weight_of_a_fine_grid_is_better(measure: str) -> None:
     for pairs in problems():
         for depth in (1000, 2):
-            found = (value(pairs, measure, w, depth) for w in best(pairs, measure, depth))
+            reached = (value(pairs, measure, w, depth) for w in best(pairs, measure, depth))
             fine = [*np.linspace(0, 40, 81), *np.geomspace(1e-3, 1e4, 30)]
             most = max(value(pairs, measure, float(w), depth) for w in fine)
-            assert max(found) >= most - 1e-12
+            assert max(reached) >= most - 1e-12
 
 
 @pytest.mark.parametrize("depth", [1, 3, 10])

@@ -55,8 +55,8 @@ def encode_docs(
     positions = contracts.shard_of(corpus, shard, of)
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen)
-    shown = Encoded(contracts.read_docs(corpus, positions), len(positions), shard, of)
-    job.write(output, shown, windows, [corpus / "manifest.json"])
+    docs = Part(contracts.read_docs(corpus, positions), len(positions), shard, of)
+    job.write(output, docs, windows, [corpus / "manifest.json"])
 
 
 @app.command("candidates")
@@ -79,21 +79,20 @@ def encode_candidates(
 
     They are cut into shards in the order of their ids, and the whole corpus is read for them.
     """
-    names = trec.read_pairs([run])["doc_id"].unique().sort()
-    kept = {*names[len(names) * shard // of : len(names) * (shard + 1) // of]}
-    if not 0 <= shard < of or not kept:
-        raise ResiduumError(f"--shard {shard} --of {of}: {run} names {len(names)} docs")
+    named = trec.read_run(run)["doc_id"].unique().sort()
+    positions = contracts.positions_of(shard, of, len(named), run)
+    kept = {*named[positions.start : positions.stop]}
     docs = [record for record in contracts.read_docs(corpus) if record["doc_id"] in kept]
     if len(docs) < len(kept):
         lost = min(kept - {record["doc_id"] for record in docs})
         raise ResiduumError(f"{run}: doc_id {lost} is no doc of {corpus}")
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen)
-    shown = Encoded(docs, len(docs), shard, of)
-    job.write(output, shown, windows, [corpus / "manifest.json", run])
+    part = Part(docs, len(docs), shard, of)
+    job.write(output, part, windows, [corpus / "manifest.json", run])
 
 
-class Encoded(NamedTuple):
+class Part(NamedTuple):
     """Docs that a job encodes: their number, and which of how many parts they are."""
 
     records: Iterable[contracts.Record]
@@ -111,19 +110,19 @@ class Job(NamedTuple):
     threads: int
     device: devices.Device
 
-    def write(self, output: Path, of: Encoded, windows: str | None, inputs: Sequence[Path]) -> None:
+    def write(self, output: Path, part: Part, windows: str | None, inputs: Sequence[Path]) -> None:
         """Write the vectors of docs with a manifest, whole or not at all."""
         weights, chosen = at(self.model, self.snapshot), self.device
         encoder = Encoder.load(weights, chosen)
         spec: dict[str, Any] = {"batch_size": self.batch_size, "threads": self.threads}
         spec |= chosen._asdict() | ({"snapshot": self.snapshot} if self.snapshot else {})
-        docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in of.records)
+        docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in part.records)
         if windows:
             form = command.parse_spec(Windows, windows)
             spec["windows"] = form.model_dump()
             docs = (
                 (record["doc_id"], text)
-                for record in track(of.records, "cut docs", of.docs, "docs")
+                for record in track(part.records, "cut docs", part.docs, "docs")
                 for text in passages(record, form, encoder.tokenizer, encoder.doc_room)
             )
         ids, texts = zip(*docs, strict=True)
@@ -131,9 +130,9 @@ class Job(NamedTuple):
         owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
         facts = {
             "dimensions": encoder.dimensions,
-            "shard": {"number": of.shard, "of": of.of, "docs": of.docs},
+            "shard": {"number": part.shard, "of": part.of, "docs": part.docs},
             **encoder.sizes.facts(),
-            **({"vectors": len(owners)} if len(owners) > of.docs else {}),
+            **({"vectors": len(owners)} if len(owners) > part.docs else {}),
             "weights": files.sha256(weights / pretrained.WEIGHTS),
         }
         with files.whole_directory(output) as folder:

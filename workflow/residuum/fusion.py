@@ -61,15 +61,16 @@ def tune(
     query_ids, judge = _judging(measure, qrels, answers, corpus)
     folds = read_folds(query_ids, fold or [])
     depth = min(system.k, cutoff(measure) or system.k)
-    if grid == "exact":
-        pairs = pl.concat(weights.undominated(some, depth) for some in lists.unions(query_ids))
-        judged = judge(pairs)
-        tried = _weights_that_change(pairs, judged, measure, depth, query_ids, folds)
-        pairs = contenders(pairs, tried, depth)
-    else:
-        tried = grid
-        pairs = pl.concat(contenders(some, tried, depth) for some in lists.unions(query_ids))
-        judged = judge(pairs)
+    pairs = pl.concat(
+        weights.undominated(some, depth) if grid == "exact" else contenders(some, grid, depth)
+        for some in lists.unions(query_ids)
+    )
+    judged = judge(pairs)
+    tried = (
+        _weights_that_change(pairs, judged, measure, depth, query_ids, folds)
+        if grid == "exact"
+        else grid
+    )
     runs = [ranked(pairs, weight, depth) for weight in tried]
     values = of_rankings(runs, judged, by_judgements(measure))
     settings: list[Setting] = [{LAMBDA: weight} for weight in tried]
@@ -265,21 +266,19 @@ def ranked(pairs: pl.DataFrame, weight: float | pl.Series, k: int) -> pl.DataFra
     return trec.rank(pairs.select(*trec.PAIR, score=score), k)
 
 
-def contenders(pairs: pl.DataFrame, weights: Sequence[float], k: int) -> pl.DataFrame:
-    """Keep the pairs that one of the weights at least brings among the first `k` of their query.
+def contenders(pairs: pl.DataFrame, grid: Sequence[float], k: int) -> pl.DataFrame:
+    """Keep the pairs that a weight of the grid brings among the first `k` of their query.
 
     The pairs of a query are together. Ties with the k-th stay, for `ranked` to break.
     """
-    lengths = pairs["query_id"].rle().struct.field("len").to_numpy()
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
-    tried, kept = np.array(weights)[:, None], np.ones(pairs.height, dtype=bool)
-    ends = np.cumsum(lengths)
-    for start, end in zip(ends - lengths, ends, strict=True):
-        if end - start > k:
-            scores = tried * weighted[start:end] + rest[start:end]
+    tried, kept = np.array(grid)[:, None], np.ones(pairs.height, dtype=bool)
+    for own in weights.spans(pairs):
+        if own.stop - own.start > k:
+            scores = tried * weighted[own] + rest[own]
             last = np.partition(scores, -k, axis=1)[:, [-k]]
             near = scores >= last - ROUNDING - np.spacing(np.abs(last)) * 4
-            kept[start:end] = near.any(axis=0)
+            kept[own] = near.any(axis=0)
     return pairs.filter(kept)
 
 

@@ -112,13 +112,17 @@ def corpus_manifest(folder: Path) -> Record:
 
 
 def shard_of(corpus: Path, shard: int, of: int) -> range:
-    """Return the positions of a shard's docs: of n shards, shard i starts at doc i * docs // n."""
+    """Return the positions of the docs of a corpus that are a shard's."""
+    return positions_of(shard, of, corpus_manifest(corpus)["docs"], corpus)
+
+
+def positions_of(shard: int, of: int, docs: int, source: Path) -> range:
+    """Return a shard's positions among docs: of n shards, shard i starts at doc i * docs // n."""
     if not 0 <= shard < of:
         raise ResiduumError(f"--shard {shard} --of {of}: shards are counted from 0 to {of - 1}")
-    total = corpus_manifest(corpus)["docs"]
-    if positions := range(total * shard // of, total * (shard + 1) // of):
+    if positions := range(docs * shard // of, docs * (shard + 1) // of):
         return positions
-    raise ResiduumError(f"--of {of}: {corpus} has {total} docs, so that shard {shard} is empty")
+    raise ResiduumError(f"--of {of}: {source} has {docs} docs, so that shard {shard} is empty")
 
 
 def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:

@@ -4,18 +4,15 @@ Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are str
 Must not know where a file comes from or who reads it.
 """
 
-import codecs
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 import polars as pl
 
 from residuum.artefacts import files, intact
-from residuum.cli.errors import NotRun, ResiduumError
+from residuum.artefacts.columns import MOST_SHOWN, REFUSED, Columns, csv, read, refuse, repeats
+from residuum.cli.errors import ResiduumError
 
-Columns = dict[str, type[pl.DataType]]
 RUN: Columns = {
     **{"query_id": pl.String, "q0": pl.String, "doc_id": pl.String},
     **{"rank": pl.Int64, "score": pl.Float64, "tag": pl.String},
@@ -26,10 +23,7 @@ METRICS: Columns = {"query_id": pl.String, "measure": pl.String, "value": pl.Flo
 RECALL, DOCS_RERANKED = "recall", "docs_reranked"
 PAIR = ["query_id", "doc_id"]
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-REFUSED = "# not run: "
 MOST_RELEVANCE = 10_000  # evaluators count the docs of every grade up to the highest
-GZIP = b"\x1f\x8b"  # what such data begins with
-MOST_SHOWN = 200  # characters of a line that cannot be read
 LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 POSITION = pl.int_range(pl.len()).over("query_id") + 1
@@ -73,7 +67,7 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
         for part in [run] if isinstance(run, pl.DataFrame) else run:
             _check_run(path, part)
             for some in part.iter_slices(LINES_AT_ONCE):
-                yield _csv(some.with_columns(*fixed).select(*RUN), " ").encode()
+                yield csv(some.with_columns(*fixed).select(*RUN), " ").encode()
 
     with files.whole(path) as temporary:
         files.write_gzip(temporary, blocks())
@@ -81,7 +75,7 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
 
 def read_run(path: Path) -> pl.DataFrame:
     """Read and check a TREC run, gzipped or plain: query_id, doc_id, rank, score, in its order."""
-    run = _read(path, RUN).drop("q0", "tag")
+    run = read(path, RUN).drop("q0", "tag")
     _check_run(path, run)
     return run
 
@@ -92,7 +86,7 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     Where scores fall along the ranks, their order stands and is counted from 1. Else docs are
     ranked by score. A score that is not a number and a duplicate document are errors all the same.
     """
-    run = _read(path, RUN).drop("q0", "tag")
+    run = read(path, RUN).drop("q0", "tag")
     _check_run(path, run, ranked=False)
     ordered = run.sort("query_id", "rank", maintain_order=True)
     if ordered.select(RISES.any()).item():
@@ -132,7 +126,7 @@ def _check_run(path: Path, run: pl.DataFrame, ranked: bool = True) -> None:
         refuse(
             path,
             run,
-            _repeats(*PAIR),
+            repeats(*PAIR),
             "duplicate document in a query's ranking; keep one of its lines",
         )
     if ranked and not _in_order(run):
@@ -148,21 +142,6 @@ def _in_order(run: pl.DataFrame) -> bool:
     right = pl.when(follows).then(falls).otherwise(rank == 1).all()
     together = (~follows).sum() == pl.col("query_id").n_unique()
     return bool(run.select(right & together).item())
-
-
-def _repeats(*columns: str) -> pl.Expr:
-    """Return whether the values of columns stand in an earlier line already."""
-    return ~pl.struct(*columns).is_first_distinct()
-
-
-def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: bool = False) -> None:
-    """Raise an error that names the first bad line, its values and how many there are."""
-    lines = table.with_row_index("line", 1 + header).filter(bad)
-    if lines.height:
-        line, *values = lines.row(0)
-        shown = ", ".join(map("{} {}".format, table.columns, values))
-        more = f" ({lines.height} such lines)" if lines.height > 1 else ""
-        raise ResiduumError(f"{path}, line {line}: {rule}; found {shown}{more}")
 
 
 def write_refusal(path: Path, reason: str) -> None:
@@ -197,8 +176,8 @@ def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:
 
 def read_qrels(path: Path) -> pl.DataFrame:
     """Read TREC qrels into query_id, doc_id, relevance (integer); a pair is judged once."""
-    qrels = _read(path, QRELS).drop("q0")
-    refuse(path, qrels, _repeats(*PAIR), "duplicate judgement of a pair")
+    qrels = read(path, QRELS).drop("q0")
+    refuse(path, qrels, repeats(*PAIR), "duplicate judgement of a pair")
     most = f"relevance must lie between -{MOST_RELEVANCE} and {MOST_RELEVANCE}"
     refuse(path, qrels, pl.col("relevance").abs() > MOST_RELEVANCE, most)
     return qrels
@@ -234,70 +213,12 @@ def read_curve(path: Path, over: str = "depth") -> pl.DataFrame:
 
 def _write_values(path: Path, table: pl.DataFrame) -> None:
     refuse(path, table, ~pl.col("value").is_finite(), "not a finite number")
-    files.write_text(path, "\t".join(table.columns) + "\n" + _csv(table, "\t"))
+    files.write_text(path, "\t".join(table.columns) + "\n" + csv(table, "\t"))
 
 
 def _read_values(path: Path, columns: Columns) -> pl.DataFrame:
-    table = _read(path, columns, header=True)
+    table = read(path, columns, header=True)
     refuse(path, table, ~pl.col("value").is_finite(), "not a finite number", header=True)
     keys = [name for name in columns if name != "value"]
-    refuse(path, table, _repeats(*keys), "duplicate line", header=True)
+    refuse(path, table, repeats(*keys), "duplicate line", header=True)
     return table
-
-
-def _csv(table: pl.DataFrame, separator: str) -> str:
-    return table.write_csv(None, separator=separator, include_header=False, quote_style="never")
-
-
-def _read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
-    """Read lines of these columns: with a header, apart by tabs; else by any white space.
-
-    A line that does not fit is an error that names it; a reason in place of lines is a NotRun.
-    """
-    text = files.read_bytes(intact.checked(path)).removeprefix(codecs.BOM_UTF8)
-    if text.startswith(REFUSED.encode()):
-        raise NotRun(text.decode().removeprefix(REFUSED).strip())
-    if text.startswith(GZIP):
-        raise ResiduumError(f"{path}: gzip data in a file that is not named .gz; rename it")
-    if not text or text.isspace():
-        raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
-    names = text.partition(b"\n")[0].decode(errors="replace")
-    if header and names != "\t".join(columns):
-        raise ResiduumError(
-            f"{path}, line 1: expected {', '.join(columns)}, found {names[:MOST_SHOWN]!r}"
-        )
-    odd = not header and (b"\t" in text or b"\r" in text)
-    table = None if odd else _parsed(text, columns, header)
-    if table is None and not header:  # as trec_eval reads it, ended and with one space
-        text = b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
-        table = _parsed(text, columns, header)
-    if table is None:
-        _refuse_line(path, text, columns, header)
-    return table
-
-
-def _parsed(text: bytes, columns: Columns, header: bool) -> pl.DataFrame | None:
-    """Return a table, or None where a line has other columns or no number where one belongs."""
-    separator = "\t" if header else " "
-    with suppress(pl.exceptions.PolarsError):
-        table = pl.read_csv(
-            text, separator=separator, has_header=header, schema=columns, quote_char=None
-        )
-        return None if table.null_count().sum_horizontal().item() else table
-    return None
-
-
-def _refuse_line(path: Path, text: bytes, columns: Columns, header: bool) -> NoReturn:
-    """Raise what is wrong with the first line that cannot be read."""
-    for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
-        words = line.split("\t" if header else " ")
-        if len(words) != len(columns) or not all(words):
-            rule = f"expected {len(columns)} columns ({', '.join(columns)})"
-            raise ResiduumError(
-                f"{path}, line {number}: {rule}, found {len(words)}: {line[:MOST_SHOWN]!r}"
-            )
-        for (name, dtype), word in zip(columns.items(), words, strict=True):
-            if pl.Series([word]).cast(dtype, strict=False).null_count():
-                rule = f"{name} must be a number, found {word!r}"
-                raise ResiduumError(f"{path}, line {number}: {rule}")
-    raise ResiduumError(f"{path}: cannot be read")

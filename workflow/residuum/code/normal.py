@@ -23,7 +23,7 @@ MESSAGES = {
     "residuum.cli.progress.track": 1,
     "residuum.neural.resumable.log": 0,
 }
-RAISED = {"residuum.artefacts.trec.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # likewise
+RAISED = {"residuum.artefacts.columns.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # likewise
 RAISED |= {"residuum.collections.worlds.fault": 0}
 # Keywords that hold the texts of --help and of the JSON schemas of config/.
 HELP = {

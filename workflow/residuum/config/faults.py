@@ -118,12 +118,12 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if system and not plain and not isinstance(system, DenseSystem):
                 text = "true_score is computed for dense systems and plain BM25 only, and"
                 yield "unretrieved", f"{text} '{part}' is neither; write {part}: minimum"
-        weight = entry.interpolation
-        exact = weight.grid == "exact" and weight.measure
-        known = exact and not measures.fault(exact, ("judgements", "answers"))
-        if known and not measures.of_first(exact):
-            text = f"{weight.measure} has no exact grid, as RR@k and Success@k have; list weights"
-            yield "interpolation.grid", text
+        measure = entry.interpolation.measure
+        if entry.interpolation.grid == "exact" and measure:
+            known = not measures.fault(measure, ("judgements", "answers"))
+            if known and not measures.of_first(measure):
+                text = f"{measure} has no exact grid, as RR@k and Success@k have; list weights"
+                yield "interpolation.grid", text
     if isinstance(entry, Fidelity):
         vectors = registry.models.get(entry.model)
         if isinstance(vectors, LexicalVectors) and vectors.dimensions:

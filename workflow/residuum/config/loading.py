@@ -51,13 +51,10 @@ SPARED = {"groupings", "fidelities", "sweeps"}  # folders that a configuration o
 def load(folder: Path, config: Mapping[str, object]) -> Registry:
     """Load and check all of config/; raise one ResiduumError that lists every fault."""
     faults: list[str] = []
-    kinds = [kind for kind in FORMS if kind != "papers"]
-    loaded = {
-        kind: entries.load_folder(folder / kind, FORMS[kind], faults)
-        if kind not in SPARED or (folder / kind).is_dir()
-        else {}
-        for kind in kinds
-    }
+    spared = {kind for kind in SPARED if not (folder / kind).exists()}
+    kinds = [kind for kind in FORMS if kind not in {"papers", *spared}]
+    loaded = {kind: entries.load_folder(folder / kind, FORMS[kind], faults) for kind in kinds}
+    loaded |= {kind: Entries() for kind in spared}
     loaded["pages"] = _load_pages(folder / "papers", faults)
     try:
         if (folder / "config.yaml").is_file():  # Snakemake, which read it, sees no key given twice

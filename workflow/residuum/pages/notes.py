@@ -276,15 +276,19 @@ def _tuned(tuned: Tuned) -> str:
     if record.fold_of:
         folds = []
         for number, fold in enumerate(record.choices, start=1):
-            chosen = ", ".join(f"{name} {value:.4g}" for name, value in fold.setting.items())
+            chosen = ", ".join(f"{name} {_shown(value)}" for name, value in fold.setting.items())
             means = f"{fold.mean:.3f} on the others and {fold.held_out:.3f} held out"
             folds.append(f"fold {number} ({fold.queries} queries) {chosen}{_edge(fold)}, {means}")
         by = f"by {record.measure} on the other folds"
         return f"{what} chosen for each fold of the queries {by}: {'; '.join(folds)}."
     if record.measure is None:
-        return f"{what} {value:.4g}, fixed."
+        return f"{what} {_shown(value)}, fixed."
     by = f"on {record.queries} tuning queries by {record.measure}"
-    return f"{what} {value:.4g}{_edge(record.choices[0])}, chosen {by}."
+    return f"{what} {_shown(value)}{_edge(record.choices[0])}, chosen {by}."
+
+
+def _shown(value: float) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _edge(choice: Choice) -> str:

@@ -8,6 +8,7 @@ know runs, nor how judgements came about.
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -30,12 +31,10 @@ def best(pairs: pl.DataFrame, relevant: pl.Series, measure: str, depth: int) -> 
     many as SPARE. The great weight lies beyond all changes of a value.
     """
     value = of_rank(measure, depth)
-    lengths = pairs["query_id"].rle().struct.field("len").to_numpy()
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
-    flags, ends = relevant.to_numpy(), np.cumsum(lengths)
+    flags = relevant.to_numpy()
     at, change, first = [np.zeros(0)], [np.zeros(0)], 0.0
-    for start, end in zip(ends - lengths, ends, strict=True):
-        own = slice(start, end)
+    for own in spans(pairs):
         starts, values = _steps(weighted[own], rest[own], flags[own], value)
         first += values[0]
         at.append(starts[1:])
@@ -50,6 +49,12 @@ def best(pairs: pl.DataFrame, relevant: pl.Series, measure: str, depth: int) -> 
     chosen = wide[np.lexsort((lows[wide] - highs[wide], -totals[wide]))][:SPARE]
     middles = (lows[chosen] + highs[chosen]) / 2
     return [*map(float, middles), 0.0, float(2 * places[-1])]
+
+
+def spans(pairs: pl.DataFrame) -> list[slice]:
+    """Return the rows of each query, whose pairs are together."""
+    ends = pairs["query_id"].rle().struct.field("len").cast(pl.Int64).cum_sum().to_list()
+    return [slice(start, end) for start, end in pairwise([0, *ends])]
 
 
 def of_rank(measure: str, depth: int) -> Callable[[Values], Values]:
@@ -99,21 +104,18 @@ def undominated(pairs: pl.DataFrame, depth: int) -> pl.DataFrame:
 
     At no weight from 0 on are they among the first `depth`, so that none of these loses its rank.
     """
-    lengths = pairs["query_id"].rle().struct.field("len").to_numpy()
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
-    kept, ends = np.ones(pairs.height, dtype=bool), np.cumsum(lengths)
-    for start, end in zip(ends - lengths, ends, strict=True):
-        if end - start <= depth:
-            continue
-        order = int(start) + np.lexsort((rest[start:end], -weighted[start:end]))
+    kept = np.ones(pairs.height, dtype=bool)
+    for own in spans(pairs):
+        order = own.start + np.lexsort((rest[own], -weighted[own]))
         above: list[float] = []  # the greatest `rest` of docs whose other score is greater
-        for row, own in zip(order.tolist(), rest[order].tolist(), strict=True):
+        for row, score in zip(order.tolist(), rest[order].tolist(), strict=True):
             if len(above) < depth:
-                heapq.heappush(above, own)
-            elif above[0] > own + SLACK:
+                heapq.heappush(above, score)
+            elif above[0] > score + SLACK:
                 kept[row] = False
             else:
-                heapq.heappushpop(above, own)
+                heapq.heappushpop(above, score)
     return pairs.filter(kept)
 
 

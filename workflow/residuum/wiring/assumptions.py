@@ -47,6 +47,7 @@ SCORE_US = Assumption(5, "scoring a given doc takes {} µs (mini: 4), and its qu
 LINE_BYTES = Assumption(11, "a line of a run takes {} bytes compressed (NFCorpus: 10.7)")
 LINE_US = Assumption(3, "reading, fusing, cutting or measuring a line of a run takes {} µs (mini)")
 TRIAL_US = Assumption(1, "trying a lambda or a depth on a line takes {} µs (mini)")
+EXACT_US = Assumption(1, "the search for an exact lambda takes {} µs a line (mini)")
 WEIGHTS = Assumption(0.1, "term weights take {} of the bytes of the text (NFCorpus: 0.04)")
 PRODUCT_GFLOPS = Assumption(
     60,

@@ -30,7 +30,6 @@ from residuum.wiring.vector_estimates import VectorEstimates
 
 MB, MICRO = 1e6, 1e-6
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
-EXACT_TRIALS = 50  # twenty weights and the search for them
 LONGEST, TRAINED = 512, 3  # tokens that BERT reads; training's operations over reading's
 
 
@@ -128,8 +127,8 @@ class Estimates(VectorEstimates):
         """Estimate the choice of lambda: every value is tried on the union of the lists."""
         system = self.registry.entry(run_of(w).system, FusionSystem)
         grid = system.interpolation.grid or []
-        trials = EXACT_TRIALS if grid == "exact" else len(grid)
-        each = assumed.LINE_US + trials * assumed.TRIAL_US
+        tried = assumed.EXACT_US if grid == "exact" else len(grid) * assumed.TRIAL_US
+        each = assumed.LINE_US + tried
         return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * each)
 
     def depths(self, w: Wildcards) -> Estimate:

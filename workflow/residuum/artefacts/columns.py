@@ -1,0 +1,94 @@
+"""Tables of text lines: written, and read strictly, where a bad line is named.
+
+Usage: `columns.read(path, {"query_id": pl.String, "value": pl.Float64}, header=True)`. Must not
+know what a column means.
+"""
+
+import codecs
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+import polars as pl
+
+from residuum.artefacts import files, intact
+from residuum.cli.errors import NotRun, ResiduumError
+
+Columns = dict[str, type[pl.DataType]]
+REFUSED = "# not run: "
+GZIP = b"\x1f\x8b"  # what such data begins with
+MOST_SHOWN = 200  # characters of a line that cannot be read
+
+
+def csv(table: pl.DataFrame, separator: str) -> str:
+    """Return the lines of a table, without a header."""
+    return table.write_csv(None, separator=separator, include_header=False, quote_style="never")
+
+
+def read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
+    """Read lines of these columns: with a header, apart by tabs; else by any white space.
+
+    A line that does not fit is an error that names it; a reason in place of lines is a NotRun.
+    """
+    text = files.read_bytes(intact.checked(path)).removeprefix(codecs.BOM_UTF8)
+    if text.startswith(REFUSED.encode()):
+        raise NotRun(text.decode().removeprefix(REFUSED).strip())
+    if text.startswith(GZIP):
+        raise ResiduumError(f"{path}: gzip data in a file that is not named .gz; rename it")
+    if not text or text.isspace():
+        raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
+    names = text.partition(b"\n")[0].decode(errors="replace")
+    if header and names != "\t".join(columns):
+        raise ResiduumError(
+            f"{path}, line 1: expected {', '.join(columns)}, found {names[:MOST_SHOWN]!r}"
+        )
+    odd = not header and (b"\t" in text or b"\r" in text)
+    table = None if odd else _parsed(text, columns, header)
+    if table is None and not header:  # as trec_eval reads it, ended and with one space
+        text = b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
+        table = _parsed(text, columns, header)
+    if table is None:
+        _refuse_line(path, text, columns, header)
+    return table
+
+
+def _parsed(text: bytes, columns: Columns, header: bool) -> pl.DataFrame | None:
+    """Return a table, or None where a line has other columns or no number where one belongs."""
+    separator = "\t" if header else " "
+    with suppress(pl.exceptions.PolarsError):
+        table = pl.read_csv(
+            text, separator=separator, has_header=header, schema=columns, quote_char=None
+        )
+        return None if table.null_count().sum_horizontal().item() else table
+    return None
+
+
+def _refuse_line(path: Path, text: bytes, columns: Columns, header: bool) -> NoReturn:
+    """Raise what is wrong with the first line that cannot be read."""
+    for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
+        words = line.split("\t" if header else " ")
+        if len(words) != len(columns) or not all(words):
+            rule = f"expected {len(columns)} columns ({', '.join(columns)})"
+            raise ResiduumError(
+                f"{path}, line {number}: {rule}, found {len(words)}: {line[:MOST_SHOWN]!r}"
+            )
+        for (name, dtype), word in zip(columns.items(), words, strict=True):
+            if pl.Series([word]).cast(dtype, strict=False).null_count():
+                rule = f"{name} must be a number, found {word!r}"
+                raise ResiduumError(f"{path}, line {number}: {rule}")
+    raise ResiduumError(f"{path}: cannot be read")
+
+
+def repeats(*columns: str) -> pl.Expr:
+    """Return whether the values of columns stand in an earlier line already."""
+    return ~pl.struct(*columns).is_first_distinct()
+
+
+def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: bool = False) -> None:
+    """Raise an error that names the first bad line, its values and how many there are."""
+    lines = table.with_row_index("line", 1 + header).filter(bad)
+    if lines.height:
+        line, *values = lines.row(0)
+        shown = ", ".join(map("{} {}".format, table.columns, values))
+        more = f" ({lines.height} such lines)" if lines.height > 1 else ""
+        raise ResiduumError(f"{path}, line {line}: {rule}; found {shown}{more}")
