@@ -74,7 +74,7 @@ class Miner:
         self._counts |= {"docs_with_an_answer": 0, "pairs_without_a_negative": 0}
         hits: list[Ranked] = []
         for chunk in chunks(pairs, PAIRS_AT_ONCE):
-            ranked, _ = self._ranked(self._searcher, {pair.query_id: pair.text for pair in chunk})
+            ranked = self._ranked(self._searcher, {pair.query_id: pair.text for pair in chunk})
             hits.append({s: lists for s, lists in ranked.items() if s not in self._runs})
             docs = defaultdict[str, set[str]](set)
             for query_id, _, positive, _ in chunk:
@@ -102,40 +102,29 @@ class Miner:
             yield from (contracts.Tuple(q, positive, 0.0, [], []) for q, _, positive, _ in pairs)
             return
         texts = {pair.query_id: pair.text for pair in pairs}
-        ranked, known = self._ranked(self._searcher, texts)
+        ranked = self._ranked(self._searcher, texts)
         every = ((q, d, given or self._draw(q, d, ranked)) for q, _, d, given in pairs)
         drawn = [(q, d, negatives) for q, d, negatives in every if negatives]
-        docs = [(q, doc) for q, positive, negatives in drawn for doc in (positive, *negatives)]
-        keys = ["query_id", "doc_id"]
-        asked = pl.DataFrame(docs, dict.fromkeys(keys, pl.String), orient="row").unique()
-        found = known.join(asked, on=keys, how="semi")
-        others = asked.join(found, on=keys, how="anti")
-        lists = others.group_by("query_id").agg(pl.col("doc_id").sort())
-        scored = self._searcher.score((q, texts[q], doc_ids) for q, doc_ids in lists.iter_rows())
-        scores = {
-            (q, d): round(score, trec.SCORE_DECIMALS)
-            for q, d, score in pl.concat([found, scored]).iter_rows()
-        }
+        docs: dict[str, set[str]] = {}
+        for query_id, positive, negatives in drawn:
+            docs.setdefault(query_id, set()).update([positive, *negatives])
+        scored = self._searcher.score((q, texts[q], sorted(ids)) for q, ids in docs.items())
+        scores = {(q, d): round(score, trec.SCORE_DECIMALS) for q, d, score in scored.iter_rows()}
         for query_id, positive, negatives in drawn:
             own, *others = (scores[query_id, doc_id] for doc_id in (positive, *negatives))
             yield contracts.Tuple(query_id, positive, own, negatives, others)
 
-    def _ranked(self, searcher: Searcher, texts: dict[str, str]) -> tuple[Ranked, pl.DataFrame]:
-        """Return the docs that each system of the pools ranks for some queries, and known scores.
-
-        The hits of a search are scored as all docs are.
-        """
-        known = [pl.DataFrame(schema=trec.HITS)]
+    def _ranked(self, searcher: Searcher, texts: dict[str, str]) -> Ranked:
+        """Return the docs that each system of the pools ranks for some queries."""
         ranked = {
             system: dict(run.filter(pl.col("query_id").is_in(list(texts))).iter_rows())
             for system, run in self._runs.items()
         }
         for system, top, _ in self._negatives.sources:
             if system not in ranked:
-                known.append(pl.concat(searcher.search(texts.items(), top)))
-                run = trec.rank(known[-1], top)
+                run = trec.rank(pl.concat(searcher.search(texts.items(), top)), top)
                 ranked[system] = dict(trec.lists_of(run).iter_rows())
-        return ranked, pl.concat(known)
+        return ranked
 
     def _draw_of(self, query_id: str, positive: str, ranked: Ranked) -> Draw:
         """Return a pair's draw, from a seed of its own: the order of pairs does not matter."""
