@@ -3,9 +3,9 @@
     python tests/benchmarks/approximate.py [--docs 200000] [--queries 500] [--k 100] [--spread 0.7]
 
 Vectors of length 1 lie around centres, as those of texts do; the wider they are spread, the more
-lists hold a query's hits. Of each kind of search the least
-effort is taken that finds 95% of the exact hits; then exact and approximate searches take turns, by
-the project's code and by FAISS alone, on one thread. A ratio is the median of the pairs'.
+lists hold a query's hits. Of each kind of search the least effort is taken that finds 95% of the
+exact hits; then exact and approximate searches take turns, by the project's code and by FAISS
+alone, on one thread. A ratio is the median of the pairs'.
 """
 
 import argparse

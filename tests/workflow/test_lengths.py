@@ -3,7 +3,6 @@
 The tests of this file share one copy of the project and run in order.
 """
 
-import gzip
 import json
 from collections import defaultdict
 from statistics import fmean
@@ -12,13 +11,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from by_hand import best_products, reciprocal_ranks, relevant_of, run_of
 from projects import choose, copy_project, snakemake
 from residuum.artefacts.files import sha256
 
 pytestmark = pytest.mark.workflow
 PAGE = "results/smoke/tables/mebert-a1ict.md"
-PLACE = "ict-400/test"
-DRAWN = "candidates-bigrams"
+SPLIT = "ict-400/test"
+CANDIDATES = "candidates-bigrams"
 DENSE = ["de-bert-768", "de-bert-32", "me-bert-768"]
 HYBRIDS = {"hybrid-me-bert-uni": "bm25-unigrams", "hybrid-me-bert-bi": "bm25-bigrams"}
 
@@ -43,95 +43,49 @@ def results(project):
     return project / "results" / "smoke"
 
 
-def ranking(path):
-    """Return the scores of each query's docs, in their order."""
-    lists = defaultdict(dict)
-    with gzip.open(path, "rt") as file:
-        for query, _, doc, _, score, _ in map(str.split, file):
-            lists[query][doc] = float(score)
-    return dict(lists)
-
-
-def relevant(results, split="test"):
-    lines = (results / "data" / "ict-400" / split / "qrels.trec").read_text().splitlines()
-    return {(query, doc) for query, _, doc, grade in map(str.split, lines) if int(grade) > 0}
-
-
-def reciprocal(lists, positives):
-    """Return each query's reciprocal rank among its first ten docs."""
-    return {
-        query: next((1 / n for n, d in enumerate([*docs][:10], 1) if (query, d) in positives), 0.0)
-        for query, docs in lists.items()
-    }
-
-
 def cell(results, row, column):
     table = pl.read_csv(results / "tables" / "mebert-a1ict.tsv", separator="\t")
     return table.filter(row=row, column=column)["measured"].item()
 
 
-def best(results, model):
-    """Return the score of each query and doc: the largest product of its vectors."""
-    root, checkpoint = results / "embeddings", f"{model}@ict-400.train/seed1"
-    ids, rows = zip(
-        *[
-            ((shard / "ids.txt").read_text().split(), np.load(shard / "vectors.npy"))
-            for shard in sorted((root / "ict-400" / checkpoint).glob("shard-*"))
-        ],
-        strict=True,
-    )
-    owners = np.array([one for own in ids for one in own])
-    asked = root / "ict-400.queries" / checkpoint / "test"
-    products = np.load(asked / "vectors.npy").astype(float) @ np.concatenate(rows).astype(float).T
-    scores = {}
-    for query, row in zip((asked / "ids.txt").read_text().split(), products, strict=True):
-        own = defaultdict(lambda: -np.inf)
-        for doc, value in zip(owners, row, strict=True):
-            own[doc] = max(own[doc], value)
-        scores[query] = own
-    return scores, owners
-
-
-def test_candidates_are_the_first_docs_and_others_and_no_answer_is_added(results):
-    drawn = ranking(results / "runs" / PLACE / f"{DRAWN}.trec.gz")
-    first = ranking(results / "runs" / PLACE / "bm25-bigrams.trec.gz")
-    positives = relevant(results)
-    assert len(drawn) == 20
-    for query, docs in drawn.items():
+def test_candidates_are_the_first_docs_and_others(results):
+    candidates = run_of(results / "runs" / SPLIT / f"{CANDIDATES}.trec.gz")
+    first = run_of(results / "runs" / SPLIT / "bm25-bigrams.trec.gz")
+    assert len(candidates) == 20
+    for query, docs in candidates.items():
         head = [*first[query]][:20]
         assert [*docs][: len(head)] == head and len(docs) == len(head) + 10
-    missed = {query for query, doc in positives if doc not in drawn[query]}
-    reranked = reciprocal(ranking(order(results, "de-bert-768")), positives)
-    assert all(reranked[query] == 0 for query in missed)
 
 
 def order(results, system):
     seed = "" if system.startswith("bm25") else ".seed1"
-    return results / "scores" / PLACE / f"{system}{seed}.on.{DRAWN}.trec.gz"
+    return results / "scores" / SPLIT / f"{system}{seed}.on.{CANDIDATES}.trec.gz"
 
 
 @pytest.mark.parametrize("system", ["bm25-bigrams", "bm25-unigrams", *DENSE])
 def test_a_reranking_column_has_the_candidates_in_their_system_s_order(results, system):
-    drawn = ranking(results / "runs" / PLACE / f"{DRAWN}.trec.gz")
-    scored = ranking(order(results, system))
-    assert {q: {*docs} for q, docs in scored.items()} == {q: {*docs} for q, docs in drawn.items()}
+    candidates = run_of(results / "runs" / SPLIT / f"{CANDIDATES}.trec.gz")
+    scored = run_of(order(results, system))
+    assert {q: {*docs} for q, docs in scored.items()} == {q: {*d} for q, d in candidates.items()}
     in_order = {q: sorted(docs, key=lambda d, own=docs: (-own[d], d)) for q, docs in scored.items()}
-    values = reciprocal(in_order, relevant(results))
+    relevant = relevant_of(results / "data" / SPLIT)
+    values = reciprocal_ranks(in_order, relevant)
     row = {"bm25-bigrams": "bm25-bi", "bm25-unigrams": "bm25-uni"}.get(system, system)
     assert cell(results, row, "rerank-400") == pytest.approx(fmean(values.values()), abs=1e-12)
     if system == "bm25-bigrams":
-        own = reciprocal(ranking(results / "runs" / PLACE / f"{system}.trec.gz"), relevant(results))
-        assert values == own, "the docs that BM25 itself has first are all candidates"
+        retrieved = run_of(results / "runs" / SPLIT / f"{system}.trec.gz")
+        assert values == reciprocal_ranks(retrieved, relevant), (
+            "the docs that BM25 itself has first are all candidates"
+        )
 
 
 @pytest.mark.parametrize("model", DENSE)
 def test_dense_scores_are_products_of_the_best_vectors(results, model):
-    scores, owners = best(results, model)
-    for path in (order(results, model), results / "runs" / PLACE / f"{model}.seed1.trec.gz"):
-        for query, docs in ranking(path).items():
+    scores, ids = best_products(results, "ict-400", f"{model}@ict-400.train/seed1", "test")
+    for path in (order(results, model), results / "runs" / SPLIT / f"{model}.seed1.trec.gz"):
+        for query, docs in run_of(path).items():
             assert docs == pytest.approx({doc: scores[query][doc] for doc in docs}, abs=2e-6)
-    count = 8 if model == "me-bert-768" else 1
-    assert len(owners) == count * 240
+    assert len(ids) == 240 * (8 if model == "me-bert-768" else 1)
 
 
 def system(run):
@@ -147,7 +101,7 @@ def parts(results, hybrid, split):
             results / "runs" / "ict-400" / split / f"{one}.trec.gz",
             results / "scores" / "ict-400" / split / f"{one}.on.{system(other)}.trec.gz",
         ):
-            for query, docs in ranking(path).items():
+            for query, docs in run_of(path).items():
                 for doc, score in docs.items():
                     scores[query][doc][number] = score
     return {q: {d: (s[0], s[1]) for d, s in docs.items()} for q, docs in scores.items()}
@@ -161,35 +115,37 @@ def chosen(results, hybrid):
 
 @pytest.mark.parametrize("hybrid", HYBRIDS)
 def test_a_hybrid_is_lambda_times_the_lexical_score_and_the_dense_score(results, hybrid):
-    weight, _ = chosen(results, hybrid)
+    lambda_, _ = chosen(results, hybrid)
     scores = parts(results, hybrid, "test")
-    fused = ranking(results / "runs" / PLACE / f"{hybrid}.seed1.trec.gz")
+    fused = run_of(results / "runs" / SPLIT / f"{hybrid}.seed1.trec.gz")
     assert len(fused) == 20
     for query, docs in fused.items():
-        expected = {d: weight * scores[query][d][0] + scores[query][d][1] for d in docs}
+        expected = {d: lambda_ * scores[query][d][0] + scores[query][d][1] for d in docs}
         assert docs == pytest.approx(expected, abs=2e-5)
         assert len(docs) == len(scores[query])
 
 
 @pytest.mark.parametrize("hybrid", HYBRIDS)
-def test_no_weight_of_a_fine_grid_is_better_on_the_tuning_queries(results, hybrid):
-    _, mean = chosen(results, hybrid)
-    scores, positives = parts(results, hybrid, "tune"), relevant(results, "tune")
+def test_no_lambda_of_a_fine_grid_is_better_on_the_tuning_queries(results, hybrid):
+    lambda_, mean = chosen(results, hybrid)
+    scores = parts(results, hybrid, "tune")
+    relevant = relevant_of(results / "data" / "ict-400" / "tune")
 
-    def at(weight):
-        lists = {
-            query: sorted(docs, key=lambda d, own=docs: (-weight * own[d][0] - own[d][1], d))
+    def at(value):
+        run = {
+            query: sorted(docs, key=lambda d, own=docs: (-value * own[d][0] - own[d][1], d))
             for query, docs in scores.items()
         }
-        return fmean(reciprocal(lists, positives).values())
+        return fmean(reciprocal_ranks(run, relevant).values())
 
-    grid = [at(weight) for weight in np.linspace(0, 40, 401)]
+    assert at(lambda_) == pytest.approx(mean, abs=1e-12)
+    grid = [at(value) for value in np.linspace(0, 40, 401)]
     assert max(grid) <= mean + 1e-12 and min(grid) < mean
 
 
-def test_judgements_of_the_test_queries_tune_nothing(project, results):
-    """Other relevant docs change what is measured, and no weight and no run."""
-    qrels = results / "data" / PLACE / "qrels.trec"
+def test_judgements_of_the_test_queries_tune_nothing_and_add_no_candidate(project, results):
+    """Other relevant docs change what is measured, and no lambda and no run."""
+    qrels = results / "data" / SPLIT / "qrels.trec"
     lines = [line.split() for line in qrels.read_text().splitlines()]
     docs = [line[2] for line in lines]
     kept = {
@@ -208,3 +164,10 @@ def test_judgements_of_the_test_queries_tune_nothing(project, results):
     snakemake(project, PAGE)
     assert {path: path.read_bytes() for path in kept} == kept
     assert cell(results, "bm25-bi", "retrieval-400") < before
+    candidates = run_of(results / "runs" / SPLIT / f"{CANDIDATES}.trec.gz")
+    missed = {q for q, doc in relevant_of(qrels.parent) if doc not in candidates[q]}
+    table = pl.read_csv(
+        results / "metrics" / SPLIT / f"bm25-bigrams.on.{CANDIDATES}.tsv", separator="\t"
+    )
+    values = table.filter(pl.col("query_id").is_in(missed), measure="RR@10")["value"]
+    assert len(values) == len(missed) > 0 and values.sum() == 0

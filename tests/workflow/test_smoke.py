@@ -23,6 +23,7 @@ import polars as pl
 import psutil
 import pytest
 
+from by_hand import best_products, reciprocal_ranks, relevant_of, run_of
 from conftest import ROOT
 from projects import PARTS, arguments, choose, copy_project, invoke, snakemake
 from residuum.artefacts import termvectors, trec
@@ -636,16 +637,12 @@ def test_a_hub_model_that_is_not_there_empties_its_rows_only(project, edited):
 
 def answered(results, run):
     """Return the questions that a run answers in ten docs, and how many there are."""
-    place = "generated-smoke/questions"
-    relevant, hits = {}, set()
-    for line in (results / "data" / place / "qrels.trec").read_text().splitlines():
-        query, _, doc, level = line.split()
-        relevant.setdefault(query, set()).update([doc] * (int(level) > 0))
-    with gzip.open(results / "runs" / place / f"{run}.trec.gz", "rt") as file:
-        for query, _, doc, rank, *_ in map(str.split, file):
-            if int(rank) <= 10 and doc in relevant[query]:
-                hits.add(query)
-    return hits, len(relevant)
+    split = "generated-smoke/questions"
+    relevant = relevant_of(results / "data" / split)
+    ranks = reciprocal_ranks(run_of(results / "runs" / split / f"{run}.trec.gz"), relevant)
+    queries = (results / "data" / split / "qrels.trec").read_text().splitlines()
+    hits = {query for query, rank in ranks.items() if rank}
+    return hits, len({line.split()[0] for line in queries})
 
 
 def test_circles_of_roc_are_those_of_plain_python_and_its_ablation_stands_beside(project):
@@ -728,23 +725,12 @@ def test_pages_are_found_by_the_best_vector_of_their_passages(project):
     """ME-BERT's documents: windows x 4 vectors a page, with nothing of the stage."""
     snakemake(project, "results/smoke/tables/mebert-table2document.md", config="papers=[mebert]")
     results, dataset = project / "results" / "smoke", "generated-pages-smoke"
-    model = f"me-bert-document@{dataset}.train/seed1"
-    shards = sorted((results / "embeddings" / dataset / model).glob("shard-*"))
-    ids = [one for shard in shards for one in (shard / "ids.txt").read_text().split()]
-    vectors = np.concatenate([np.load(shard / "vectors.npy") for shard in shards])
+    best, ids = best_products(results, dataset, f"me-bert-document@{dataset}.train/seed1", "judged")
     counts = Counter(ids)
     assert len(counts) == 40 and all(n % 4 == 0 and n >= 4 * 5 for n in counts.values())
-    asked = results / "embeddings" / f"{dataset}.queries" / model / "judged"
-    names = (asked / "ids.txt").read_text().split()
-    products = np.load(asked / "vectors.npy").astype(float) @ vectors.astype(float).T
-    best = {
-        name: {one: row[[i for i, own in enumerate(ids) if own == one]].max() for one in counts}
-        for name, row in zip(names, products, strict=True)
-    }
-    run = results / "runs" / dataset / "judged" / "me-bert-document.seed1.trec.gz"
-    with gzip.open(run, "rt") as file:
-        for query, _, doc, _, score, _ in map(str.split, file):
-            assert float(score) == pytest.approx(best[query][doc], abs=2e-6)
+    run = run_of(results / "runs" / dataset / "judged" / "me-bert-document.seed1.trec.gz")
+    for query, docs in run.items():
+        assert docs == pytest.approx({doc: best[query][doc] for doc in docs}, abs=2e-6)
     table = pl.read_csv(results / "tables" / "mebert-table2document.tsv", separator="\t")
     assert table["measured"].null_count() == 0 and table.height == 5 * 3
     holes = table.filter(row="me-bert", column="holes")["measured"].item()

@@ -55,7 +55,7 @@ def encode_docs(
     positions = contracts.shard_of(corpus, shard, of)
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen)
-    docs = Part(contracts.read_docs(corpus, positions), len(positions), shard, of)
+    docs = DocShard(contracts.read_docs(corpus, positions), len(positions), shard, of)
     job.write(output, docs, windows, [corpus / "manifest.json"])
 
 
@@ -82,22 +82,22 @@ def encode_candidates(
     named = trec.read_run(run)["doc_id"].unique().sort()
     positions = contracts.positions_of(shard, of, len(named), run)
     kept = {*named[positions.start : positions.stop]}
-    docs = [record for record in contracts.read_docs(corpus) if record["doc_id"] in kept]
-    if len(docs) < len(kept):
-        lost = min(kept - {record["doc_id"] for record in docs})
+    records = [record for record in contracts.read_docs(corpus) if record["doc_id"] in kept]
+    if len(records) < len(kept):
+        lost = min(kept - {record["doc_id"] for record in records})
         raise ResiduumError(f"{run}: doc_id {lost} is no doc of {corpus}")
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen)
-    part = Part(docs, len(docs), shard, of)
-    job.write(output, part, windows, [corpus / "manifest.json", run])
+    docs = DocShard(records, len(records), shard, of)
+    job.write(output, docs, windows, [corpus / "manifest.json", run])
 
 
-class Part(NamedTuple):
-    """Docs that a job encodes: their number, and which of how many parts they are."""
+class DocShard(NamedTuple):
+    """Docs that a job encodes: how many, and which of how many shards they are."""
 
     records: Iterable[contracts.Record]
     docs: int
-    shard: int
+    number: int
     of: int
 
 
@@ -110,19 +110,21 @@ class Job(NamedTuple):
     threads: int
     device: devices.Device
 
-    def write(self, output: Path, part: Part, windows: str | None, inputs: Sequence[Path]) -> None:
+    def write(
+        self, output: Path, shard: DocShard, windows: str | None, inputs: Sequence[Path]
+    ) -> None:
         """Write the vectors of docs with a manifest, whole or not at all."""
         weights, chosen = at(self.model, self.snapshot), self.device
         encoder = Encoder.load(weights, chosen)
         spec: dict[str, Any] = {"batch_size": self.batch_size, "threads": self.threads}
         spec |= chosen._asdict() | ({"snapshot": self.snapshot} if self.snapshot else {})
-        docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in part.records)
+        docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in shard.records)
         if windows:
             form = command.parse_spec(Windows, windows)
             spec["windows"] = form.model_dump()
             docs = (
                 (record["doc_id"], text)
-                for record in track(part.records, "cut docs", part.docs, "docs")
+                for record in track(shard.records, "cut docs", shard.docs, "docs")
                 for text in passages(record, form, encoder.tokenizer, encoder.doc_room)
             )
         ids, texts = zip(*docs, strict=True)
@@ -130,9 +132,9 @@ class Job(NamedTuple):
         owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
         facts = {
             "dimensions": encoder.dimensions,
-            "shard": {"number": part.shard, "of": part.of, "docs": part.docs},
+            "shard": {"number": shard.number, "of": shard.of, "docs": shard.docs},
             **encoder.sizes.facts(),
-            **({"vectors": len(owners)} if len(owners) > part.docs else {}),
+            **({"vectors": len(owners)} if len(owners) > shard.docs else {}),
             "weights": files.sha256(weights / pretrained.WEIGHTS),
         }
         with files.whole_directory(output) as folder:
