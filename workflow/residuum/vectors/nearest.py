@@ -230,14 +230,30 @@ def _shard_scores(shard: Vectors, queries: Vectors, pairs: pl.DataFrame) -> pl.D
 def _dense_products(
     queries: np.ndarray, docs: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    scores, asked = [np.zeros(0)], queries
-    if len(queries) < len(left):  # else it takes more than it saves
-        asked = np.asarray(queries, dtype=np.float64)
     at_once = max(1, PAIR_VALUES // docs.shape[1])
+    query, doc = (_Rows(vectors, min(at_once, len(left))) for vectors in (queries, docs))
+    scores = np.empty(len(left))
     for first in range(0, len(left), at_once):
         part = slice(first, first + at_once)
-        # Cast before, not by einsum: its buffer would cut the sum of a row at a place that depends
-        # on the rows before it.
-        query = asked[left[part]].astype(np.float64, copy=False)
-        scores.append(np.einsum("ij,ij->i", query, docs[right[part]].astype(np.float64)))
-    return np.concatenate(scores)
+        np.einsum("ij,ij->i", query.take(left[part]), doc.take(right[part]), out=scores[part])
+    return scores
+
+
+class _Rows:
+    """Rows of vectors as float64, in memory that is used again: new pages cost as much as sums.
+
+    They are cast here, not by einsum: its buffer would cut the sum of a row at a place that depends
+    on the rows before it.
+    """
+
+    def __init__(self, vectors: np.ndarray, count: int) -> None:
+        self._vectors = vectors
+        self._taken = np.empty((count, vectors.shape[1]), vectors.dtype)
+        self._cast = np.empty((count, vectors.shape[1]))
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Return some rows, until the next are taken."""
+        taken, cast = self._taken[: len(rows)], self._cast[: len(rows)]
+        np.take(self._vectors, rows, axis=0, out=taken, mode="clip")  # else it takes a copy
+        cast[:] = taken
+        return cast
