@@ -181,6 +181,14 @@ def test_command_prints_least_dimensions(tmp_path: Path) -> None:
     of = measured(tmp_path)
     folder.mkdir(parents=True)
     (tmp_path / "made").rename(folder / "luan2021")
+    with pytest.raises(
+        ResiduumError, match=r"yet; on cacm/test there are luan2021 \(--of luan2021"
+    ):
+        inspect.show(tmp_path / "results", "cacm/test", "whole")
+    (tmp_path / "results" / "data" / "cacm" / "test").mkdir(parents=True)
+    (tmp_path / "results" / "data" / "cacm" / "test" / "queries.tsv").touch()
+    with pytest.raises(ResiduumError, match=r"no split cacm/tset\. Did you mean cacm/test\?"):
+        inspect.show(tmp_path / "results", "cacm/tset", "whole")
     lines = inspect.show(tmp_path / "results", "cacm/test", "luan2021").splitlines()
     assert "40 docs" in lines[0] and "2 rademacher projections" in lines[0]
     recalls = of.recall.filter(length="all").rows(named=True)

@@ -69,7 +69,9 @@ def _line(results: Path, address: str) -> tuple[str, GridCell]:
     others = {path.beside(".md") for path in PATHS.pages.values()}
     made = [results / path.fill(page="-".join(names[:2])) for path in sorted(others)]
     read = [p for p in made if p.is_file() and p.with_suffix(".tsv") not in pages.values()]
-    more = " Cases, claims and figures over depths or snapshots have no such numbers"
+    more = (
+        " Cases, claims, lines and figures over depths, efforts or snapshots have no such numbers"
+    )
     more += "".join(f"; read {path}" for path in read)
     if len(names) != 4:
         example = "/".join(next(iter(_cells(next(iter(pages.values()))))))
@@ -118,12 +120,22 @@ def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
     runs, judged = _runs(line, page)
     of_row = [path for run in runs for path, own in named if own == run]
     on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
-    on_split += [p for p in read if PATHS.groups.parse(p) and f"/{line.split_ref}/" in p]
+    on_split += [path for path in read if _groups(path, line, page)]
     if line.not_learned:
         models = [name.partition("/seed") for name in page.models_of(judged, line.split_ref)]
         verdicts = [PATHS.learning.fill(model=model, seed=seed) for model, _, seed in models]
         return [*verdicts, *on_split]
     return on_split or (of_row if line.measure == DEPTH else [])
+
+
+def _groups(path: str, line: GridCell, page: BoundTable | BoundFigure | BoundVenn) -> bool:
+    """Say whether a file has the groups that a number is of."""
+    if not (of := PATHS.groups.parse(path)) or f"{of['dataset']}/{of['split']}" != line.split_ref:
+        return False
+    if isinstance(page, BoundTable):
+        within = page.column(line.column).within
+        return within is not None and within.grouping == of["grouping"]
+    return True
 
 
 def _runs(

@@ -11,7 +11,7 @@ import polars as pl
 
 from residuum.artefacts import fidelities, files
 from residuum.artefacts.fidelities import Measured
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, hint
 from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.figures import RECALLS
 from residuum.pages import layout
@@ -26,13 +26,24 @@ def show(results: Path, place: str, name: str) -> str:
         raise ResiduumError(f"{place}: name a split as <dataset>/<split>, such as cacm/test")
     target = Path(Paths(str(results)).fidelity.fill(dataset=dataset, split=split, fidelity=name))
     if not target.is_file():
-        raise ResiduumError(
-            f"{target}: not measured yet; where {name} is an entry of config/fidelities, make it "
-            f"with: snakemake --cores all --config scale={results.resolve().name} -- {target}"
-        )
+        raise ResiduumError(_not_measured(results, place, name, target))
     folder = Path(folder_of(str(target)))
     spec = json.loads(files.read_bytes(target))["spec"]
     return "\n".join(_lines(place, Fidelity.model_validate(spec), fidelities.read(folder)))
+
+
+def _not_measured(results: Path, place: str, name: str, target: Path) -> str:
+    """Word what is measured on a split, what splits there are, and how to measure."""
+    splits = sorted("/".join(p.parent.parts[-2:]) for p in results.glob(Paths().queries.pattern))
+    measured = sorted(path.parent.name for path in target.parents[1].glob(f"*/{target.name}"))
+    text = f"{target}: not measured yet"
+    if measured:
+        text += f"; on {place} there are {', '.join(measured)} (--of {measured[0]})"
+    elif place not in splits:
+        text += f", and {results} has no split {place}"
+    text += f".{'' if place in splits else hint(place, splits)}"
+    cure = f"snakemake --cores all --config scale={results.resolve().name} -- {target}"
+    return f"{text} Where {name} is an entry of config/fidelities, make it with: {cure}"
 
 
 def _lines(place: str, job: Fidelity, of: Measured) -> Iterator[str]:
