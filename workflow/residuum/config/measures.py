@@ -4,8 +4,9 @@ Usage: `reads("AnswerAccuracy@20")`, `words("RR@10")`, `parse("nDCG@10")`. Must 
 """
 
 import difflib
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from residuum.cli.errors import ResiduumError
@@ -29,9 +30,22 @@ class Own(NamedTuple):
     same: str = ""  # by answers: what it is where docs that hold an answer are judged relevant
 
 
-BY_JUDGEMENTS: OpenTable[Own] = OpenTable({"Holes": "residuum.tuning.holes:HOLES"}, "measure")
+BY_JUDGEMENTS: OpenTable[Own] = OpenTable(
+    {
+        "BioASQ_AP": "residuum.tuning.bioasq:AP",
+        "BioASQ_F1": "residuum.tuning.bioasq:F1",
+        "BioASQ_GMAP": "residuum.tuning.bioasq:GMAP",
+        "BioASQ_P": "residuum.tuning.bioasq:P",
+        "BioASQ_R": "residuum.tuning.bioasq:R",
+        "Holes": "residuum.tuning.holes:HOLES",
+    },
+    "measure",
+)
 BY_ANSWERS: OpenTable[Own] = OpenTable(
     {"AnswerAccuracy": "residuum.tuning.evaluation:ANSWER_ACCURACY"}, "measure"
+)
+MEANS: OpenTable[Callable[[Sequence[float]], float]] = OpenTable(  # that are not arithmetic
+    {"BioASQ_GMAP": "residuum.tuning.bioasq:geometric"}, "measure with a mean of its own"
 )
 MOST = {"cutoff": 1_000_000, "rel": 10_000}  # of ir_measures' parameters
 WORDS = {
@@ -85,6 +99,17 @@ def of_first(measure: str) -> bool:
     return is_hit(measure) or (own(measure) is None and parse(measure).NAME == "RR")
 
 
+def mean(measure: str, values: Iterable[float]) -> float:
+    """Return the mean of a measure over queries, exactly rounded: no order of adding shows."""
+    numbers, name = list(values), own(measure)
+    return MEANS[name](numbers) if name and name in MEANS else math.fsum(numbers) / len(numbers)
+
+
+def is_tested(measure: str) -> bool:
+    """Say whether runs differ in a measure by the mean of their queries' differences."""
+    return own(measure) not in MEANS
+
+
 def level(measure: str) -> int:
     """Return the least relevance that a measure counts as relevant; 1 where it names none."""
     return 1 if own(measure) else int(parse(measure).params.get("rel", 1))
@@ -135,6 +160,9 @@ def fault(measure: str, fitting: Sequence[str]) -> str | None:
         providers: Any = ir_measures.DefaultPipeline  # has no types
         if not providers.supports(parse(measure)):
             return f"'{measure}': no provider that ir_measures has here computes {name}"
+    if not is_tested(measure):
+        text = "another mean than those that tests compare; `residuum compare` prints it"
+        return f"'{measure}': {text}"
     if reads(measure) not in fitting:
         return f"'{measure}' is by {reads(measure)}; measures of this key: by {', '.join(fitting)}"
     return None

@@ -17,7 +17,7 @@ from residuum import paired
 from residuum.artefacts import files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, unknown
-from residuum.config.measures import is_hit
+from residuum.config.measures import is_hit, is_tested, mean
 from residuum.config.schema.papers import Tests
 from residuum.inspect import complementing, reproducing
 from residuum.pages import grids, layout, notes
@@ -192,7 +192,7 @@ def compare(
     names = sorted(runs, key=lambda name: name in baselines)
     pairs = [
         paired.Pair(a, b, measure, measure, measure if tests.family == "column" else "all")
-        for measure in measures
+        for measure in filter(is_tested, measures)
         for a, b in itertools.combinations(names, 2)
         if not baselines or {a, b} & set(baselines)
     ]
@@ -209,7 +209,7 @@ def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str])
             better, worse = test.beats
             beaten[better, test.measure].append(names.index(worse) + 1)
     cells = {
-        key: TextCell(f"{matrix.values.mean():.4f}", layout.span(beaten[key]))
+        key: TextCell(f"{mean(key[1], matrix.values[:, 0]):.4f}", layout.span(beaten[key]))
         for key, matrix in scores.items()
     }
     rows = [

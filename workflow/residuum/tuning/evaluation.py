@@ -4,7 +4,6 @@ Usage: `evaluate(run, qrels, ["RR@10"])`, `values = of_rankings(runs, qrels, "RR
 know how rankings came about.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
@@ -90,9 +89,9 @@ def _nested(table: pl.DataFrame, ids: pl.DataFrame, value: pl.Expr) -> dict[str,
 
 
 def means(metrics: pl.DataFrame) -> dict[str, float]:
-    """Return the mean of each measure over queries, exactly rounded: no order of adding shows."""
+    """Return the mean of each measure over queries."""
     parts = metrics.sort("measure").partition_by("measure", as_dict=True, maintain_order=True)
-    return {str(name): math.fsum(part["value"]) / part.height for (name,), part in parts.items()}
+    return {str(name): measures.mean(name, part["value"]) for (name,), part in parts.items()}
 
 
 def refuse_unjudged(averages: Mapping[str, float], qrels: pl.DataFrame, source: str) -> None:
