@@ -41,3 +41,26 @@ rule groups_halves:
     shell:
         "python -m residuum.groups halves --spec {params.spec:q} {params.metrics} "
         "--output {output.groups} 2>&1 | tee {log}"
+
+
+rule groups_folds:
+    """Group the queries of a split by the folds that it names."""
+    input:
+        qrels=PATHS.qrels,
+        folds=WIRING.groups.folds,
+    output:
+        **recorded(groups=ONLY.groupings(PATHS.groups, "folds")),
+    log:
+        PATHS.log("groups/{dataset}.{split}.{grouping}"),
+    benchmark:
+        PATHS.time("groups/{dataset}.{split}.{grouping}")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.groups", "folds", WIRING.groups.spec),
+        folds=options.each("fold", "folds"),
+    shell:
+        "python -m residuum.groups folds --spec {params.spec:q} --qrels {input.qrels} "
+        "{params.folds} --output {output.groups} 2>&1 | tee {log}"

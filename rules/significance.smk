@@ -3,6 +3,7 @@ rule significance_compare:
     input:
         metrics=WIRING.pages.tested_metrics,
         learning=WIRING.pages.tested_learning,
+        groups=WIRING.pages.tested_groups,
     output:
         **recorded(tests=ONLY.pages(PATHS.significance, "table")),
     log:
@@ -18,6 +19,8 @@ rule significance_compare:
         together=WIRING.pages.together,
         metrics=PATHS.metrics_root,
         learning=options.each("learning", "learning"),
+        groups=options.each("groups", "groups"),
     shell:
         "python -m residuum.significance compare --spec {params.spec:q} {params.together} "
-        "--metrics {params.metrics} {params.learning} --workers {threads} --output {output.tests} 2>&1 | tee {log}"
+        "--metrics {params.metrics} {params.learning} {params.groups} --workers {threads} "
+        "--output {output.tests} 2>&1 | tee {log}"

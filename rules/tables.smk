@@ -6,6 +6,7 @@ rule tables_render:
         tests=PATHS.significance,
         tuning=WIRING.pages.tuning,
         learning=WIRING.pages.learning,
+        groups=WIRING.pages.groups,
         computed=WIRING.arithmetic.of_table,
     output:
         **ONLY.pages(PATHS.table, "table").forms("md", "tex"),
@@ -22,8 +23,9 @@ rule tables_render:
         metrics=PATHS.metrics_root,
         tuning=options.each("tuning", "tuning"),
         learning=options.each("learning", "learning"),
+        groups=options.each("groups", "groups"),
         computed=options.each("computed", "computed"),
     shell:
         "python -m residuum.tables render --spec {params.spec:q} --metrics {params.metrics} "
-        "--significance {input.tests} {params.tuning} {params.learning} "
+        "--significance {input.tests} {params.tuning} {params.learning} {params.groups} "
         "{params.computed} --output {output.tsv} 2>&1 | tee {log}"

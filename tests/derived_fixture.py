@@ -1,6 +1,7 @@
 """A small results folder of fusions and their parts, and a table of all that is derived of them."""
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -113,9 +114,9 @@ def _run(results: Path, run: str, ranks: list[int], system: str) -> None:
     evaluate.run(path, split / "qrels.trec", MEASURES, output)
 
 
-def make_pages(results: Path, made: BoundTable | None = None) -> None:
+def make_pages(results: Path, made: BoundTable | None = None, groups: Sequence[Path] = ()) -> None:
     text, page = spec(made or job()), results / "tables" / "toy-table1.tsv"
     tests = results / "significance" / "toy-table1.tsv"
-    significance.compare(text, results / "metrics", tests)
-    tables.render(text, results / "metrics", tests, page, [])
+    significance.compare(text, results / "metrics", tests, groups=[*groups])
+    tables.render(text, results / "metrics", tests, page, [], groups=[*groups])
     ledger.write([text], [page], significance=[tests], output=results / "ledger.tsv")

@@ -99,3 +99,28 @@ def test_faulty_groups_are_refused(tmp_path, text, message):
     (tmp_path / "g.tsv").write_text(text)
     with pytest.raises(ResiduumError, match=message):
         groupings.read(tmp_path / "g.tsv")
+
+
+def fold(folder, name, *queries):
+    path = folder / name / "queries.tsv"
+    trec.write_queries(path, [(query, f"text of {query}") for query in queries])
+    return path
+
+
+def test_folds_are_groups_of_the_judged_queries_in_their_order(tmp_path):
+    trec.write_qrels(tmp_path / "qrels.trec", [(f"q{n}", "d", 1) for n in (1, 2, 3, 4)])
+    paths = [fold(tmp_path, "late", "q3", "q2", "q9"), fold(tmp_path, "early", "q4", "q1")]
+    groups.folds('{"kind": "folds"}', tmp_path / "qrels.trec", paths, tmp_path / "folds.tsv")
+    made = groupings.read(tmp_path / "folds.tsv")
+    assert [*made.members.items()] == [("late", ["q2", "q3"]), ("early", ["q1", "q4"])]
+    assert made.values == {}
+
+
+def test_folds_that_do_not_divide_the_queries_are_refused(tmp_path):
+    trec.write_qrels(tmp_path / "qrels.trec", [(f"q{n}", "d", 1) for n in (1, 2, 3)])
+    spec, qrels, output = '{"kind": "folds"}', tmp_path / "qrels.trec", tmp_path / "folds.tsv"
+    one, two = fold(tmp_path, "one", "q1"), fold(tmp_path, "two", "q1", "q2", "q3")
+    with pytest.raises(ResiduumError, match=r"query q2 is in none of the folds one \(2 such"):
+        groups.folds(spec, qrels, [one], output)
+    with pytest.raises(ResiduumError, match="duplicate query_id q1"):
+        groups.folds(spec, qrels, [one, two], output)

@@ -215,7 +215,7 @@ def test_a_change_from_a_row_without_a_value_has_none(results, tmp_path):
 def test_a_change_from_a_row_whose_model_did_not_learn_is_no_result(results, tmp_path):
     path = write_verdict(tmp_path / "net" / "seed1.json")
     made = job().model_copy(update={"models": {"data": {"sum.seed1": ["net/seed1"]}}})
-    loaded = grids.load(made, results / "metrics", read_all([path]))
+    loaded = grids.load(made, results / "metrics", read_all([path]), {})
     gain, roc = made.column("gain"), made.column("roc")
     assert loaded.by_seed("ours", gain) is None and loaded.by_seed("ours", roc) is not None
     assert loaded.job.not_learned("ours", "gain") == "net seed1: no better"
@@ -265,7 +265,7 @@ def test_another_measure_than_of_hits_and_other_queries_are_refused(results, tmp
     for place in metrics.rglob("*.manifest.json"):
         place.unlink()
     with pytest.raises(ResiduumError, match=r"hold different queries \(1 of them, such as q07\)"):
-        grids.load(job(), metrics, {})
+        grids.load(job(), metrics, {}, {})
 
 
 def test_tables_that_derive_nothing_have_the_columns_of_before():

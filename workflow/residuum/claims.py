@@ -14,11 +14,12 @@ import typer
 from residuum import paired
 from residuum.artefacts import manifest, trec
 from residuum.cli import command
-from residuum.pages import curves, grids, grouped, layout, notes
+from residuum.pages import curves, grids, layout, notes
 from residuum.pages.claims import Values, axis, compare, in_words
 from residuum.pages.claims import judge as judged
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
+from residuum.pages.parted import Parted, read_groups
 from residuum.pages.points import Point
 from residuum.pages.series import of_runs, without_unlearned
 from residuum.pages.verdicts import LedgerRow
@@ -40,17 +41,17 @@ def judge(
     output: command.Page,
     table: Annotated[list[Path] | None, typer.Option(help="TSV of a table they are about")] = None,
     depths: Annotated[list[Path] | None, typer.Option(help="depth curve of a figure")] = None,
-    groups: Annotated[list[Path] | None, typer.Option(help="groups of a split's queries")] = None,
+    groups: command.Groups = None,
     learning: command.Learning = None,
 ) -> None:
     """Write the claims with their verdicts as .tsv, .md and .tex, and the tests as .tsv."""
     job = command.parse_spec(BoundClaims, spec)
     verdicts = read_all(learning or [])
-    values = {name: of_table(bound, metrics, verdicts) for name, bound in job.tables.items()}
-    parted = grouped.read_all(groups or [])
+    of_groups = read_groups(groups or [])
+    values = {name: of_table(own, metrics, verdicts, of_groups) for name, own in job.tables.items()}
     for name, figure in job.figures.items():
         kept, deep = without_unlearned(figure, verdicts), figure.figure.of_curves
-        over = _over_depths(figure, depths or []) if deep else of_runs(kept, metrics, parted)
+        over = _over_depths(figure, depths or []) if deep else of_runs(kept, metrics, of_groups)
         values[name] = of_figure(job, name, kept, over)
     made = compare(job, values)
     grids.write(tests, made, paired.Comparison)
@@ -66,9 +67,11 @@ def judge(
     manifest.write(output, {"claims": len(rows)}, job, inputs, "residuum.claims", own)
 
 
-def of_table(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]) -> Values:
+def of_table(
+    job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups: Parted
+) -> Values:
     """Return the values of a table's cells, and why the others are not run or not learned."""
-    bound, scores, _ = grids.load(job, metrics, verdicts)
+    bound, scores, _ = grids.load(job, metrics, verdicts, groups)
     cells = ((row, column) for column in bound.table.columns for row in bound.table.rows)
     reasons = {(row.id, column.id): bound.not_run(row, column) for row, column in cells}
     unlearned = {(r, c): why for r, of in bound.unlearned.items() for c, why in of.items()}

@@ -14,13 +14,13 @@ import polars as pl
 import typer
 
 from residuum.artefacts import files, manifest, trec
-from residuum.artefacts.groupings import Groups
 from residuum.cli import command
 from residuum.config.schema.figures import DEPTH, EFFORT
 from residuum.pages import costs, drawing, grids, grouped, layout, learned, notes
 from residuum.pages.curves import measured
 from residuum.pages.drawing import panel_name
 from residuum.pages.layout import DASH, TextCell
+from residuum.pages.parted import Parted, read_groups
 from residuum.pages.points import Point, compare
 from residuum.pages.series import of_runs, without_unlearned
 from residuum.tuning.learned import Learned, read_all
@@ -56,7 +56,7 @@ def draw(
         list[Path] | None,
         typer.Option(help="manifest of its scored pairs, or of its searches"),
     ] = None,
-    groups: Annotated[list[Path] | None, typer.Option(help="groups of a split's queries")] = None,
+    groups: command.Groups = None,
     learning: command.Learning = None,
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
@@ -66,7 +66,7 @@ def draw(
         job, points = _of_curves(requested, verdicts, curves, paid)
         data, lines = frame(points, job.figure.over), list(costs.notes(job, paid))
     else:
-        job, parted = without_unlearned(requested, verdicts), grouped.read_all(groups or [])
+        job, parted = without_unlearned(requested, verdicts), read_groups(groups or [])
         kept = [series.id for series in job.drawn()]
         points = compare(job, kept, of_runs(job, metrics, parted))
         if job.figure.grouped:
@@ -157,9 +157,9 @@ def _tested(point: Point) -> dict[str, object]:
     return {name: getattr(point.test, name, None) for name in TESTED}
 
 
-def _parted(groups: Mapping[str, Groups]) -> Iterator[str]:
+def _parted(groups: Parted) -> Iterator[str]:
     """Yield which queries of one value stand in two groups."""
-    for split_ref, own in groups.items():
+    for (split_ref, _), own in groups.items():
         yield from (f"{split_ref}: {cut}" for cut in own.cuts())
 
 

@@ -1,7 +1,8 @@
-"""The queries of a split in groups: by the length of their relevant docs, or by how hard they are.
+"""The queries of a split in groups: by the length of their relevant docs, by how hard they are, or
+by the folds that the split names.
 
-Command: `python -m residuum.groups lengths ...`, `python -m residuum.groups halves ...`. Every
-judged query is in one group, so that sizes add up. Must not know figures, nor how a run was made.
+Command: `python -m residuum.groups lengths ...`, `... halves ...`, `... folds ...`. Every judged
+query is in one group, so that sizes add up. Must not know figures, nor how a run was made.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ from residuum.artefacts.groupings import Line
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.groupings import EASY, HARD, NO_DOC, Halves, Lengths
+from residuum.config.schema.groupings import EASY, HARD, NO_DOC, Folds, Halves, Lengths
 
 app = command.app(__doc__)
 Output = Annotated[Path, typer.Option(help="groups TSV to write")]
@@ -55,6 +56,23 @@ def halves(
         raise ResiduumError(f"{metrics[0]}: no values of {job.measure}")
     means = values.group_by("query_id").agg(pl.col("value").mean())
     _record(output, groupings.write(output, by_halves(dict(means.iter_rows()))), job, metrics)
+
+
+@app.command()
+def folds(
+    spec: Annotated[str, typer.Option(help="grouping of kind folds as JSON")],
+    qrels: command.Qrels,
+    fold: Annotated[list[Path], typer.Option(help="queries of a fold: <fold>/queries.tsv; repeat")],
+    output: Output,
+) -> None:
+    """Group queries by the folds of their split, which are called as their folders are."""
+    job, judged = command.parse_spec(Folds, spec), {*trec.read_qrels(qrels)["query_id"]}
+    of = {path.parent.name: [*trec.read_queries(path)] for path in fold}
+    lines = [(name, q, None) for name, own in of.items() for q in sorted({*own} & judged)]
+    if lost := sorted(judged - {query for _, query, _ in lines}):
+        text = f"query {lost[0]} is in none of the folds {', '.join(of)} ({len(lost)} such queries)"
+        raise ResiduumError(f"{qrels}: {text}; folds divide all queries of a split")
+    _record(output, groupings.write(output, lines), job, [qrels, *fold])
 
 
 def words(corpus: Path, docs: set[str]) -> dict[str, int]:
@@ -96,7 +114,7 @@ def _hash(query_id: str) -> str:
 
 
 def _record(
-    output: Path, made: groupings.Groups, job: Lengths | Halves, inputs: Iterable[Path]
+    output: Path, made: groupings.Groups, job: Lengths | Halves | Folds, inputs: Iterable[Path]
 ) -> None:
     """Write the manifest, with the size of each group and what a bound parts, and print both."""
     sizes = {group: len(queries) for group, queries in made.members.items()}

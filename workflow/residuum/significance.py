@@ -14,6 +14,7 @@ from residuum.artefacts import manifest
 from residuum.cli import command
 from residuum.config.schema.papers import parts_of
 from residuum.pages import grids
+from residuum.pages.parted import read_groups
 from residuum.tuning.learned import read_all
 from residuum.wiring.bound import BoundTable, metrics_files
 
@@ -30,12 +31,14 @@ def compare(
     ] = None,
     workers: command.Workers = 1,
     learning: command.Learning = None,
+    groups: command.Groups = None,
 ) -> None:
     """Test the pairs of rows that a table's tests require, in every column."""
     jobs = [command.parse_spec(BoundTable, text) for text in [spec, *(together or [])]]
     tests, verdicts, tables = jobs[0].tests, read_all(learning or []), []
+    parted = read_groups(groups or [])
     for job in jobs:
-        bound, values, _ = grids.load(job, metrics, verdicts)
+        bound, values, _ = grids.load(job, metrics, verdicts, parted)
         measures = {column.id: column.named() for column in job.table.columns}
         pairs = []
         for column, a, b in bound.compared():
@@ -47,6 +50,7 @@ def compare(
     own = family[: len(tables[0])]
     grids.write(output, own, paired.Comparison)
     inputs = [*(metrics / name for name in metrics_files(jobs)), *(learning or [])]
+    inputs += groups or []
     manifest.write(output, {"comparisons": len(own)}, jobs[0], inputs, "residuum.significance")
 
 

@@ -19,6 +19,7 @@ from residuum.config.schema.papers import DEPTH, Column, Row
 from residuum.pages import arithmetic, grids, layout, learned, notes
 from residuum.pages.grids import GridCell, Loaded
 from residuum.pages.layout import DASH, TextCell
+from residuum.pages.parted import read_groups
 from residuum.paired import Comparison
 from residuum.tuning.choosing import Record, Tuned
 from residuum.tuning.learned import read_all
@@ -42,11 +43,12 @@ def render(
         typer.Option(help="manifest of a model, of embeddings or of scored pairs"),
     ] = None,
     learning: command.Learning = None,
+    groups: command.Groups = None,
 ) -> None:
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
     requested = command.parse_spec(BoundTable, spec)
     verdicts = read_all(learning or [])
-    loaded = grids.load(requested, metrics, verdicts)
+    loaded = grids.load(requested, metrics, verdicts, read_groups(groups or []))
     job = loaded.job
     tests = grids.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
@@ -57,6 +59,7 @@ def render(
     own = layout.write(output, grids.tidied(cells), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs = [significance, *(tuning or []), *(computed or []), *(learning or [])]
+    inputs += groups or []
     inputs += [metrics / name for name in names]
     manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables", own)
 

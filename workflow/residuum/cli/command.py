@@ -33,6 +33,7 @@ Tag = Annotated[str, typer.Option(help="name of the system, the last column of t
 Run = Annotated[Path, typer.Option(help="run to write, .trec.gz")]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]
 Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
+Groups = Annotated[list[Path] | None, typer.Option(help="groups of a split's queries; repeat")]
 Page = Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")]
 Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")]
 Windows = Annotated[str | None, typer.Option(help="JSON of Windows: docs are read in passages")]

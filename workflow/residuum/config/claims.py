@@ -27,7 +27,7 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
         if about := fitting.get(claim.holds.page):
             yield from ((f"claims.{claim.id}", text) for text in _misnamed(claim, about))
             if isinstance(claim.holds, Between) and isinstance(about, Figure):
-                left_out = misnamed(registry, about, claim.holds.but)
+                left_out = misnamed(registry, about.over, claim.holds.but)
                 yield from ((f"claims.{claim.id}.holds.but", text) for text in left_out)
         elif (at := claim.holds.page) in pages or not (folder / f"{at}.yaml").is_file():
             text = unknown("table or figure", claim.holds.page, fitting)

@@ -10,7 +10,6 @@ from functools import cached_property
 from residuum.config import measures
 from residuum.config.bindings import Place
 from residuum.config.schema.base import OWN, Ref, references
-from residuum.config.schema.figures import Figure
 from residuum.config.schema.groupings import Halves
 from residuum.config.schema.models import LexicalVectors, ReleasedWeights
 from residuum.config.schema.pages import Page
@@ -133,6 +132,6 @@ class Registry(Trainings):
     def _measured(self, page: Page) -> Iterator[tuple[str, str]]:
         """Yield role and measure of what a page shows of runs, or groups its queries by."""
         yield from page.measured()
-        grouping = self.groupings.get(page.over) if isinstance(page, Figure) else None
-        if isinstance(page, Figure) and isinstance(grouping, Halves):
-            yield from ((role, grouping.measure) for role in page.roles())
+        for grouping, role in page.grouped_by():
+            if isinstance(halves := self.groupings.get(grouping), Halves):
+                yield role, halves.measure

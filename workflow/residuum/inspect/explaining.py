@@ -17,6 +17,7 @@ from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, remade, together, wrapped
 from residuum.pages import derived, grids, grouped, layout
+from residuum.pages.parted import read_groups
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.paired.coverage import Coverage
@@ -160,9 +161,9 @@ def _made(cell: Cell) -> list[derived.Value]:
     page, own, metrics = cell.page, cell.line, cell.results / PATHS.metrics_root
     if own.measured is None or isinstance(page, BoundCharacteristics | BoundDimensions):
         return []
+    parted = read_groups(cell.results / p for p in cell.roots if PATHS.groups.parse(p))
     if isinstance(page, BoundFigure):
-        groups = grouped.read_all(cell.results / p for p in cell.roots if PATHS.groups.parse(p))
-        points = grouped.measured(page, metrics, groups)
+        points = grouped.measured(page, metrics, parted)
         return [p.scores for p in points if (p.series.id, p.column) == (own.row, own.column)]
     if isinstance(page, BoundVenn):
         row = next(row for row in page.table.rows if row.id == own.row)
@@ -171,7 +172,7 @@ def _made(cell: Cell) -> list[derived.Value]:
     if column.shows == "chosen":
         return []
     rows = [own.row, str(column.change_from)] if column.is_change(own.row) else [own.row]
-    return [grids.cell_value(page, row, column, metrics) for row in rows]
+    return [grids.cell_value(page, row, column, metrics, parted) for row in rows]
 
 
 def values(cell: Cell) -> pl.DataFrame:

@@ -88,10 +88,12 @@ def make(bench: Bench, path: str) -> str:
     tests_made = bench.made / PATHS.significance.fill(page=output.stem)
     of_all = bench.files(PATHS.significance.fill(page=output.stem), PATHS.learning)
     others = _corrected_with(bench, output.stem)
-    significance.compare(spec, metrics, tests_made, together=others, learning=of_all)
+    in_tests = bench.files(PATHS.significance.fill(page=output.stem), PATHS.groups)
+    significance.compare(spec, metrics, tests_made, others, 1, of_all, in_tests)
     computed = [p for form in COMPUTED for p in bench.files(path, form)]
     tuned = [*bench.files(path, PATHS.tuning), *bench.files(path, PATHS.rate)]
-    tables.render(spec, metrics, tests_made, output, tuned, computed, learning)
+    groups = bench.files(path, PATHS.groups)
+    tables.render(spec, metrics, tests_made, output, tuned, computed, learning, groups)
     return ""
 
 

@@ -21,6 +21,7 @@ from residuum.config.schema.cells import PrintedCell
 from residuum.config.schema.papers import Column, Reported
 from residuum.pages import derived
 from residuum.pages.layout import span
+from residuum.pages.parted import Parted
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage
 from residuum.tuning.learned import Learned
@@ -78,7 +79,7 @@ class Loaded(NamedTuple):
         return self.ratios[key].queries if key in self.ratios else len(self.scores[key].query_ids)
 
 
-def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]) -> Loaded:
+def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups: Parted) -> Loaded:
     """Read the cells that have runs; cells whose metrics hold a refusal are absent from the job.
 
     So are those behind which a model stands that did not learn, as its one of the `verdicts` says:
@@ -92,7 +93,7 @@ def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]) -> Loa
     values: dict[Key, derived.Value] = {}
     for row, column in job.cells():
         try:
-            values[row.id, column.id] = cell_value(job, row.id, column, metrics, read)
+            values[row.id, column.id] = cell_value(job, row.id, column, metrics, groups, read)
         except NotRun as reason:
             absent.setdefault(row.id, {})[column.id] = str(reason)
     job = job.model_copy(update={"absent": absent})
@@ -108,16 +109,26 @@ def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]) -> Loa
 
 
 def cell_value(
-    job: BoundTable, row: str, column: Column, metrics: Path, read: Read = trec.read_metrics
+    job: BoundTable,
+    row: str,
+    column: Column,
+    metrics: Path,
+    groups: Parted,
+    read: Read = trec.read_metrics,
 ) -> derived.Value:
     """Return the value of a cell, but for what it is a change from; NotRun says why it has none."""
     sides = job.sides(row, column)
     files = {run: job.metrics(column, run) for side in sides for run in side}
     tables = {name: read(metrics / name) for name in files.values()}
+    if within := column.within:
+        own = groups[str(job.places[column.id]), within.grouping].members.get(within.group)
+        if own is None:
+            raise NotRun(f"no query is in the group {within.group} of {within.grouping}")
+        tables = {n: table.filter(pl.col("query_id").is_in(own)) for n, table in tables.items()}
     whole, names = matrix(tables, column.measure, f"{job.id}, row {row}: "), list(tables)
     numbers = [[names.index(files[run]) for run in side] for side in sides]
-    own = (ScoreMatrix(whole.query_ids, whole.values[:, chosen]) for chosen in numbers)
-    return derived.value(column, *own)
+    shown = (ScoreMatrix(whole.query_ids, whole.values[:, chosen]) for chosen in numbers)
+    return derived.value(column, *shown)
 
 
 def _without_other(job: BoundTable, values: Collection[Key]) -> dict[Key, str]:

@@ -1,44 +1,38 @@
 """The values behind a figure over groups of the queries: a point per panel, series and group.
 
-Usage: `measured(job, metrics, read_all(paths))`, then `cells(job, points)` for the data beside the
+Usage: `measured(job, metrics, groups)`, then `cells(job, points)` for the data beside the
 drawing. Must not know tests, nor how queries are grouped.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
 
-from residuum.artefacts import groupings, trec
+from residuum.artefacts import trec
 from residuum.artefacts.groupings import Groups
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.figures import Panel, Series
 from residuum.pages import derived, grids
 from residuum.pages.grids import GridCell
+from residuum.pages.parted import Parted
 from residuum.pages.points import Point
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.wiring.drawn import BoundFigure
-from residuum.wiring.paths import Paths, below_metrics
+from residuum.wiring.paths import below_metrics
 
-GROUPS = Paths().groups
 Values = Callable[[str, Panel], ScoreMatrix]  # of a series, or of what a panel compares it with
 
 
-def read_all(paths: Iterable[Path]) -> dict[str, Groups]:
-    """Read groups by the split that they are of, as <dataset>/<split>."""
-    parts = {path: GROUPS.parse(path) or {} for path in paths}
-    return {f"{of['dataset']}/{of['split']}": groupings.read(p) for p, of in parts.items()}
-
-
-def measured(job: BoundFigure, metrics: Path, groups: Mapping[str, Groups]) -> list[Point]:
+def measured(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
     """Return a point per panel, series and group; each query of the metrics is in one group."""
     read = cache(trec.read_metrics)
     points: list[Point] = []
     for panel, series in job.plotted():
         if panel.change_from and panel.change_from not in job.runs:
             continue
-        own = groups[str(job.places[series.id])]
+        own = groups[str(job.places[series.id]), job.figure.over]
         for group in job.figure.groups:
             if group not in own.members:
                 raise ResiduumError(f"{job.id}: {unknown('group', group, own.members)}")

@@ -7,8 +7,8 @@ axis is a module beside these two and a line here. Must not know tests, or how p
 from collections.abc import Mapping
 from pathlib import Path
 
-from residuum.artefacts.groupings import Groups
 from residuum.pages import grids, grouped, snapshots
+from residuum.pages.parted import Parted
 from residuum.pages.points import Point
 from residuum.tuning.learned import Learned
 from residuum.wiring.drawn import BoundFigure
@@ -26,7 +26,7 @@ def without_unlearned(job: BoundFigure, verdicts: Mapping[str, Learned]) -> Boun
     return job.model_copy(update={"runs": kept, "unlearned": unlearned})
 
 
-def of_runs(job: BoundFigure, metrics: Path, groups: Mapping[str, Groups]) -> list[Point]:
+def of_runs(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
     """Return the points of a figure over groups, which are given by split, or over snapshots."""
     if job.figure.grouped:
         return grouped.measured(job, metrics, groups)

@@ -168,6 +168,11 @@ class BoundTable(Bound):
         """Return the metrics files of all cells, each once, sorted."""
         return sorted({name for cell in self.cells() for name in self.metrics_of(*cell)})
 
+    def groups(self) -> list[tuple[str, str]]:
+        """Return the split and the grouping of all cells of groups of queries, each once."""
+        within = [(self.places[c.id], c.within.grouping) for _, c in self.cells() if c.within]
+        return [(str(place), grouping) for place, grouping in dict.fromkeys(within)]
+
     def metrics_records(self) -> list[str]:
         """Return the manifests of those that say what the table states: an index, docs removed."""
         stated, split_of = self.table.index is not None, self.places

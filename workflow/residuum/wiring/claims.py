@@ -15,7 +15,7 @@ from residuum.wiring.bound import metrics_files
 from residuum.wiring.figures import Figures, bind_figure
 from residuum.wiring.judged import BoundClaims
 from residuum.wiring.learned import verdicts
-from residuum.wiring.pages import bind_table
+from residuum.wiring.pages import Pages, bind_table
 from residuum.wiring.part import Part, Wildcards
 
 OfPage = Callable[[Figures, str], list[str]]
@@ -81,8 +81,10 @@ class Claimed(Part):
         return self._of_figures(wildcards, lambda figures, page: figures.of_rerankers(curve, page))
 
     def groups(self, wildcards: Wildcards) -> list[str]:
-        """Return the groups of the queries of those figures."""
-        return self._of_figures(wildcards, Figures.groups_of)
+        """Return the groups of the queries of those tables and figures."""
+        pages, of = Pages(self.registry, self.paths, self.hub), self._bound(wildcards).tables
+        tables = pages.groups_of(*(table.id for table in of.values()))
+        return list(dict.fromkeys([*tables, *self._of_figures(wildcards, Figures.groups_of)]))
 
     def all(self, wildcards: object) -> list[str]:
         """Return the chosen papers' claims, judged."""

@@ -4,7 +4,8 @@ Usage: `Groups(registry, paths, hub).metrics(wildcards)`. Must not know how quer
 """
 
 from residuum.config import specs
-from residuum.config.schema.groupings import Halves
+from residuum.config.bindings import Place
+from residuum.config.schema.groupings import Folds, Halves
 from residuum.wiring.part import Part, Wildcards, place_of
 
 
@@ -14,6 +15,13 @@ class Groups(Part):
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a grouping."""
         return specs.of_entry(self.registry.groupings[wildcards.grouping])
+
+    def folds(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries of the folds that a split names."""
+        place = place_of(wildcards)
+        assert isinstance(self.registry.groupings[wildcards.grouping], Folds), "the rule's kind"
+        folds = self.registry.datasets[place.dataset].splits[place.split].folds
+        return [self.fill(self.paths.queries, Place(place.dataset, fold)) for fold in folds]
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics of the runs, of all seeds, by which queries are parted."""

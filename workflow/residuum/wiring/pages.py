@@ -173,6 +173,21 @@ class Pages(Part):
         table = bind_table(self.registry, wildcards.page, self.hub)
         return [f"{self.paths.metrics_root}/{name}" for name in table.metrics_records()]
 
+    def groups_of(self, *pages: str) -> list[str]:
+        """Return the groups of the queries that columns of tables are of, each once."""
+        tables = (bind_table(self.registry, page, self.hub) for page in pages)
+        named = dict.fromkeys(each for table in tables for each in table.groups())
+        places = ((Place(*split.split("/")), grouping) for split, grouping in named)
+        return [self.fill(self.paths.groups, place, grouping=name) for place, name in places]
+
+    def groups(self, wildcards: Wildcards) -> list[str]:
+        """Return the groups of the queries that columns of a table are of."""
+        return self.groups_of(wildcards.page)
+
+    def tested_groups(self, wildcards: Wildcards) -> list[str]:
+        """Return the same of all tables whose tests are corrected with a table's."""
+        return self.groups_of(wildcards.page, *family(self.registry, wildcards.page))
+
     def _learning(self, *pages: str) -> list[str]:
         bound = (
             BINDERS[self.registry.pages[page].kind](self.registry, page, self.hub) for page in pages

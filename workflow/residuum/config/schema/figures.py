@@ -136,6 +136,9 @@ class Figure(Reported):
         """Return the roles of the splits that its series are measured on."""
         return list(dict.fromkeys(series.role or self.role for series in self.series))
 
+    def grouped_by(self) -> Iterator[tuple[str, str]]:
+        return ((self.over, role) for role in self.roles() if self.grouped)
+
     def measured(self) -> Iterator[tuple[str, str]]:
         panels = [] if self.of_curves else self.panels
         return ((role, str(panel.measure)) for panel in panels for role in self.roles())

@@ -1,6 +1,7 @@
 """config/groupings/*.yaml: how the queries of a split are parted into groups.
 
-A grouping is named by figures; `residuum.groups` makes it. Must not know pages or files.
+A grouping is named by figures and by columns of tables; `residuum.groups` makes it. Must not know
+pages or files.
 """
 
 import re
@@ -8,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from residuum.config.schema.base import Budgets, Id, JudgedMeasure, Positive, Ref, Strict
+from residuum.config.schema.base import ID, Budgets, Id, JudgedMeasure, Positive, Ref, Strict
 
 HARD, EASY = "hard", "easy"
 NO_DOC = "no relevant doc"
@@ -46,4 +47,16 @@ class Halves(Strict):
         return None if group in (HARD, EASY) else f"{HARD} or {EASY}"
 
 
-Grouping = Annotated[Lengths | Halves, Field(discriminator="kind")]
+class Folds(Strict):
+    """By the folds that the split names, such as the batches of an evaluation."""
+
+    kind: Literal["folds"]
+    description: str = ""
+    budgets: Budgets = Field([])
+
+    def lacks(self, group: str) -> str | None:
+        """Return what the groups are called if a group has a name that none can have; else None."""
+        return None if re.fullmatch(ID, group) else "the id of a split"
+
+
+Grouping = Annotated[Lengths | Halves | Folds, Field(discriminator="kind")]

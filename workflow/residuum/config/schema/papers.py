@@ -34,6 +34,16 @@ class QuerySet(Strict):
     header: str = Field(description="as the paper prints it")
 
 
+class Within(Strict):
+    """A group of the queries of a column's split."""
+
+    grouping: Annotated[Id, Ref("grouping")]
+    group: str
+
+    def __str__(self) -> str:
+        return f"{self.grouping} {self.group}"
+
+
 class Column(QuerySet):
     """One column: role and measure give everything the header prints, and what is derived of them.
 
@@ -44,6 +54,9 @@ class Column(QuerySet):
     measure: ColumnMeasure = Field(description="ir_measures name; or depth: that of the reranking")
     over: Annotated[Id, Ref("system", kinds=("candidates",))] | None = Field(
         None, description="whose docs all rows put into order; absent: each row retrieves its own"
+    )
+    within: Within | None = Field(
+        None, description="group of the queries that the column is of; absent: all of them"
     )
     derived: Literal["residual", "overlap", "RoC", "better"] | None = Field(
         None, description="what is made of the measure; nothing: its mean is shown"
@@ -88,14 +101,15 @@ class Column(QuerySet):
         of = ", ".join(filter(None, (self.measure, self.than)))
         name = f"{self.derived}({of})" if self.derived else of
         name += f" over {self.over}" if self.over else ""
+        name += f" within {self.within}" if self.within else ""
         return f"change of {name}" if self.is_change(row) else name
 
     def check(self) -> None:
         derived = self.derived or self.change_from or self.tick
         if self.over and (self.measure == DEPTH or self.derived):
             raise ValueError("over: each row's order is measured; leave out depth and derived")
-        if self.measure == DEPTH and derived:
-            raise ValueError("depth is chosen: leave out derived, change_from and tick")
+        if self.measure == DEPTH and (derived or self.within):
+            raise ValueError("depth is chosen: leave out derived, change_from, tick and within")
         if (self.derived == "better") != (self.than is not None):
             raise ValueError("give than for derived: better, and for nothing else")
         if self.tick and not (self.change_from and self.tested):
@@ -170,6 +184,10 @@ class Printed(Strict):
         """Yield role and measure of what is shown, where runs must be evaluated for it."""
         yield from ()
 
+    def grouped_by(self) -> Iterator[tuple[str, str]]:
+        """Yield each grouping whose groups are shown, with the role of the queries."""
+        yield from ()
+
 
 class Reported(Printed):
     """A page with numbers that the paper printed."""
@@ -218,6 +236,9 @@ class Table(Reported):
         for row, column in product(self.rows, self.columns):
             if row.part(column.id) in row.parts:
                 yield row.part(column.id), column.role
+
+    def grouped_by(self) -> Iterator[tuple[str, str]]:
+        return ((c.within.grouping, c.role) for c in self.columns if c.within)
 
     def row(self, name: str) -> Row:
         """Return the row of an id."""
