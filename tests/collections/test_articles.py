@@ -22,6 +22,7 @@ SMOKE = {
     "conditions": 3,
     "agents": 4,
     "judged": 14,
+    "gold": None,
     "shift": 0.25,
     "judged_before": 0.0,
 }
@@ -52,7 +53,11 @@ def inside(scale, **changes) -> tuple[World, list[Facts], list[Topic]]:
     facts = world.draw_facts(rng)
     names = (doc.names() for doc in facts)
     grades = Grades(names, lambda position, topic: facts[position].relevance(topic))
-    return world, facts, world.draw_topics(Stream(recipe.seed, "judged"), grades)
+    return (
+        world,
+        facts,
+        world.draw_topics(Stream(recipe.seed, "judged"), grades, "judged", recipe.judged, 4),
+    )
 
 
 def judged(collection: Generated) -> dict[str, dict[str, int]]:
@@ -273,3 +278,55 @@ def test_asking_for_too_much_says_what_is_possible(changes, message):
 def test_all_faults_come_in_one_message():
     with pytest.raises(ValueError, match=r"(?s)conditions: 99.*agents: 99"):
         make(conditions=99, agents=99)
+
+
+GOLD = SMOKE | {
+    **{"articles": 300, "conditions": 8, "agents": 8, "judged": 0},
+    "gold": SimpleNamespace(train=40, dev=10, test=20),
+}
+
+
+@pytest.fixture(scope="module")
+def gold() -> Generated:
+    return make(GOLD)
+
+
+def test_gold_questions_are_on_topics_of_their_own_and_name_all_docs_of_grade_2(gold):
+    recipe = SimpleNamespace(**GOLD)
+    rng = Stream(recipe.seed, "docs")
+    world = World(rng, recipe)
+    facts = world.draw_facts(rng)
+    grades = Grades(map(Facts.names, facts), lambda doc, topic: facts[doc].relevance(topic))
+    topics = world.draw_topics(Stream(recipe.seed, "gold"), grades, "gold", 70, 1)
+    assert len({tuple(topic.items()) for topic in topics}) == 70
+    queries = [query for split in ("train", "dev", "test") for query, _ in gold.queries[split]]
+    found = {query: set() for query in queries}
+    for split in ("train", "dev", "test"):
+        for query, doc, level in gold.qrels[split]:
+            assert level == 1
+            found[query].add(doc)
+    for topic, query in zip(topics, queries, strict=True):
+        right = {n for n, own in enumerate(facts, 1) if own.relevance(topic) == 2}
+        assert found[query] == {f"a{number:06d}" for number in right} and right
+
+
+def test_five_batches_divide_the_test_questions(gold):
+    batches = [gold.queries[f"batch{number}"] for number in range(1, 6)]
+    assert [len(batch) for batch in batches] == [4] * 5
+    assert [row for batch in batches for row in batch] == gold.queries["test"]
+    judged = [row for number in range(1, 6) for row in gold.qrels[f"batch{number}"]]
+    assert judged == gold.qrels["test"]
+
+
+def test_gold_questions_leave_docs_and_topics_alone(gold):
+    assert make(GOLD, gold=None).docs == gold.docs
+    with_topics = make(GOLD, judged=14)
+    assert with_topics.docs == gold.docs and with_topics.queries["test"] == gold.queries["test"]
+    assert with_topics.queries["judged"] == make(GOLD, judged=14, gold=None).queries["judged"]
+
+
+def test_too_many_questions_are_refused():
+    with pytest.raises(
+        ValueError, match="gold: 740 queries requested, 370 of them on aspects, but"
+    ):
+        make(GOLD, gold=SimpleNamespace(train=700, dev=20, test=20))

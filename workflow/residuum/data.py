@@ -19,7 +19,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.collections import adverse, editions, splits
-from residuum.collections.files import resolve
+from residuum.collections.files import resolved
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
 from residuum.config.schema.datasets import Behind, Collection
@@ -36,6 +36,8 @@ DOCS: OpenTable[Callable[[Collection], Iterator[Doc]]] = OpenTable(
         "generated-pages": "residuum.collections.worlds:docs",
         "segments": "residuum.collections.segments:docs",
         "containing": "residuum.collections.containing:docs",
+        "pubmed": "residuum.collections.pubmed:docs",
+        "bioasq": "residuum.collections.bioasq:docs",
     },
     "source",
 )
@@ -105,7 +107,7 @@ def _write_manifest(
     own: Sequence[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
-    inputs = [resolve(name, collection.access) for name in names]
+    inputs = [path for name in names for path in resolved(name, collection.access)]
     manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own)
 
 

@@ -162,27 +162,29 @@ class World:
             about["agent"] = agent
         return Facts(kind, about, other)
 
-    def draw_topics(self, rng: Stream, grades: Grades) -> list[Topic]:
+    def draw_topics(
+        self, rng: Stream, grades: Grades, key: str, size: int, least: int
+    ) -> list[Topic]:
         """A quarter of the topics ask for a population too, a quarter for an agent.
 
-        Some doc of each has grade 2 and enough a grade; ValueError if too few topics do.
+        Some doc of each has grade 2 and at least so many a grade; ValueError if too few topics do,
+        with the key of the recipe that asks for them.
         """
-        judged = self.recipe.judged
         drawn: list[Topic] = []
         for what, kinds, count in (
-            ("aspects", ("condition", "aspect"), judged - 2 * (judged // 4)),
-            ("aspects in a population", ("condition", "aspect", "population"), judged // 4),
-            ("agents", ("condition", "agent"), judged // 4),
+            ("aspects", ("condition", "aspect"), size - 2 * (size // 4)),
+            ("aspects in a population", ("condition", "aspect", "population"), size // 4),
+            ("agents", ("condition", "agent"), size // 4),
         ):
             positions = product(*(range(len(self.forms[kind])) for kind in kinds))
             topics = [dict(zip(kinds, each, strict=True)) for each in positions]
             graded = ((topic, [*grades.of(topic).values()]) for topic in rng.shuffled(topics))
-            enough = (t for t, g in graded if 2 in g and len(g) - g.count(0) >= ENOUGH)
+            enough = (t for t, g in graded if 2 in g and len(g) - g.count(0) >= least)
             chosen = list(islice(enough, count))
             if len(chosen) < count:
                 raise ValueError(
-                    f"judged: {judged} queries requested, {count} of them on {what}, but "
-                    f"{len(chosen)} such topics have {ENOUGH} relevant docs; lower judged or "
+                    f"{key}: {size} queries requested, {count} of them on {what}, but "
+                    f"{len(chosen)} such topics have {least} relevant docs; lower {key} or "
                     "conditions, or raise articles"
                 )
             drawn += chosen

@@ -1,15 +1,16 @@
-"""Articles of an invented medicine made from a seed, with judged queries and nothing to train on.
+"""Articles of an invented medicine made from a seed, with graded topics or with gold docs.
 
 Usage: `generate(recipe)`, of source `generated-articles`; docs/generated-collection.md says what is
 modelled. Grades are those of TREC-COVID: 2 relevant, 1 partially relevant, 0 not relevant.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 
 from residuum.collections import worlds
-from residuum.collections.article_facts import Facts, World, faults, words
-from residuum.collections.worlds import Grades, Stream, Topic, enumerated
-from residuum.config.schema.generated import GeneratedArticles
+from residuum.collections.article_facts import ENOUGH, Facts, World, faults, words
+from residuum.collections.worlds import Drawn, Grades, Stream, Topic, enumerated
+from residuum.config.schema.generated import BATCHES, GeneratedArticles, Gold
 
 ALIAS, CONTROL, PLAIN = 0.5, 0.25, 0.2
 IN_ABSTRACT, IN_BODY = 3, 4  # collocates of the aspect of a study
@@ -30,12 +31,44 @@ def generate(recipe: GeneratedArticles) -> worlds.Generated:
     docs = [_Writer(rng, world, each).article() for each in facts]
     rng, names = Stream(recipe.seed, "judged"), (doc.names() for doc in facts)
     grades = Grades(names, lambda position, topic: facts[position].relevance(topic))
-    topics = world.draw_topics(rng, grades)
+    topics = world.draw_topics(rng, grades, "judged", recipe.judged, ENOUGH)
     questions = [_question(rng, world, topic) for topic in topics]
     rng = Stream(recipe.seed, "judgements")
     judgements = list(grades.judged(rng, topics, NOT_RELEVANT))
-    made = worlds.named("a", docs, {"judged": (questions, judgements)})
+    splits = {"judged": (questions, judgements)} if recipe.judged else {}
+    splits |= _gold(recipe.seed, recipe.gold, world, grades) if recipe.gold else {}
+    made = worlds.named("a", docs, splits)
+    if recipe.gold:
+        made = _in_batches(made, recipe.gold.test // len(BATCHES))
     return _in_rounds(made, rng, recipe.judged_before) if recipe.judged_before else made
+
+
+def _gold(seed: int, sizes: Gold, world: World, grades: Grades) -> dict[str, Drawn]:
+    """Draw questions of training, development and test, no topic twice, and the docs of grade 2."""
+    rng, splits = Stream(seed, "gold"), dict[str, Drawn]()
+    counts = {"train": sizes.train, "dev": sizes.dev, "test": sizes.test}
+    topics = iter(world.draw_topics(rng, grades, "gold", sum(counts.values()), 1))
+    for split, count in counts.items():
+        own = list(islice(topics, count))
+        asked = [_question(rng, world, topic) for topic in own]
+        gold = [
+            (query, doc, 1)
+            for query, topic in enumerate(own)
+            for doc, grade in grades.of(topic).items()
+            if grade > 1
+        ]
+        splits[split] = asked, gold
+    return splits
+
+
+def _in_batches(made: worlds.Generated, size: int) -> worlds.Generated:
+    """Add the batches of the test questions, so many in each, in their order."""
+    queries, qrels = dict(made.queries), dict(made.qrels)
+    for number, batch in enumerate(BATCHES):
+        queries[batch] = made.queries["test"][number * size : (number + 1) * size]
+        ids = {query_id for query_id, _ in queries[batch]}
+        qrels[batch] = [row for row in made.qrels["test"] if row[0] in ids]
+    return made._replace(queries=queries, qrels=qrels)
 
 
 def _in_rounds(made: worlds.Generated, rng: Stream, share: float) -> worlds.Generated:

@@ -22,14 +22,23 @@ from residuum.config.schema.sources import FilesSource
 
 def resolve(name: str, access: str) -> Path:
     """Return the path of a file of the collection; an absent one is an error that says where."""
-    root = roots.data()
-    path = root / name
+    path = roots.data() / name
     if not path.is_file():
-        raise ResiduumError(
-            f"{path}: no such file. Relative paths start at {root.resolve()} (set RESIDUUM_DATA "
-            f"to change that).\nAccess: {access}"
-        )
+        raise _absent(path, "no such file", access)
     return path
+
+
+def resolved(name: str, access: str) -> list[Path]:
+    """Return the files that a name stands for: itself, or the gzipped XML files of a folder."""
+    path = roots.data() / name
+    if path.is_dir() and not roots.files_of(path):
+        raise _absent(path, "no *.xml.gz in it", access)
+    return roots.files_of(path) if path.is_dir() else [resolve(name, access)]
+
+
+def _absent(path: Path, what: str, access: str) -> ResiduumError:
+    start = f"Relative paths start at {roots.data().resolve()} (set RESIDUUM_DATA to change that)."
+    return ResiduumError(f"{path}: {what}. {start}\nAccess: {access}")
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
@@ -37,7 +46,7 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     source = collection.source
     assert isinstance(source, FilesSource)
     path = resolve(source.corpus, collection.access)
-    for number, line in _numbered(path):
+    for number, line in numbered(path):
         try:
             record = _record(line, ".jsonl" in path.suffixes)
             fields = join_fields(record, source)
@@ -46,7 +55,8 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
         yield str(record["doc_id"]), fields
 
 
-def _numbered(path: Path) -> Iterator[tuple[int, str]]:
+def numbered(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file, gzipped or not, that are not empty, with their numbers."""
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as handle:
             for number, line in enumerate(handle, start=1):
@@ -97,7 +107,7 @@ def split(collection: Collection, name: str) -> Rows:
 def docpairs(collection: Collection, name: str) -> Iterator[tuple[str, str, str]]:
     """Stream a split's training triples; a line that is none is named by file and number."""
     path = resolve(str(collection.splits[name].docpairs), collection.access)
-    for number, line in _numbered(path):
+    for number, line in numbered(path):
         query_id, *docs = line.split("\t")
         if len(docs) != 2:
             text = f"expected query_id TAB positive TAB negative, found {line[:60]!r}"
@@ -112,7 +122,7 @@ def questions(collection: Collection, name: str) -> Rows:
     path = resolve(entry.questions, collection.access)
     queries: list[tuple[str, str]] = []
     answers: dict[str, list[str]] = {}
-    for number, (line, text) in enumerate(_numbered(path)):
+    for number, (line, text) in enumerate(numbered(path)):
         question, listed = _question(text)
         if not (question and listed):
             raise ResiduumError(

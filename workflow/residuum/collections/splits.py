@@ -11,7 +11,7 @@ from pathlib import Path
 from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
-from residuum.collections import faults, files
+from residuum.collections import bioasq, faults, files
 from residuum.collections.records import Rows
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.splits import Holdout, Listed, SplitCount
@@ -44,6 +44,8 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     of = collection.origin(name)
     if collection.splits[of].questions:
         rows = files.questions(collection, of)
+    elif collection.splits[of].bioasq:
+        rows = bioasq.split(collection, of)
     elif collection.splits[of].questions_of:
         rows = taken(collection, of)
     else:
@@ -96,12 +98,14 @@ def _eligible(collection: Collection, of: str, rows: Rows) -> list[str]:
 
 
 def _held_out(name: str, queries: list[str], holdout: Holdout) -> set[str]:
-    """Draw the queries of a holdout by the hash of their ids: file order is irrelevant."""
+    """Draw the queries of a holdout: the last, or by a hash of their ids, whatever their order."""
     ids = list(queries)
     if holdout.queries > len(ids):
         raise ResiduumError(
             f"holdout: {holdout.queries} queries required, but '{holdout.of}' has {len(ids)}"
         )
+    if holdout.drawn == "last":
+        return set(ids[-holdout.queries :])
     ids.sort(key=lambda i: hashlib.sha256(f"{holdout.seed}/{name}/{i}".encode()).digest())
     return set(ids[: holdout.queries])
 

@@ -16,6 +16,11 @@ def data() -> Path:
     return Path(os.environ.get("RESIDUUM_DATA") or "data")
 
 
+def files_of(path: Path) -> list[Path]:
+    """Return a file of yours, or the gzipped XML files of a folder of yours, by their names."""
+    return sorted(path.glob("*.xml.gz")) if path.is_dir() else [path]
+
+
 def irds() -> Path:
     """Return ir_datasets' home: IR_DATASETS_HOME, or .ir_datasets in yours."""
     return Path(os.environ.get("IR_DATASETS_HOME") or Path.home() / ".ir_datasets")

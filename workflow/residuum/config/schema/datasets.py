@@ -17,10 +17,23 @@ from residuum.config.schema.generated import (
     sized_later,
 )
 from residuum.config.schema.reading import Windows
-from residuum.config.schema.sources import Containing, FilesSource, Source
+from residuum.config.schema.sources import (
+    Containing,
+    FilesSource,
+    PubmedSource,
+    Source,
+    TaskASource,
+)
 from residuum.config.schema.splits import OF_ORIGIN, Split, SplitCount
 
 MADE_OTHERWISE = OF_ORIGIN | {"adverse"}
+OF_YOURS = {FilesSource: "corpus", PubmedSource: "folder", TaskASource: "articles"}  # sources' keys
+NEEDED = {
+    "irds": ["irds"],
+    "segments": ["questions_of"],
+    "pubmed": ["bioasq"],
+    "bioasq": ["bioasq"],
+}
 
 
 class Own(Strict):
@@ -92,9 +105,11 @@ class Collection(Strict):
                 continue
             if kind in generated or derived or split.questions or split.questions_of:
                 continue
+            if split.bioasq and kind not in ("irds", "segments"):
+                continue
             of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
-            needed = {"irds": ["irds"], "segments": ["questions_of"]}.get(kind, of_files)
-            if missing := [needs for needs in needed if getattr(split, needs) is None]:
+            needed = NEEDED.get(kind, of_files)
+            if missing := [needs for needs in needed if not getattr(split, needs)]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
 
     @property
@@ -131,9 +146,11 @@ class Collection(Strict):
     def source_files(self, split: str | None) -> list[str]:
         """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
         if split is None:
-            return [self.source.corpus] if isinstance(self.source, FilesSource) else []
+            key = OF_YOURS.get(type(self.source))
+            return [getattr(self.source, key)] if key else []
         entry, adverse = self.source_of(split), self.splits[split].adverse
         own = [name for name in (entry.questions, entry.queries, entry.qrels) if name]
+        own += entry.bioasq
         return [*own, *self.source_files(None), *adverse.synonyms.files()] if adverse else own
 
     def docpairs_file(self, split: str) -> list[str]:
@@ -195,7 +212,7 @@ class Dataset(Collection):
         """Return the part that decides which corpus the data stage writes, and no more."""
         sample = getattr(self.source, "sample", None)
         return {
-            "source": self.source.model_dump(mode="json", exclude={*LATER}),
+            "source": self.source.model_dump(mode="json", exclude={*LATER, "gold"}),
             "editions": [e.model_dump(include={"name", "docs", "about"}) for e in self.editions],
             **({"splits": self._sources(sample.keep, "relevant_by")} if sample else {}),
         }
@@ -207,7 +224,11 @@ class Dataset(Collection):
         pins = [e.model_dump(exclude={"splits": {"__all__": {"docpairs"}}}) for e in self.editions]
         for pin in pins:
             pin["splits"] = {n: counts for n, counts in pin["splits"].items() if n in (name, of)}
-        whole = {"source": self.source.model_dump(mode="json")} if sized_later(of) else {}
+        whole = (
+            {"source": self.source.model_dump(mode="json")}
+            if sized_later(self.source.kind, of)
+            else {}
+        )
         return {**self.for_corpus(), **whole, "splits": self._sources(kin), "editions": pins}
 
     def for_docpairs(self, name: str) -> dict[str, object]:

@@ -10,22 +10,29 @@ from pydantic import Field
 from residuum.config.schema.base import Positive, Probability, Strict
 
 FOLDS = ("fold1", "fold2", "fold3", "fold4", "fold5")  # of `topics`
+BATCHES = ("batch1", "batch2", "batch3", "batch4", "batch5")  # of the test questions of `gold`
 LATER = ("questions", "topics")  # whose sizes neither docs nor the other splits depend on
+GOLD = ("train", "dev", "test", *BATCHES)
 GENERATED_SPLITS = {
     "generated": ("train", "tune", "dev", "judged", *LATER, *FOLDS),
-    "generated-articles": ("judged", "earlier"),
+    "generated-articles": ("judged", "earlier", *GOLD),
     "generated-pages": ("train", "tune", "dev", "judged"),
 }
-FIELDS = {"generated-articles": ["title", "abstract", "body"], "generated-pages": ["title", "body"]}
+FIELDS = {  # of docs, beside their text
+    "generated-articles": ["title", "abstract", "body"],
+    "generated-pages": ["title", "body"],
+    "pubmed": ["title", "abstract"],
+    "bioasq": ["title", "abstract"],
+}
 ANSWERED = {  # what answers the queries of splits
     "generated": {"questions": "place"},
     "generated-pages": dict.fromkeys(("train", "tune", "dev"), "person"),
 }
 
 
-def sized_later(split: str) -> bool:
-    """Say whether the later sizes decide what a split of a generated collection is."""
-    return split in (*LATER, *FOLDS)
+def sized_later(kind: str, split: str) -> bool:
+    """Say whether the later sizes decide what a split of a source of this kind is."""
+    return split in {"generated": (*LATER, *FOLDS), "generated-articles": GOLD}.get(kind, ())
 
 
 class GeneratedSource(Strict):
@@ -62,6 +69,14 @@ class GeneratedPages(Strict):
     shift: Probability = Field(description="probability that a concept changes its surface form")
 
 
+class Gold(Strict):
+    """Questions by the number, each with the docs that answer it and no others, as BioASQ's."""
+
+    train: Positive
+    dev: Positive
+    test: Positive = Field(multiple_of=len(BATCHES), description="in five batches of one size")
+
+
 class GeneratedArticles(Strict):
     """Docs with title, abstract and body, made by residuum.collections.articles; same page."""
 
@@ -72,7 +87,8 @@ class GeneratedArticles(Strict):
     notices: int = Field(ge=0, description="calls and letters, lexical distractors")
     conditions: Positive = Field(description="invented illnesses")
     agents: Positive = Field(description="invented drugs")
-    judged: Positive
+    judged: int = Field(0, ge=0)
+    gold: Gold | None = None
     shift: Probability = Field(description="probability that a concept leaves its usual form")
     judged_before: Probability = Field(
         0, description="share of the judgements that an earlier round made: the split `earlier`"

@@ -61,6 +61,25 @@ class FilesSource(Strict):
     fields: NamedFields = Field(default=[])
 
 
+class PubmedSource(Strict):
+    """Records of PubMed that have an abstract, of the XML files that NLM gives: baseline, updates.
+
+    A newer file's record replaces an older one of the same PMID, and deletes what it lists.
+    """
+
+    kind: Literal["pubmed"]
+    folder: str = Field(description="of pubmedYYnNNNN.xml.gz, below the folder of RESIDUUM_DATA")
+
+
+class TaskASource(Strict):
+    """Articles of BioASQ's task A as its organisers give them, one a line, with an abstract."""
+
+    kind: Literal["bioasq"]
+    articles: str = Field(
+        description="JSON file, gzipped or not, below the folder of RESIDUUM_DATA"
+    )
+
+
 class Segmented(Strict):
     """What sources share that are cut from the docs of another collection."""
 
@@ -107,4 +126,4 @@ class Containing(Segmented):
 
 
 Generated = GeneratedSource | GeneratedPages | GeneratedArticles
-Source = Generated | IrdsSource | FilesSource | Segments | Containing
+Source = Generated | IrdsSource | FilesSource | PubmedSource | TaskASource | Segments | Containing

@@ -20,7 +20,14 @@ class Holdout(Strict):
 
     of: Id
     queries: Positive
-    seed: int
+    seed: int | None = Field(None, description="of the hash of query_ids that draws them")
+    drawn: Literal["hash", "last"] = Field(
+        "hash", exclude_if=lambda drawn: drawn == "hash", description="last: in the split's order"
+    )
+
+    def check(self) -> None:
+        if (self.seed is None) == (self.drawn == "hash"):
+            raise ValueError("give a seed where a hash draws the queries, and for nothing else")
 
 
 class Listed(Strict):
@@ -41,6 +48,9 @@ class Split(Strict):
     queries: str | None = Field(None, description="TSV file, query_id TAB text")
     query_field: str = Field("text", description="field of an ir_datasets query")
     qrels: str | None = Field(None, description="TREC qrels file")
+    bioasq: list[str] = Field(
+        [], description="JSON files of BioASQ's task B: questions, their docs"
+    )
     docpairs: str | None = Field(
         None, description="training triples: ir_datasets id, or TSV file: query, positive, negative"
     )
@@ -67,6 +77,9 @@ class Split(Strict):
         if self.questions and (self.queries or self.qrels or self.irds):
             raise ValueError("questions brings the queries; leave out queries, qrels and irds")
         own = ("irds", "queries", "qrels", "questions", "answers_field", "docpairs")
+        if self.bioasq and (self.questions or self.queries or self.qrels or self.irds):
+            text = "bioasq brings queries and judgements; leave out queries, qrels, irds, questions"
+            raise ValueError(text)
         if self.questions_of and (others := [key for key in own if getattr(self, key)]):
             text = "queries and answers are those of another split"
             raise ValueError(f"questions_of: {text}; leave out {', '.join(others)}")
@@ -99,6 +112,7 @@ class Split(Strict):
 
 MADE = {Holdout: ("holdout", "a holdout"), Listed: ("part", "a part"), Adverse: ("adverse",) * 2}
 OF_ORIGIN = {"irds", "queries", "query_field", "qrels", "docpairs", "questions", "answers_field"}
+OF_ORIGIN |= {"bioasq"}
 OF_ORIGIN |= {"questions_of", "unjudged", "relevant_by", "residual_of", "holdout"}
 
 

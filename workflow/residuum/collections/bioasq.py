@@ -1,0 +1,135 @@
+"""BioASQ's files as its organisers give them: questions of task B, articles of task A.
+
+Usage: `split(collection, name)` of a split with `bioasq:`, `docs(collection)` of source `bioasq`.
+Must not know paths below results/.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from residuum.cli.errors import ResiduumError
+from residuum.collections.files import numbered, resolve
+from residuum.collections.records import Rows
+from residuum.config.schema.datasets import Collection
+from residuum.config.schema.sources import TaskASource
+
+URL = re.compile(
+    r"https?://(?:(?:www\.)?ncbi\.nlm\.nih\.gov/pubmed|pubmed\.ncbi\.nlm\.nih\.gov)/0*(\d+)/?"
+)
+HEAD = re.compile(r'\{\s*"articles"\s*:\s*\[')
+AGAIN = "Get the file again."
+
+
+def split(collection: Collection, name: str) -> Rows:
+    """Return the questions of some files, and the docs that they name, each once, as relevant.
+
+    Docs that the corpus lacks stay: they are relevant and cannot be found. Snippets are not read.
+    """
+    queries: list[tuple[str, str]] = []
+    qrels: list[tuple[str, str, int]] = []
+    paths = [resolve(file, collection.access) for file in collection.splits[name].bioasq]
+    for path in paths:
+        for number, question in enumerate(_questions(path), start=1):
+            query_id, body = (_text(path, number, question, key) for key in ("id", "body"))
+            queries.append((query_id, body))
+            urls = question.get("documents") or []
+            pmids = dict.fromkeys(_pmid(path, query_id, url) for url in urls)
+            qrels += [(query_id, pmid, 1) for pmid in pmids]
+    return Rows(queries, qrels, files=paths)
+
+
+def _questions(path: Path) -> list[dict[str, Any]]:
+    try:
+        whole = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ResiduumError(f"{path}: not UTF-8 ({error}). {AGAIN}") from None
+    except json.JSONDecodeError as error:
+        text = f"not JSON, or cut short ({error.msg})"
+        raise ResiduumError(f"{path}, line {error.lineno}: {text}. {AGAIN}") from None
+    listed = whole.get("questions") if isinstance(whole, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        text = 'expected {"questions": [...]}, as task B has it'
+        raise ResiduumError(f"{path}: {text}. Is it a file of task A?")
+    return listed
+
+
+def _text(path: Path, number: int, question: dict[str, Any], key: str) -> str:
+    """Return a text of a question, on one line."""
+    value = question.get(key)
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    if not text:
+        raise ResiduumError(f"{path}, question {number}: it has no {key}")
+    return text
+
+
+def _pmid(path: Path, query_id: str, url: object) -> str:
+    match = URL.fullmatch(url.strip()) if isinstance(url, str) else None
+    if not match:
+        such = "http://www.ncbi.nlm.nih.gov/pubmed/23452107"
+        text = f"documents: {str(url)[:80]!r} is no address of PubMed, such as {such}"
+        raise ResiduumError(f"{path}, question {query_id}: {text}")
+    return match[1]
+
+
+def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
+    """Stream (PMID, fields) of the articles that have an abstract, in the file's order.
+
+    The text is title and abstract. A line that is no article is named by file and number.
+    """
+    source, without = collection.source, 0
+    assert isinstance(source, TaskASource)
+    path = resolve(source.articles, collection.access)
+    for number, line in _lines(path):
+        article = _article(path, number, line)
+        title, abstract = (" ".join(article[key].split()) for key in ("title", "abstractText"))
+        if abstract:
+            fields = {"title": title, "abstract": abstract}
+            yield str(article["pmid"]), {"text": f"{title} {abstract}".strip(), **fields}
+        else:
+            without += 1
+    if without:
+        print(f"{path}: left out {without:,} articles without an abstract", file=sys.stderr)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines that hold an article, without what stands around them in the whole."""
+    number, ended = 0, False
+    for number, line in numbered(path):
+        text = line.strip()
+        if number == 1:
+            head = HEAD.match(text)
+            if not head:
+                raise ResiduumError(f'{path}, line 1: expected {{"articles": [, as task A has it')
+            text = text[head.end() :].strip()
+        ended = text.endswith("]}") and not _is_object(text)
+        text = (text[:-2] if ended else text).strip().rstrip(",")
+        if text:
+            yield number, text
+    if not ended:
+        raise ResiduumError(f"{path}, line {number}: the file is cut short, it lacks ]}}. {AGAIN}")
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except json.JSONDecodeError:
+        return False
+
+
+def _article(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        article: dict[str, Any] = json.loads(line)
+    except json.JSONDecodeError as error:
+        text = f"not a JSON object ({error.msg}), where an article is expected"
+        raise ResiduumError(f"{path}, line {number}: {text}. {AGAIN}") from None
+    texts = isinstance(article, dict) and {"title", "abstractText", "pmid"} <= article.keys()
+    if not texts or not all(isinstance(article[key], str) for key in ("title", "abstractText")):
+        raise ResiduumError(f"{path}, line {number}: no pmid, title and abstractText")
+    if not re.fullmatch(r"[0-9]{1,8}", str(article["pmid"])):
+        found = str(article["pmid"])[:60]
+        raise ResiduumError(f"{path}, line {number}: a pmid has up to 8 digits, found {found!r}")
+    return article

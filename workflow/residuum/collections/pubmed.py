@@ -1,0 +1,155 @@
+"""PubMed as NLM gives it: gzipped XML files, of which newer ones revise records and delete them.
+
+Usage: `docs(collection)` of source `pubmed`. Files are read from the newest on, so that the first
+record of a PMID is its last revision. Must not know paths below results/.
+"""
+
+import gzip
+import hashlib
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, ParseError, iterparse
+
+from residuum.artefacts.files import damaged
+from residuum.cli.errors import ResiduumError
+from residuum.collections.files import resolved
+from residuum.config.schema.datasets import Collection
+from residuum.config.schema.sources import PubmedSource
+
+NAME = re.compile(r"(pubmed\d\dn)(\d{4})\.xml\.gz")
+MOST = 100_000_000  # PMIDs have at most eight digits
+AGAIN = "Get the file again."
+
+
+class Record(NamedTuple):
+    """A record of MEDLINE; the abstract is empty where it has none."""
+
+    pmid: int
+    version: int
+    title: str
+    abstract: str
+
+
+def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
+    """Stream (PMID, fields) of all records with an abstract, in their last revision.
+
+    The text is title and abstract. What is left out is counted on standard error. A file that is
+    damaged, that is no XML, whose MD5 is another than the one beside it, or that is missing in
+    their numbering is a ResiduumError.
+    """
+    source, counts = collection.source, Counter[str]()
+    assert isinstance(source, PubmedSource)
+    paths = resolved(source.folder, collection.access)
+    _check_numbers(paths)
+    known = bytearray(MOST)  # a byte for each PMID: 1 where a newer file has or deletes it
+    for path in reversed(paths):
+        _check_sum(path)
+        records, deleted = read(path)
+        last = dict[int, Record]()
+        for record in records:
+            if record.pmid not in last or record.version >= last[record.pmid].version:
+                last[record.pmid] = record
+        counts["older revisions"] += len(records) - len(last)
+        for pmid in deleted:
+            known[pmid] = 1
+        for record in last.values():
+            if known[record.pmid]:
+                counts["revised or deleted later"] += 1
+            elif record.abstract:
+                text = f"{record.title} {record.abstract}".strip()
+                yield str(record.pmid), {"text": text, **_fields(record)}
+            else:
+                counts["records without an abstract"] += 1
+            known[record.pmid] = 1
+    left = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    if left:
+        print(f"{paths[0].parent}: left out {left}", file=sys.stderr)
+
+
+def _fields(record: Record) -> dict[str, str]:
+    return {"title": record.title, "abstract": record.abstract}
+
+
+def read(path: Path) -> tuple[list[Record], list[int]]:
+    """Return the records of a file, and the PMIDs that it deletes."""
+    records: list[Record] = []
+    deleted: list[int] = []
+    try:
+        with gzip.open(path) as file:
+            events = iterparse(file, events=("start", "end"))
+            _, root = next(events)
+            for event, element in events:
+                if event == "end" and element.tag == "PubmedArticle":
+                    records.append(_record(path, len(records) + 1, element))
+                    root.clear()
+                elif event == "end" and element.tag == "DeleteCitation":
+                    deleted += (_pmid(path, "DeleteCitation", one) for one in element.iter("PMID"))
+    except ParseError as error:
+        line, column = error.position
+        text = f"not well-formed XML, or cut short, at column {column} ({error.msg})"
+        raise ResiduumError(f"{path}, line {line}: {text}. {AGAIN}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ResiduumError(damaged(path, error, AGAIN)) from None
+    if root.tag != "PubmedArticleSet":
+        raise ResiduumError(f"{path}: expected a PubmedArticleSet, found {root.tag}. {AGAIN}")
+    return records, deleted
+
+
+def _record(path: Path, number: int, article: Element) -> Record:
+    """Read a record: its own title, and the parts of its abstract in their order, by a space."""
+    own = article.find("MedlineCitation/PMID")
+    if own is None:
+        raise ResiduumError(f"{path}, record {number}: it has no MedlineCitation/PMID. {AGAIN}")
+    pmid = _pmid(path, f"record {number}", own)
+    version = own.get("Version", "1")
+    title = article.find("MedlineCitation/Article/ArticleTitle")
+    parts = article.iterfind("MedlineCitation/Article/Abstract/AbstractText")
+    abstract = " ".join(filter(None, map(_text, parts)))
+    number_of = int(version) if version.isdecimal() else 1
+    return Record(pmid, number_of, "" if title is None else _text(title), abstract)
+
+
+def _pmid(path: Path, where: str, element: Element) -> int:
+    text = (element.text or "").strip()
+    if not re.fullmatch(r"[0-9]{1,8}", text):
+        raise ResiduumError(f"{path}, {where}: a PMID has one to eight digits, found {text[:60]!r}")
+    return int(text)
+
+
+def _text(element: Element) -> str:
+    """Return the text of an element with that of the markup within it, on one line."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def _check_numbers(paths: Iterable[Path]) -> None:
+    """Refuse files of other names, and gaps in their numbers."""
+    numbers: dict[str, list[int]] = {}
+    for path in paths:
+        match = NAME.fullmatch(path.name)
+        if not match:
+            text = "no name of NLM's files, such as pubmed20n0001.xml.gz; put it elsewhere"
+            raise ResiduumError(f"{path}: {text}")
+        numbers.setdefault(match[1], []).append(int(match[2]))
+    for stem, own in numbers.items():
+        if gaps := [number for number in range(min(own), max(own)) if number not in own]:
+            name = f"{stem}{gaps[0]:04}.xml.gz"
+            text = f"{name} is missing ({len(gaps)} such files), and later ones are there. Get it"
+            raise ResiduumError(f"{path.parent}: {text}")
+
+
+def _check_sum(path: Path) -> None:
+    """Compare a file with the MD5 beside it, if there is one: `MD5(name)= hex`."""
+    beside = path.with_name(f"{path.name}.md5")
+    if not beside.is_file():
+        return
+    stated = re.search(r"\b[0-9a-f]{32}\b", beside.read_text(errors="replace").lower())
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "md5").hexdigest()
+    if stated is None or stated[0] != found:
+        said = stated[0] if stated else "no MD5"
+        raise ResiduumError(f"{path}: its MD5 is {found}, {beside.name} says {said}. {AGAIN}")
