@@ -16,7 +16,7 @@ from corpora import PORTER, RM3, form, hits, make_corpus, make_index, spec, syst
 from residuum import lexical
 from residuum.artefacts import indexes, trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.systems import Rm3
+from residuum.config.schema.settings import Rm3
 from residuum.lucene import anserini, indexing, jvm
 from residuum.preload import keeping
 

@@ -9,7 +9,7 @@ import pytest
 
 from corpora import make_corpus
 from residuum import dense, lexical, termvectors
-from residuum.artefacts import contracts, trec
+from residuum.artefacts import contracts, shards, trec
 from residuum.artefacts import termvectors as files
 from residuum.cli.errors import ResiduumError
 from residuum.vectors import nearest
@@ -126,8 +126,8 @@ def test_vectors_of_two_models_or_sparse_and_dense_ones_are_not_mixed(
             device="cpu",
         )
     with pytest.raises(ResiduumError, match="the vectors of one are sparse"):
-        docs = nearest.Index(dense.read(made / "vectors" / "shard-0"), None, gpu=False)
-        docs.search(dense.read(made / "other" / "queries" / "dev"), 5)
+        docs = nearest.Index(shards.read(made / "vectors" / "shard-0"), None, gpu=False)
+        docs.search(shards.read(made / "other" / "queries" / "dev"), 5)
     with pytest.raises(ResiduumError, match="search hnsw: these vectors are sparse; leave it out"):
         hnsw = json.dumps({"kind": "hnsw", "ef_search": 9})
         dense.search_shard(

@@ -339,7 +339,7 @@ ICT = {
          "give value, or grid"),
         ("systems/de-hybrid.yaml", {"interpolation": {"weighted": "bm25-unigrams",
          "grid": "exact", "tune_on": "own", "measure": "AP"}},
-         "interpolation.grid: AP has no exact grid, as RR@k and Success@k have; list weights"),
+         "interpolation.grid: AP has no exact grid, as RR@k, Success@k and AnswerAccuracy@k have"),
         ("systems/de-hybrid.yaml", {"interpolation": {"weighted": "bm25-unigrams",
          "grid": "exact", "tune_on": "own", "measure": "RR@@10"}},
          "de-hybrid.yaml: interpolation.measure: cannot read the measure 'RR@@10'"),

@@ -14,10 +14,10 @@ import pytest
 from corpora import form, hits, make_corpus, spec
 from residuum import lexical, negatives, termvectors
 from residuum.artefacts import files, intact, trec
+from residuum.artefacts.shards import read
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.systems import LexicalSystem
-from residuum.dense import read
 from residuum.lucene import indexing
 from residuum.vectors import products
 

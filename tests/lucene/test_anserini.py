@@ -17,7 +17,7 @@ import pytest
 from corpora import RM3, form, make_corpus, make_weights, system
 from residuum import lexical
 from residuum.artefacts import indexes, trec
-from residuum.config.schema.systems import Rm3
+from residuum.config.schema.settings import Rm3
 from residuum.lucene import jvm
 
 K, QUERIES = 1000, 40

@@ -7,7 +7,7 @@ import pytest
 
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.systems import Interpolation
+from residuum.config.schema.settings import Interpolation
 from residuum.tuning.choosing import Record, Tuned, choose, edges, means, read_folds, split_folds
 
 SETTINGS = [{"docs": 5}, {"docs": 10}, {"docs": 20}]

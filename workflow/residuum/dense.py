@@ -18,14 +18,14 @@ import polars as pl
 import typer
 from pydantic import RootModel
 
-from residuum.artefacts import contracts, files, manifest, shards, termvectors, trec
+from residuum.artefacts import files, manifest, shards, trec
 from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import Kinds
 from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
-from residuum.vectors.nearest import Index, Vectors, pair_scores, use_threads
+from residuum.vectors.nearest import Index, pair_scores, use_threads
 
 app = command.app(__doc__)
 
@@ -57,7 +57,7 @@ def search_shard(
     """
     shard, splits = shards.facts_of([embeddings, queries])
     search = command.parse_spec(Approximate, spec).root
-    docs = read(embeddings)
+    docs = shards.read(embeddings)
     gpu, counts = _gpu(device, threads), {}
     index = Index(docs, search, gpu)
     earlier = [
@@ -66,7 +66,7 @@ def search_shard(
     with files.whole_directory(output) as folder:
         for split in splits["queries"]:
             residual = Residual([path for name, path in earlier if name == split])
-            asked = read(queries / split)
+            asked = shards.read(queries / split)
             frames = index.search(asked, k + residual.most)
             named = (residual.left(_with_ids(frame, asked[0])) for frame in frames)
             run = pl.concat([trec.rank(hits, k) for hits in named])
@@ -133,7 +133,7 @@ def score_run(
     shards are those for the first queries, and so on.
     """
     system = command.parse_spec(DenseSystem, spec)
-    pairs, asked = trec.read_pairs(run), [read(folder) for folder in queries]
+    pairs, asked = trec.read_pairs(run), [shards.read(folder) for folder in queries]
     known = {query_id for ids, *_ in asked for query_id in ids}
     unknown = pairs.filter(~pl.col("query_id").is_in(known))
     if unknown.height:
@@ -145,7 +145,7 @@ def score_run(
     for own, folders in zip(asked, _of_each(queries, embeddings), strict=True):
         rows = {"query_id": pl.Series(own[0], dtype=pl.String), "query": range(len(own[0]))}
         of = pairs.join(pl.DataFrame(rows), on="query_id", how="inner", maintain_order="left")
-        parts.append(_with_ids(pair_scores(map(read, folders), own, of), own[0]))
+        parts.append(_with_ids(pair_scores(map(shards.read, folders), own, of), own[0]))
     folders = [*embeddings, *(folder.parent for folder in queries)]
     inputs = [*(path / "manifest.json" for path in folders), *run]
     _write_run(output, trec.rank(pl.concat(parts)), tag, system, inputs)
@@ -158,12 +158,6 @@ def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
         own = folders[start:end]
         shards.check(own, shards.facts_of([*own, folder.parent])[:-1])
         yield own
-
-
-def read(folder: Path) -> Vectors:
-    """Return the vectors of a folder, sparse or not: ids first."""
-    sparse = (folder / termvectors.NAMES[-1]).is_file()
-    return termvectors.read(folder) if sparse else contracts.read_vectors(folder)
 
 
 def _gpu(device: str, threads: int) -> bool:

@@ -21,7 +21,8 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.reading import Reading, Windows
-from residuum.config.schema.systems import Depth, RerankSystem
+from residuum.config.schema.settings import Depth
+from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import Store

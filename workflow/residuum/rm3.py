@@ -18,7 +18,8 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.measures import cutoff
-from residuum.config.schema.systems import LexicalSystem, Rm3
+from residuum.config.schema.settings import Rm3
+from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene.anserini import CHUNK, Searcher
 from residuum.tuning.choosing import Values, choose, read_folds, split_folds
 from residuum.tuning.evaluation import evaluate

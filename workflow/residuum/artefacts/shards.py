@@ -1,6 +1,7 @@
 """Folders of vectors: that they stem from one model, and are all shards of one corpus.
 
-Usage: `check(folders, facts_of([*folders, queries])[:-1])`. Must not know what the vectors are for.
+Usage: `check(folders, facts_of([*folders, queries])[:-1])`, `read(folder)`. Must not know what the
+vectors are for.
 """
 
 import json
@@ -8,8 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from residuum.artefacts import files
+import numpy as np
+
+from residuum.artefacts import contracts, files, termvectors
+from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
+
+
+def read(folder: Path) -> tuple[list[str], np.ndarray] | TermVectors:
+    """Return the vectors of a folder, sparse or not: ids first."""
+    sparse = (folder / termvectors.NAMES[-1]).is_file()
+    return termvectors.read(folder) if sparse else contracts.read_vectors(folder)
 
 
 def facts_of(folders: Sequence[Path]) -> list[dict[str, Any]]:

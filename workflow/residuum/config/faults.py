@@ -15,7 +15,7 @@ from residuum.config import measures
 from residuum.config.bindings import Place
 from residuum.config.claims import claim_faults
 from residuum.config.columns import column_faults, line_faults
-from residuum.config.groups import group_faults
+from residuum.config.groups import group_faults, within_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
 from residuum.config.schema.fidelities import Fidelity
@@ -23,9 +23,10 @@ from residuum.config.schema.figures import DEPTH, EFFORT, Dimensions, Figure, Li
 from residuum.config.schema.models import LexicalVectors, OnPairs, PairsAlone
 from residuum.config.schema.papers import Characteristics, Claims, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
-from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
+from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
 from residuum.config.schema.training import RateGrid
 from residuum.config.snapshots import snapshot_faults
+from residuum.config.systems import system_faults
 
 Fault = tuple[str, str]  # key, what is wrong
 
@@ -111,19 +112,7 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             cause = f"scale {entry.scale} makes its backbones itself"
             cure = "leave it out, or take a scale with backbones of a hub or a path, as nfcorpus"
             yield "encoder", f"{entry.encoder} would replace nothing: {cause}; {cure}"
-    if isinstance(entry, FusionSystem):
-        for part in dict.fromkeys(part for part, _ in entry.true_scores()):
-            system = registry.systems.get(part)
-            plain = isinstance(system, LexicalSystem) and not system.rm3
-            if system and not plain and not isinstance(system, DenseSystem):
-                text = "true_score is computed for dense systems and plain BM25 only, and"
-                yield "unretrieved", f"{text} '{part}' is neither; write {part}: minimum"
-        measure = entry.interpolation.measure
-        if entry.interpolation.grid == "exact" and measure:
-            known = not measures.fault(measure, ("judgements", "answers"))
-            if known and not measures.of_first(measure):
-                text = f"{measure} has no exact grid, as RR@k and Success@k have; list weights"
-                yield "interpolation.grid", text
+    yield from system_faults(registry, entry)
     if isinstance(entry, Fidelity):
         vectors = registry.models.get(entry.model)
         if isinstance(vectors, LexicalVectors) and vectors.dimensions:
@@ -191,6 +180,7 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
                     yield key, f"a marker about {other}, which is not in `baselines:`"
     if isinstance(page, Table):
         yield from column_faults(registry, page)
+        yield from within_faults(registry, page)
     if isinstance(page, Table) and tests and some != bool(page.baselines):
         need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
         yield "tests", f"{page.tests}: its tests {need}"
@@ -287,7 +277,7 @@ def _unjudged(registry: Registry) -> Iterator[str]:
     for name, system in registry.systems.items():
         role = registry.tuned_on(name)
         on = registry.binding(role) if role and role != OWN else None
-        chosen = isinstance(system, FusionSystem) and system.interpolation.measure
+        chosen = isinstance(system, FusionSystem | HybridSystem) and system.interpolation.measure
         known = on and on.split in getattr(registry.datasets.get(on.dataset), "splits", ())
         if on and known and chosen and (lacking := registry.lacks(on, chosen)):
             text = f"{'/'.join(on)} has no {lacking}, but {chosen} reads them"

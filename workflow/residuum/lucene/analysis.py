@@ -1,4 +1,4 @@
-"""How texts become terms: analysed by Lucene, or cut into wordpieces before it sees them.
+"""How texts become terms: analysed by Lucene, or cut into words or wordpieces before it sees them.
 
 Usage: `terms = analysis.of(form.analysis, folder)`; then Lucene gets `terms.tokenise(texts)` with
 `terms.analyzer`, docs and queries alike. Must not know BM25, indexes or manifests.
@@ -13,11 +13,13 @@ from typing import NamedTuple
 from residuum.artefacts import wordpieces
 from residuum.artefacts.streams import chunks
 from residuum.artefacts.wordpieces import TOKENIZER
-from residuum.config.schema.analyses import Analysis, Wordpieces
+from residuum.config.schema.analyses import Analysis, Bioclean, LuceneAnalysis, Wordpieces
+from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene.jvm import JavaObject, java
 
 JOINT = "\N{OPEN BOX}"  # of the two terms of a bigram; no space, and in no vocabulary
 TEXTS_AT_ONCE = 4096
+DELETED = str.maketrans("", "", "\"'/\\.,?;*!%^&_+():<=>@[]{}")  # by bioclean
 Tokenise = Callable[[Iterable[str]], Iterator[str]]
 
 
@@ -32,12 +34,31 @@ def of(analysis: Analysis, folder: Path) -> Terms:
     """Return how texts become the terms of an index in `folder`, beside which a tokenizer lies."""
     if isinstance(analysis, Wordpieces):
         return Terms(analyzer(analysis), _tokeniser(folder.with_name(TOKENIZER), analysis.ngrams))
+    if isinstance(analysis, Bioclean):
+        return Terms(analyzer(analysis), bioclean)
     return Terms(analyzer(analysis), lambda texts: iter(texts))
+
+
+def bioclean(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the words of texts by BioASQ's `bioclean`, with spaces between them.
+
+    Characters are deleted, not replaced: p.R53H becomes pr53h. The hyphen is none of them, since
+    the published expression has `:-\\[`, a range. White space is Python's.
+    """
+    for text in texts:
+        yield " ".join(text.lower().translate(DELETED).split())
+
+
+def asked(tokenise: Tokenise, system: LexicalSystem) -> Tokenise:
+    """Return what makes the terms of queries: of each as many as it has, or one."""
+    if system.query_terms == "counted":
+        return tokenise
+    return lambda texts: (" ".join(dict.fromkeys(text.split(" "))) for text in tokenise(texts))
 
 
 def analyzer(analysis: Analysis) -> JavaObject:
     """Return Anserini's English analyzer, or one that splits at spaces alone."""
-    if isinstance(analysis, Wordpieces):
+    if not isinstance(analysis, LuceneAnalysis):
         return java("org.apache.lucene.analysis.core.WhitespaceAnalyzer")()
     made = java("io.anserini.analysis.DefaultEnglishAnalyzer")
     return made.fromArguments(analysis.stemmer, analysis.stopwords == "none", None)

@@ -14,7 +14,8 @@ import polars as pl
 
 from residuum.artefacts.streams import chunks
 from residuum.artefacts.trec import HITS
-from residuum.config.schema.systems import LexicalSystem, Rm3
+from residuum.config.schema.settings import Rm3
+from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene import analysis, handles, indexing
 from residuum.lucene.handles import LIST, OBJECT, STRING, bound, boxed, chain, method, static
 from residuum.lucene.indexing import CONTENTS, ID_FIELD, LUCENE
@@ -52,7 +53,8 @@ class Searcher:
         self._lucene = java(f"{LUCENE}.search.IndexSearcher")(self._reader)
         self._lucene.setSimilarity(self._similarity)
         self._lucene.setMaxClauseCount(MOST_TERMS)
-        self._analyzer, self._tokenise = analysis.of(system.analysis, folder)
+        self._analyzer, tokenise = analysis.of(system.analysis, folder)
+        self._tokenise = analysis.asked(tokenise, system)
         self._generator = java(GENERATOR)()
         self.system, self._empty = system, empty
         self._workers = handles.Workers(threads)

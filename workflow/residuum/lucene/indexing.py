@@ -12,7 +12,7 @@ from residuum.artefacts import contracts
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.analyses import Analysis, IndexForm, Wordpieces
+from residuum.config.schema.analyses import Analysis, IndexForm, LuceneAnalysis
 from residuum.lucene import analysis as terms
 from residuum.lucene import jvm
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors
@@ -62,7 +62,7 @@ def build(
     total = contracts.corpus_manifest(corpus)["docs"]
     empty: list[str] = []
     docs = _weighted(corpus, weights) if weights else _docs(corpus, form)
-    if isinstance(form.analysis, Wordpieces):
+    if not isinstance(form.analysis, LuceneAnalysis):
         docs = _tokenised(docs, terms.of(form.analysis, folder).tokenise)
     fitting = _noting_empty(_fitting(docs, corpus), empty)
     for number, batch in enumerate(chunks(track(fitting, "read", total, "docs"), DOCS_PER_FILE)):
@@ -83,7 +83,7 @@ def build(
 
 def _analysed(analysis: Analysis) -> list[str]:
     """Return the options that have Anserini analyse texts so."""
-    if isinstance(analysis, Wordpieces):
+    if not isinstance(analysis, LuceneAnalysis):
         return ["-pretokenized"]
     kept = ["-keepStopwords"] if analysis.stopwords == "none" else []
     return ["-stemmer", analysis.stemmer, *kept]

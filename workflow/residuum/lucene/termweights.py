@@ -50,6 +50,7 @@ class Weigher:
         self._workers = handles.Workers(threads)
         analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
         analyzer, self._tokenise = analysis.of(system.analysis, folder)
+        self._asked = analysis.asked(self._tokenise, system)
         analyze = bound(analyze, 0, analyzer)
         join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
         self._analyze = chain(analyze, bound(join, 0, " "))
@@ -61,7 +62,7 @@ class Weigher:
 
     def docs(self, texts: Iterable[str]) -> Weighed:
         """Return the weights of the terms of docs."""
-        counts, lengths = self._counted(texts)
+        counts, lengths = self._counted(texts, self._tokenise)
         kept = self._lengths[np.searchsorted(self._lengths, lengths, "right") - 1]
         norms = self._bm25.k1 * (1 - self._bm25.b + self._bm25.b * kept / self._mean_length)
         tf = counts["tf"].to_numpy()
@@ -69,21 +70,23 @@ class Weigher:
 
     def queries(self, texts: Iterable[str]) -> Weighed:
         """Return the weights of the terms of queries; a term that no doc has is left out."""
-        counts, lengths = self._counted(texts)
+        counts, lengths = self._counted(texts, self._asked)
         frequencies = self._document_frequencies(counts["term"].unique().sort())
         known = counts.join(frequencies, on="term", maintain_order="left").filter(pl.col("df") > 0)
         df = known["df"].to_numpy()
         idf = np.log(1 + (self._docs - df + 0.5) / (df + 0.5))
         return _weighed(known, known["tf"].to_numpy() * idf, len(lengths))
 
-    def _counted(self, texts: Iterable[str]) -> tuple[pl.DataFrame, np.ndarray]:
+    def _counted(
+        self, texts: Iterable[str], tokenise: analysis.Tokenise
+    ) -> tuple[pl.DataFrame, np.ndarray]:
         """Return text (number), term and tf of each term of each text; and all texts' lengths."""
         parts, lengths = [pl.DataFrame(schema=COUNTED)], [np.zeros(0, dtype=np.int64)]
         done = 0
         for some in chunks(texts, TEXTS_AT_ONCE):
             with java_errors("analysing texts"):
                 lines = handles.texts(
-                    self._workers.map(self._analyze, handles.objects(self._tokenise(some)))
+                    self._workers.map(self._analyze, handles.objects(tokenise(some)))
                 )
             numbers = pl.int_range(done, done + len(some), eager=True)
             terms = pl.DataFrame({"text": numbers, "term": lines}).with_columns(

@@ -20,6 +20,7 @@ from residuum.config.schema.systems import (
     DenseSystem,
     ExternalSystem,
     FusionSystem,
+    HybridSystem,
     LexicalSystem,
     RerankSystem,
     System,
@@ -60,11 +61,13 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
         tune, why = role_of(registry, role, "tune", dataset)
         yield why
         places.append(tune)
-        chosen = isinstance(entry, FusionSystem) and entry.interpolation.measure
+        chosen = isinstance(entry, FusionSystem | HybridSystem) and entry.interpolation.measure
         if tune and chosen and (lacking := registry.lacks(tune, chosen)):
             yield f"{'/'.join(tune)} has no {lacking}, by which {system} is tuned ({chosen})"
     if isinstance(entry, DenseSystem):
         yield from _lexical_vectors(registry, entry.model, place, hub)
+    if isinstance(entry, HybridSystem) and dataset:
+        yield _by_folds(registry, entry, dataset)
     for part in registry.parts(system):
         for at in places:
             yield from _system(registry, part, at, hub)
@@ -80,6 +83,14 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
         yield from _start(registry, player, name, dataset, hub)
         if place and isinstance(player, FromModel):
             yield why_not_by_folds(registry, entry, player.model, place)
+
+
+def _by_folds(registry: Registry, system: HybridSystem, dataset: str) -> str | None:
+    """Say which part has a training for each fold; None if each has one."""
+    named = [registry.entry(part, DenseSystem).model for part in system.parts]
+    parted = [name for name in named if registry.folds(registry.model_for(name, dataset))]
+    text = "is trained for each fold, and a hybrid searches for one model"
+    return f"{parted[0]} {text}" if parted else None
 
 
 def _left_out(registry: Registry, system: str) -> str | None:

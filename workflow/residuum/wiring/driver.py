@@ -33,6 +33,7 @@ from residuum.wiring.fidelities import Fidelities
 from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
 from residuum.wiring.groups import Groups
+from residuum.wiring.hybrids import Hybrids
 from residuum.wiring.listed import Listed
 from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages
@@ -66,7 +67,7 @@ class Wiring:
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
         self.groups, self.figures = Groups(registry, paths, hub), Figures(registry, paths, hub)
         self.fidelities = Fidelities(registry, paths, hub)
-        self.sweeps = Sweeps(registry, paths, hub)
+        self.sweeps, self.hybrids = Sweeps(registry, paths, hub), Hybrids(registry, paths, hub)
         self.arithmetic = Arithmetic(registry, paths, hub)
         self.counts = Counts(registry, paths, hub)
 

@@ -15,7 +15,13 @@ from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN
 from residuum.config.schema.figures import DEPTH, Figure
 from residuum.config.schema.scales import FromModel, HubReranker
-from residuum.config.schema.systems import ExternalSystem, FusionSystem, LexicalSystem, RerankSystem
+from residuum.config.schema.systems import (
+    ExternalSystem,
+    FusionSystem,
+    HybridSystem,
+    LexicalSystem,
+    RerankSystem,
+)
 from residuum.config.specs import RunId, Seed, Snapshot
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, external_file, why_unavailable
@@ -125,7 +131,7 @@ def tuning_place(registry: Registry, system: str, place: Place) -> Place | None:
     where nothing is chosen.
     """
     entry = registry.systems[system]
-    if isinstance(entry, FusionSystem):
+    if isinstance(entry, FusionSystem | HybridSystem):
         return registry.tune_place(system, place.dataset)
     written = entry.kind == "rerank" or (isinstance(entry, LexicalSystem) and entry.tunes_rm3)
     return place if written else None

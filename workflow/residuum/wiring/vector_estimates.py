@@ -6,7 +6,7 @@
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.models import DualEncoder
-from residuum.config.schema.systems import DenseSystem
+from residuum.config.schema.systems import DenseSystem, HybridSystem
 from residuum.config.specs import RunId, seed_of, trained_with
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
@@ -99,6 +99,22 @@ class VectorEstimates:
         return of_run(
             queries * min(depth_of(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS
         )
+
+    def hybrid(self, w: Wildcards) -> Estimate:
+        """Estimate one search of all vectors of several models, by all weights of a grid."""
+        (name, _), queries, read, products = run_of(w), self._queries(w), 0.0, 0.0
+        system = self.registry.entry(name, HybridSystem)
+        for part in system.parts:
+            model = self.registry.entry(part, DenseSystem).model
+            values = sizes.stored(self.registry, model) * sizes.vectors(
+                self.registry, w.dataset, model
+            )
+            read, products = read + 4.0 * values, products + 2.0 * values * queries
+        weights = len(system.weights())
+        docs = sizes.docs(self.registry, w.dataset)
+        seconds = read / MB / assumed.READ_MB + products / 1e9 / assumed.PRODUCT_GFLOPS
+        sums = weights * docs * queries / 1e9 / assumed.PRODUCT_GFLOPS
+        return of_run(weights * queries * system.k, seconds + 8 * sums)
 
     def sweep(self, w: Wildcards) -> Estimate:
         """Estimate searches of all shards: the exact one, and approximate ones of half its cost."""

@@ -40,14 +40,31 @@ class Wordpieces(Strict):
         return f"{self.wordpieces}-{self.ngrams}grams"
 
 
+class Bioclean(Strict):
+    """The words of BioASQ's own clean-up: lower case, most punctuation deleted, hyphens kept."""
+
+    words: Literal["bioclean"]
+
+    @property
+    def named(self) -> str:
+        """Its part of an index's id."""
+        return self.words
+
+
+TOLD_BY = {"wordpieces": "Wordpieces", "words": "Bioclean"}  # keys that others do not have
+
+
 def _analysis(given: object) -> str:
     """Tell an analysis by its keys, so that the faults are those of one form alone."""
-    cut = "wordpieces" in given if isinstance(given, dict) else isinstance(given, Wordpieces)
-    return "Wordpieces" if cut else "LuceneAnalysis"
+    if not isinstance(given, dict):
+        return type(given).__name__
+    return next((form for key, form in TOLD_BY.items() if key in given), "LuceneAnalysis")
 
 
 Analysis = Annotated[
-    Annotated[LuceneAnalysis, Tag("LuceneAnalysis")] | Annotated[Wordpieces, Tag("Wordpieces")],
+    Annotated[LuceneAnalysis, Tag("LuceneAnalysis")]
+    | Annotated[Wordpieces, Tag("Wordpieces")]
+    | Annotated[Bioclean, Tag("Bioclean")],
     Discriminator(_analysis),
 ]
 

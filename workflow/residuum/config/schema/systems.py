@@ -1,24 +1,21 @@
 """config/systems/*.yaml: how a run is made."""
 
-from itertools import product
-from typing import Annotated, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat
 
 from residuum.code.tables import Kinds
 from residuum.config.schema import base
-from residuum.config.schema.analyses import Analysis, IndexForm
+from residuum.config.schema.analyses import TOLD_BY, Analysis, IndexForm, LuceneAnalysis
 from residuum.config.schema.base import Id, K, Name, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.scales import HubReranker, TrainedReranker
 from residuum.config.schema.search import Search
+from residuum.config.schema.settings import Depth, Interpolation, Part, Rm3Setting
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
 UNSCORED = ("rerank", "candidates")  # kinds whose scores are no part of a sum
-Part = Annotated[Id, Ref("part")]
 Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
 Unretrieved = Literal["true_score", "minimum"]
-Value = TypeVar("Value")
-Grid = TypeVar("Grid")
 
 
 class Bm25(Strict):
@@ -26,55 +23,6 @@ class Bm25(Strict):
 
     k1: float = Field(ge=0)
     b: Probability
-
-
-class Rm3(Strict):
-    """Parameters of Anserini's RM3."""
-
-    feedback_docs: Positive
-    feedback_terms: Positive
-    original_query_weight: Probability
-
-
-class Rm3Grid(Strict):
-    """The values of each RM3 parameter that are tried, all with all."""
-
-    feedback_docs: list[Positive] = Field(min_length=1)
-    feedback_terms: list[Positive] = Field(min_length=1)
-    original_query_weight: list[Probability] = Field(min_length=1)
-
-    def settings(self) -> list[Rm3]:
-        """Return every setting, docs varying slowest and the weight fastest."""
-        grid = dict(self)
-        return [Rm3(**dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
-
-
-class Setting(Strict, Generic[Value, Grid]):
-    """A parameter that is fixed by a value or else tuned, by all the keys of `tuned_by`."""
-
-    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "tune_on", "measure")
-
-    value: Value | None = Field(None, description="fixed, in place of all that tunes it")
-    grid: Grid | None = Field(None, description="what is tried; the first of equals is chosen")
-
-    def check(self) -> None:
-        given = [getattr(self, key) not in (None, {}) for key in self.tuned_by]
-        complete = all(given) if self.value is None else not any(given)
-        if not complete:
-            *first, last = self.tuned_by
-            raise ValueError(f"give value, or {', '.join(first)} and {last}")
-
-
-class Rm3Setting(Setting[Rm3, Rm3Grid]):
-    """RM3's parameters: fixed, or chosen for each fold of the queries on the other folds."""
-
-    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "folds", "seed", "measures")
-
-    folds: int | None = Field(None, ge=2)
-    seed: int | None = Field(None, description="of the split of the queries into folds")
-    measures: dict[base.TrainRole, base.JudgedMeasure] = Field(
-        {}, description="reported on splits; of own: on the own tuning split"
-    )
 
 
 class LexicalSystem(Strict):
@@ -87,6 +35,11 @@ class LexicalSystem(Strict):
     joined: list[Id] = Field([], description="fields searched as one text; empty: the docs' text")
     term_weights: Weights | None = Field(
         None, description="model whose predicted weights take the place of tf"
+    )
+    query_terms: Literal["counted", "binary"] = Field(
+        "counted",
+        exclude_if=lambda how: how == "counted",
+        description="binary: a term that a query repeats counts once",
     )
     bm25: Bm25
     rm3: Rm3Setting | None = None  # expands by the query's first hits: docs have no fixed score
@@ -107,9 +60,14 @@ class LexicalSystem(Strict):
             raise ValueError("boosts go with plain BM25: without rm3 and term_weights")
         if self.joined and (self.boosts or self.term_weights):
             raise ValueError("joined: one text, without boosts and term_weights")
-        if self.index().vocabulary and (self.boosts or self.term_weights or self.rm3):
-            text = "without boosts, term_weights and rm3, whose terms are words"
-            raise ValueError(f"analysis.wordpieces: {text}")
+        of_lucene = isinstance(self.analysis, LuceneAnalysis)
+        if not of_lucene and (self.boosts or self.term_weights or self.rm3):
+            key = next(iter(self.analysis.model_fields_set & {*TOLD_BY}))
+            text = "without boosts, term_weights and rm3, whose terms are Lucene's words"
+            raise ValueError(f"analysis.{key}: {text}")
+        if of_lucene and self.query_terms == "binary":
+            text = "binary goes with wordpieces or bioclean, cut before Lucene counts them"
+            raise ValueError(f"query_terms: {text}")
 
 
 class DenseSystem(Strict):
@@ -128,22 +86,6 @@ class DenseSystem(Strict):
     def hits_id(self) -> str:
         """What tells its hits from others of the model, in a path: the depth and the search."""
         return f"{self.k}-{self.search.named}" if self.search else str(self.k)
-
-
-LambdaGrid = Annotated[list[float], Field(min_length=1)] | Literal["exact"]
-
-
-class Interpolation(Setting[float, LambdaGrid]):
-    """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on.
-
-    A grid `exact` is all weights from 0 on at which a list changes: of measures that the rank of
-    the first relevant doc decides, RR and hits.
-    """
-
-    weighted: Part = Field(description="part whose scores are weighted; CLEAR Eq. 8: the lexical")
-    tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
-    measure: base.Measure | None = None
-    others: dict[Part, float] = Field({}, description="part: its fixed weight, if it is not 1")
 
 
 class FusionSystem(Strict):
@@ -176,32 +118,40 @@ class FusionSystem(Strict):
             raise ValueError("unretrieved: name every part, or write one word for all")
 
 
-Deep = Positive | Literal["largest"]
+class HybridSystem(Strict):
+    """One exact search by a weighted sum of inner products: of vectors that several models make.
 
-
-class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]]):
-    """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on.
-
-    `largest` is that of the grid, so that a scale's grid decides it too.
+    That is maximum inner product search over the concatenated vectors (Ma et al. 2020, section 3),
+    with the lexical part as sparse vectors; a doc with several vectors has the best of each part.
     """
 
-    tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
-    measure: base.JudgedMeasure | None = None
+    kind: Literal["hybrid"]
+    label: Label = ""
+    parts: list[Annotated[Id, Ref("system", kinds=("dense",)), Name("part")]] = Field(
+        min_length=2, description="dense systems, of lexical vectors too, in the order of the sum"
+    )
+    interpolation: Interpolation
+    k: K = Field(description="docs that are found")
+    budgets: base.Budgets = Field(default=[])
+
+    def weights(self) -> list[float]:
+        """Return the weights that are searched with, all in one pass."""
+        given = self.interpolation
+        if given.value is not None:
+            return [given.value]
+        return given.grid if isinstance(given.grid, list) else []
+
+    def coefficients(self, weight: float) -> list[float]:
+        """Return what the products of each part are multiplied by."""
+        others = self.interpolation.others
+        weighted = self.interpolation.weighted
+        return [weight if part == weighted else others.get(part, 1.0) for part in self.parts]
 
     def check(self) -> None:
-        if self.value != "largest":
-            super().check()
-        elif self.grid is None or self.tune_on or self.measure:
-            raise ValueError("value largest goes with a grid, without tune_on and measure")
-
-    def fixed(self) -> int | None:
-        """Return the depth that is not tuned, or None."""
-        return max(self.grid or []) if self.value == "largest" else self.value
-
-    def tried(self, drawn: bool = False) -> list[int]:
-        """Return the depths that are looked at, the least first: all, where a figure is drawn."""
-        fixed = self.fixed()
-        return sorted(set(self.grid)) if self.grid and (drawn or fixed is None) else [fixed or 0]
+        if self.interpolation.weighted in self.interpolation.others:
+            raise ValueError("others: the weighted part has its weight from value or grid")
+        if self.interpolation.grid == "exact":
+            raise ValueError("interpolation.grid: a search has no exact one; list weights")
 
 
 class RerankSystem(Strict):
@@ -271,6 +221,7 @@ System = Annotated[
     LexicalSystem
     | DenseSystem
     | FusionSystem
+    | HybridSystem
     | RerankSystem
     | ExternalSystem
     | ReciprocalRankSystem

@@ -1,0 +1,109 @@
+"""What a system fixes or tunes: RM3's parameters, the weight of a part, a depth.
+
+Must not know systems.
+"""
+
+from itertools import product
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import Field
+
+from residuum.config.schema import base
+from residuum.config.schema.base import Id, Positive, Probability, Ref, Strict
+
+Part = Annotated[Id, Ref("part")]
+Value = TypeVar("Value")
+Grid = TypeVar("Grid")
+
+
+class Rm3(Strict):
+    """Parameters of Anserini's RM3."""
+
+    feedback_docs: Positive
+    feedback_terms: Positive
+    original_query_weight: Probability
+
+
+class Rm3Grid(Strict):
+    """The values of each RM3 parameter that are tried, all with all."""
+
+    feedback_docs: list[Positive] = Field(min_length=1)
+    feedback_terms: list[Positive] = Field(min_length=1)
+    original_query_weight: list[Probability] = Field(min_length=1)
+
+    def settings(self) -> list[Rm3]:
+        """Return every setting, docs varying slowest and the weight fastest."""
+        grid = dict(self)
+        return [Rm3(**dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
+
+
+class Setting(Strict, Generic[Value, Grid]):
+    """A parameter that is fixed by a value or else tuned, by all the keys of `tuned_by`."""
+
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "tune_on", "measure")
+
+    value: Value | None = Field(None, description="fixed, in place of all that tunes it")
+    grid: Grid | None = Field(None, description="what is tried; the first of equals is chosen")
+
+    def check(self) -> None:
+        given = [getattr(self, key) not in (None, {}) for key in self.tuned_by]
+        complete = all(given) if self.value is None else not any(given)
+        if not complete:
+            *first, last = self.tuned_by
+            raise ValueError(f"give value, or {', '.join(first)} and {last}")
+
+
+class Rm3Setting(Setting[Rm3, Rm3Grid]):
+    """RM3's parameters: fixed, or chosen for each fold of the queries on the other folds."""
+
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "folds", "seed", "measures")
+
+    folds: int | None = Field(None, ge=2)
+    seed: int | None = Field(None, description="of the split of the queries into folds")
+    measures: dict[base.TrainRole, base.JudgedMeasure] = Field(
+        {}, description="reported on splits; of own: on the own tuning split"
+    )
+
+
+LambdaGrid = Annotated[list[float], Field(min_length=1)] | Literal["exact"]
+
+
+class Interpolation(Setting[float, LambdaGrid]):
+    """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on.
+
+    A grid `exact` is all weights from 0 on at which a list changes: of measures that the rank of
+    the first relevant doc decides, RR and hits.
+    """
+
+    weighted: Part = Field(description="part whose scores are weighted; CLEAR Eq. 8: the lexical")
+    tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
+    measure: base.Measure | None = None
+    others: dict[Part, float] = Field({}, description="part: its fixed weight, if it is not 1")
+
+
+Deep = Positive | Literal["largest"]
+
+
+class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]]):
+    """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on.
+
+    `largest` is that of the grid, so that a scale's grid decides it too.
+    """
+
+    tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
+    measure: base.JudgedMeasure | None = None
+
+    def check(self) -> None:
+        if self.value != "largest":
+            super().check()
+        elif self.grid is None or self.tune_on or self.measure:
+            raise ValueError("value largest goes with a grid, without tune_on and measure")
+
+    def fixed(self) -> int | None:
+        """Return the depth that is not tuned, or None."""
+        return max(self.grid or []) if self.value == "largest" else self.value
+
+    def tried(self, drawn: bool = False) -> list[int]:
+        """Return the depths that are looked at, the least first: all, where a figure is drawn."""
+        fixed = self.fixed()
+        return sorted(set(self.grid)) if self.grid and (drawn or fixed is None) else [fixed or 0]

@@ -1,0 +1,174 @@
+"""Exact hybrid search: the docs with the largest weighted sums of several models' inner products.
+
+Command: `python -m residuum.hybrid search|tune|gather ...`. Source: Ma et al. 2020 (BioASQ), 3.
+Every doc is compared with every query, by all weights of a grid in one pass; no run of a part is
+read. No model is loaded. Must not know how vectors are made.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from residuum.artefacts import files, manifest, shards, trec
+from residuum.artefacts.residual import Residual
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.cli.progress import track
+from residuum.config.measures import cutoff
+from residuum.config.schema.systems import HybridSystem
+from residuum.tuning.choosing import Record, Setting, choose, read_folds
+from residuum.tuning.evaluation import of_rankings
+from residuum.vectors import hybrid
+
+app = command.app(__doc__)
+LAMBDA = "lambda"
+
+SpecText = Annotated[str, typer.Option(help="schema.HybridSystem as JSON")]
+Hits = Annotated[Path, typer.Option(help="folder that search made for a split")]
+
+
+@app.command()
+def search(
+    spec: SpecText,
+    embeddings: Annotated[
+        list[str], typer.Option(help="PART=FOLDER of encoded docs; all shards of all parts")
+    ],
+    queries: Annotated[
+        list[str], typer.Option(help="PART=FOLDER of a split's encoded queries; one a part")
+    ],
+    output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
+    judged_before: command.JudgedBefore = None,
+) -> None:
+    """Write, by each weight, the k docs per query with the largest sum.
+
+    Docs that an earlier round judged for a query are left out of its k.
+    """
+    system, residual = command.parse_spec(HybridSystem, spec), Residual(judged_before)
+    folders, of_queries = _by_part(system, embeddings), _by_part(system, queries)
+    for part in system.parts:
+        if len(of_queries[part]) != 1:
+            raise ResiduumError(f"--queries: {part} has {len(of_queries[part])} folders, not one")
+        own = [*folders[part], of_queries[part][0].parent]
+        shards.check(folders[part], shards.facts_of(own)[:-1])
+    asked = [shards.read(of_queries[part][0]) for part in system.parts]
+    ids = asked[0][0]
+    if any(own[0] != ids for own in asked):
+        raise ResiduumError(f"{queries[0]}: the parts have other queries, or in another order")
+    factors = [system.coefficients(weight) for weight in system.weights()]
+    of_docs = [_docs(part, folders[part]) for part in system.parts]
+    found = hybrid.blocks(of_docs, len(ids))
+    hits = hybrid.search(found, asked, factors, system.k + residual.most)
+    names = pl.Series("query_id", ids, pl.String)
+    with files.whole_directory(output) as folder:
+        for number, weight in enumerate(system.weights()):
+            own = hits.filter(weight=number)
+            named = own.select(names[own["query"]], "doc_id", "score")
+            trec.write_hits(folder / _file(weight), trec.rank(residual.left(named), system.k))
+        facts = {"queries": len(ids), "weights": system.weights()}
+        inputs = [path / "manifest.json" for part in system.parts for path in folders[part]]
+        inputs += [of_queries[part][0].parent / "manifest.json" for part in system.parts]
+        manifest.write(folder, facts, system, [*inputs, *residual.paths], "residuum.hybrid")
+
+
+def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]]:
+    """Return the folders of each part, in their order."""
+    folders: dict[str, list[Path]] = {part: [] for part in system.parts}
+    for text in given:
+        part, _, folder = text.partition("=")
+        if part not in folders:
+            raise ResiduumError(f"'{text}': {unknown('part', part, system.parts)}")
+        folders[part].append(Path(folder))
+    if lacking := [part for part, own in folders.items() if not own]:
+        raise ResiduumError(f"no folder of {lacking[0]}; write {lacking[0]}=FOLDER")
+    return folders
+
+
+def _docs(part: str, folders: Sequence[Path]) -> Iterator[hybrid.Docs]:
+    """Yield the shards of a part, by their numbers."""
+    numbers = [own["shard"]["number"] for own in shards.facts_of(folders)]
+    ordered = [folder for _, folder in sorted(zip(numbers, folders, strict=True))]
+    for folder in track(ordered, f"search {part}", len(ordered), "shards"):
+        yield hybrid.docs_of(shards.read(folder))
+
+
+def _file(weight: float) -> str:
+    """Return the name of the hits by a weight."""
+    return f"{weight!r}.parquet"
+
+
+@app.command()
+def tune(
+    spec: SpecText,
+    hits: Hits,
+    qrels: command.Qrels,
+    output: Annotated[Path, typer.Option(help="JSON to write")],
+    fold: command.Folds = None,
+) -> None:
+    """Choose lambda on the tuning split: best mean, the first of the grid among equals.
+
+    Where the split has folds, each, judged or not, gets the lambda that is best on the others.
+    """
+    system = command.parse_spec(HybridSystem, spec)
+    measure = system.interpolation.measure
+    if measure is None:
+        text = f"lambda is fixed at {system.interpolation.value}: there is nothing to tune"
+        raise ResiduumError(text)
+    depth = min(system.k, cutoff(measure) or system.k)
+    judged = trec.read_qrels(qrels)
+    query_ids = judged["query_id"].unique().sort().to_list()
+    tried = [trec.rank(trec.read_hits(hits / _file(w)), depth) for w in system.weights()]
+    values = of_rankings(tried, judged, measure)
+    settings: list[Setting] = [{LAMBDA: weight} for weight in system.weights()]
+    record = choose(settings, values, query_ids, measure, read_folds(query_ids, fold or []))
+    inputs = [hits / "manifest.json", qrels, *(fold or [])]
+    record.write(output, system, inputs, "residuum.hybrid")
+
+
+@app.command()
+def gather(
+    spec: SpecText,
+    hits: Hits,
+    tag: command.Tag,
+    output: command.Run,
+    tuning: Annotated[Path | None, typer.Option(help="JSON of tune, unless it is fixed")] = None,
+) -> None:
+    """Write the run by the weight that was chosen or given; of folds, by each query's own."""
+    system = command.parse_spec(HybridSystem, spec)
+    if (tuning is None) == (system.interpolation.value is None):
+        raise ResiduumError("give --tuning where lambda is tuned, and nowhere else")
+    known = json.loads(files.read_bytes(hits / "manifest.json"))["artefact"]["weights"]
+    inputs = [hits / "manifest.json", *([tuning] if tuning else [])]
+    if tuning is None:
+        [weight] = system.weights()
+        run, facts = trec.read_hits(hits / _file(weight)), dict[str, object]({LAMBDA: weight})
+    else:
+        record = Record.read(tuning)
+        run, facts = _chosen(hits, record, known), record.facts()
+    ranked = trec.rank(run, system.k)
+    trec.write_run(output, ranked, tag)
+    facts |= {"queries": ranked["query_id"].n_unique(), "hits": len(ranked)}
+    manifest.write(output, facts, system, inputs, "residuum.hybrid")
+
+
+def _chosen(hits: Path, record: Record, known: Sequence[float]) -> pl.DataFrame:
+    """Return the hits by the weight of each query."""
+    of_queries: Mapping[str, Setting] = record.of_queries()
+    settings = [choice.setting for choice in record.choices]
+    parts = []
+    for weight in dict.fromkeys(float(setting[LAMBDA]) for setting in settings):
+        if weight not in known:
+            raise ResiduumError(f"{hits}: not searched with lambda {weight}; delete it, run again")
+        found = trec.read_hits(hits / _file(weight))
+        if record.fold_of:
+            own = [q for q, setting in of_queries.items() if float(setting[LAMBDA]) == weight]
+            found = found.filter(pl.col("query_id").is_in(own))
+        parts.append(found)
+    return pl.concat(parts)
+
+
+if __name__ == "__main__":
+    command.main(app)
