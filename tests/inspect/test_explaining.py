@@ -406,7 +406,8 @@ def test_a_table_without_its_manifest_is_one_error(results, tmp_path):
 
 @pytest.mark.parametrize("name", ["figure1", "table3"])
 def test_figures_over_depths_and_case_studies_are_said_to_have_no_cells(results, name):
-    says = rf"no page of toy '{name}'; known: table1, .* over depths, efforts or snapshots have no such"
+    says = rf"no page of toy '{name}'; known: table1, .* over depths, efforts or snapshots"
+    says += " have no such numbers"
     says += rf"; read .*figures/toy-{name}\.md$" * (name == "figure1")
     with pytest.raises(ResiduumError, match=says):
         explaining.explain(results, f"toy/{name}/base/rr")
