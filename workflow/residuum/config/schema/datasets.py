@@ -13,7 +13,9 @@ from residuum.config.schema.generated import (
     ANSWERED,
     FIELDS,
     GENERATED_SPLITS,
+    GOLD,
     LATER,
+    GeneratedArticles,
     sized_later,
 )
 from residuum.config.schema.reading import Windows
@@ -92,8 +94,10 @@ class Collection(Strict):
             if split.docpairs and (kind in generated or derived):
                 text = "training triples go with source irds or files, and no holdout"
                 raise ValueError(f"{key}.docpairs: {text}")
-            if kind in generated and not split.adverse and name not in generated[kind]:
-                raise ValueError(f"{key}: a {kind} collection has {', '.join(generated[kind])}")
+            lacks_gold = isinstance(self.source, GeneratedArticles) and not self.source.gold
+            own = [n for n in generated.get(kind, ()) if n not in GOLD or not lacks_gold]
+            if kind in generated and not split.adverse and name not in own:
+                raise ValueError(f"{key}: a {kind} collection has {', '.join(own)}")
             if split.adverse and split.adverse.synonyms.kind == "forms" and kind != "generated":
                 text = f"forms go with source generated, not with {kind}; give wordnet"
                 raise ValueError(f"{key}.adverse.synonyms: {text}")
