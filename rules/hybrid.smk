@@ -8,7 +8,7 @@ rule hybrid_search:
         queries=WIRING.hybrids.queries,
         judged_before=WIRING.runs.residual_of,
     output:
-        ONLY.runs(PATHS.found, "hybrid"),
+        ONLY.runs(PATHS.hybrid_hits, "hybrid"),
     log:
         PATHS.log("hybrid/{dataset}.{split}.{run}.search"),
     benchmark:
@@ -31,7 +31,7 @@ rule hybrid_search:
 rule hybrid_tune:
     """Choose lambda on the tuning split."""
     input:
-        hits=PATHS.found,
+        hits=PATHS.hybrid_hits,
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
     output:
@@ -56,7 +56,7 @@ rule hybrid_tune:
 rule hybrid_gather:
     """Write the run by the weight that was chosen or given."""
     input:
-        hits=PATHS.found,
+        hits=PATHS.hybrid_hits,
         tuning=WIRING.runs.tuning,
     output:
         **recorded(run=ONLY.runs(PATHS.run, "hybrid")),

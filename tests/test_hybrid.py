@@ -43,8 +43,8 @@ class Made:
         self.folder, weights = folder, random.random((len(DOCS), len(TERMS)))
         weights[random.random(weights.shape) < 0.8] = 0
         self.sparse = weights.astype(np.float32)
-        asked = (random.random((len(QUERIES), len(TERMS))) < 0.2) * 1.0
-        self.sparse_queries = asked.astype(np.float32)
+        terms = random.random((len(QUERIES), len(TERMS))) < 0.2
+        self.sparse_queries = terms.astype(np.float32)
         counts = np.ones(len(DOCS), int) if single else random.integers(1, 4, len(DOCS))
         self.owners = np.repeat(np.arange(len(DOCS)), counts)
         self.dense = random.normal(size=(len(self.owners), 8)).astype(np.float32)
@@ -71,9 +71,9 @@ class Made:
             ids = [DOCS[doc] for doc in own]
             termvectors.write(folders[-1], ids, terms, rows(self.sparse[own][:, used]))
             record(folders[-1], "1", shard={"number": number, "of": of, "docs": len(own)})
-        asked = root / "bm25" / "queries"
-        termvectors.write(asked / "dev", QUERIES, TERMS, rows(self.sparse_queries))
-        record(asked, "1", queries={"dev": len(QUERIES)})
+        queries = root / "bm25" / "queries"
+        termvectors.write(queries / "dev", QUERIES, TERMS, rows(self.sparse_queries))
+        record(queries, "1", queries={"dev": len(QUERIES)})
         return folders
 
     def _dense(self, root: Path, of: int) -> list[Path]:
@@ -84,9 +84,9 @@ class Made:
             ids = [DOCS[doc] for doc in self.owners[mine]]
             contracts.write_vectors(folders[-1], ids, self.dense[mine])
             record(folders[-1], "2", shard={"number": number, "of": of, "docs": len(own)})
-        asked = root / "de" / "queries"
-        contracts.write_vectors(asked / "dev", QUERIES, self.dense_queries)
-        record(asked, "2", queries={"dev": len(QUERIES)})
+        queries = root / "de" / "queries"
+        contracts.write_vectors(queries / "dev", QUERIES, self.dense_queries)
+        record(queries, "2", queries={"dev": len(QUERIES)})
         return folders
 
     def scores(self, weight: float) -> np.ndarray:
@@ -153,14 +153,34 @@ def test_shards_do_not_show(made, searched, shards):
         assert (other / name).read_bytes() == (searched / name).read_bytes()
 
 
-@pytest.mark.parametrize("values", [1, 20, 10**6])
-def test_the_number_of_docs_at_once_does_not_show(made, searched, values, monkeypatch):
+@pytest.mark.parametrize("queries", [1, 3, 10**4])
+@pytest.mark.parametrize("values", [1, 300, 10**6])
+def test_how_much_is_searched_at_once_does_not_show(made, searched, values, queries, monkeypatch):
     monkeypatch.setattr(vectors, "VALUES_AT_ONCE", values)
-    output = made.folder / f"hits-{values}"
-    hybrid.search(system(), output=output, **made.write(2, 3))
+    monkeypatch.setattr(vectors, "QUERIES_AT_ONCE", queries)
+    output = made.folder / f"hits-{values}-{queries}-at-once"
+    hybrid.search(system(k=4), output=output, **made.write(2, 3))
     for weight in WEIGHTS:
-        name = f"{weight!r}.parquet"
-        assert (output / name).read_bytes() == (searched / name).read_bytes()
+        assert run_by(output, weight, 4) == run_by(searched, weight, 4)
+
+
+def test_few_sums_are_kept_of_many_docs(monkeypatch):
+    """Of 20,000 docs in a hundred blocks, what may be the best ten is some dozens."""
+    random, scored, kept = np.random.default_rng(9), vectors._scored, []
+    rows = random.normal(size=(20_000, 4)).astype(np.float32)
+    queries = ["q"], random.normal(size=(1, 4)).astype(np.float32)
+    docs = vectors.docs_of(([f"d{n:05d}" for n in range(len(rows))], rows), queries)
+
+    def counted(block, of, near, start):
+        kept.append(int(near.sum()))
+        return scored(block, of, near, start)
+
+    monkeypatch.setattr(vectors, "_scored", counted)
+    blocks = [[docs.some(n, n + 200)] for n in range(0, len(rows), 200)]
+    best = vectors.search(blocks, [queries], [[1.0]], 10)
+    scores = (rows.astype(float) @ queries[1].astype(float).T)[:, 0]
+    assert {*best["doc_id"]} == {f"d{n:05d}" for n in np.argsort(scores)[-10:]}
+    assert len(kept) == 100 and 10 <= sum(kept) < 200
 
 
 def test_it_is_one_search_over_concatenated_vectors(tmp_path):
@@ -170,10 +190,10 @@ def test_it_is_one_search_over_concatenated_vectors(tmp_path):
     found = search(made, 2, 3)
     for weight in WEIGHTS[:4]:
         docs = np.hstack([made.sparse, made.dense]).astype(np.float32)
-        asked = np.hstack([weight * made.sparse_queries, made.dense_queries]).astype(np.float32)
+        queries = np.hstack([weight * made.sparse_queries, made.dense_queries]).astype(np.float32)
         index = faiss.IndexFlatIP(docs.shape[1])
         index.add(docs)
-        scores, rows = index.search(asked, 10)
+        scores, rows = index.search(queries, 10)
         for number, query in enumerate(QUERIES):
             own = run_by(found, weight)[query]
             assert [score for _, score in own] == pytest.approx(scores[number], abs=1e-4)
@@ -208,9 +228,9 @@ def test_what_no_list_of_a_part_holds_is_found_where_a_union_misses_it(tmp_path)
     rows = sparse.csr_array(np.array([[lexical[doc]] for doc in ids], np.float32))
     bm25 = TermVectors(ids, ["term"], rows)
     de = ids, np.array([[neural[doc]] for doc in ids], np.float32)
-    asked = TermVectors(["q"], ["term"], sparse.csr_array(np.ones((1, 1), np.float32)))
-    block = [vectors.docs_of(part) for part in (bm25, de)]
-    queries = [asked, (["q"], np.ones((1, 1), np.float32))]
+    terms = TermVectors(["q"], ["term"], sparse.csr_array(np.ones((1, 1), np.float32)))
+    queries = [terms, (["q"], np.ones((1, 1), np.float32))]
+    block = [vectors.docs_of(*both) for both in zip((bm25, de), queries, strict=True)]
     found = vectors.search([block], queries, [[1.0, 1.0]], 1)
     assert found.select("doc_id", "score").row(0) == ("both", pytest.approx(5.4))
     runs = []

@@ -300,14 +300,14 @@ def test_gold_questions_are_on_topics_of_their_own_and_name_all_docs_of_grade_2(
     topics = world.draw_topics(Stream(recipe.seed, "gold"), grades, "gold", 70, 1)
     assert len({tuple(topic.items()) for topic in topics}) == 70
     queries = [query for split in ("train", "dev", "test") for query, _ in gold.queries[split]]
-    found = {query: set() for query in queries}
+    relevant = {query: set() for query in queries}
     for split in ("train", "dev", "test"):
         for query, doc, level in gold.qrels[split]:
             assert level == 1
-            found[query].add(doc)
+            relevant[query].add(doc)
     for topic, query in zip(topics, queries, strict=True):
         right = {n for n, own in enumerate(facts, 1) if own.relevance(topic) == 2}
-        assert found[query] == {f"a{number:06d}" for number in right} and right
+        assert relevant[query] == {f"a{number:06d}" for number in right} and right
 
 
 def test_five_batches_divide_the_test_questions(gold):

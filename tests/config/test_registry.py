@@ -235,6 +235,57 @@ def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(confi
     assert f"To add one: {config}/systems/bm52.yaml" in text
 
 
+def test_a_hybrid_takes_parts_that_compare_all_docs_and_a_measure_by_judgements(config):
+    search = {"kind": "ivf", "nlist": 8, "nprobe": 2}
+    edit(config, "systems/me-bert.yaml", search=search)
+    tuned = {"grid": [1.0], "tune_on": "own", "measure": "AnswerAccuracy@20"}
+    entry = {"kind": "hybrid", "parts": ["me-bert", "bm25"], "k": 10}
+    entry["interpolation"] = {"weighted": "me-bert", **tuned}
+    (config / "systems" / "exact.yaml").write_text(yaml.safe_dump(entry))
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    text = str(caught.value)
+    assert "exact.yaml: parts: 'me-bert' has a search of its own, and a hybrid compares" in text
+    assert "exact.yaml: parts: system 'bm25' is of kind lexical; fitting: " in text
+    assert "exact.yaml: interpolation.measure: AnswerAccuracy@20 is by answers" in text
+
+
+@pytest.mark.parametrize(
+    ("within", "says"),
+    [
+        ({"grouping": "bm25-halves", "group": "hrad"}, "'hrad' is no group of bm25-halves: write"),
+        ({"grouping": "batches", "group": "fold1"}, "dev names none: give it folds of splits.dev"),
+        ({"grouping": "batches", "group": "Batch 1"}, "'Batch 1' is no group of batches: write"),
+        ({"grouping": "batchs", "group": "batch1"}, "no grouping 'batchs'; known: batches, "),
+    ],
+)
+def test_groups_that_a_column_cannot_have(config, within, says):
+    (config / "groupings" / "batches.yaml").write_text("kind: folds\n")
+    column = {"id": "rr", "role": "msmarco-dev", "measure": "RR@10", "header": "RR"}
+    table = yaml.safe_load((config / "papers/clear/table1.yaml").read_text())
+    table |= {"columns": [{**column, "within": within}], "reported": {}}
+    (config / "papers/clear/table9.yaml").write_text(yaml.safe_dump(table))
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    assert "table9.yaml: columns.rr.within" in str(caught.value)
+    assert says in str(caught.value)
+
+
+def test_a_column_of_a_fold_that_the_split_names(config):
+    (config / "groupings" / "batches.yaml").write_text("kind: folds\n")
+    table = yaml.safe_load((config / "papers/roc/table3.yaml").read_text())
+    column = next(column for column in table["columns"] if column["id"] == "robust-ap")
+    for group in ("fold3", "fold7"):
+        table["columns"] = [{**column, "within": {"grouping": "batches", "group": group}}]
+        table["reported"] = {}
+        (config / "papers/roc/table9.yaml").write_text(yaml.safe_dump(table))
+        if group == "fold3":
+            load(config)
+        else:
+            with pytest.raises(ResiduumError, match=r"no fold 'fold7'; known: fold1, fold2"):
+                load(config)
+
+
 def test_all_faults_come_in_one_message(config):
     edit(config, "systems/bm25.yaml", k=0)
     edit(config, "models/clear.yaml", backbone="bert-bass-uncased")

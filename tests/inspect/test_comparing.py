@@ -1,5 +1,7 @@
 """Runs of any origin compared: values by hand, p-values as SciPy's, refusals of what cannot be."""
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
@@ -72,6 +74,22 @@ def test_values_differences_and_wins_by_hand(files):
     assert (row.wins, row.ties, row.losses) == (12, 12, 0)
     assert row.p == pytest.approx(2 / 2**12), "twelve equal wins: all flips up, or all down"
     assert row.p_adjusted == pytest.approx(row.p), "the largest p of three, Holm: times 1"
+
+
+def test_a_geometric_mean_is_shown_and_not_tested(files, capsys):
+    judged = trec.read_qrels(files[0])
+    runs = {path.stem: trec.read_run(path) for path in files[1:]}
+    names = ["BioASQ_AP@10", "BioASQ_GMAP@10"]
+    _, rows = comparing.compare(judged, runs, names, requested())
+    assert {row.measure for row in rows} == {"BioASQ_AP@10"} and len(rows) == 3
+    command(*files, measure=names)
+    page = capsys.readouterr().out
+    poor = math.exp((math.log(1 / 5 + 1e-5) + math.log(1e-5)) / 2)  # 1/5 and 0, half each
+    good = math.exp((math.log(1 + 1e-5) + math.log(1 / 2 + 1e-5)) / 2)
+    lines = {line.split("|")[1].split()[-1]: line for line in page.splitlines() if "|" in line}
+    assert f"{good:.4f}" in lines["good"] and f"{poor:.4f}" in lines["poor"]
+    command(*files, measure=["BioASQ_GMAP@10"])
+    assert f"{good:.4f}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("test", ["t-test", "wilcoxon"])

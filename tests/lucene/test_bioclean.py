@@ -17,7 +17,7 @@ from residuum.vectors import products
 
 BIOCLEAN = {"words": "bioclean"}
 BM25 = {"k1": 1.5, "b": 0.75}
-ASKED = 'Is "TGF-β1/SMAD" (p.R53H) <0.05 = non-small-cell @ 5\N{NO-BREAK SPACE}mg; IL-2?'
+QUERY = 'Is "TGF-β1/SMAD" (p.R53H) <0.05 = non-small-cell @ 5\N{NO-BREAK SPACE}mg; IL-2?'
 CLEANED = ["is", "tgf-β1smad", "pr53h", "005", "non-small-cell", "5", "mg", "il-2"]
 DOCS = [
     ("d1", "IL-2 and (IL-2) in non-small-cell lung cancer."),
@@ -41,8 +41,8 @@ def words(text):
 
 
 def test_words_are_those_of_the_published_expression():
-    assert [*analysis.bioclean([ASKED])] == [" ".join(CLEANED)]
-    assert words(ASKED) == CLEANED
+    assert [*analysis.bioclean([QUERY])] == [" ".join(CLEANED)]
+    assert words(QUERY) == CLEANED
     assert [*analysis.bioclean(["A_b#c$d~e|f`g"])] == ["ab#c$d~e|f`g"]
 
 

@@ -82,6 +82,10 @@ SYSTEMS = {
     "weighted": {**LEXICAL, "term_weights": "weights"},
     "from-mined": {"kind": "dense", "model": "mined", "k": 20},
     "snapped": {"kind": "dense", "model": "kept", "k": 20},
+    "exact": {
+        "kind": "hybrid", "parts": ["dense", "snapped"], "k": 20,
+        "interpolation": {"weighted": "dense", "value": 0.5},
+    },
 }  # fmt: skip
 SCALE = {
     "description": "two folds", "comparable": False, "reason": "it is small", "seeds": [1],
@@ -107,6 +111,13 @@ TABLE = {
         for n, name in enumerate(SYSTEMS, start=1)
     ],
     "tolerance": {"default": 0.005}, "reported": {},
+}  # fmt: skip
+RR = {"role": "all", "measure": "RR@10", "header": "RR"}
+BY_FOLD = TABLE | {
+    "columns": [
+        {"id": fold, **RR, "within": {"grouping": "folds", "group": fold}} for fold in TOPICS
+    ] + [{"id": "all", **RR}],
+    "rows": [{"id": name, "label": name, "system": name} for name in ("bm25", "hybrid")],
 }  # fmt: skip
 MADE = ["dense.seed1", "hybrid.seed1", "reranked"]
 MODEL = "dual@tiny.all"
@@ -142,7 +153,8 @@ def write_config(folder: Path, folds: dict[str, list[str]]) -> None:
     entries = {
         "datasets": {"tiny": DATASET | {"splits": SPLITS | parts}},
         "models": MODELS, "systems": SYSTEMS, "scales": {"folds": SCALE},
-        "papers/folds": {"table1": TABLE},
+        "papers/folds": {"table1": TABLE, "table2": BY_FOLD},
+        "groupings": {"folds": {"kind": "folds"}},
     }  # fmt: skip
     for kind, of in entries.items():
         (folder / kind).mkdir(parents=True)
@@ -181,6 +193,7 @@ def made(project, env):
     """Make the runs of the whole split, the verdict, and return the results folder."""
     targets = [f"results/folds/metrics/tiny/all/{run}.tsv" for run in MADE]
     targets.append(f"results/folds/learning/{MODEL}/seed1.json")
+    targets.append("results/folds/tables/folds-table2.tsv")
     snakemake(project, *targets, env=env, scale="folds")
     return project / "results" / "folds"
 
@@ -276,6 +289,23 @@ def test_a_folds_lambda_is_chosen_on_the_other_folds_held_out_run(made, folds):
         assert metrics[choice.setting["lambda"]][1 - fold] == metrics[best][1 - fold]
 
 
+def test_columns_of_folds_are_means_over_their_queries(made, folds):
+    """The hybrid's model has learned nothing that its fold's queries ask, so that it has none."""
+    table = pl.read_csv(made / "tables" / "folds-table2.tsv", separator="\t")
+    values = trec.read_metrics(made / "metrics" / "tiny" / "all" / "bm25.tsv")
+    for column, own in {**folds, "all": folds["one"] | folds["two"]}.items():
+        of_fold = values.filter(pl.col("query_id").is_in(own), measure="RR@10")["value"]
+        cell = table.row(by_predicate=(pl.col("row") == "bm25") & _is(column), named=True)
+        assert cell["measured"] == pytest.approx(of_fold.mean(), abs=1e-12)
+        assert cell["n"] == len(own) == len(of_fold)
+        other = table.row(by_predicate=(pl.col("row") == "hybrid") & _is(column), named=True)
+        assert other["measured"] is None and other["not_learned"]
+
+
+def _is(column):
+    return pl.col("column") == column
+
+
 def test_one_verdict_is_on_all_queries_each_by_the_model_that_has_not_seen_it(made, folds):
     verdict = Learned.read(made / "learning" / MODEL / "seed1.json")
     assert (verdict.examples, verdict.split_ref) == (24, "tiny/all")
@@ -307,6 +337,7 @@ def test_what_folds_do_not_go_with_is_not_run_and_says_why(registry, env, monkey
     assert [name for name, text in why.items() if text is None] == [
         "bm25", "dense", "hybrid", "reranked", "snapped",
     ]  # fmt: skip
+    assert why["exact"] == "dual is trained for each fold, and a hybrid searches for one model"
     trained = "is trained for each fold of tiny/all"
     assert why["deepest"] == f"cross {trained}, and a depth is not chosen for each fold"
     assert why["weighted"] == f"weights {trained}, and an index has the weights of one"

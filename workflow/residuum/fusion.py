@@ -21,11 +21,10 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.measures import by_judgements, cutoff, level, reads
 from residuum.config.schema.systems import FusionSystem
 from residuum.tuning import judgements, weights
-from residuum.tuning.choosing import Choice, Record, Setting, Values, choose, read_folds
+from residuum.tuning.choosing import LAMBDA, Choice, Record, Setting, Values, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 
 app = command.app(__doc__)
-LAMBDA = "lambda"
 QUERIES_AT_ONCE = 256  # bounds the pairs in memory
 QUERY_BITS = 16  # of a pair's key, for the number of its query
 ROUNDING = 2 * 10.0**-trec.SCORE_DECIMALS  # two scores this near may be equal in a run file

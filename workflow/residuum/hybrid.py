@@ -20,13 +20,12 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.config.measures import cutoff
 from residuum.config.schema.systems import HybridSystem
-from residuum.tuning.choosing import Record, Setting, choose, read_folds
+from residuum.tuning.choosing import LAMBDA, Record, Setting, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 from residuum.vectors import hybrid
+from residuum.vectors.nearest import Vectors
 
 app = command.app(__doc__)
-LAMBDA = "lambda"
-
 SpecText = Annotated[str, typer.Option(help="schema.HybridSystem as JSON")]
 Hits = Annotated[Path, typer.Option(help="folder that search made for a split")]
 
@@ -54,14 +53,15 @@ def search(
             raise ResiduumError(f"--queries: {part} has {len(of_queries[part])} folders, not one")
         own = [*folders[part], of_queries[part][0].parent]
         shards.check(folders[part], shards.facts_of(own)[:-1])
-    asked = [shards.read(of_queries[part][0]) for part in system.parts]
-    ids = asked[0][0]
-    if any(own[0] != ids for own in asked):
+    vectors = [shards.read(of_queries[part][0]) for part in system.parts]
+    ids = vectors[0][0]
+    if any(own[0] != ids for own in vectors):
         raise ResiduumError(f"{queries[0]}: the parts have other queries, or in another order")
     factors = [system.coefficients(weight) for weight in system.weights()]
-    of_docs = [_docs(part, folders[part]) for part in system.parts]
-    found = hybrid.blocks(of_docs, len(ids))
-    hits = hybrid.search(found, asked, factors, system.k + residual.most)
+    both = zip(system.parts, vectors, strict=True)
+    docs = [_docs(part, folders[part], own) for part, own in both]
+    k = system.k + residual.most
+    hits = hybrid.search(hybrid.in_blocks(docs, k), vectors, factors, k)
     names = pl.Series("query_id", ids, pl.String)
     with files.whole_directory(output) as folder:
         for number, weight in enumerate(system.weights()):
@@ -87,12 +87,12 @@ def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]
     return folders
 
 
-def _docs(part: str, folders: Sequence[Path]) -> Iterator[hybrid.Docs]:
+def _docs(part: str, folders: Sequence[Path], queries: Vectors) -> Iterator[hybrid.Docs]:
     """Yield the shards of a part, by their numbers."""
     numbers = [own["shard"]["number"] for own in shards.facts_of(folders)]
     ordered = [folder for _, folder in sorted(zip(numbers, folders, strict=True))]
     for folder in track(ordered, f"search {part}", len(ordered), "shards"):
-        yield hybrid.docs_of(shards.read(folder))
+        yield hybrid.docs_of(shards.read(folder), queries)
 
 
 def _file(weight: float) -> str:

@@ -89,7 +89,9 @@ def make(bench: Bench, path: str) -> str:
     of_all = bench.files(PATHS.significance.fill(page=output.stem), PATHS.learning)
     others = _corrected_with(bench, output.stem)
     in_tests = bench.files(PATHS.significance.fill(page=output.stem), PATHS.groups)
-    significance.compare(spec, metrics, tests_made, others, 1, of_all, in_tests)
+    significance.compare(
+        spec, metrics, tests_made, together=others, learning=of_all, groups=in_tests
+    )
     computed = [p for form in COMPUTED for p in bench.files(path, form)]
     tuned = [*bench.files(path, PATHS.tuning), *bench.files(path, PATHS.rate)]
     groups = bench.files(path, PATHS.groups)

@@ -49,7 +49,7 @@ def bioclean(texts: Iterable[str]) -> Iterator[str]:
         yield " ".join(text.lower().translate(DELETED).split())
 
 
-def asked(tokenise: Tokenise, system: LexicalSystem) -> Tokenise:
+def for_queries(tokenise: Tokenise, system: LexicalSystem) -> Tokenise:
     """Return what makes the terms of queries: of each as many as it has, or one."""
     if system.query_terms == "counted":
         return tokenise

@@ -50,7 +50,7 @@ class Weigher:
         self._workers = handles.Workers(threads)
         analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
         analyzer, self._tokenise = analysis.of(system.analysis, folder)
-        self._asked = analysis.asked(self._tokenise, system)
+        self._tokenise_queries = analysis.for_queries(self._tokenise, system)
         analyze = bound(analyze, 0, analyzer)
         join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
         self._analyze = chain(analyze, bound(join, 0, " "))
@@ -70,7 +70,7 @@ class Weigher:
 
     def queries(self, texts: Iterable[str]) -> Weighed:
         """Return the weights of the terms of queries; a term that no doc has is left out."""
-        counts, lengths = self._counted(texts, self._asked)
+        counts, lengths = self._counted(texts, self._tokenise_queries)
         frequencies = self._document_frequencies(counts["term"].unique().sort())
         known = counts.join(frequencies, on="term", maintain_order="left").filter(pl.col("df") > 0)
         df = known["df"].to_numpy()

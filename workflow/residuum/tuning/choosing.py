@@ -22,6 +22,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
 
+LAMBDA = "lambda"  # in a setting, the weight of a part
 Setting = dict[str, int | float]
 Values = NDArray[np.float64]
 

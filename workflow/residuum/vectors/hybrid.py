@@ -1,8 +1,8 @@
 """The docs with the largest weighted sums of inner products, by several weights in one pass.
 
-Usage: `for hits in search(blocks, coefficients, k)`: a block has the vectors of some docs in each
-part, beside those of all queries. Sparse and dense vectors go together. No list of one part is cut
-before the sum: every doc is compared. Must not know files, nor where weights come from.
+Usage: `search(in_blocks(parts, queries, k), queries, coefficients, k)`: a block has the vectors of
+the same docs in each part. Sparse and dense vectors go together. No list of one part is cut before
+the sum: every doc is compared. Must not know files, nor where weights come from.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.sparse import csr_array
 
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
@@ -18,11 +17,12 @@ from residuum.vectors import products
 from residuum.vectors.nearest import TIE, Vectors, pair_scores
 
 ROUNDING = 2e-6  # two scores this near may be equal in a run file
-VALUES_AT_ONCE = 4_000_000  # products of some docs and all queries: 16 MB for each part
+QUERIES_AT_ONCE = 1024
+VALUES_AT_ONCE = 4_000_000  # products of some docs and some queries: 16 MB for each part
 
 
 class Docs(NamedTuple):
-    """The docs of a shard in their order, and the row of the first vector of each; an end more."""
+    """Docs in their order, and the row of the first vector of each; an end more."""
 
     ids: list[str]
     starts: np.ndarray
@@ -39,41 +39,74 @@ class Docs(NamedTuple):
         return Docs(self.ids[first:last], starts - starts[0], own)
 
 
-def docs_of(vectors: Vectors) -> Docs:
-    """Return the docs of a shard; the vectors of each stand together."""
+NO_DOCS = Docs([], np.zeros(1, dtype=np.int64), ([], np.zeros((0, 0), dtype=np.float32)))
+
+
+def docs_of(vectors: Vectors, queries: Vectors) -> Docs:
+    """Return the docs of a shard; the vectors of each stand together.
+
+    Of sparse ones the terms of the queries are kept alone: others add nothing to a product.
+    """
+    if isinstance(vectors, TermVectors) != isinstance(queries, TermVectors):
+        raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
+    if isinstance(vectors, TermVectors) and isinstance(queries, TermVectors):
+        rows = products.aligned(vectors, queries.terms)
+        vectors = TermVectors(vectors.ids, queries.terms, rows)
     ids = np.array(vectors[0], dtype=object)
     first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else np.zeros(0, int)
     return Docs(list(ids[first]), np.append(first, len(ids)), vectors)
 
 
-def blocks(parts: Sequence[Iterable[Docs]], queries: int) -> Iterator[list[Docs]]:
+def in_blocks(parts: Sequence[Iterable[Docs]], k: int) -> Iterator[list[Docs]]:
     """Yield the same docs of all parts, some at a time; parts may lie in shards of other sizes.
 
     Parts with other docs, or in another order, are a ResiduumError.
     """
-    most = max(1, VALUES_AT_ONCE // max(1, queries))
-    streams = [iter(part) for part in parts]
-    waiting: list[Docs | None] = [None] * len(parts)
-    while True:
-        for number, stream in enumerate(streams):
-            while waiting[number] is None or not waiting[number].ids:  # type: ignore[union-attr]
-                if (shard := next(stream, None)) is None:
-                    break
-                waiting[number] = shard
-        held = [docs for docs in waiting if docs is not None and docs.ids]
-        if not held:
-            return
-        size = min(most, *(len(docs.ids) for docs in held))
-        block = [docs.some(0, size) for docs in held]
-        if len(held) < len(parts) or any(docs.ids != block[0].ids for docs in block):
+    most = max(4 * k, VALUES_AT_ONCE // QUERIES_AT_ONCE)
+    streams = [(docs for docs in part if docs.ids) for part in parts]
+    shards, places = [next(stream, NO_DOCS) for stream in streams], [0] * len(parts)
+    while any(docs.ids for docs in shards):
+        left = [len(docs.ids) - place for docs, place in zip(shards, places, strict=True)]
+        size = min(most, *left)
+        both = zip(shards, places, strict=True)
+        block = [docs.some(place, place + size) for docs, place in both]
+        if not size or any(docs.ids != block[0].ids for docs in block):
+            both = zip(shards, places, strict=True)
+            doc_id = next(docs.ids[place] for docs, place in both if docs.ids)
             text = "the parts of a hybrid have other docs, or in another order"
-            raise ResiduumError(f"{text}: about doc {block[0].ids[0]}; make their vectors again")
+            raise ResiduumError(f"{text}: about doc {doc_id}; make their vectors again")
         yield block
-        waiting = [docs.some(size, len(docs.ids)) for docs in held]
+        for number, stream in enumerate(streams):
+            places[number] += size
+            if places[number] == len(shards[number].ids):
+                shards[number], places[number] = next(stream, NO_DOCS), 0
+
+
+class _Floors:
+    """The least sums that may be among the best k, by weight and query: they rise with the docs."""
+
+    def __init__(self, weights: int, queries: int, k: int) -> None:
+        self._k = k
+        self._best = np.full((weights, k, queries), -np.inf, dtype=np.float32)
+        self._largest = np.zeros((weights, queries), dtype=np.float32)
+
+    def near(
+        self, weight: int, queries: slice, sums: np.ndarray, largest: np.ndarray
+    ) -> np.ndarray:
+        """Say which sums of docs (docs, queries) may be among the best k of all docs so far.
+
+        `largest` is what a sum of float32 could be in all: it may lie from the true one by a share
+        of that.
+        """
+        best = self._best[weight, :, queries]
+        best[:] = np.partition(np.concatenate([best, sums]), -self._k, axis=0)[-self._k :]
+        most = self._largest[weight, queries]
+        np.maximum(most, largest, out=most)
+        return np.asarray(sums >= best.min(axis=0) - TIE * (most + 0.01))
 
 
 def search(
-    found: Iterable[Sequence[Docs]],
+    blocks: Iterable[Sequence[Docs]],
     queries: Sequence[Vectors],
     coefficients: Sequence[Sequence[float]],
     k: int,
@@ -84,52 +117,32 @@ def search(
     weight and query, where there are as many, and all that tie with the last. Scores are sums of
     float64 products, as `pair_scores` has them, which neither blocks nor other weights change.
     """
-    factors = np.array(coefficients, dtype=np.float32)
-    asked = [_asked(part) for part in queries]
-    floors = np.full((len(factors), len(queries[0][0])), -np.inf, dtype=np.float32)
-    scored: list[pl.DataFrame] = []
-    for block in found:
-        each = [_products(docs, own) for docs, own in zip(block, asked, strict=True)]
-        near = np.zeros(each[0].shape, dtype=bool)
-        for factor, floor in zip(factors, floors, strict=True):
-            fused = sum(f * own for f, own in zip(factor, each, strict=True))
-            _raise(floor, fused, k)
-            near |= fused >= floor
-        scored.append(_scored(block, queries, near))
-    every = pl.concat(scored) if scored else pl.DataFrame(schema=_schema(len(queries)))
+    count, factors = len(queries[0][0]), np.array(coefficients, dtype=np.float32)
+    floors, scored = _Floors(len(factors), count, k), list[pl.DataFrame]()
+    parts = [slice(n, n + QUERIES_AT_ONCE) for n in range(0, count, QUERIES_AT_ONCE)]
+    for block in blocks:
+        for part in parts:
+            both = zip(block, queries, strict=True)
+            each = [_products(docs, own, part) for docs, own in both]
+            largest = np.stack([np.abs(own).max(axis=0) for own in each])
+            near = np.zeros(each[0].shape, dtype=bool)
+            for weight, own in enumerate(factors):
+                sums = np.tensordot(own, each, axes=1)
+                near |= floors.near(weight, part, sums, np.abs(own) @ largest)
+            scored.append(_scored(block, queries, near, part.start))
+    every = pl.concat([pl.DataFrame(schema=_schema(len(queries))), *scored])
     return pl.concat(_best(every, number, own, k) for number, own in enumerate(coefficients))
 
 
-def _asked(queries: Vectors) -> Vectors:
-    """Return queries as they are multiplied: dense ones contiguous."""
-    if isinstance(queries, TermVectors):
-        return queries
-    return queries[0], np.ascontiguousarray(queries[1], dtype=np.float32)
-
-
-def _products(docs: Docs, queries: Vectors) -> np.ndarray:
-    """Return the products of docs, of each its best vector's, and queries: float32."""
+def _products(docs: Docs, queries: Vectors, part: slice) -> np.ndarray:
+    """Return the products of docs, of each its best vector's, and some queries: float32."""
     if isinstance(docs.vectors, TermVectors) and isinstance(queries, TermVectors):
-        asked = products.aligned(queries, docs.vectors.terms)
-        rows = csr_array(docs.vectors.rows.astype(np.float64) @ asked.T).toarray()
-    elif isinstance(docs.vectors, TermVectors) or isinstance(queries, TermVectors):
-        raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
+        rows = (docs.vectors.rows @ queries.rows[part].T).toarray()
     else:
-        rows = np.asarray(docs.vectors[1], dtype=np.float32) @ queries[1].T
+        rows = np.asarray(docs.vectors[1], dtype=np.float32) @ np.asarray(queries[1])[part].T
     if len(rows) > len(docs.ids):
         rows = np.maximum.reduceat(rows, docs.starts[:-1], axis=0)
     return np.asarray(rows, dtype=np.float32)
-
-
-def _raise(floor: np.ndarray, fused: np.ndarray, k: int) -> None:
-    """Raise the least sum that may be among the best k of each query by what a block has.
-
-    As much below its k-th as sums of float32 may lie from the true ones.
-    """
-    if len(fused) < k:
-        return
-    last = np.partition(fused, -k, axis=0)[-k]
-    np.maximum(floor, last - TIE * (np.abs(fused).max(axis=0) + 0.01), out=floor)
 
 
 def _schema(parts: int) -> dict[str, pl.DataType]:
@@ -137,11 +150,16 @@ def _schema(parts: int) -> dict[str, pl.DataType]:
     return form | {str(number): pl.Float64() for number in range(parts)}
 
 
-def _scored(block: Sequence[Docs], queries: Sequence[Vectors], near: np.ndarray) -> pl.DataFrame:
-    """Return query, doc_id and the exact product of each part of those that are near."""
+def _scored(
+    block: Sequence[Docs], queries: Sequence[Vectors], near: np.ndarray, start: int
+) -> pl.DataFrame:
+    """Return query, doc_id and the exact product of each part of those that are near.
+
+    The queries of `near` begin with the one of number `start`.
+    """
     doc, query = np.nonzero(near)
     ids = pl.Series("doc_id", block[0].ids, pl.String)
-    pairs = pl.DataFrame({"query": query, "doc_id": ids[doc]}).cast({"query": pl.Int64})
+    pairs = pl.DataFrame({"query": query + start, "doc_id": ids[doc]}).cast({"query": pl.Int64})
     scores = {
         str(number): pair_scores([docs.vectors], own, pairs)["score"]
         for number, (docs, own) in enumerate(zip(block, queries, strict=True))

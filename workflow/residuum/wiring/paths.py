@@ -113,7 +113,7 @@ class Paths:
         self.listed_embeddings = self._below(f"embeddings/{SPLIT}.on.{{other}}/{TRAINED}/{SHARD}")
         self.hits = self._below(f"hits/{{dataset}}/{TRAINED}/top{{k}}/{SHARD}")
         self.run = self._below(f"runs/{SPLIT}/{{run}}.trec.gz")
-        self.found = self._below(f"hybrid/{SPLIT}/{{run}}/manifest.json")
+        self.hybrid_hits = self._below(f"hybrid/{SPLIT}/{{run}}/manifest.json")
         self.scores = self._below(f"scores/{SPLIT}/{{run}}.on.{{other}}.trec.gz")
         self.pairs = self._below(f"rerank/{SPLIT}/{{reranker}}.trec.gz")
         self.depth_curve = self._below(f"rerank/{SPLIT}/{{reranker}}.depths.tsv")

@@ -14,7 +14,7 @@ from residuum.config.schema.generated import (
     FIELDS,
     GENERATED_SPLITS,
     GOLD,
-    LATER,
+    SIZED_LATER,
     GeneratedArticles,
     sized_later,
 )
@@ -30,7 +30,7 @@ from residuum.config.schema.splits import OF_ORIGIN, Split, SplitCount
 
 MADE_OTHERWISE = OF_ORIGIN | {"adverse"}
 OF_YOURS = {FilesSource: "corpus", PubmedSource: "folder", TaskASource: "articles"}  # sources' keys
-NEEDED = {
+NEEDED = {  # keys of a split, by the kind of the source; of files its own
     "irds": ["irds"],
     "segments": ["questions_of"],
     "pubmed": ["bioasq"],
@@ -82,6 +82,8 @@ class Collection(Strict):
     def check(self) -> None:
         splits.check(self.splits)
         kind, generated = self.source.kind, GENERATED_SPLITS
+        lacks_gold = isinstance(self.source, GeneratedArticles) and not self.source.gold
+        makes = [n for n in generated.get(kind, ()) if n not in GOLD or not lacks_gold]
         for name, split in self.splits.items():
             key, derived = f"splits.{name}", split.derived
             made = ANSWERED.get(kind, {}).get(name)  # of a generated collection
@@ -94,10 +96,8 @@ class Collection(Strict):
             if split.docpairs and (kind in generated or derived):
                 text = "training triples go with source irds or files, and no holdout"
                 raise ValueError(f"{key}.docpairs: {text}")
-            lacks_gold = isinstance(self.source, GeneratedArticles) and not self.source.gold
-            own = [n for n in generated.get(kind, ()) if n not in GOLD or not lacks_gold]
-            if kind in generated and not split.adverse and name not in own:
-                raise ValueError(f"{key}: a {kind} collection has {', '.join(own)}")
+            if kind in generated and not split.adverse and name not in makes:
+                raise ValueError(f"{key}: a {kind} collection has {', '.join(makes)}")
             if split.adverse and split.adverse.synonyms.kind == "forms" and kind != "generated":
                 text = f"forms go with source generated, not with {kind}; give wordnet"
                 raise ValueError(f"{key}.adverse.synonyms: {text}")
@@ -109,10 +109,8 @@ class Collection(Strict):
                 continue
             if kind in generated or derived or split.questions or split.questions_of:
                 continue
-            if split.bioasq and kind not in ("irds", "segments"):
-                continue
             of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
-            needed = NEEDED.get(kind, of_files)
+            needed = NEEDED.get(kind, ["bioasq"] if split.bioasq else of_files)
             if missing := [needs for needs in needed if not getattr(split, needs)]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
 
@@ -216,7 +214,7 @@ class Dataset(Collection):
         """Return the part that decides which corpus the data stage writes, and no more."""
         sample = getattr(self.source, "sample", None)
         return {
-            "source": self.source.model_dump(mode="json", exclude={*LATER, "gold"}),
+            "source": self.source.model_dump(mode="json", exclude={*SIZED_LATER}),
             "editions": [e.model_dump(include={"name", "docs", "about"}) for e in self.editions],
             **({"splits": self._sources(sample.keep, "relevant_by")} if sample else {}),
         }

@@ -13,6 +13,7 @@ FOLDS = ("fold1", "fold2", "fold3", "fold4", "fold5")  # of `topics`
 BATCHES = ("batch1", "batch2", "batch3", "batch4", "batch5")  # of the test questions of `gold`
 LATER = ("questions", "topics")  # whose sizes neither docs nor the other splits depend on
 GOLD = ("train", "dev", "test", *BATCHES)
+SIZED_LATER = (*LATER, "gold")  # keys of recipes
 GENERATED_SPLITS = {
     "generated": ("train", "tune", "dev", "judged", *LATER, *FOLDS),
     "generated-articles": ("judged", "earlier", *GOLD),

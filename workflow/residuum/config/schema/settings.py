@@ -80,6 +80,11 @@ class Interpolation(Setting[float, LambdaGrid]):
     measure: base.Measure | None = None
     others: dict[Part, float] = Field({}, description="part: its fixed weight, if it is not 1")
 
+    def check(self) -> None:
+        super().check()
+        if self.weighted in self.others:
+            raise ValueError("others: the weighted part has its weight from value or grid")
+
 
 Deep = Positive | Literal["largest"]
 

@@ -76,10 +76,10 @@ class Split(Strict):
     def check(self) -> None:
         if self.questions and (self.queries or self.qrels or self.irds):
             raise ValueError("questions brings the queries; leave out queries, qrels and irds")
-        own = ("irds", "queries", "qrels", "questions", "answers_field", "docpairs")
         if self.bioasq and (self.questions or self.queries or self.qrels or self.irds):
             text = "bioasq brings queries and judgements; leave out queries, qrels, irds, questions"
             raise ValueError(text)
+        own = ("irds", "queries", "qrels", "questions", "bioasq", "answers_field", "docpairs")
         if self.questions_of and (others := [key for key in own if getattr(self, key)]):
             text = "queries and answers are those of another split"
             raise ValueError(f"questions_of: {text}; leave out {', '.join(others)}")
@@ -112,8 +112,7 @@ class Split(Strict):
 
 MADE = {Holdout: ("holdout", "a holdout"), Listed: ("part", "a part"), Adverse: ("adverse",) * 2}
 OF_ORIGIN = {"irds", "queries", "query_field", "qrels", "docpairs", "questions", "answers_field"}
-OF_ORIGIN |= {"bioasq"}
-OF_ORIGIN |= {"questions_of", "unjudged", "relevant_by", "residual_of", "holdout"}
+OF_ORIGIN |= {"bioasq", "questions_of", "unjudged", "relevant_by", "residual_of", "holdout"}
 
 
 class SplitCount(Strict):

@@ -112,8 +112,6 @@ class FusionSystem(Strict):
         return [(part, other) for part in scoring for other in self.parts if other != part]
 
     def check(self) -> None:
-        if self.interpolation.weighted in self.interpolation.others:
-            raise ValueError("others: the weighted part has its weight from value or grid")
         if isinstance(self.unretrieved, dict) and {*self.parts} - {*self.unretrieved}:
             raise ValueError("unretrieved: name every part, or write one word for all")
 
@@ -148,8 +146,6 @@ class HybridSystem(Strict):
         return [weight if part == weighted else others.get(part, 1.0) for part in self.parts]
 
     def check(self) -> None:
-        if self.interpolation.weighted in self.interpolation.others:
-            raise ValueError("others: the weighted part has its weight from value or grid")
         if self.interpolation.grid == "exact":
             raise ValueError("interpolation.grid: a search has no exact one; list weights")
 
