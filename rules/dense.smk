@@ -24,11 +24,12 @@ rule dense_search:
         queries=options.folder("queries"),
         folder=options.output_folder,
         k=WIRING.corpora.depth,
+        first=WIRING.corpora.first_passages,
         judged_before=WIRING.corpora.residual_options,
         compute=RESOURCES.compute,
     shell:
         "python -m residuum.dense search --embeddings {params.embeddings} "
-        "--queries {params.queries} {params.k} --spec {params.spec:q} {params.judged_before} {params.compute} "
+        "--queries {params.queries} {params.k} {params.first} --spec {params.spec:q} {params.judged_before} {params.compute} "
         "--output {params.folder} 2>&1 | tee {log}"
 
 

@@ -21,11 +21,12 @@ rule hybrid_search:
         **decided_by("residuum.hybrid", "search", WIRING.runs.spec),
         embeddings=WIRING.hybrids.embeddings_options,
         queries=WIRING.hybrids.queries_options,
+        first=WIRING.hybrids.first_passages,
         judged_before=options.each("judged-before", "judged_before"),
         folder=options.output_folder,
     shell:
         "python -m residuum.hybrid search --spec {params.spec:q} {params.embeddings} {params.queries} "
-        "{params.judged_before} --output {params.folder} 2>&1 | tee {log}"
+        "{params.first} {params.judged_before} --output {params.folder} 2>&1 | tee {log}"
 
 
 rule hybrid_tune:

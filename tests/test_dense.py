@@ -370,3 +370,21 @@ def test_a_query_is_scored_by_the_model_of_its_fold(folds: Folds, tmp_path: Path
         dense.score_run(folds.shards, folds.queries[::-1], others, spec(7), "test", output)
     with pytest.raises(ResiduumError, match=r"query_id \d+ is not in .*queries-one/one"):
         dense.score_run(folds.shards[:2], folds.queries[:1], others, spec(7), "test", output)
+
+
+@pytest.mark.parametrize("of", [1, 4])
+def test_first_passages_alone_are_searched_as_if_docs_had_no_others(
+    made: Made, tmp_path: Path, of: int
+) -> None:
+    first = [n for n, doc_id in enumerate(made.ids) if n == 0 or made.ids[n - 1] != doc_id]
+    hits = []
+    for number, shard in enumerate(made.shards(of)):
+        hits.append(tmp_path / str(number))
+        dense.search_shard(shard, made.requested, 7, hits[-1], device="cpu", first_passages=True)
+    output, scored = tmp_path / "run.trec.gz", tmp_path / "scored.trec.gz"
+    system = json.dumps({**json.loads(spec(7)), "passages": "first"})
+    dense.gather(hits, ["dev"], system, "test", output)
+    ids = [made.ids[row] for row in first]
+    compare(trec.read_run(output), brute(ids, made.vectors[first], made.queries, 7))
+    dense.score_run(made.shards(of), [made.requested / "dev"], [output], system, "test", scored)
+    assert trec.read_run(scored).equals(trec.read_run(output))

@@ -145,6 +145,19 @@ def test_lists_are_those_of_all_products(made, searched, weight):
         assert scores == pytest.approx([score for _, score in expected], abs=2e-6, rel=1e-12)
 
 
+@pytest.mark.parametrize("weight", WEIGHTS)
+def test_docs_may_count_by_their_first_passages_alone(made, weight):
+    output = made.folder / f"first-{weight}"
+    options = made.write(2, 3)
+    hybrid.search(system(), output=output, first_passages=["de"], **options)
+    first = np.flatnonzero(np.append(True, np.diff(made.owners) > 0))
+    lexical = made.sparse_queries.astype(float) @ made.sparse.astype(float).T
+    sums = weight * lexical + made.dense_queries.astype(float) @ made.dense[first].astype(float).T
+    for query, own in zip(QUERIES, sums.round(6), strict=True):
+        order = sorted(range(len(DOCS)), key=lambda doc, own=own: (-own[doc], DOCS[doc]))
+        assert [doc for doc, _ in run_by(output, weight)[query]] == [DOCS[d] for d in order[:10]]
+
+
 @pytest.mark.parametrize("shards", [(1, 1), (3, 2), (5, 5), (101, 4)])
 def test_shards_do_not_show(made, searched, shards):
     other = search(made, *shards)

@@ -251,6 +251,26 @@ def test_a_hybrid_takes_parts_that_compare_all_docs_and_a_measure_by_judgements(
 
 
 @pytest.mark.parametrize(
+    ("name", "changes", "says"),
+    [
+        ("bm25-vectors", {"passages": "first"}, "bm25-vectors makes no vector for each passage"),
+        ("me-bert", {"passages": "first"}, "me-bert makes no vector for each passage of a doc, or"),
+        (
+            "de-bert",
+            {"passages": "first", "search": {"kind": "ivf", "nlist": 8, "nprobe": 2}},
+            "passages: first goes with a search that compares all; leave out one",
+        ),
+    ],
+)
+def test_first_passages_need_one_vector_each_and_an_exact_search(config, name, changes, says):
+    entry = {"kind": "dense", "model": name, "k": 10, **changes}
+    (config / "systems" / "cut.yaml").write_text(yaml.safe_dump(entry))
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    assert "cut.yaml" in str(caught.value) and says in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("within", "says"),
     [
         ({"grouping": "bm25-halves", "group": "hrad"}, "'hrad' is no group of bm25-halves: write"),

@@ -22,6 +22,7 @@ from residuum.wiring.corpora import Corpora, encoded_splits, searched
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.evaluations import Evaluations, needs_answers
 from residuum.wiring.exports import Exports
+from residuum.wiring.hybrids import Hybrids
 from residuum.wiring.models import Models
 from residuum.wiring.part import Constraints, run_of
 from residuum.wiring.paths import Paths
@@ -183,6 +184,27 @@ def test_a_corpus_is_encoded_and_searched_in_shards():
     ]
     assert len(searching.shards(Paths("r").query_embeddings)(run)) == 1
     assert searching.shard(named(dataset="toy", model="dual", shard="00002")) == "--shard 2 --of 4"
+
+
+def test_hits_of_first_passages_lie_apart_and_take_the_same_vectors():
+    systems = {
+        "cut": {"kind": "dense", "model": "dual", "k": 5, "passages": "first"},
+        "exact": {
+            **{"kind": "hybrid", "parts": ["cut", "vectors"], "k": 5},
+            "interpolation": {"weighted": "cut", "value": 2.0},
+        },
+    }
+    made = {name: SYSTEM.validate_python(entry) for name, entry in systems.items()}
+    toy = replace(TOY, systems={**TOY.systems, **made})
+    run = named(**ON_DEV, run="cut.seed1")
+    hits, *_ = part(Corpora, toy).shards(Paths("r").hits)(run)
+    assert hits == "r/hits/toy/dual/seed1/top5-first/shard-00000/manifest.json"
+    searched_as = {k: named(dataset="toy", model="dual", seed="1", k=k) for k in ("5-first", "7")}
+    options = [part(Corpora, toy).first_passages(own) for own in searched_as.values()]
+    assert options == ["--first-passages", ""]
+    hybrids, own = part(Hybrids, toy), named(**ON_DEV, run="exact.seed1")
+    assert hybrids.first_passages(own) == "--first-passages cut"
+    assert hybrids.embeddings(own)[:4] == hybrids.embeddings(own)[4:], "of one model"
 
 
 def test_first_stages_that_share_a_reranker_are_scored_once_to_the_largest_depth():

@@ -49,6 +49,9 @@ def search_shard(
     spec: Annotated[str, typer.Option(help="JSON of Search; null: all vectors are compared")] = (
         "null"
     ),
+    first_passages: Annotated[
+        bool, typer.Option("--first-passages", help="of a doc's vectors the first alone")
+    ] = False,
 ) -> None:
     """Write, for each split, the shard's k docs per query with the largest inner product.
 
@@ -57,7 +60,7 @@ def search_shard(
     """
     shard, splits = shards.facts_of([embeddings, queries])
     search = command.parse_spec(Approximate, spec).root
-    docs = shards.read(embeddings)
+    docs = shards.read(embeddings, first_passages)
     gpu, counts = _gpu(device, threads), {}
     index = Index(docs, search, gpu)
     earlier = [
@@ -74,6 +77,7 @@ def search_shard(
             counts[split] = len(run)
         facts = {"shard": shard["shard"], "weights": shard["weights"], "hits": counts}
         setting = {"k": k, **({"search": search.model_dump(mode="json")} if search else {})}
+        setting |= {"passages": "first"} if first_passages else {}
         inputs = [path / "manifest.json" for path in (embeddings, queries)]
         inputs += dict.fromkeys(path for _, path in earlier)
         manifest.write(folder, facts, setting, inputs, "residuum.dense")
@@ -145,7 +149,8 @@ def score_run(
     for own, folders in zip(asked, _of_each(queries, embeddings), strict=True):
         rows = {"query_id": pl.Series(own[0], dtype=pl.String), "query": range(len(own[0]))}
         of = pairs.join(pl.DataFrame(rows), on="query_id", how="inner", maintain_order="left")
-        parts.append(_with_ids(pair_scores(map(shards.read, folders), own, of), own[0]))
+        docs = (shards.read(folder, system.first) for folder in folders)
+        parts.append(_with_ids(pair_scores(docs, own, of), own[0]))
     folders = [*embeddings, *(folder.parent for folder in queries)]
     inputs = [*(path / "manifest.json" for path in folders), *run]
     _write_run(output, trec.rank(pl.concat(parts)), tag, system, inputs)

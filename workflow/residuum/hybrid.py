@@ -40,6 +40,9 @@ def search(
         list[str], typer.Option(help="PART=FOLDER of a split's encoded queries; one a part")
     ],
     output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
+    first_passages: Annotated[
+        list[str] | None, typer.Option(help="PART whose docs have their first vectors alone")
+    ] = None,
     judged_before: command.JudgedBefore = None,
 ) -> None:
     """Write, by each weight, the k docs per query with the largest sum.
@@ -58,8 +61,11 @@ def search(
     if any(own[0] != ids for own in vectors):
         raise ResiduumError(f"{queries[0]}: the parts have other queries, or in another order")
     factors = [system.coefficients(weight) for weight in system.weights()]
-    both = zip(system.parts, vectors, strict=True)
-    docs = [_docs(part, folders[part], own) for part, own in both]
+    first = first_passages or []
+    docs = [
+        _docs(part, folders[part], own, part in first)
+        for part, own in zip(system.parts, vectors, strict=True)
+    ]
     k = system.k + residual.most
     hits = hybrid.search(hybrid.in_blocks(docs, k), vectors, factors, k)
     names = pl.Series("query_id", ids, pl.String)
@@ -69,6 +75,7 @@ def search(
             named = own.select(names[own["query"]], "doc_id", "score")
             trec.write_hits(folder / _file(weight), trec.rank(residual.left(named), system.k))
         facts = {"queries": len(ids), "weights": system.weights()}
+        facts |= {"first_passages": first} if first else {}
         inputs = [path / "manifest.json" for part in system.parts for path in folders[part]]
         inputs += [of_queries[part][0].parent / "manifest.json" for part in system.parts]
         manifest.write(folder, facts, system, [*inputs, *residual.paths], "residuum.hybrid")
@@ -87,12 +94,14 @@ def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]
     return folders
 
 
-def _docs(part: str, folders: Sequence[Path], queries: Vectors) -> Iterator[hybrid.Docs]:
-    """Yield the shards of a part, by their numbers."""
+def _docs(
+    part: str, folders: Sequence[Path], queries: Vectors, first: bool
+) -> Iterator[hybrid.Docs]:
+    """Yield the shards of a part, by their numbers; of a doc all vectors, or the first."""
     numbers = [own["shard"]["number"] for own in shards.facts_of(folders)]
     ordered = [folder for _, folder in sorted(zip(numbers, folders, strict=True))]
     for folder in track(ordered, f"search {part}", len(ordered), "shards"):
-        yield hybrid.docs_of(shards.read(folder), queries)
+        yield hybrid.docs_of(shards.read(folder, first), queries)
 
 
 def _file(weight: float) -> str:

@@ -16,10 +16,18 @@ from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 
 
-def read(folder: Path) -> tuple[list[str], np.ndarray] | TermVectors:
-    """Return the vectors of a folder, sparse or not: ids first."""
-    sparse = (folder / termvectors.NAMES[-1]).is_file()
-    return termvectors.read(folder) if sparse else contracts.read_vectors(folder)
+def read(folder: Path, first: bool = False) -> tuple[list[str], np.ndarray] | TermVectors:
+    """Return the vectors of a folder, sparse or not: ids first.
+
+    Of docs with several dense ones, which stand together, the first alone if so said.
+    """
+    if (folder / termvectors.NAMES[-1]).is_file():
+        return termvectors.read(folder)
+    ids, vectors = contracts.read_vectors(folder)
+    if not first:
+        return ids, vectors
+    kept = [row for row, doc_id in enumerate(ids) if row == 0 or ids[row - 1] != doc_id]
+    return [ids[row] for row in kept], vectors[kept]
 
 
 def facts_of(folders: Sequence[Path]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from residuum.config import measures
 from residuum.config.registry import Registry
+from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
 
 Fault = tuple[str, str]  # key, what is wrong
@@ -29,6 +30,13 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if known and not measures.of_first(measure):
                 have = "as RR@k, Success@k and AnswerAccuracy@k have"
                 yield "interpolation.grid", f"{measure} has no exact grid, {have}; list weights"
+    if isinstance(entry, DenseSystem) and entry.first:
+        model = registry.models.get(entry.model)
+        if model and not (
+            isinstance(model, DualEncoder) and model.encoder.pooling.most("doc") == 1
+        ):
+            text = f"{entry.model} makes no vector for each passage of a doc, or several"
+            yield "passages", f"{text}; leave it out"
     if isinstance(entry, HybridSystem):
         for part in entry.parts:
             searched = registry.systems.get(part)

@@ -156,6 +156,10 @@ class Corpora(Part):
         search = searches[wildcards.k]
         return specs.canonical_json(search and search.model_dump(mode="json"))
 
+    def first_passages(self, wildcards: Wildcards) -> str:
+        """Return the option that has the first passages of docs searched alone, if hits are so."""
+        return "--first-passages" if wildcards.k.endswith("-first") else ""
+
     def depth(self, wildcards: Wildcards) -> str:
         """Return the option that says how many docs of a shard are found for each query."""
         return f"--k {depth_of(wildcards.k)}"

@@ -32,6 +32,12 @@ class Hybrids(Part):
         named = self._of_parts(wildcards, self.paths.embeddings)
         return " ".join(f"--embeddings {part}={folder_of(path)}" for part, path in named)
 
+    def first_passages(self, wildcards: Wildcards) -> str:
+        """Return the options that name the parts whose docs count by their first passages."""
+        parts = self.registry.entry(run_of(wildcards).system, HybridSystem).parts
+        first = [part for part in parts if self.registry.entry(part, DenseSystem).first]
+        return " ".join(f"--first-passages {part}" for part in first)
+
     def queries(self, wildcards: Wildcards) -> list[str]:
         """Return the vectors of queries, by part."""
         return [path for _, path in self._of_parts(wildcards, self.paths.query_embeddings)]

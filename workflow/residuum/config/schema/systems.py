@@ -80,12 +80,27 @@ class DenseSystem(Strict):
     search: Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None = Field(
         None, description="that finds candidates; absent: all are compared"
     )
+    passages: Literal["all", "first"] = Field(
+        "all",
+        exclude_if=lambda which: which == "all",
+        description="first: of a doc that is read in passages, the first alone, as if it were cut",
+    )
     budgets: base.Budgets = Field(default=[])
 
     @property
+    def first(self) -> bool:
+        """Say whether of a doc's vectors the first alone counts."""
+        return self.passages == "first"
+
+    @property
     def hits_id(self) -> str:
-        """What tells its hits from others of the model, in a path: the depth and the search."""
-        return f"{self.k}-{self.search.named}" if self.search else str(self.k)
+        """What tells its hits from others of the model, in a path: depth, search, passages."""
+        named = [str(self.k), self.search.named if self.search else "", "first" * self.first]
+        return "-".join(filter(None, named))
+
+    def check(self) -> None:
+        if self.search and self.passages != "all":
+            raise ValueError("passages: first goes with a search that compares all; leave out one")
 
 
 class FusionSystem(Strict):
