@@ -461,3 +461,5 @@ def test_a_passage_without_room_is_refused(made: Made) -> None:
     with pytest.raises(ResiduumError, match=r"length 30 leaves 7 tokens .*query_length 20; give 8"):
         model.cut(windows)
     assert model.cut(None)({"text": "all"}) == ["all"]
+    model.settings = Reading(pooling="mean", query_length=20, length=30, docs="cut")
+    assert model.cut(windows)({"text": "all", "body": "not read"}) == ["all"]

@@ -112,9 +112,9 @@ def test_a_group_without_queries_is_a_gap_with_its_reason(results):
 
 def test_the_page_names_the_group_and_a_cell_is_explained_by_it(results):
     page = (results / "tables/toy-table1.md").read_text()
-    assert "RR@10 within batches b2" in page and "20 queries" in page
+    assert "RR@10 in b2: " in page and "20 queries of batches." in page
     message = explaining.explain(results, "toy/table1/ours/b2")
-    assert "RR@10 within batches b2 on data/nq, 20 queries" in message
+    assert "RR@10 in b2 on data/nq, 20 queries" in message
     assert "groups/data/nq/batches.tsv" in message
     assert "groups/" not in explaining.explain(results, "toy/table1/ours/all")
 

@@ -94,9 +94,9 @@ class CrossEncoder(Ranker):
 
     def cut(self, windows: Windows | None) -> Cut:
         """Return what cuts a doc's record into the texts that are read: its text, or passages."""
-        if windows is None:
-            return lambda record: [record["text"]]
         reading = self.settings
+        if windows is None or reading.docs == "cut":
+            return lambda record: [record["text"]]
         room = reading.length - SPECIALS - reading.query_length
         if room < LEAST:
             raise ResiduumError(

@@ -213,6 +213,7 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
         )
     n = max((cell.n for cell in cells if cell.column == column.id and cell.n), default=None)
     where = f"{short}: {split_ref} in the role of {column.role} {paper}, {n} queries"
+    where += f" of {column.within.grouping}" if column.within else ""
     return "; ".join([where, *derived.explained(column)]) + "."
 
 

@@ -40,9 +40,6 @@ class Within(Strict):
     grouping: Annotated[Id, Ref("grouping")]
     group: str
 
-    def __str__(self) -> str:
-        return f"{self.grouping} {self.group}"
-
 
 class Column(QuerySet):
     """One column: role and measure give everything the header prints, and what is derived of them.
@@ -101,7 +98,7 @@ class Column(QuerySet):
         of = ", ".join(filter(None, (self.measure, self.than)))
         name = f"{self.derived}({of})" if self.derived else of
         name += f" over {self.over}" if self.over else ""
-        name += f" within {self.within}" if self.within else ""
+        name += f" in {self.within.group}" if self.within else ""
         return f"change of {name}" if self.is_change(row) else name
 
     def check(self) -> None:

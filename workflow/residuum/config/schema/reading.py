@@ -33,3 +33,8 @@ class Reading(Strict):
     pooling: Literal["mean", "cls"] = "cls"
     query_length: Positive = Field(64, description="tokens kept of a query")
     length: Positive = Field(512, description="tokens kept of the pair, special ones included")
+    docs: Literal["passages", "cut"] = Field(
+        "passages",
+        exclude_if=lambda docs: docs == "passages",
+        description="of a dataset that is read in passages; cut: of each doc the start of its text",
+    )
