@@ -45,6 +45,7 @@ DOC_BYTES = {
     "robust04": 3000,
     "nfcorpus": 2400,
     "car": 400,
+    "bioasq": 1500,
     "wikipedia": 2900,
     "wikipedia-sample": 2900,
     **dict.fromkeys(("ict-50", "nq-50"), 180),
@@ -55,6 +56,8 @@ DOC_BYTES = {
     "generated-smoke": 290,
     "generated-articles-mini": 1700,
     "generated-articles-smoke": 1700,
+    "generated-pubmed-mini": 400,
+    "generated-pubmed-smoke": 400,
 }
 OTHER_DOC_BYTES = 1000
 SPECIAL_TOKENS = 2
