@@ -9,7 +9,7 @@ rule negatives_mine:
         docpairs=WIRING.models.docpairs,
         answers=WIRING.models.mined_answers,
     output:
-        **recorded(tuples=PATHS.tuples),
+        **recorded(tuples=ONLY.tuples(PATHS.tuples)),
     log:
         PATHS.log("negatives/{model}"),
     benchmark:

@@ -3,7 +3,7 @@ rule train_train:
     input:
         tuples=WIRING.models.tuples,
         corpus=WIRING.models.trained_on(PATHS.corpus),
-        queries=WIRING.models.trained_on(PATHS.queries),
+        queries=WIRING.models.queries,
         start=WIRING.models.start_files,
         rate=WIRING.models.rate,
         fixed=WIRING.models.fixed(PATHS.embeddings),
@@ -23,6 +23,7 @@ rule train_train:
         **RESOURCES.training(ESTIMATES.training, mem_mb=6000),
     params:
         **decided_by("residuum.train", "train", WIRING.models.spec),
+        pairs=WIRING.models.pairs,
         start=WIRING.models.start,
         corpus=options.folder("corpus"),
         folder=options.output_folder,
@@ -37,8 +38,8 @@ rule train_train:
         held_out=WIRING.models.held_out,
     shell:
         "{params.torchrun} "
-        "python -m residuum.train train --tuples {input.tuples} --corpus {params.corpus} "
-        "--queries {input.queries} --start {params.start} --spec {params.spec:q} "
+        "python -m residuum.train train {params.pairs} --corpus {params.corpus} "
+        "--start {params.start} --spec {params.spec:q} "
         "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} {params.folds} {params.held_out} "
         "--seed {wildcards.seed} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

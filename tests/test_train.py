@@ -26,6 +26,7 @@ from residuum.neural.pretrained import Source
 from residuum.neural.tokens import Texts
 from tiny_models import (
     ANSWERS,
+    as_options,
     model_spec,
     order_share,
     toy_docs,
@@ -141,7 +142,7 @@ def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     as_command(monkeypatch, "residuum.train", "train", spec)
     whole = train_toy(toy, tmp_path / "whole", spec=spec)
     arguments = train_arguments(toy, tmp_path / "killed", spec=spec)
-    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    options = as_options(arguments)
     state = tmp_path / "killed.work" / "state.pt"
     run_and_kill(["residuum.train", "train", *options], when=state.exists)
     assert not (tmp_path / "killed").exists()
@@ -161,7 +162,7 @@ def test_edits_restart_a_half_finished_training_only_where_it_reaches_them(
     output.write_text("a file where the folder belongs, so that no run is ever finished")
     spec = model_spec(steps=6, checkpoint_every=4)
     arguments = train_arguments(toy, output, spec=spec)
-    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    options = as_options(arguments)
 
     def run() -> str:
         command = [sys.executable, "-m", "residuum.train", "train", *options]

@@ -113,7 +113,19 @@ def train_arguments(toy: Path, output: Path, spec: str, **changes: Any) -> dict[
         "threads": 1,
         "device": "cpu",
     }
-    return {**base, **changes}
+    made = {**base, **changes}
+    of_roles = {name: made[name] for name in ("tuples", "queries")}
+    return made | {n: [str(of)] if isinstance(of, Path) else of for n, of in of_roles.items()}
+
+
+def as_options(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of a function as the words of its command."""
+    named = (
+        (key, value)
+        for key, given in arguments.items()
+        for value in (given if isinstance(given, list) else [given])
+    )
+    return [word for key, value in named for word in (f"--{key}", str(value))]
 
 
 def train_toy(toy: Path, output: Path, spec: str, **changes: Any) -> Path:

@@ -64,7 +64,8 @@ def curve(models: Models, name: str, seed: int, steps: int, every: int) -> list[
     start = Start(source, devices.choose("cpu", "auto", models.registry.scale.threads), seed)
     corpus = Path(models.trained_on(models.paths.corpus)(at)).parent
     texts = Texts(Path(models.trained_on(models.paths.queries)(at)), corpus, name)
-    learner = KINDS[spec.kind](spec, start, Path(models.tuples(at)), texts)
+    [tuples] = models.tuples(at)
+    learner = KINDS[spec.kind](spec, start, Path(tuples), texts)
     assert isinstance(learner, ContrastiveLearner), "only these rank candidates"
     judge, optimiser = Judge(models, at), make_optimiser(learner.model, training)
     sizes, rows = AdaptiveBatchSize("examples", "lengths"), slice(0, training.batch_size)

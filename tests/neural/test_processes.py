@@ -23,6 +23,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
 from residuum.neural import processes
 from tiny_models import (
+    as_options,
     cross_encoder_spec,
     inverse_cloze_spec,
     masked_language_spec,
@@ -197,7 +198,7 @@ def test_rows_are_gathered_and_gradients_added_up(toy: Path) -> None:
 def test_dropout_follows_from_the_seed_and_is_another_for_each_process(toy: Path) -> None:
     """Interrupted at the end, two processes go on from the state of step 5 to the same bytes."""
     parsed = arguments(toy, "dropout", "again")
-    options = [word for key, value in parsed.items() for word in (f"--{key}", str(value))]
+    options = as_options(parsed)
     parsed["output"].parent.mkdir()
     parsed["output"].write_text("a file where the folder belongs")
     command = ["-m", "residuum.train", "train", *options]
@@ -219,7 +220,7 @@ def test_a_killed_torchrun_leaves_no_process(toy: Path) -> None:
     parsed = arguments(toy, "dropout", "endless")
     spec = model_spec(**{**HOW, "steps": 1_000_000, "checkpoint_every": 1})
     parsed |= {"spec": spec, "output": toy / "endless"}
-    options = [word for key, value in parsed.items() for word in (f"--{key}", str(value))]
+    options = as_options(parsed)
     start = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python", "--"]
     command = [*start, sys.executable, "-m", "residuum.train", "train", *options]
     run_and_kill(command, when=(parsed["work"] / "state.pt").exists, limit=LIMIT)

@@ -11,7 +11,7 @@ from killing import as_command, run_and_kill
 from residuum import train
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
-from tiny_models import model_spec, train_arguments, write_problem
+from tiny_models import as_options, model_spec, train_arguments, write_problem
 
 WEIGHTS = "model.safetensors"
 
@@ -60,7 +60,7 @@ def test_killed_training_ends_with_the_same_snapshots(
     as_command(monkeypatch, "residuum.train", "train", spec)
     whole = trained(toy, tmp_path / "whole", steps=60, snapshots=6, checkpoint_every=15)
     arguments = train_arguments(toy, tmp_path / "killed", spec=spec)
-    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    options = as_options(arguments)
     path = tmp_path / f"killed.{seen}"
     run_and_kill(["residuum.train", "train", *options], when=path.exists)
     train.train(**arguments)

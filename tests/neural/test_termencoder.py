@@ -26,6 +26,7 @@ from residuum.neural.termencoder import TermEncoder
 from residuum.vectors import nearest
 from tiny_models import (
     TOPICS,
+    as_options,
     inverse_cloze_spec,
     make_backbone,
     order_share,
@@ -267,7 +268,7 @@ def test_killed_training_behind_a_gate_goes_on_and_ends_with_the_same_bytes(
     as_command(monkeypatch, "residuum.train", "train", spec)
     whole = train_toy(toy.folder, tmp_path / "whole", spec, gate=toy.gate)
     arguments = train_arguments(toy.folder, tmp_path / "killed", spec, gate=toy.gate)
-    words = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    words = as_options(arguments)
     state = tmp_path / "killed.work" / "state.pt"
     run_and_kill(["residuum.train", "train", *words], state.exists)
     assert not (tmp_path / "killed").exists()

@@ -71,7 +71,7 @@ def test_elsewhere_a_model_is_one_training(full: Registry) -> None:
 
 def test_a_training_holds_its_fold_out_and_shares_the_tuples(models: Models) -> None:
     wildcards = job(model=f"dpr-ei@{OF}.mcdonald2", seed="1")
-    assert models.tuples(wildcards) == f"training/dpr@{OF}/tuples.jsonl.gz"
+    assert models.tuples(wildcards) == [f"training/dpr@{OF}/tuples.jsonl.gz"]
     assert models.held_out(wildcards) == "--held-out mcdonald2"
     assert models.folds(wildcards) == [f"data/robust04/{fold}/queries.tsv" for fold in FOLDS]
     assert json.loads(models.spec(wildcards))["training"]["snapshots"] is None

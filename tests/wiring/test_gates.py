@@ -33,7 +33,9 @@ def test_a_training_behind_a_gate_waits_for_that_of_its_collection_and_seed():
         assert gate == [f"models/sparterm-gate@{TRAINED}/seed3/manifest.json"]
     for name in ("dpr", "sparterm-gate"):
         assert models.gate(named(model=f"{name}@{TRAINED}", seed="3")) == []
-    tuples = {models.tuples(named(model=f"{name}@{TRAINED}")) for name in ("sparterm", "dpr")}
+    tuples = {
+        of for n in ("sparterm", "dpr") for of in models.tuples(named(model=f"{n}@{TRAINED}"))
+    }
     assert tuples == {f"training/dpr@{TRAINED}/tuples.jsonl.gz"}
 
 

@@ -279,7 +279,7 @@ def test_a_model_starts_from_files_or_from_the_hub(tmp_path):
 
 def test_tuples_are_of_the_pairs_of_the_training_split():
     models, cross = part(Models), named(model="cross", seed="1")
-    assert models.tuples(cross) == "r/training/dual/tuples.jsonl.gz", "same_as"
+    assert models.tuples(cross) == ["r/training/dual/tuples.jsonl.gz"], "same_as"
     assert models.trained_on(Paths("r").qrels)(cross) == "r/data/toy/train/qrels.trec"
     spec = json.loads(models.mined_spec(named(model="dual")))
     assert spec["positive_level"] == 2 and spec["system"]["bm25"] == {"b": 0.4, "k1": 0.9}
@@ -398,7 +398,7 @@ def test_official_triples_are_exported_for_the_model_that_takes_them_alone():
     models, exports = part(Models, toy), part(Exports, toy)
     inputs = {name: models.docpairs(named(model=name)) for name in ("official", "dual")}
     assert inputs == {"official": ["r/data/toy/train/docpairs.tsv.gz"], "dual": []}
-    assert models.tuples(named(model="follower")) == "r/training/official/tuples.jsonl.gz"
+    assert models.tuples(named(model="follower")) == ["r/training/official/tuples.jsonl.gz"]
     train = named(dataset="toy", split="train")
     assert '"docpairs":"toy/triples"' in exports.docpairs_spec(train)
     plain = part(Exports).spec(train)

@@ -24,6 +24,7 @@ from residuum.neural import devices, fitting, processes
 from residuum.neural.batches import Fold
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.learners import KINDS, Start
+from residuum.neural.mixes import MixedTexts
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts
@@ -34,9 +35,13 @@ app = command.app(__doc__)
 
 @app.command("train")
 def train(
-    tuples: Annotated[Path, typer.Option(help="training tuples, .jsonl.gz")],
+    tuples: Annotated[
+        list[str], typer.Option(help="training tuples, .jsonl.gz; of a mix ROLE=TUPLES of each")
+    ],
     corpus: command.Corpus,
-    queries: command.Queries,
+    queries: Annotated[
+        list[str], typer.Option(help="queries.tsv of the split; of a mix ROLE=QUERIES of each")
+    ],
     start: command.Start,
     spec: Annotated[str, typer.Option(help="JSON of a trained kind, as DualEncoder")],
     seed: Annotated[int, typer.Option(help="seed of batches, negatives and dropout")],
@@ -65,7 +70,8 @@ def train(
 ) -> None:
     """Train a model and write its checkpoint.
 
-    With a fold held out, on the pairs of the other folds' queries alone.
+    With a fold held out, on the pairs of the other folds' queries alone. On a mix of roles, which
+    `train_on` gives, on so many pairs of each in every batch.
     """
     model = command.parse_spec(pydantic.RootModel[Trained], spec).root
     if isinstance(model.training.learning_rate, RateGrid):
@@ -73,20 +79,38 @@ def train(
     _check_gate(model, gate)
     source = Source(start, revision, model.training.dropout, gate=gate, pickled=pickled)
     beside = beside_it(model, fixed or [], fixed_queries)
-    without, folds = fold_out(held_out, fold or [], queries)
+    pairs, texts = files_of(model, "tuples", tuples), files_of(model, "queries", queries)
+    without, folds = fold_out(held_out, fold or [], [*texts.values()])
     chosen = devices.choose(device, precision, threads, arithmetic)
     begin = Start(source, chosen, seed, beside, without)
-    inputs = [tuples, queries, corpus / "manifest.json", *filter(None, [rate, gate]), *folds]
+    inputs = [path for both in zip(pairs.values(), texts.values(), strict=True) for path in both]
+    inputs += [corpus / "manifest.json", *filter(None, [rate, gate]), *folds]
     if beside and fixed_queries:
         inputs += [path / "manifest.json" for path in (*(fixed or []), fixed_queries.parent)]
     with processes.joined(begin.device.name):
-        learner = KINDS[model.kind](model, begin, tuples, Texts(queries, corpus, str(tuples)))
-        kept = {"held_out": left_out(tuples, without)} if without and not processes.rank() else {}
+        named = {role: Texts(texts[role], corpus, str(path)) for role, path in pairs.items()}
+        [one, *more] = pairs.values()
+        if more:
+            learner = KINDS[model.kind](model, begin, pairs, MixedTexts(named))
+        else:
+            learner = KINDS[model.kind](model, begin, one, *named.values())
+        kept = {"held_out": left_out(one, without)} if without and not processes.rank() else {}
         fitting.run(learner, threads, inputs, work, output, "residuum.train", **kept)
 
 
+def files_of(model: Trained, option: str, given: list[str]) -> dict[str, Path]:
+    """Return the file of each role that a model is trained on, the largest share's first."""
+    roles = [*model.shares]
+    if model.mixed:
+        return command.named_paths(f"--{option}", given, roles)
+    if len(given) > 1:
+        text = f"train_on names one role, {roles[0]}, and {len(given)} files are given"
+        raise ResiduumError(f"--{option}: {text}; give one")
+    return {roles[0]: Path(given[0])}
+
+
 def fold_out(
-    held_out: str | None, folds: list[str], queries: Path
+    held_out: str | None, folds: list[str], queries: list[Path]
 ) -> tuple[Fold | None, list[Path]]:
     """Return the fold that a training holds out, and the files of all folds of the split.
 
@@ -96,11 +120,13 @@ def fold_out(
     files = [*paths.values()]
     if held_out is None and not paths:
         return None, files
+    if len(queries) > 1:
+        raise ResiduumError("--fold: a mix has no folds; leave them out")
     if held_out is None:
         raise ResiduumError("--fold: say with --held-out which of them is not trained on")
     if held_out not in paths:
         raise ResiduumError(f"--held-out: {unknown('fold', held_out, paths)}")
-    of_query = read_folds(trec.read_queries(queries), files)
+    of_query = read_folds(trec.read_queries(queries[0]), files)
     number = [*paths].index(held_out)
     own = frozenset(query_id for query_id, of in of_query.items() if of == number)
     return Fold(held_out, own), files

@@ -17,6 +17,7 @@ from residuum.cli.errors import unknown
 from residuum.config.schema.base import ID
 
 MOST_NESTED = 50  # levels of mappings and lists
+WHOLE = ("train_on",)  # keys whose mapping is one value: shares that add up
 
 
 # libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
@@ -109,12 +110,12 @@ def _refuse_bombs(text: str) -> None:
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Lay one nested mapping over another; None removes a key.
 
-    A mapping with another `kind`, or with another model to share with, replaces all.
+    A mapping with another `kind`, or with another model to share with, replaces all; so do shares.
     """
     merged = {**base, **over}
     for key, value in over.items():
         under = base.get(key)
-        if not isinstance(value, Mapping) or not isinstance(under, Mapping):
+        if key in WHOLE or not isinstance(value, Mapping) or not isinstance(under, Mapping):
             continue
         if all(value[k] == under.get(k) for k in ("kind", "same_as") if k in value):
             merged[key] = merge(under, value)

@@ -16,6 +16,7 @@ from residuum.config.bindings import Place
 from residuum.config.claims import claim_faults
 from residuum.config.columns import column_faults, line_faults
 from residuum.config.groups import group_faults, within_faults
+from residuum.config.mixes import mix_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
 from residuum.config.schema.fidelities import Fidelity
@@ -119,14 +120,16 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             text = f"'{entry.model}' is projected already; name a model without dimensions"
             yield "model", text
     if isinstance(entry, OnPairs):
+        yield from mix_faults(registry, entry)
         if (name := entry.negatives.same_as) in registry.models:
             shared = getattr(registry.models[name], "negatives", None)
             pairs_do = isinstance(entry, PairsAlone)  # pairs alone are all that it needs
             if shared is None or shared.same_as or not (shared.pools or shared.triples or pairs_do):
                 yield "negatives.same_as", f"'{name}' has no tuples of its own"
             on = getattr(registry.models[name], "train_on", None)
-            if OWN in (on, entry.train_on) and on != entry.train_on:
-                text = f"'{name}' is trained on {on}, so its tuples are not of {entry.train_on}"
+            if (isinstance(on, dict) or OWN in (on, entry.train_on)) and on != entry.train_on:
+                of = ", ".join(on) if isinstance(on, dict) else on
+                text = f"'{name}' is trained on {of}, so its tuples are not of {entry.train_on}"
                 yield "negatives.same_as", text
         on = getattr(
             registry.models.get(named_for(entry, "gate") or ""), "train_on", entry.train_on
@@ -257,8 +260,9 @@ def _trained_on_residual(registry: Registry) -> Iterator[str]:
     }
     own = [Place(name, entry.own.train or "") for name, entry in registry.datasets.items()]
     for name, model in registry.models.items():
-        role = getattr(model, "train_on", None)
-        for place in own if role == OWN else filter(None, [role and registry.binding(role)]):
+        roles = [*model.shares] if isinstance(model, OnPairs) else []
+        bound = [place for role in roles if (place := registry.binding(role))]
+        for place in own if OWN in roles else bound:
             if earlier := before.get(place):
                 where = f"{registry.file('model', name)}: train_on: {'/'.join(place)} is residual"
                 text = f"docs judged in {', '.join(earlier)} could be its negatives"

@@ -53,7 +53,10 @@ class Trainings(Bindings):
         return rate if isinstance(rate, RateGrid) else None
 
     def tuples_of(self, model: str) -> str:
-        """Return the id of the model whose tuples a model uses: its own, or the one it names."""
+        """Return the id of the model whose tuples a model uses: its own, or the one it names.
+
+        Those of a mix are of that id with each of its splits.
+        """
         own = self._bare(model)
         own = own._replace(by=".".join(own.by.split(".")[:2]))  # those of all folds
         entry = self.models.get(own.name)
@@ -85,9 +88,31 @@ class Trainings(Bindings):
         return shared + made + of_folds + list(self.trials)
 
     def train_place(self, model: str) -> Place:
-        """Return the split that a model, by its id, is trained on."""
+        """Return the split that a model, by its id, is trained on; of a mix, the largest share's.
+
+        All splits of a mix are of one collection.
+        """
+        return next(iter(self.train_places(model).values()))
+
+    def train_places(self, model: str) -> dict[str, Place]:
+        """Return the splits that a model, by its id, is trained on, by their roles."""
         name, of = self._bare(model)
-        return Place(*of.split(".")[:2]) if of else self.place(self.entry(name, OnPairs).train_on)
+        if of:
+            return {OWN: Place(*of.split(".")[:2])}
+        return {role: self.place(role) for role in self.entry(name, OnPairs).shares}
+
+    def tuples_by_role(self, model: str) -> dict[str, str]:
+        """Return the ids of the tuples that a model, by its id, is trained on, by their roles."""
+        whole, places = self.tuples_of(model), self.train_places(model)
+        if len(places) == 1:
+            return dict.fromkeys(places, whole)
+        return {role: str(FixedId(whole, ".".join(place))) for role, place in places.items()}
+
+    def tuples_ids(self) -> list[str]:
+        """Return the ids of all tuples: of models, and of the splits of those of a mix."""
+        mixes = [n for n, m in self.models.items() if isinstance(m, OnPairs) and m.mixed]
+        bound = [n for n in mixes if all(map(self.binding, self.entry(n, OnPairs).shares))]
+        return self.model_ids() + [of for n in bound for of in self.tuples_by_role(n).values()]
 
     def fold_of(self, model: str) -> str | None:
         """Return the fold whose queries a model, by its id, has not seen; None for most."""

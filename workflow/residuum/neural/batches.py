@@ -119,6 +119,10 @@ class EpochSampler:
             visits.append(Visit(number, int(self._starts[number]), epoch))
         return visits
 
+    def facts(self) -> dict[str, object]:
+        """Return what a manifest says: how many pairs, or other examples, there are."""
+        return {"pairs": self.examples}
+
     def _random(self, epoch: int) -> np.random.Generator:
         return np.random.default_rng(derive(self.seed, "batches", str(epoch)))
 

@@ -7,7 +7,6 @@ training loop, nor how a text becomes vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,8 @@ from residuum.neural.encoders import Encoder
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
 from residuum.neural.losses import Candidates
-from residuum.neural.tokens import Texts
+from residuum.neural.mixes import Tuples
+from residuum.neural.tokens import Readable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +34,7 @@ class DualLearner(ContrastiveLearner):
 
     encoder: Encoder
 
-    def __init__(self, spec: DualEncoder, start: Start, tuples: Path, texts: Texts) -> None:
+    def __init__(self, spec: DualEncoder, start: Start, tuples: Tuples, texts: Readable) -> None:
         super().__init__(self.begin(spec, start), spec, start, tuples, texts)
         self.joint = any("candidates" in one.needs for one in self.objectives)
         if start.fixed:

@@ -67,7 +67,7 @@ def run(
     rows, sizes = fit(learner, state, kept)
     if processes.rank():
         return
-    facts: dict[str, Any] = {"pairs": learner.sampler.examples, "steps": learner.steps, **more}
+    facts: dict[str, Any] = {**learner.sampler.facts(), "steps": learner.steps, **more}
     facts |= {"loss": rows[-1]["loss"]} if rows else {}
     facts |= {"preflight": seen} if seen else {}
     facts |= {"snapshots": kept.steps} if kept.steps else {}

@@ -7,7 +7,6 @@ Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`. A new kind
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
@@ -18,22 +17,15 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
 from residuum.config.specs import derive
-from residuum.neural.batches import (
-    Batch,
-    EpochSampler,
-    Fold,
-    QuerySampler,
-    draw_batch,
-    training_pairs,
-    usable,
-)
+from residuum.neural.batches import Batch, EpochSampler, Fold, draw_batch, usable
 from residuum.neural.devices import Device
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.matching import masked
+from residuum.neural.mixes import MixedSampler, Tuples, pairs_of, positives_of, sampler_of
 from residuum.neural.optimisers import Moment
 from residuum.neural.pretrained import GATE, Source, TextModel
-from residuum.neural.tokens import Texts, TokenStore
+from residuum.neural.tokens import Readable, TokenStore
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,13 +79,14 @@ class Learner(ABC, Generic[B]):
     """
 
     joint = False
+    sampler: EpochSampler | MixedSampler
     encoder: TextModel  # whose `model` it is, unless the learner saves it in another way
 
     def __init__(self, model: Any, spec: Any, start: Start, count: int) -> None:
         self.model, self.spec, self.start = model, spec, start
         how = spec.training
-        self.sampler = EpochSampler(count, how.batch_size, start.seed)
-        self.steps = how.steps or self.sampler.steps(how.epochs or 1)
+        self.sampler = sampler = EpochSampler(count, how.batch_size, start.seed)
+        self.steps = how.steps or sampler.steps(how.epochs or 1)
         if not getattr(spec, "trained", True):
             self.steps = 0
 
@@ -138,7 +131,9 @@ class Learner(ABC, Generic[B]):
 class Kind(Protocol):
     """A class of learners on pairs, as KINDS has it."""
 
-    def __call__(self, spec: Any, start: Start, tuples: Path, texts: Texts) -> Learner[Any]: ...
+    def __call__(
+        self, spec: Any, start: Start, tuples: Tuples, texts: Readable
+    ) -> Learner[Any]: ...
 
     def on_held_out(self, spec: Any, start: Start, trained: Path, held: HeldOut) -> Values:
         """Return what a trained checkpoint, and what it has to be better than, make of texts.
@@ -191,18 +186,14 @@ class ContrastiveLearner(Learner[Batch]):
     """A model whose losses compare the scores of a query's docs; the texts are tokenised once."""
 
     def __init__(
-        self, encoder: Any, spec: Contrastive, start: Start, tuples: Path, texts: Texts
+        self, encoder: Any, spec: Contrastive, start: Start, tuples: Tuples, texts: Readable
     ) -> None:
-        every = training_pairs(tuples, start.held_out)
+        every = pairs_of(tuples, start.held_out)
         self.pairs = usable(every, spec.drawn)
         super().__init__(encoder.model, spec, start, len(self.pairs))
-        if spec.training.visits == "queries":
-            size = spec.training.batch_size
-            self.sampler = QuerySampler(self.pairs, size, start.seed)
+        self.sampler = sampler_of(spec, self.pairs, start.seed)
         self.encoder, self.group = encoder, spec.drawn
-        self.positives: defaultdict[str, set[str]] = defaultdict(set)
-        for pair in every:
-            self.positives[pair.query_id].add(pair.positive)
+        self.positives = positives_of(every, texts if spec.mixed else None)
         self.objectives = [LOSSES[one.kind].model_validate(one) for one in spec.objectives]
         queries = {pair.query_id for pair in self.pairs}
         docs = {doc for pair in self.pairs for doc in (pair.positive, *pair.negatives)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -61,10 +61,17 @@ class PackedTokens:
         return self._ids[self._ends[number] : self._ends[number + 1]]
 
 
+class Readable(Protocol):
+    """Where texts of queries and docs lie."""
+
+    def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
+        """Stream (id, text) of some queries or docs; raise ResiduumError if one is missing."""
+
+
 class TokenStore(PackedTokens):
     """The tokens of some queries or docs, each text once, looked up by id."""
 
-    def __init__(self, texts: Texts, kind: Kind, ids: set[str], tokenise: Tokenise) -> None:
+    def __init__(self, texts: Readable, kind: Kind, ids: set[str], tokenise: Tokenise) -> None:
         self._numbers: dict[str, int] = {}
 
         def numbered() -> Iterator[str]:

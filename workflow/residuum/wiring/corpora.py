@@ -54,9 +54,10 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
         mined = [(registry.trained_for(s.system), s.seed) for s in registry.negatives(name).runs]
         own = FixedId.parse(model).name
         if (own, seed) in mined or own == registry.fixed_by(name):
-            place, _ = role_of(registry, registry.entry(name, OnPairs).train_on, "train", dataset)
-            if place and place.dataset == dataset and place.split not in splits:
-                splits.append(place.split)
+            for role in registry.entry(name, OnPairs).shares:
+                place, _ = role_of(registry, role, "train", dataset)
+                if place and place.dataset == dataset and place.split not in splits:
+                    splits.append(place.split)
     return splits
 
 

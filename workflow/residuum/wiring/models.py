@@ -109,9 +109,33 @@ class Models(Part):
         fold = self.registry.fold_of(wildcards.model)
         return f"--held-out {fold}" if fold else ""
 
-    def tuples(self, wildcards: Wildcards) -> str:
-        """Return the training tuples of a model, its own or those of the one that it names."""
-        return self.paths.tuples.fill(model=self.registry.tuples_of(wildcards.model))
+    def tuples(self, wildcards: Wildcards) -> list[str]:
+        """Return the training tuples of a model, its own or those of the one that it names.
+
+        Of a mix there are some of each split.
+        """
+        return [*self._tuples(wildcards).values()]
+
+    def _tuples(self, wildcards: Wildcards) -> dict[str, str]:
+        ids = self.registry.tuples_by_role(wildcards.model).items()
+        return {role: self.paths.tuples.fill(model=of) for role, of in ids}
+
+    def queries(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries that a model is trained on, of a mix those of each split."""
+        return [*self._queries(wildcards).values()]
+
+    def _queries(self, wildcards: Wildcards) -> dict[str, str]:
+        places = self.registry.train_places(wildcards.model).items()
+        return {role: self.fill(self.paths.queries, place) for role, place in places}
+
+    def pairs(self, wildcards: Wildcards) -> str:
+        """Return the options that name tuples and queries, of a mix by their roles."""
+        named = {"tuples": self._tuples(wildcards), "queries": self._queries(wildcards)}
+        return " ".join(
+            f"--{option} {f'{role}=' * (len(paths) > 1)}{path}"
+            for option, paths in named.items()
+            for role, path in paths.items()
+        )
 
     def learned_on(self, template: Template) -> Callable[[Wildcards], str]:
         """Return an input function: a file of the split that tells whether a model learned."""

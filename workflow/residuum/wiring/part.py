@@ -159,6 +159,10 @@ class Constraints:
         """Return the path of what is made of finished models only."""
         return path.only("seed", r"\d+")
 
+    def tuples(self, path: Template) -> Template:
+        """Return the path of training tuples: of models, and of each split of a mix."""
+        return path.only("model", either(self._registry.tuples_ids()).replace(".", r"\."))
+
     def orders(self, path: Template) -> Template:
         """Return the path of runs, and of runs on the docs of candidates."""
         over = either(self._registry.of_kind("candidates"))

@@ -223,11 +223,14 @@ def docpairs(registry: Registry, place: Place) -> int:
 
 
 def examples(registry: Registry, model: str) -> int:
-    """Return what a model is trained on: pairs of its split, training triples, or docs."""
+    """Return what a model is trained on: pairs of its splits, training triples, or docs."""
     if not isinstance(registry.model(model), OnPairs):
         return sum(docs(registry, name) for name in corpora_of(registry, model))
     place, triples = registry.train_place(model), registry.negatives(model).triples
-    every = (triples.first or docpairs(registry, place)) if triples else pairs(registry, place)
+    if triples:
+        every = triples.first or docpairs(registry, place)
+    else:
+        every = sum(pairs(registry, at) for at in registry.train_places(model).values())
     if fold := registry.fold_of(model):  # is held out: so many of the queries
         held_out = queries(registry, Place(place.dataset, fold)) / queries(registry, place)
         return max(1, round((1 - held_out) * every))

@@ -11,7 +11,7 @@ from pydantic import Field
 from residuum.code.tables import Kinds
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
-from residuum.config.schema.negatives import Negatives
+from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.reading import Reading
 from residuum.config.schema.training import RateGrid, Training
 
@@ -139,15 +139,10 @@ class InverseCloze(OnTexts):
             raise ValueError("encoder.dimensions: a start for all models has its own; leave it out")
 
 
-class OnPairs(Entry):
+class OnPairs(Entry, Pairs):
     """What all models share that are trained on (query, positive) pairs."""
 
     backbone: BackboneRole
-    train_on: base.TrainRole = Field(description="own: the split that a collection names for it")
-    negatives: Negatives = Field(default_factory=lambda: Negatives())
-    training: Training
-    trained: bool = Field(True, description="false: its start as it is, no step taken: a control")
-    seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
 
 
 class PairsAlone(OnPairs):
@@ -156,6 +151,7 @@ class PairsAlone(OnPairs):
     kind: str
 
     def check(self) -> None:
+        super().check()
         if self.negatives.pools:
             raise ValueError(f"a {self.kind} model learns from pairs alone: leave out the pools")
         if self.training.visits != "pairs":
@@ -242,6 +238,7 @@ class Contrastive(OnPairs):
         return self.group if self.negatives.sampled else 0
 
     def check(self) -> None:
+        super().check()
         if bool(self.loss) == bool(self.losses):
             raise ValueError("give exactly one of loss and losses")
         kinds = [loss.kind for loss in self.objectives]
@@ -274,6 +271,7 @@ class DualEncoder(Contrastive):
     kind: Literal["dual-encoder"]
     encoder: Encoder
     fixed: Fixed | None = Field(None, description="for losses that need vectors beside the own")
+    mixable: ClassVar[bool] = True
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates", "vectors"})
 
     @property
@@ -286,6 +284,8 @@ class DualEncoder(Contrastive):
         super().check()
         if self.fixed and not any("fixed" in loss.needs for loss in self.objectives):
             raise ValueError("fixed: no loss looks at these vectors; leave it out")
+        if self.fixed and self.mixed:
+            raise ValueError("fixed: it has vectors of one role's queries; name one in train_on")
 
 
 Trained = Annotated[

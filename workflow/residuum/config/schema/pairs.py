@@ -1,0 +1,95 @@
+"""What training pairs are of: one role or a mix of several, their negatives, how they are trained.
+
+`train_on: {bioasq-train: 0.8, bioasq-synthetic: 0.2}` mixes: so many pairs of each role in every
+batch. Must not know kinds of models, nor which splits play the roles.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from residuum.config.schema import base
+from residuum.config.schema.base import OWN, Role, Strict
+from residuum.config.schema.negatives import Negatives
+from residuum.config.schema.training import RateGrid, Training
+
+ROUNDING = 1e-9  # of the sum of shares that were written as decimals
+NO_EPOCHS = "an epoch of several roles is not one number"
+
+
+def _whole(train_on: str | dict[str, float]) -> str | dict[str, float]:
+    """Return shares that add up to 1; all of a batch is one role, as if it stood alone."""
+    if isinstance(train_on, str):
+        return train_on
+    if OWN in train_on:
+        raise ValueError(f"{OWN} stands alone: name the roles of a mix")
+    if abs((total := sum(train_on.values())) - 1) > ROUNDING:
+        raise ValueError(f"shares add up to {total:.10g}; change them so that they add up to 1")
+    return train_on if len(train_on) > 1 else next(iter(train_on))
+
+
+Share = Annotated[float, Field(gt=0, description="of the pairs of each batch; all add up to 1")]
+TrainOn = Annotated[
+    base.TrainRole | Annotated[dict[Role, Share], Field(min_length=1)], AfterValidator(_whole)
+]
+
+
+def in_batch(shares: Mapping[str, float], batch_size: int) -> dict[str, int]:
+    """Return how many pairs of each role a batch has, none for a share that is too small.
+
+    They are the shares of the batch, rounded; the first role, of the largest share, has the rest.
+    """
+    first, *others = shares
+    rounded = {role: round(shares[role] * batch_size) for role in others}
+    return {first: max(0, batch_size - sum(rounded.values())), **rounded}
+
+
+class Pairs(Strict):
+    """What a model learns from: the pairs of its roles, beside negatives, in a training."""
+
+    train_on: TrainOn = Field(
+        description="own: the split that a collection names for it; several: each role's share"
+    )
+    negatives: Negatives = Field(default_factory=lambda: Negatives())
+    training: Training
+    trained: bool = Field(True, description="false: its start as it is, no step taken: a control")
+    seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
+    mixable: ClassVar[bool] = False  # its negatives are the docs of a batch
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each role in a batch, the largest first, equal ones by name."""
+        if isinstance(self.train_on, str):
+            return {self.train_on: 1.0}
+        return dict(sorted(self.train_on.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def mixed(self) -> bool:
+        """Say whether the pairs are of several roles."""
+        return len(self.shares) > 1
+
+    @property
+    def in_batch(self) -> dict[str, int]:
+        """How many pairs of each role a batch has."""
+        return in_batch(self.shares, self.training.batch_size)
+
+    def check(self) -> None:
+        if not self.mixed:
+            return
+        if not self.mixable:
+            raise ValueError("train_on: a mix is for dual encoders; name one role alone")
+        how, rate = self.training, self.training.learning_rate
+        for role, number in self.in_batch.items():
+            if not number:
+                text = f"no pair of {role}, whose share is {self.shares[role]:g}"
+                raise ValueError(f"train_on: a batch of {how.batch_size} has {text}; raise either")
+        if how.steps is None or (isinstance(rate, RateGrid) and rate.epochs):
+            raise ValueError(f"training: {NO_EPOCHS}; give steps, and a grid no epochs")
+        if how.halve_after:
+            raise ValueError(f"training.halve_after: {NO_EPOCHS}; leave it out")
+        if how.visits != "pairs":
+            raise ValueError(f"training.visits: {how.visits} are visited alike of one role alone")
+        if self.negatives.sampled:
+            text = "pairs of several roles have the docs of their batch alone"
+            raise ValueError(f"negatives: {text}; leave out pools, triples and same_as")

@@ -1,0 +1,134 @@
+"""Which pairs a training visits, of one role or of a mix: their visits, positives and texts.
+
+Usage: `pairs = pairs_of({"real": Path(...), "made": Path(...)}, None)`, then
+`MixedSampler(pairs, {"real": 8, "made": 2}, seed=1).visits(step)`. A query of a mix goes by its
+role and its id, since ids of two splits may be equal. Must not know tokens, encoders or losses.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from residuum.artefacts import contracts
+from residuum.artefacts.contracts import Tuple
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import Contrastive
+from residuum.config.specs import derive
+from residuum.neural.batches import (
+    EpochSampler,
+    Fold,
+    QuerySampler,
+    Visit,
+    in_fixed_order,
+    training_pairs,
+)
+from residuum.neural.heads import Kind
+from residuum.neural.tokens import Readable, Texts
+
+Tuples = Path | Mapping[str, Path]  # of one role, or of each of a mix
+
+
+def keyed(role: str, query_id: str) -> str:
+    """Return what a query goes by; a role holds no slash."""
+    return f"{role}/{query_id}"
+
+
+def pairs_of(tuples: Tuples, held_out: Fold | None) -> list[Tuple]:
+    """Return the pairs of files in a fixed order, those of a mix by their keys, role by role."""
+    if isinstance(tuples, Path):
+        return training_pairs(tuples, held_out)
+    return [
+        pair._replace(query_id=keyed(role, pair.query_id))
+        for role, path in tuples.items()
+        for pair in in_fixed_order(contracts.read_tuples(path))
+    ]
+
+
+class MixedSampler:
+    """Visits of the pairs of several roles: so many of each in every batch.
+
+    Each role has epochs of its own, whose order follows from its name and the seed.
+    """
+
+    def __init__(self, pairs: Iterable[Tuple], in_batch: Mapping[str, int], seed: int) -> None:
+        self.in_batch = in_batch
+        self.counts = Counter(pair.query_id.partition("/")[0] for pair in pairs)
+        self.examples = self.counts.total()
+        if empty := [role for role in in_batch if not self.counts[role]]:
+            raise ResiduumError(
+                f"train_on: {empty[0]} has no training pair: its tuples are empty. Check the "
+                "split's qrels, or leave the role out"
+            )
+        self._samplers = {
+            role: EpochSampler(self.counts[role], size, derive(seed, "mix", role))
+            for role, size in in_batch.items()
+        }
+
+    def visits(self, step: int) -> list[Visit]:
+        """Return the visits of a step, counted from 0, by the numbers of all pairs."""
+        visits: list[Visit] = []
+        first = 0
+        for sampler in self._samplers.values():
+            visits += [own._replace(number=first + own.number) for own in sampler.visits(step)]
+            first += sampler.count
+        return visits
+
+    def facts(self) -> dict[str, object]:
+        """Return what a manifest says: how many pairs there are, of each role and in a batch."""
+        roles = {
+            role: {"pairs": self.counts[role], "in_batch": size}
+            for role, size in self.in_batch.items()
+        }
+        return {"pairs": self.examples, "mix": roles}
+
+
+def sampler_of(spec: Contrastive, pairs: Sequence[Tuple], seed: int) -> EpochSampler | MixedSampler:
+    """Return what says which pairs a step visits."""
+    size = spec.training.batch_size
+    if spec.mixed:
+        return MixedSampler(pairs, spec.in_batch, seed)
+    if spec.training.visits == "queries":
+        return QuerySampler(pairs, size, seed)
+    return EpochSampler(len(pairs), size, seed)
+
+
+class MixedTexts(NamedTuple):
+    """Where the texts of a mix lie: those of each role, which have one corpus in common."""
+
+    of_roles: Mapping[str, Texts]
+
+    def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
+        """Stream (id, text) of some queries, by their keys, or of some docs; errors as `Texts`."""
+        if kind == "doc":
+            yield from self._docs().of(kind, ids)
+            return
+        named: defaultdict[str, set[str]] = defaultdict(set)
+        for key in ids:
+            role, _, query_id = key.partition("/")
+            named[role].add(query_id)
+        for role, own in named.items():
+            for query_id, text in self.of_roles[role].of(kind, own):
+                yield keyed(role, query_id), text
+
+    def _docs(self) -> Texts:
+        """Return where the docs lie, named by the tuples of all roles."""
+        first, *_ = every = [*self.of_roles.values()]
+        return first._replace(namer=" or ".join(texts.namer for texts in every))
+
+
+def positives_of(pairs: Iterable[Tuple], mixed: Readable | None) -> dict[str, set[str]]:
+    """Return the positives of each query, by the texts of a mix with those of all that are equal.
+
+    A question may stand twice: another doc that answers it is no negative of it.
+    """
+    positives: defaultdict[str, set[str]] = defaultdict(set)
+    for pair in pairs:
+        positives[pair.query_id].add(pair.positive)
+    if mixed is None:
+        return positives
+    of_text: defaultdict[str, set[str]] = defaultdict(set)
+    texts = dict(mixed.of("query", {*positives}))
+    for key, text in texts.items():
+        of_text[text] |= positives[key]
+    return {key: of_text[text] for key, text in texts.items()}
