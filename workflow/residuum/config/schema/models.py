@@ -93,10 +93,15 @@ class Loss(Strict):
     needs: ClassVar[frozenset[Needs]] = frozenset()
 
 
-class OnTexts(Entry):
-    """What all models share that are trained on the texts of corpora alone."""
+class OnBackbone(Entry):
+    """What all models share that start from a backbone."""
 
     backbone: BackboneRole
+
+
+class OnTexts(OnBackbone):
+    """What all models share that are trained on the texts of corpora alone."""
+
     corpora: Corpora
     training: Training
     seed: int
@@ -139,10 +144,8 @@ class InverseCloze(OnTexts):
             raise ValueError("encoder.dimensions: a start for all models has its own; leave it out")
 
 
-class OnPairs(Entry, Pairs):
+class OnPairs(Pairs, OnBackbone):
     """What all models share that are trained on (query, positive) pairs."""
-
-    backbone: BackboneRole
 
 
 class PairsAlone(OnPairs):
