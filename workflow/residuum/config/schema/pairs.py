@@ -7,7 +7,7 @@ batch. Must not know kinds of models, nor which splits play the roles.
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from residuum.config.schema import base
 from residuum.config.schema.base import OWN, Role, Strict
@@ -29,9 +29,14 @@ def _whole(train_on: str | dict[str, float]) -> str | dict[str, float]:
     return train_on if len(train_on) > 1 else next(iter(train_on))
 
 
-Share = Annotated[float, Field(gt=0, description="of the pairs of each batch; all add up to 1")]
+Share = Annotated[
+    float, Field(gt=0, strict=True, description="of the pairs of each batch; all add up to 1")
+]
 TrainOn = Annotated[
-    base.TrainRole | Annotated[dict[Role, Share], Field(min_length=1)], AfterValidator(_whole)
+    Annotated[base.TrainRole, Tag("role")]
+    | Annotated[dict[Role, Share], Field(min_length=1), Tag("shares")],
+    Discriminator(lambda given: "shares" if isinstance(given, dict) else "role"),
+    AfterValidator(_whole),
 ]
 
 
