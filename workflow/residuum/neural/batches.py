@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -88,6 +88,18 @@ class Visit(NamedTuple):
     number: int
     start: int
     epoch: int
+
+
+class Sampler(Protocol):
+    """What says which examples a step visits; `examples` are all of them."""
+
+    examples: int
+
+    def visits(self, step: int) -> list[Visit]:
+        """Return the visits of a step, counted from 0."""
+
+    def facts(self) -> dict[str, object]:
+        """Return what a manifest says of the examples."""
 
 
 class EpochSampler:

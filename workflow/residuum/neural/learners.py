@@ -17,12 +17,12 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
 from residuum.config.specs import derive
-from residuum.neural.batches import Batch, EpochSampler, Fold, draw_batch, usable
+from residuum.neural.batches import Batch, EpochSampler, Fold, Sampler, draw_batch, usable
 from residuum.neural.devices import Device
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.matching import masked
-from residuum.neural.mixes import MixedSampler, Tuples, pairs_of, positives_of, sampler_of
+from residuum.neural.mixes import Tuples, pairs_of, positives_of, sampler_of
 from residuum.neural.optimisers import Moment
 from residuum.neural.pretrained import GATE, Source, TextModel
 from residuum.neural.tokens import Readable, TokenStore
@@ -79,7 +79,7 @@ class Learner(ABC, Generic[B]):
     """
 
     joint = False
-    sampler: EpochSampler | MixedSampler
+    sampler: Sampler
     encoder: TextModel  # whose `model` it is, unless the learner saves it in another way
 
     def __init__(self, model: Any, spec: Any, start: Start, count: int) -> None:

@@ -19,6 +19,7 @@ from residuum.neural.batches import (
     EpochSampler,
     Fold,
     QuerySampler,
+    Sampler,
     Visit,
     in_fixed_order,
     training_pairs,
@@ -83,7 +84,7 @@ class MixedSampler:
         return {"pairs": self.examples, "mix": roles}
 
 
-def sampler_of(spec: Contrastive, pairs: Sequence[Tuple], seed: int) -> EpochSampler | MixedSampler:
+def sampler_of(spec: Contrastive, pairs: Sequence[Tuple], seed: int) -> Sampler:
     """Return what says which pairs a step visits."""
     size = spec.training.batch_size
     if spec.mixed:
