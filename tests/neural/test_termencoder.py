@@ -166,15 +166,15 @@ def test_it_learns_and_the_gate_stays_as_it_was(toy: Made) -> None:
     np.testing.assert_allclose(relevance, scores.toarray().ravel(), rtol=1e-5, atol=1e-5)
 
 
-def encoded(toy: Made, folder: Path, docs: Sequence[tuple[str, str]], queries: Any) -> list[Path]:
+def encoded(model: Path, folder: Path, docs: Sequence[tuple[str, str]], queries: Any) -> list[Path]:
     """Encode docs in two shards, and queries; return the shards."""
     corpus = make_corpus(folder / "corpus", docs)
     trec.write_queries(folder / "queries.tsv", queries)
     shards = [folder / f"shard-{n}" for n in (0, 1)]
     for number, output in enumerate(shards):
-        encode.encode_docs(corpus, toy.gated, number, 2, 4, output, device="cpu")
+        encode.encode_docs(corpus, model, number, 2, 4, output, device="cpu")
     split = [f"dev={folder / 'queries.tsv'}"]
-    encode.encode_queries(split, toy.gated, 4, folder / "encoded", device="cpu")
+    encode.encode_queries(split, model, 4, folder / "encoded", device="cpu")
     return shards
 
 
@@ -189,11 +189,16 @@ def dense_matrix(folders: Sequence[Path], terms: list[str]) -> tuple[list[str], 
     return ids, np.array(rows)
 
 
-def test_the_dense_road_finds_what_brute_force_finds(toy: Made, tmp_path: Path) -> None:
-    """A query of special tokens alone, and a doc of none, have empty vectors and score 0."""
+@pytest.mark.parametrize("of", ["gated", "literal"])
+def test_the_dense_road_finds_what_brute_force_finds(toy: Made, tmp_path: Path, of: str) -> None:
+    """With its own terms alone, a text of special tokens, or of none, is empty and scores 0.
+
+    Which terms a gate opens for such a text depends on its training.
+    """
+    model = getattr(toy, of)
     docs = [*toy_docs(), ("empty", ""), ("mask", "[MASK]")]
     queries = [*QUERIES, ("007", "[SEP] [PAD]")]
-    shards = encoded(toy, tmp_path, docs, queries)
+    shards = encoded(model, tmp_path, docs, queries)
     system = json.dumps({"kind": "dense", "model": "sparterm", "k": 7})
     hits = []
     for n, shard in enumerate(shards):
@@ -213,6 +218,8 @@ def test_the_dense_road_finds_what_brute_force_finds(toy: Made, tmp_path: Path) 
         np.testing.assert_allclose(own["score"], expected, rtol=1e-5)
         for doc, score in own.select("doc_id", "score").iter_rows():
             assert score == pytest.approx(scores[doc_ids.index(doc)], rel=1e-5)
+    if of == "gated":
+        return
     assert "007" not in {*run["query_id"]} and not products["007"].any()
     pairs = [("007", "d0-here", 2.0), ("007", "empty", 1.0), ("q1", "empty", 1.0)]
     other = pl.DataFrame(pairs, schema=trec.HITS, orient="row")
@@ -225,8 +232,7 @@ def test_the_dense_road_finds_what_brute_force_finds(toy: Made, tmp_path: Path) 
 
 def test_a_shard_and_queries_without_any_term_have_no_hits(toy: Made, tmp_path: Path) -> None:
     docs, queries = [("d1", ""), ("d2", "[MASK]")], [("q1", ""), ("q2", "[SEP]")]
-    literal = toy._replace(gated=toy.literal)
-    shards = encoded(literal, tmp_path, docs, queries)
+    shards = encoded(toy.literal, tmp_path, docs, queries)
     assert termvectors.read(shards[0]).terms == []
     dense.search_shard(shards[0], tmp_path / "encoded", 5, tmp_path / "hits", device="cpu")
     assert trec.read_hits(tmp_path / "hits" / "dev.parquet").is_empty()
