@@ -96,15 +96,18 @@ def test_a_control_takes_no_step_and_is_its_start(toy: Path, tmp_path: Path) -> 
     assert record["steps"] == 0 and record["preflight"]["examples"] == 1000
 
 
-def test_a_cross_encoder_is_judged_by_its_scores(toy: Path, tmp_path: Path) -> None:
-    scores, verdict = judged(toy, tmp_path, cross_encoder_spec())
+@pytest.mark.parametrize(("loss", "equal"), [("nll", 4), ("logistic", 2)])
+def test_a_cross_encoder_is_judged_by_its_scores(
+    toy: Path, tmp_path: Path, loss: str, equal: int
+) -> None:
+    scores, verdict = judged(toy, tmp_path, cross_encoder_spec(loss=loss))
     model = CrossEncoder.load(tmp_path / "model", devices.choose("cpu", "fp32", 1))
     queries, docs = (dict(given) for given in (toy_queries(), toy_docs()))
     texts = [(queries[q], docs[d]) for q, d in scores.select("query_id", "doc_id").iter_rows()]
     asked, own = zip(*texts, strict=True)
     pairs = list(map(Pair, model.tokenise(asked, "query"), model.tokenise(own, "doc")))
     assert scores["trained"].to_list() == pytest.approx(model.score(pairs, 8).tolist(), abs=1e-5)
-    assert verdict.preflight["loss_of_equal_scores"] == pytest.approx(math.log(4), abs=1e-6)
+    assert verdict.preflight["loss_of_equal_scores"] == pytest.approx(math.log(equal), abs=1e-6)
     assert {*verdict.means} == {"trained", "start", "random order"}
 
 

@@ -196,6 +196,22 @@ def test_a_fixed_depth_needs_no_tuning_split(tmp_path: Path, write: Writer) -> N
         rerank.cut(run, scores, "x", system(), "tag", tmp_path / "cut.gz", tmp_path / "r.json")
 
 
+def test_ten_docs_reranked_are_the_same_ten_in_the_rerankers_order(
+    tmp_path: Path, write: Writer
+) -> None:
+    random = np.random.default_rng(1)
+    first = {f"q{q}": {f"d{i}": 20.0 - i for i in random.permutation(15)} for q in range(4)}
+    given = {q: {doc: random.normal() for doc in docs} for q, docs in first.items()}
+    value: dict[str, Any] = {"value": 10, "grid": None, "tune_on": None, "measure": None}
+    do_cut(tmp_path, write("run.gz", first), write("scores.gz", given), **value)
+    reranked = trec.read_run(tmp_path / "cut.gz").partition_by("query_id", as_dict=True)
+    for query, docs in first.items():
+        before = sorted(docs, key=lambda doc, own=docs: -own[doc])
+        after = reranked[query,].sort("rank")["doc_id"].to_list()
+        by_score = sorted(before[:10], key=lambda doc, own=given[query]: -own[doc])
+        assert after == by_score + before[10:] != before
+
+
 def test_the_largest_depth_is_that_of_the_grid(tmp_path: Path, write: Writer) -> None:
     run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
     deepest: dict[str, Any] = {"value": "largest", "tune_on": None, "measure": None}

@@ -190,7 +190,9 @@ def terms_spec(threshold: float | None = None, **training: Any) -> str:
     return json.dumps({**spec, "encoder": {**ENCODER, **own}})
 
 
-def cross_encoder_spec(group: int = 3, pooling: str = "mean", **training: Any) -> str:
+def cross_encoder_spec(
+    group: int = 3, pooling: str = "mean", loss: str = "nll", **training: Any
+) -> str:
     """Return the JSON of a cross-encoder that is trained on the toy problem."""
     how = {"learning_rate": 0.01, "batch_size": 8, "steps": 20, "dropout": 0.0}
     spec = {
@@ -198,7 +200,7 @@ def cross_encoder_spec(group: int = 3, pooling: str = "mean", **training: Any) -
         "backbone": "test",
         "train_on": "test",
         "negatives": {"same_as": "test"},
-        "loss": {"kind": "nll"},
+        "loss": {"kind": loss},
         "group": group,
         "reading": {"query_length": 8, "length": 30, "pooling": pooling},
         "training": {**how, **training},

@@ -354,6 +354,8 @@ ICT = {
          "backbones.b: give hub and revision, a path, a model, or datasets and otherwise"),
         ("models/clear.yaml", {"negatives": {}},
          "loss residual_margin needs sampled negatives with lexical scores: give negatives.pools"),
+        ("models/clear.yaml", {"loss": "logistic", "negatives": {}},
+         "loss logistic needs sampled negatives with lexical scores: give negatives.pools"),
         ("models/clear.yaml", {"loss": {"kind": "residual_margn", "xi": 1}},
          ("loss: no kind 'residual_margn'; known: ", "Did you mean residual_margin?")),
         ("models/clear.yaml", {"loss": {"kind": "nll", "xi": 1}},

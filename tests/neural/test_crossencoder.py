@@ -277,6 +277,20 @@ def test_the_toy_reranking_is_learned(
     assert artefact["pairs"] == len(toy_tuples())
 
 
+def test_logistic_scores_are_logits_on_both_sides_of_0(
+    toy: Path, device: devices.Device, tmp_path: Path
+) -> None:
+    """Three seeds put all pairs on their own side; all on one side are 7/8 of them."""
+    start = livelier(toy / "start", tmp_path / "start")
+    spec = cross_encoder_spec(loss="logistic", learning_rate=0.002, steps=250)
+    folder = train_toy(toy, tmp_path / "model", spec, start=str(start))
+    docs = toy_docs()
+    grid = [(query, text) for _, query in toy_queries() for _, text in docs]
+    scores = scores_of(CrossEncoder.load(folder, device), grid, 32).reshape(-1, len(docs))
+    own = np.array([[doc.startswith(f"d{i}-") for doc, _ in docs] for i in range(len(scores))])
+    assert ((scores > 0) == own).mean() > 0.95
+
+
 def test_the_same_seed_gives_the_same_bytes(toy: Path, tmp_path: Path) -> None:
     one, two = (train(toy, tmp_path / name, steps=2) for name in ("one", "two"))
     assert contents(one) == contents(two)

@@ -66,7 +66,9 @@ SPECS = {
     "several": with_negatives(loss=None, losses=SEVERAL),
     "vectors": with_negatives(loss="nll", encoder=MANY),
     "projected": with_negatives(loss="nll", encoder={**MANY, "dimensions": 6}),
+    "logistic": with_negatives(loss="logistic"),
     "cross": cross_encoder_spec(**HOW),
+    "judging": cross_encoder_spec(loss="logistic", **HOW),
     "terms": term_weights_spec(**HOW),
     "sparse": terms_spec(**HOW),
     "gate": term_gate_spec(**HOW),
@@ -75,6 +77,7 @@ SPECS = {
 }
 FORMS = {
     "cross": CrossEncoder,
+    "judging": CrossEncoder,
     "terms": TermWeights,
     "gate": TermGate,
     "masked": MaskedLanguage,

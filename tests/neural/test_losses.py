@@ -11,6 +11,7 @@ from residuum.neural.losses import (
     LOSSES,
     Candidates,
     gating,
+    logistic,
     nll,
     residual_margin,
     squared_cosine,
@@ -123,6 +124,40 @@ def test_several_losses_are_summed_by_weight() -> None:
     total.sum().backward()
     # d/ds+ of the first query: two active hinges at 2/2 each, and half of share - 1
     assert batch.scores.grad[0, 0].item() == pytest.approx(-2.0 + 0.5 * (shares[0] - 1))
+
+
+def test_logistic_value_and_gradient() -> None:
+    """The sigmoids of each query, of its positive and of two negatives, are simple fractions."""
+    shares = [[3 / 4, 1 / 5, 1 / 2], [1 / 2, 1 / 4, 1 / 10]]
+    own = torch.tensor(shares, dtype=torch.float64).logit().requires_grad_()
+    losses = logistic(own)
+    by_hand = [
+        (math.log(4 / 3) + math.log(5 / 4) + math.log(2)) / 3,
+        (math.log(2) + math.log(4 / 3) + math.log(10 / 9)) / 3,
+    ]
+    assert losses.tolist() == pytest.approx(by_hand)
+    losses.sum().backward()
+    # d/ds is (sigmoid(s) - y) over the docs of the query
+    gradient = [[-1 / 4, 1 / 5, 1 / 2], [-1 / 2, 1 / 4, 1 / 10]]
+    np.testing.assert_allclose(own.grad, np.array(gradient) / 3)
+
+
+def test_logistic_stays_finite_where_a_sigmoid_rounds_to_0_or_1() -> None:
+    own = torch.tensor([[200.0, -200.0], [-200.0, 200.0]], requires_grad=True)
+    losses = logistic(own)
+    losses.sum().backward()
+    assert losses.tolist() == [0, 200]
+    assert own.grad is not None and own.grad.tolist() == [[0, 0], [-0.5, 0.5]]
+
+
+def test_logistic_looks_at_each_score_alone_and_not_at_gaps() -> None:
+    """A shift of all scores leaves nll as it is, and no logit of 0 costs less than log 2."""
+    loss = LOSSES["logistic"](kind="logistic")
+    batch = seen(*BATCH)
+    shifted = batch._replace(own=batch.own + 1)
+    assert not torch.allclose(loss.losses(batch), loss.losses(shifted))
+    equal = loss.losses(batch._replace(own=torch.zeros(2, 3)))
+    assert equal.tolist() == pytest.approx([math.log(2)] * 2)
 
 
 @pytest.mark.parametrize("name", LOSSES)

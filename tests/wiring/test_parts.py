@@ -262,6 +262,34 @@ def test_a_cut_reads_the_depth_curve_of_the_tuning_split_unless_it_is_fixed():
     assert set(part(Runs).cut(named(**ON_DEV, run="cut"))) == {"first", "scores"}, "fixed"
 
 
+def reranked_alone(**depth):
+    """Return the toy with one rerank system, over the dual encoder's hits."""
+    entry = {"kind": "rerank", "first_stage": "vectors", "reranker": "role", "depth": depth}
+    kept = {name: TOY.systems[name] for name in ("bm25", "vectors")}
+    return replace(TOY, systems={**kept, "ten": SYSTEM.validate_python(entry)})
+
+
+def test_a_fixed_depth_asks_nothing_of_another_split():
+    """With a grid the tuning split is searched, scored and measured; with a value no split is."""
+    fixed, swept = reranked_alone(value=10), reranked_alone(**{**TUNED, "grid": [5, 10]})
+    assert (searched(fixed, "toy"), searched(swept, "toy")) == (["dev"], ["tune", "dev"])
+    assert encoded_splits(fixed, "toy", "dual", 1) == ["dev"]
+    assert (fixed.tune_place("ten", "toy"), swept.tune_place("ten", "toy")) == (None, TUNE)
+    runs, on_dev = part(Runs, fixed), named(**ON_DEV, reranker="role")
+    assert runs.cut(named(**ON_DEV, run="ten.seed1")) == {
+        "first": "r/runs/toy/dev/vectors.seed1.trec.gz",
+        "scores": "r/rerank/toy/dev/role.trec.gz",
+    }
+    lists = [f"r/runs/toy/dev/vectors.seed{seed}.trec.gz" for seed in (1, 2)]
+    assert runs.candidates(on_dev) == lists
+    assert runs.depths(on_dev) == " ".join(f"--run {path} --depth 10" for path in lists)
+    unbound = {role: place for role, place in TOY.scale.roles.items() if role != "tune"}
+    scale = TOY.scale.model_copy(update={"roles": unbound})
+    without = replace(fixed, scales={"toy": scale})
+    assert why_unavailable(without, "ten", DEV, all_available) is None
+    assert why_unavailable(replace(swept, scales={"toy": scale}), "ten", DEV, all_available)
+
+
 def test_a_model_starts_from_files_or_from_the_hub(tmp_path):
     models = part(Models)
     assert models.start(named(model="dual", seed="1")) == "r/backbones/small"

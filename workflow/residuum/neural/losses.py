@@ -126,6 +126,31 @@ def nll(scores: Tensor, positive: Tensor, ignore: Tensor) -> Tensor:
     return kept.logsumexp(dim=1) - scores.gather(1, positive[:, None])[:, 0]
 
 
+class Logistic(Objective):
+    """Logistic regression of relevance: each of a query's own docs is an example."""
+
+    kind: Literal["logistic"]
+    needs: ClassVar[frozenset[Needs]] = frozenset({"negatives"})
+
+    def losses(self, batch: Candidates) -> Tensor:
+        return logistic(batch.own)
+
+
+def logistic(own: Tensor) -> Tensor:
+    """Return the mean binary cross-entropy of each query's own docs, scores being logits.
+
+    `own` has shape (queries, 1 + n), the result (queries,): -log sigmoid(s) of the positive, in
+    the first column, and -log(1 - sigmoid(s)) of each negative. Ma et al. 2020 (CLEF), section 5.1,
+    HybridRerank.
+    """
+    import torch
+    from torch.nn.functional import binary_cross_entropy_with_logits
+
+    relevant = torch.zeros_like(own)
+    relevant[:, 0] = 1
+    return binary_cross_entropy_with_logits(own, relevant, reduction="none").mean(dim=1)
+
+
 class Orthogonality(Objective):
     """Squared cosines with fixed vectors, of the query's and of its positive's (RoC, Eq. 8).
 
@@ -167,6 +192,7 @@ LOSSES: OpenTable[type[Objective]] = OpenTable(
         "residual_margin": "residuum.neural.losses:ResidualMargin",
         "constant_margin": "residuum.neural.losses:ConstantMargin",
         "nll": "residuum.neural.losses:Nll",
+        "logistic": "residuum.neural.losses:Logistic",
         "orthogonality": "residuum.neural.losses:Orthogonality",
     },
     "loss",
