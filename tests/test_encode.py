@@ -14,7 +14,7 @@ from corpora import make_corpus
 from residuum import encode
 from residuum.artefacts import contracts, files, trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.reading import Windows
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder

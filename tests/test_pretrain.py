@@ -15,7 +15,7 @@ from killing import as_command, run_and_kill
 from residuum import pretrain
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.models import InverseCloze, MaskedLanguage
 from residuum.neural import backbones, devices
 from residuum.neural.encoders import Encoder

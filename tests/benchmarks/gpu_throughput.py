@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.models import Training
 from residuum.neural import devices, fitting
 from residuum.neural.devices import AdaptiveBatchSize

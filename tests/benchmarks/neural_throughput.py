@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.reading import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair

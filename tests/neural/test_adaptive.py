@@ -9,7 +9,7 @@ import torch
 
 from corpora import make_corpus
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.reading import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair

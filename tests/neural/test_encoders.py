@@ -10,7 +10,7 @@ from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTo
 
 from corpora import make_corpus
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind

@@ -67,6 +67,7 @@ SPECS = {
     "vectors": with_negatives(loss="nll", encoder=MANY),
     "projected": with_negatives(loss="nll", encoder={**MANY, "dimensions": 6}),
     "logistic": with_negatives(loss="logistic"),
+    "linear": with_negatives(loss="nll", encoder={**ENCODER, "dimensions": 6, "norm": False}),
     "cross": cross_encoder_spec(**HOW),
     "judging": cross_encoder_spec(loss="logistic", **HOW),
     "terms": term_weights_spec(**HOW),
@@ -83,7 +84,7 @@ FORMS = {
     "masked": MaskedLanguage,
     "cloze": InverseCloze,
 }
-JOINT = ("nll", "dpr", "several", "vectors", "projected", "sparse", "cloze")
+JOINT = ("nll", "dpr", "several", "vectors", "projected", "linear", "sparse", "cloze")
 WHOLE = slice(0, 7)
 
 

@@ -1,4 +1,4 @@
-"""A linear layer and a layer norm behind the pooling: by transformers alone, trained, refused."""
+"""A linear layer behind the pooling, and a layer norm: by transformers alone, trained, refused."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ from transformers import AutoModel, AutoTokenizer
 from contents import contents
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
+from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.models import DualEncoder, InverseCloze
-from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source
@@ -130,6 +130,67 @@ def test_what_is_saved_is_read_again_and_goes_on(toy: Path, tmp_path: Path) -> N
         ResiduumError, match=r"2_Dense/model\.safetensors: it holds bias 5, weight 5x16, but"
     ):
         Encoder(Source(str(tmp_path / "one")), settings(dimensions=6), CPU)
+
+
+@pytest.fixture(scope="module")
+def plain(toy: Path) -> Path:
+    """A checkpoint whose [CLS] goes through a linear layer alone, trained for a few steps."""
+    bare = {"query_marker": "", "doc_marker": "", "pooling": "cls"}
+    made = spec({**ENCODER, **bare, "dimensions": 8, "norm": False}, steps=5, dropout=0)
+    return train_toy(toy, toy / "plain", spec=made)
+
+
+def test_without_a_norm_vectors_are_the_product_of_numpy(toy: Path, plain: Path) -> None:
+    """Ma et al. 2020, 2.1: [CLS] is projected; the scores' scale is 0.25 here."""
+    model, tokenizer = AutoModel.from_pretrained(plain), AutoTokenizer.from_pretrained(plain)
+    linear = load_file(plain / "2_Dense" / "model.safetensors")
+    weight, bias = (linear[f"linear.{key}"].numpy() for key in ("weight", "bias"))
+    expected = []
+    for text in TEXTS:
+        inputs = tokenizer(f"[CLS] {text}", return_tensors="pt", truncation=True, max_length=24)
+        with torch.no_grad():
+            cls = model.eval()(**inputs).last_hidden_state[0, 0].numpy()
+        expected.append((weight @ cls + bias) / 2)
+    rows = Encoder.load(plain, CPU).encode(TEXTS, "doc", 2)
+    np.testing.assert_allclose(rows, expected, atol=1e-5)
+    assert not (plain / "3_LayerNorm").exists()
+    start = Encoder(Source(str(toy / "start")), Encoder.load(plain, CPU).settings, CPU)
+    assert start.model.keys() == {"backbone", "linear"}
+    begun = start.model["linear"].state_dict()
+    assert not np.allclose(begun["weight"], weight) and not np.allclose(begun["bias"], bias)
+
+
+@pytest.mark.filterwarnings("error::FutureWarning")
+def test_sentence_transformers_reads_a_projection_alone(plain: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    theirs = SentenceTransformer(str(plain), device="cpu")
+    theirs.max_seq_length = 12
+    assert [type(part).__name__ for part in theirs] == ["Transformer", "Pooling", "Dense"]
+    expected = theirs.encode(TEXTS, prompt_name="query") / 2
+    own = Encoder.load(plain, CPU).encode(TEXTS, "query", 3)
+    np.testing.assert_allclose(own, expected, atol=1e-5)
+
+
+def test_a_projection_alone_is_read_again_and_goes_on(plain: Path, tmp_path: Path) -> None:
+    one = Encoder.load(plain, CPU)
+    one.save(tmp_path / "two")
+    again = Encoder.load(tmp_path / "two", CPU)
+    beyond = Encoder(Source(str(plain)), one.settings, CPU)
+    for other in (again, beyond):
+        assert (other.encode(TEXTS, "doc", 2) == one.encode(TEXTS, "doc", 2)).all()
+    before, after = (contents(folder) for folder in (plain, tmp_path / "two"))
+    of_weights = [name for name in after if name.endswith(".safetensors")]
+    assert len(of_weights) == 2 and all(after[name] == before[name] for name in of_weights)
+
+
+def test_a_norm_leaves_no_trace_in_settings_and_specs_where_it_is_the_default(toy: Path) -> None:
+    encoder = Encoder(Source(str(toy / "start")), settings(dimensions=5), CPU)
+    encoder.save(toy / "normed")
+    assert "norm" not in json.loads((toy / "normed" / "residuum.json").read_text())
+    assert "norm" not in settings().model_dump() and not settings(dimensions=5, norm=False).norm
+    with pytest.raises(ValueError, match="norm: without dimensions neither layer"):
+        settings(norm=False)
 
 
 def test_one_vector_of_the_first_token_is_cls(toy: Path) -> None:

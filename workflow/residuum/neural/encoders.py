@@ -18,7 +18,7 @@ from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
-from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.neural import devices, frames, layers, pretrained
 from residuum.neural.heads import HEADS, Kind
 from residuum.neural.learners import Ranker
@@ -27,6 +27,7 @@ from residuum.neural.tokens import padded, tokenise
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from torch import Tensor
+    from torch.nn import Module
 
     Rows = np.ndarray | csr_array  # of vectors, dense or sparse
 
@@ -48,7 +49,7 @@ class Encoder(Ranker):
         markers = (settings.query_marker, settings.doc_marker)
         model, tokenizer = pretrained.load(self.form(), source, markers)
         if settings.dimensions:
-            model = _projected(model, source.name, settings.dimensions)
+            model = _projected(model, source.name, settings.dimensions, settings.norm)
         self.hold(model, tokenizer, settings, device)
         self.leads = {"query": settings.query_marker, "doc": settings.doc_marker}
         if not settings.keep_cls:
@@ -115,7 +116,8 @@ class Encoder(Ranker):
             hidden = backbone(input_ids=ids, attention_mask=mask).last_hidden_state
         vectors = self.head.pool(hidden.float(), mask, kind)
         if self.settings.dimensions:
-            vectors = self.model["norm"](self.model["linear"](vectors))
+            vectors = self.model["linear"](vectors)
+            vectors = self.model["norm"](vectors) if self.settings.norm else vectors
         return vectors * math.sqrt(self.settings.score_scale)
 
     def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> Rows:
@@ -194,8 +196,10 @@ class Encoder(Ranker):
         types = {"": "Transformer", "1_Pooling": "Pooling"}
         hidden, size, more = int(self.model.config.hidden_size), settings.dimensions, {}
         if size:
-            types |= {"2_Dense": "Dense", "3_LayerNorm": "LayerNorm"}
+            types["2_Dense"] = "Dense"
             more["2_Dense/config.json"] = layers.dense(hidden, size)
+        if size and settings.norm:
+            types["3_LayerNorm"] = "LayerNorm"
             more["3_LayerNorm/config.json"] = {"dimension": size}
         return {
             "modules.json": pretrained.modules({n: f"{package}.{t}" for n, t in types.items()}),
@@ -220,15 +224,19 @@ class Encoder(Ranker):
         }
 
 
-def _projected(backbone: Any, source: str, size: int) -> Any:
-    """Put a linear layer and a layer norm behind a backbone (Luan et al. 2021, 4.1)."""
+def _projected(backbone: Any, source: str, size: int, norm: bool) -> Any:
+    """Put a linear layer behind a backbone, and a layer norm (Luan et al. 2021, 4.1) or none.
+
+    By itself, as a projection to fewer dimensions: Ma et al. 2020 (CLEF), section 2.1.
+    """
     from torch.nn import LayerNorm, Linear
 
     hidden = int(backbone.config.hidden_size)
     if size > hidden:
         text = f"encoder.dimensions is {size}, but {source} gives vectors of {hidden}"
         raise ResiduumError(f"{text}. Give at most as many, or leave it out")
-    made = {"linear": lambda: Linear(hidden, size), "norm": lambda: LayerNorm(size)}
+    made: dict[str, Callable[[], Module]] = {"linear": lambda: Linear(hidden, size)}
+    made |= {"norm": lambda: LayerNorm(size)} if norm else {}
     return layers.behind(backbone, source, made)
 
 

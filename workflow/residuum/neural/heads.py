@@ -13,8 +13,8 @@ from pydantic import Field
 
 from residuum.code.tables import OpenTable
 from residuum.config.schema.base import Id, Positive, Ref, Strict
-from residuum.config.schema.models import Pooling
-from residuum.config.schema.models import TextKind as Kind
+from residuum.config.schema.encoder import Pooling
+from residuum.config.schema.encoder import TextKind as Kind
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from residuum.artefacts import termvectors
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind, Terms

@@ -1,7 +1,7 @@
 """config/models/*.yaml: what is trained: backbone, losses, negatives, hyper-parameters.
 
-Losses, poolings and pools are open: their classes stand in the tables that `Kinds` names, beside
-their code. Must not know how any of them computes.
+Losses and pools are open: their classes stand in the tables that `Kinds` names, beside their code.
+Must not know how any of them computes.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -11,6 +11,7 @@ from pydantic import Field
 from residuum.code.tables import Kinds
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
+from residuum.config.schema.encoder import Encoder
 from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.reading import Reading
 from residuum.config.schema.training import RateGrid, Training
@@ -23,7 +24,6 @@ NEEDS: dict[Needs, str] = {
     "pooling is terms",
     "fixed": "vectors of the same texts by a model without training: give fixed",
 }
-TextKind = Literal["query", "doc"]
 BackboneRole = Annotated[Id, Ref("backbone"), Field(description="role that the scale binds")]
 Corpora = Annotated[
     list[Role], Field(min_length=1, description="roles whose datasets give the text")
@@ -49,40 +49,6 @@ class Backbone(Entry):
     intermediate: Positive
     max_length: Positive
     seed: int
-
-
-class Pooling(Strict):
-    """Base of what makes vectors of a text's tokens; an entry of residuum.neural.heads.HEADS."""
-
-    kind: str
-    sparse: ClassVar[bool] = False  # has a dimension for each term
-
-    def most(self, kind: TextKind) -> int:
-        """Return how many vectors a text gets if it has as many tokens."""
-        return 1
-
-
-class Encoder(Strict):
-    """How text becomes vectors (CLEAR Eq. 2-4)."""
-
-    pooling: Annotated[Pooling, Kinds("residuum.neural.heads:HEADS")] = Field(
-        "mean", validate_default=True, description="how tokens become vectors"
-    )
-    query_marker: str = Field("[QRY]", description="special token before a query")
-    doc_marker: str = Field("[DOC]", description="special token before a doc")
-    keep_cls: bool = Field(
-        False, description="[CLS] stands before the marker; else the marker takes its place"
-    )
-    query_length: Positive = Field(description="tokens kept of a query, special ones included")
-    doc_length: Positive
-    dimensions: Positive | None = Field(
-        None, description="of a linear layer and a layer norm behind the pooling; absent: neither"
-    )
-    score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
-
-    def check(self) -> None:
-        if self.dimensions and self.pooling.sparse:
-            raise ValueError("dimensions: vectors have one for each term; leave it out")
 
 
 class Loss(Strict):
