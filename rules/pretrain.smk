@@ -27,12 +27,12 @@ rule pretrain_backbone:
 
 
 rule pretrain_adapt:
-    """Adapt a backbone to corpora by hidden words or by spans; a rerun resumes."""
+    """Adapt a backbone to corpora by hidden words, pairs or spans; a rerun resumes."""
     input:
         corpora=WIRING.models.corpora,
         start=WIRING.models.start_files,
     output:
-        ONLY.models(PATHS.backbone, "masked-language", "inverse-cloze"),
+        ONLY.models(PATHS.backbone, "masked-language", "next-text", "inverse-cloze"),
     log:
         PATHS.log("pretrain/{model}"),
     benchmark:

@@ -16,8 +16,8 @@ from residuum import pretrain
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.config.schema.models import InverseCloze, MaskedLanguage
-from residuum.neural import backbones, devices
+from residuum.config.schema.models import InverseCloze, MaskedLanguage, NextText
+from residuum.neural import backbones, devices, masking
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source
 from tiny_models import (
@@ -26,6 +26,7 @@ from tiny_models import (
     inverse_cloze_spec,
     make_backbone,
     masked_language_spec,
+    next_text_spec,
 )
 
 WORDS = [["river", "water", "boat"], ["bread", "flour", "oven"], ["music", "sound", "drum"]]
@@ -153,11 +154,16 @@ def test_a_dual_encoder_can_be_adapted(corpus: Path, tmp_path: Path) -> None:
     assert not (folder / "residuum.json").exists()
 
 
+@pytest.mark.parametrize("form", [masked_language_spec, next_text_spec])
 def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
-    corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    corpus: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    form: Any,
 ) -> None:
     start = make_backbone(tmp_path / "start", corpus)
-    spec = masked_language_spec(steps=200, checkpoint_every=10, dropout=0.1)
+    spec = form(steps=200, checkpoint_every=10, dropout=0.1)
     as_command(monkeypatch, "residuum.pretrain", "adapt", spec)
     whole = adapt(corpus, start, tmp_path / "whole", spec)
     arguments = {**adapting(corpus, start, tmp_path / "killed", spec), "corpus": corpus}
@@ -183,7 +189,9 @@ def test_a_head_asked_about_hidden_tokens_alone_says_what_the_whole_model_says()
     ):
         model.eval()
         logits = model(input_ids=ids, attention_mask=mask).logits[where]
-        torch.testing.assert_close(backbones.predictions(model, ids, mask, where), logits)
+        result = masking.predictions(model, ids, mask, where)
+        states = model.base_model(input_ids=ids, attention_mask=mask).last_hidden_state
+        torch.testing.assert_close(result, (logits, states))
 
 
 def test_a_corpus_without_text_is_refused(corpus: Path, tmp_path: Path) -> None:
@@ -197,7 +205,12 @@ GRID = {"grid": [0.1], "of": "x", "role": "dev", "measure": "RR@10"}
 
 
 @pytest.mark.parametrize(
-    "form", [(MaskedLanguage, masked_language_spec), (InverseCloze, inverse_cloze_spec)]
+    "form",
+    [
+        (MaskedLanguage, masked_language_spec),
+        (NextText, next_text_spec),
+        (InverseCloze, inverse_cloze_spec),
+    ],
 )
 def test_what_needs_pairs_or_rankings_is_refused(form: Any) -> None:
     schema, spec = form

@@ -178,7 +178,7 @@ def test_edits_restart_a_half_finished_training_only_where_it_reaches_them(
 
     assert "state.pt" not in run()
     edit("neural/fitting.py", "import math\n", "import math  # for what is not finite\n")
-    edit("neural/backbones.py", "MASKED, RANDOM = 0.8", "MASKED, RANDOM = 0.7")
+    edit("neural/masking.py", "MASKED, RANDOM = 0.8", "MASKED, RANDOM = 0.7")
     edit("vectors/nearest.py", "SPARE = 64", "SPARE = 65")
     assert "resuming after step 4" in run()
     edit("neural/losses.py", "(margin - s_emb_pos", "(2 * margin - s_emb_pos")

@@ -218,6 +218,11 @@ def masked_language_spec(**training: Any) -> str:
     return on_texts("masked-language", training, length=24)
 
 
+def next_text_spec(**training: Any) -> str:
+    """Return the JSON of a backbone adapted by hidden words and pairs of texts."""
+    return on_texts("next-text", training, length=24, least=1)
+
+
 def on_texts(kind: str, training: Mapping[str, Any], **own: Any) -> str:
     """Return the JSON of a model that is trained on texts alone."""
     how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0}

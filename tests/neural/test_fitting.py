@@ -14,6 +14,7 @@ from residuum.config.schema.models import (
     DualEncoder,
     InverseCloze,
     MaskedLanguage,
+    NextText,
     TermGate,
     TermWeights,
 )
@@ -32,6 +33,7 @@ from tiny_models import (
     inverse_cloze_spec,
     masked_language_spec,
     model_spec,
+    next_text_spec,
     sharing_queries,
     term_gate_spec,
     term_weights_spec,
@@ -74,6 +76,7 @@ SPECS = {
     "sparse": terms_spec(**HOW),
     "gate": term_gate_spec(**HOW),
     "masked": masked_language_spec(**HOW),
+    "next": next_text_spec(**HOW),
     "cloze": inverse_cloze_spec(**HOW),
 }
 FORMS = {
@@ -82,9 +85,11 @@ FORMS = {
     "terms": TermWeights,
     "gate": TermGate,
     "masked": MaskedLanguage,
+    "next": NextText,
     "cloze": InverseCloze,
 }
-JOINT = ("nll", "dpr", "several", "vectors", "projected", "linear", "sparse", "cloze")
+JOINT = ("nll", "dpr", "several", "vectors", "projected", "linear", "sparse", "next", "cloze")
+ON_TEXTS = ("masked", "next", "cloze")
 WHOLE = slice(0, 7)
 
 
@@ -132,7 +137,7 @@ def take(learner: Any) -> tuple[dict[str, float], dict[str, np.ndarray], Adaptiv
     return fitting.set_gradients(learner, sizes, WHOLE, 0), gradients_of(learner), sizes
 
 
-@pytest.mark.parametrize("name", [name for name in SPECS if name not in ("masked", "cloze")])
+@pytest.mark.parametrize("name", [name for name in SPECS if name not in ON_TEXTS])
 def test_a_fold_that_is_held_out_is_as_if_it_had_no_pair(
     toy: Path, tmp_path: Path, name: str
 ) -> None:

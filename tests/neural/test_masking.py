@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from residuum.neural.backbones import Alphabet, mask
+from residuum.neural.masking import Alphabet, mask
 
 ALPHABET = Alphabet(mask=3, special=np.array([0, 1, 2, 3, 4]), ordinary=np.arange(5, 1005))
 

@@ -67,7 +67,7 @@ def backbone(
 def adapt(
     corpus: Corpora,
     start: command.Start,
-    spec: Annotated[str, typer.Option(help="JSON of MaskedLanguage or InverseCloze")],
+    spec: Annotated[str, typer.Option(help="JSON of MaskedLanguage, NextText or InverseCloze")],
     work: command.Work,
     output: Output,
     revision: command.Revision = None,
@@ -77,7 +77,7 @@ def adapt(
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
 ) -> None:
-    """Go on training a backbone on the docs of the corpora: hidden words, or spans."""
+    """Go on training a backbone on the docs of the corpora: hidden words, pairs, or spans."""
     form = command.parse_spec(pydantic.RootModel[Adapted], spec).root
     _check_corpora(corpus, form.corpora)
     source = Source(start, revision, form.training.dropout, pickled=pickled)

@@ -8,7 +8,7 @@ Question Answering", section 4). Must not know the training loop or where corpor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from residuum.config.specs import derive
 from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
-from residuum.neural.losses import nll
+from residuum.neural.losses import in_batch
 from residuum.neural.tokens import PackedTokens
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class ClozeBatch(NamedTuple):
@@ -89,14 +86,9 @@ class ClozeLearner(Learner[ClozeBatch]):
 
     def losses(self, batch: ClozeBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return -log p of each span's doc among those of the batch."""
-        import torch
-
         spans, docs = outputs
-        scores: Tensor = spans[rows] @ docs.T
-        own = torch.arange(len(docs), device=docs.device)[rows]
-        none = torch.zeros_like(scores, dtype=torch.bool)
-        best = (scores.argmax(dim=1) == own).float()
-        return BatchLoss(nll(scores, own, none), {"best": best})
+        losses, best = in_batch(spans, docs, rows)
+        return BatchLoss(losses, {"best": best})
 
 
 def take_span(

@@ -161,7 +161,8 @@ class OnTexts(Protocol):
 
 ADAPTED: OpenTable[OnTexts] = OpenTable(
     {
-        "masked-language": "residuum.neural.backbones:MaskedLearner",
+        "masked-language": "residuum.neural.masking:MaskedLearner",
+        "next-text": "residuum.neural.nexttext:NextLearner",
         "inverse-cloze": "residuum.neural.cloze:ClozeLearner",
     },
     "kind of adapted backbone",

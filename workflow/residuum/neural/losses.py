@@ -126,6 +126,20 @@ def nll(scores: Tensor, positive: Tensor, ignore: Tensor) -> Tensor:
     return kept.logsumexp(dim=1) - scores.gather(1, positive[:, None])[:, 0]
 
 
+def in_batch(queries: Tensor, docs: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+    """Return `nll` of some queries' own docs among all of a batch, and whether these are best.
+
+    Vectors have shape (batch, dimensions), the own doc of query i is doc i, and a score is an inner
+    product. Both results have shape (rows,), the second one 1 or 0.
+    """
+    import torch
+
+    scores = queries[rows] @ docs.T
+    own = torch.arange(len(docs), device=docs.device)[rows]
+    best = (scores.argmax(dim=1) == own).float()
+    return nll(scores, own, torch.zeros_like(scores, dtype=torch.bool)), best
+
+
 class Logistic(Objective):
     """Logistic regression of relevance: each of a query's own docs is an example."""
 

@@ -22,6 +22,7 @@ from residuum.config.schema.models import (
     LexicalVectors,
     MaskedLanguage,
     Model,
+    NextText,
     OnPairs,
     TermGate,
     TermWeights,
@@ -64,7 +65,9 @@ SPECIAL_TOKENS = 2
 UNPINNED_QUERIES = 1000
 EXTERNAL_HITS = 1000
 
-Example = CrossEncoder | DualEncoder | InverseCloze | MaskedLanguage | TermGate | TermWeights
+Example = (
+    CrossEncoder | DualEncoder | InverseCloze | MaskedLanguage | NextText | TermGate | TermWeights
+)
 
 
 class Shape(NamedTuple):

@@ -87,6 +87,20 @@ class MaskedLanguage(OnTexts):
     length: Positive = Field(description="tokens kept of a doc, special ones included")
 
 
+class NextText(OnTexts):
+    """A backbone adapted by hidden words and by pairs of texts (Ma et al. 2020, section 5.1).
+
+    BERT's next sentence prediction, with a softmax over the batch: which text goes on with this?
+    """
+
+    kind: Literal["next-text"]
+    mask: Probability = Field(0.15, description="share of the tokens that are predicted")
+    length: Positive = Field(
+        description="tokens kept of a doc, special ones of both its halves included"
+    )
+    least: Positive = Field(8, description="tokens that a half has at least")
+
+
 class InverseCloze(OnTexts):
     """An encoder that learns to find the doc of a span (Lee, Chang and Toutanova 2019).
 
@@ -260,6 +274,6 @@ class DualEncoder(Contrastive):
 Trained = Annotated[
     DualEncoder | TermWeights | CrossEncoder | TermGate, Field(discriminator="kind")
 ]
-Adapted = Annotated[MaskedLanguage | InverseCloze, Field(discriminator="kind")]
+Adapted = Annotated[MaskedLanguage | NextText | InverseCloze, Field(discriminator="kind")]
 Untrained = Annotated[ReleasedWeights | LexicalVectors, Field(discriminator="kind")]
 Model = Annotated[Backbone | Adapted | Trained | Untrained, Field(discriminator="kind")]

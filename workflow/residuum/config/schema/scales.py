@@ -10,7 +10,8 @@ from residuum.config.schema.reading import Reading
 
 DatasetId = Annotated[Id, Ref("dataset")]
 SystemId = Annotated[Id, Ref("system")]
-STARTS = ("backbone", "masked-language", "inverse-cloze", "dual-encoder", "cross-encoder")
+ADAPTED = ("masked-language", "next-text", "inverse-cloze")
+STARTS = ("backbone", *ADAPTED, "dual-encoder", "cross-encoder")
 
 
 class FromHub(Strict):

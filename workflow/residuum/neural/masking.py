@@ -1,0 +1,166 @@
+"""Masked-language modelling: a backbone learns tokens of docs that are hidden.
+
+Usage: `MaskedLearner(spec, start, texts)`, trained as any learner is. Must not know the training
+loop, corpora or queries.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import MaskedLanguage, NextText
+from residuum.config.specs import derive
+from residuum.neural import devices, pretrained
+from residuum.neural.learners import B, BatchLoss, Learner, Outputs, Start
+from residuum.neural.tokens import PackedTokens, padded, tokenise
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MASKED, RANDOM = 0.8, 0.1  # of the chosen tokens; the rest stays as it is
+
+
+class Alphabet(NamedTuple):
+    """The token that hides others, the special ones, and the ordinary ones, as ids."""
+
+    mask: int
+    special: np.ndarray
+    ordinary: np.ndarray
+
+
+class MaskedBatch(NamedTuple):
+    """Docs whole, with tokens replaced, and which of their tokens are to be predicted (boolean)."""
+
+    docs: list[np.ndarray]
+    rows: list[np.ndarray]
+    chosen: list[np.ndarray]
+
+
+class MaskingLearner(Learner[B]):
+    """A masked-language model in training on docs; its head shares the word embeddings.
+
+    `docs` has the tokens of the texts, `usable` the numbers of those that are long enough.
+    """
+
+    spec: MaskedLanguage | NextText
+
+    def __init__(self, spec: MaskedLanguage | NextText, start: Start, texts: Iterable[str]) -> None:
+        from transformers import AutoModelForMaskedLM
+
+        self.device = start.device
+        model, self.tokenizer = pretrained.load(AutoModelForMaskedLM, start.source)
+        pretrained.check_length(model, "length", spec.length)
+        if self.tokenizer.mask_token_id is None:
+            raise ResiduumError(f"{start.source.name}: its tokenizer has no mask token")
+        added = self.tokenizer.added_tokens_decoder.items()
+        marks = [key for key, token in added if token.special]
+        special = np.unique([*self.tokenizer.all_special_ids, *marks])
+        ordinary = np.setdiff1d(np.arange(len(self.tokenizer)), special)
+        self.alphabet = Alphabet(self.tokenizer.mask_token_id, special, ordinary)
+        rows, least = self.read(spec, texts)
+        self.docs = PackedTokens(rows)
+        self.usable = np.flatnonzero(self.docs.lengths >= least)
+        if not len(self.usable):
+            text = "the corpora hold no doc with text to learn from"
+            raise ResiduumError(f"{text}: of {least} tokens at least")
+        super().__init__(model.to(self.device.name), spec, start, len(self.usable))
+
+    @abstractmethod
+    def read(self, spec: Any, texts: Iterable[str]) -> tuple[Iterable[np.ndarray], int]:
+        """Return the tokens of texts, and how many of them a doc needs."""
+
+    def save(self, folder: Path) -> None:
+        pretrained.save(self.model, self.tokenizer, folder)
+
+    def visited(self, step: int) -> list[np.ndarray]:
+        """Return the tokens of the docs of a step."""
+        return [self.docs.row(self.usable[one.number]) for one in self.sampler.visits(step)]
+
+    def masked(self, rows: Sequence[np.ndarray], step: int) -> MaskedBatch:
+        """Hide tokens of the texts of a step."""
+        seed = derive(self.start.seed, "mask", str(step))
+        return mask(rows, self.alphabet, self.spec.mask, seed)
+
+    def predict(self, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
+        """Return what `predictions` gives for the texts."""
+        ids, mask = padded(batch.rows, self.tokenizer.pad_token_id or 0, self.device.name)
+        where, _ = padded(batch.chosen, False, self.device.name)
+        with self.device.autocast():
+            return predictions(self.model, ids, mask, where.bool())
+
+    def charge(self, batch: MaskedBatch, logits: Tensor) -> Tensor:
+        """Return -log p of each hidden token: (hidden tokens,)."""
+        from torch.nn.functional import cross_entropy
+
+        hidden = [row[some] for row, some in zip(batch.docs, batch.chosen, strict=True)]
+        target = devices.put(np.concatenate(hidden).astype(np.int64), self.device.name)
+        return cross_entropy(logits.float(), target, reduction="none")
+
+
+class MaskedLearner(MaskingLearner[MaskedBatch]):
+    """A masked-language model that learns hidden tokens alone."""
+
+    def read(self, spec: MaskedLanguage, texts: Iterable[str]) -> tuple[Iterable[np.ndarray], int]:
+        empty = self.tokenizer("")["input_ids"]
+        return tokenise(self.tokenizer, texts, spec.length), len(empty) + 1
+
+    def batch(self, step: int) -> MaskedBatch:
+        return self.masked(self.visited(step), step)
+
+    def examples(self, batch: MaskedBatch) -> int:
+        """Return the number of hidden tokens."""
+        return hidden_tokens(batch.chosen)
+
+    def forward(self, batch: MaskedBatch) -> Outputs:
+        """Return the logits (hidden tokens, vocabulary) of some docs."""
+        return [self.predict(batch)[0]]
+
+    def losses(self, batch: MaskedBatch, outputs: Outputs, rows: slice) -> BatchLoss:
+        """Return -log p of each hidden token."""
+        return BatchLoss(self.charge(batch, outputs[0]), {})
+
+
+def hidden_tokens(chosen: Iterable[np.ndarray]) -> int:
+    """Return how many tokens of some texts are hidden."""
+    return sum(int(some.sum()) for some in chosen)
+
+
+def predictions(model: Any, ids: Tensor, mask: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+    """Return logits (chosen tokens, vocabulary), and the last layer's states of all tokens.
+
+    BERT's head reads those tokens alone that `where` marks, a sixth of the work; other heads read
+    every token. The states have shape (texts, tokens, hidden).
+    """
+    if model.config.model_type != "bert":
+        made = model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+        return made.logits[where], made.hidden_states[-1]
+    states = model.base_model(input_ids=ids, attention_mask=mask).last_hidden_state
+    return model.cls(states[where]), states
+
+
+def mask(docs: Sequence[np.ndarray], alphabet: Alphabet, share: float, seed: int) -> MaskedBatch:
+    """Choose a share of each doc's tokens, at least one; special tokens are never chosen.
+
+    Of the chosen, 80% become the mask, 10% an ordinary token drawn uniformly, 10% stay.
+    Devlin et al. 2019 (BERT), section 3.1 and appendix A.
+    """
+    random = np.random.default_rng(seed)
+    chosen = [np.zeros(len(doc), dtype=bool) for doc in docs]
+    for doc, own in zip(docs, chosen, strict=True):
+        places = np.flatnonzero(~np.isin(doc, alphabet.special))
+        count = min(len(places), max(1, round(share * len(places))))
+        own[random.choice(places, count, replace=False)] = True
+    rows = []
+    for doc, own in zip(docs, chosen, strict=True):
+        draw, row = random.random(len(doc)), doc.copy()
+        row[own & (draw < MASKED)] = alphabet.mask
+        other = own & (draw >= MASKED) & (draw < MASKED + RANDOM)
+        row[other] = random.choice(alphabet.ordinary, int(other.sum()))
+        rows.append(row)
+    return MaskedBatch(list(docs), rows, chosen)
