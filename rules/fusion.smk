@@ -52,6 +52,8 @@ rule fusion_fuse:
         runs=options.each("run", "runs", options.by_system),
         scores=options.each("scores", "scores", options.by_system),
         tuning=options.each("tuning", "tuning"),
+        requested=WIRING.unions.requested,
     shell:
         "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} {params.scores} "
-        "{params.tuning} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"
+        "{params.requested} {params.tuning} --tag {wildcards.run} --output {output.run} 2>&1 "
+        "| tee {log}"

@@ -12,6 +12,7 @@ from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import FusionSystem
 from residuum.config.specs import canonical_json
+from residuum.tuning import weights
 from residuum.tuning.evaluation import evaluate
 
 GRID = {"tune_on": "t", "measure": "RR@10", "grid": [0.0, 0.5]}
@@ -268,7 +269,7 @@ def test_what_is_left_out_changes_no_value(tmp_path, run, monkeypatch, measure):
         whole = evaluate(fusion.ranked(pairs, weight, 30), judged, [measure])["value"].mean()
         assert tried["means"] == [pytest.approx(whole, abs=1e-12)]
     if measure != "AP":
-        few = fusion.contenders(pairs, grid, 3)
+        few = weights.contenders(pairs, grid, 3)
         assert few.height < pairs.height / 2
 
 

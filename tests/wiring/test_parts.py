@@ -34,6 +34,7 @@ from residuum.wiring.runs import (
     reranked,
     tuning_place,
 )
+from residuum.wiring.unions import Unions
 
 FUSION = {"kind": "fusion", "parts": ["bm25", "vectors"], "k": 10}
 TUNED = {"grid": [0.1, 1.0], "tune_on": "tune", "measure": "RR@10"}
@@ -123,6 +124,21 @@ def test_a_fusion_reads_the_runs_of_its_parts_and_the_scores_that_it_takes_as_tr
     tuning = runs.tuning(named(**ON_DEV, run="fused.seed2"))
     assert tuning == ["r/tuning/toy/tune/fused.seed2.json"]
     assert runs.tuning(named(**ON_DEV, run="fixed.seed1")) == []
+
+
+def test_a_fusion_is_told_what_was_requested_of_parts_whose_lists_are_the_best_of_all_docs():
+    entry = {**MORE["fused"], "unretrieved": "true_score"}
+    closest = {"kind": "ivf", "nlist": 4, "nprobe": 1}
+    approximate = TOY.systems["vectors"].model_dump() | {"search": closest}
+    fusion, near = map(SYSTEM.validate_python, (entry, approximate))
+    exact = replace(TOY, systems={**TOY.systems, "fused": fusion})
+    other = replace(exact, systems={**exact.systems, "vectors": near})
+    made = named(**ON_DEV, run="fused.seed2")
+    k = (TOY.systems["bm25"].k, TOY.systems["vectors"].k)
+    given = f"--requested bm25={k[0]} --requested vectors={k[1]}"
+    assert part(Unions, exact).requested(made) == given
+    assert part(Unions, other).requested(made) == "", "an approximate search may miss docs"
+    assert part(Unions).requested(made) == "", "a part gives the least score of its list"
 
 
 def test_docs_of_all_seeds_of_another_system_are_scored():

@@ -11,7 +11,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, indexes, manifest, residual, trec
+from residuum.artefacts import contracts, indexes, manifest, proven, residual, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
@@ -33,8 +33,8 @@ def run(
 ) -> None:
     """Write query_id, measure, value for every judged query; missing from the run = 0.
 
-    Where the run was refused, so are the metrics. The manifest has of the run's the index, and how
-    many docs judged before were removed from it.
+    Where the run was refused, so are the metrics. The manifest has of the run's the index, how many
+    docs judged before were removed from it, and for what share of queries a union is exact.
     """
     inputs = [qrels, *([answers, corpus / "manifest.json"] if answers and corpus else [])]
     try:
@@ -52,16 +52,23 @@ def run(
         facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": averages}
         shown = ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
         print(f"{shown} ({facts['queries']} queries)", file=sys.stderr)
-        index, removed = indexes.recorded(run), residual.removed(run)
-        facts |= {"index": index} if index else {}
-        facts |= {residual.REMOVED: removed} if removed is not None else {}
-        if index or removed is not None:
+        if of_run := _of_run(run):
+            facts |= of_run
             inputs = [manifest.beside(run), *inputs]
     except NotRun as reason:
         trec.write_refusal(output, str(reason))
         facts = {"not_run": str(reason)}
     spec = {"measures": sorted(measure), "ties": "evaluated on ranks"}
     manifest.write(output, facts, spec, [run, *inputs], "residuum.evaluate")
+
+
+def _of_run(run: Path) -> dict[str, object]:
+    """Return what the manifest of a run says that pages print."""
+    of_union = {str(depth): share for depth, share in proven.recorded(run).items()}
+    facts: dict[str, object] = {"index": indexes.recorded(run), proven.PROVEN: of_union}
+    removed = residual.removed(run)
+    kept = {name: fact for name, fact in facts.items() if fact}
+    return kept | ({residual.REMOVED: removed} if removed is not None else {})
 
 
 def _holds_none(run: pl.DataFrame, qrels: pl.DataFrame) -> bool:

@@ -20,14 +20,13 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import by_judgements, cutoff, level, reads
 from residuum.config.schema.systems import FusionSystem
-from residuum.tuning import judgements, weights
+from residuum.tuning import judgements, unions, weights
 from residuum.tuning.choosing import LAMBDA, Choice, Record, Setting, Values, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 
 app = command.app(__doc__)
 QUERIES_AT_ONCE = 256  # bounds the pairs in memory
 QUERY_BITS = 16  # of a pair's key, for the number of its query
-ROUNDING = 2 * 10.0**-trec.SCORE_DECIMALS  # two scores this near may be equal in a run file
 
 SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
 Runs = Annotated[list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each")]
@@ -61,7 +60,9 @@ def tune(
     folds = read_folds(query_ids, fold or [])
     depth = min(system.k, cutoff(measure) or system.k)
     pairs = pl.concat(
-        weights.undominated(some, depth) if grid == "exact" else contenders(some, grid, depth)
+        weights.undominated(some, depth)
+        if grid == "exact"
+        else weights.contenders(some, grid, depth)
         for some in lists.unions(query_ids)
     )
     judged = judge(pairs)
@@ -108,21 +109,12 @@ def _judging(
     by_answers = reads(measure) == "answers"
     if by_answers and answers and corpus:
         query_ids = sorted(contracts.read_answers(answers))
-        return query_ids, lambda pairs: _by_answers(pairs, query_ids, answers, corpus)
+        return query_ids, lambda pairs: judgements.of_lists(pairs, query_ids, answers, corpus)
     if qrels and not by_answers:
         judged = trec.read_qrels(qrels)
         return judged["query_id"].unique().sort().to_list(), lambda pairs: judged
     needed = "--answers and --corpus" if by_answers else "--qrels"
     raise ResiduumError(f"interpolation.measure: {measure}: give {needed}")
-
-
-def _by_answers(
-    pairs: pl.DataFrame, query_ids: list[str], answers: Path, corpus: Path
-) -> pl.DataFrame:
-    """Judge pairs by answers, and of each query a doc of no list: one without a list counts too."""
-    judged = judgements.of_pairs(pairs, answers, corpus)
-    rows = {"query_id": query_ids, "doc_id": "", "relevance": 0}
-    return pl.concat([judged, pl.DataFrame(rows, schema_overrides=judged.schema)])
 
 
 @app.command()
@@ -133,8 +125,15 @@ def fuse(
     output: command.Run,
     tuning: Annotated[Path | None, typer.Option(help="JSON of tune, unless it is fixed")] = None,
     scores: Scores = None,
+    requested: Annotated[
+        list[str] | None, typer.Option(help="PART=K: its run has the best K of all docs; of each")
+    ] = None,
 ) -> None:
-    """Write the fused run with the lambda that tune chose, or with the spec's fixed one."""
+    """Write the fused run with the lambda that tune chose, or with the spec's fixed one.
+
+    Where all parts give true scores and are `requested`, and no weight is below 0, the manifest has
+    the share of queries whose first docs are provably those of an exact search.
+    """
     system = command.parse_spec(FusionSystem, spec)
     if system.interpolation.value is not None:
         record = Record(choices=[Choice(setting={LAMBDA: system.interpolation.value})])
@@ -143,10 +142,25 @@ def fuse(
     else:
         raise ResiduumError("lambda is chosen on a tuning split: give --tuning, written by tune")
     lists = Lists(system, run, scores or [])
-    parts = (ranked(some, _weights(some, record, tuning), system.k) for some in lists.unions())
-    trec.write_run(output, parts, tag)
+    factors = [float(choice.setting[LAMBDA]) for choice in record.choices]
+    proof = unions.Proof(system, factors, requested or [])
+    trec.write_run(output, _fused(lists, proof, record, tuning), tag)
     inputs = [*lists.runs.values(), *([tuning] if tuning else []), *(p for _, p in lists.scores)]
-    manifest.write(output, record.facts(), system, inputs, "residuum.fusion")
+    manifest.write(output, record.facts() | proof.facts(), system, inputs, "residuum.fusion")
+
+
+def _fused(
+    lists: "Lists", proof: unions.Proof, record: Record, tuning: Path | None
+) -> Iterator[pl.DataFrame]:
+    """Yield the lists of some queries at once, and have the proof count them."""
+    for pairs in lists.unions():
+        run = ranked(pairs, _weights(pairs, record, tuning), lists.system.k)
+        if proof.requested:
+            query_ids = pairs["query_id"].unique(maintain_order=True).to_list()
+            most = lists.outside(query_ids, proof.requested)
+            score = _weights(most, record, tuning) * most["weighted"] + most["rest"]
+            proof.add(run, most.select("query_id", score=score))
+        yield run
 
 
 def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Series | float:
@@ -176,11 +190,18 @@ class _Scores:
 
     def of(self, query_ids: Sequence[str]) -> tuple[pl.Series, np.ndarray, np.ndarray, np.ndarray]:
         """Return doc_id, score, query's number of some queries' docs, and each one's last score."""
-        starts, ends = np.array([self.spans.get(query_id, (0, 0)) for query_id in query_ids]).T
+        starts, ends = self._bounds(query_ids)
         rows = np.concatenate(list(map(np.arange, starts, ends)))
         numbers = np.repeat(np.arange(len(starts)), ends - starts)
-        lowest = np.where(ends > starts, self.score[ends - 1], 0.0)  # 0 without a list
-        return self.doc_id.gather(rows), self.score[rows], numbers, lowest
+        return self.doc_id.gather(rows), self.score[rows], numbers, self.last(query_ids)[1]
+
+    def last(self, query_ids: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many docs some queries have, and each one's last score: 0 without a list."""
+        starts, ends = self._bounds(query_ids)
+        return ends - starts, np.where(ends > starts, self.score[ends - 1], 0.0)
+
+    def _bounds(self, query_ids: Sequence[str]) -> np.ndarray:
+        return np.array([self.spans.get(query_id, (0, 0)) for query_id in query_ids]).T
 
 
 class Lists:
@@ -188,7 +209,7 @@ class Lists:
 
     def __init__(self, system: FusionSystem, run: list[str], scores: list[str]) -> None:
         """Read PART=PATH: a run of each part, files of those that give true scores."""
-        self._system, self.runs = system, command.named_paths("--run", run, system.parts)
+        self.system, self.runs = system, command.named_paths("--run", run, system.parts)
         named = (text.partition("=") for text in scores)
         self.scores = [(part, Path(path)) for part, _, path in named]
         scoring = dict.fromkeys(part for part, _ in system.true_scores())
@@ -226,15 +247,25 @@ class Lists:
             part: self._filled(part, scores[part][retrieved], table, least[query])
             for part, least in zip(self.runs, lowest, strict=False)
         }
-        weighting = self._system.interpolation
-        weighted = filled.pop(weighting.weighted)
-        rest, *others = (own * weighting.others.get(part, 1.0) for part, own in filled.items())
+        return self._summed(table, filled)
+
+    def outside(self, query_ids: Sequence[str], requested: Mapping[str, int]) -> pl.DataFrame:
+        """Return query_id, weighted, rest: the most that a doc of no list may have."""
+        lasts = {part: source.last(query_ids) for part, source in self._sources[: len(self.runs)]}
+        most = {part: unions.most_outside(*last, requested[part]) for part, last in lasts.items()}
+        return self._summed(pl.DataFrame({"query_id": query_ids}), most)
+
+    def _summed(self, table: pl.DataFrame, scores: dict[str, Values]) -> pl.DataFrame:
+        """Add the score that bears the weight, and the sum of those of the other parts."""
+        weighting = self.system.interpolation
+        weighted = scores.pop(weighting.weighted)
+        rest, *others = (own * weighting.others.get(part, 1.0) for part, own in scores.items())
         return table.with_columns(weighted=weighted, rest=sum(others, start=rest))
 
     def _filled(self, part: str, scores: Values, pairs: pl.DataFrame, lowest: Values) -> Values:
         """Give the docs that a part did not retrieve the lowest score of its list, or an error."""
         lacking = np.isnan(scores)
-        if self._system.rule(part) == "minimum":
+        if self.system.rule(part) == "minimum":
             return np.where(lacking, lowest, scores)
         if lacking.any():
             query_id, doc_id = pairs.filter(lacking).sort(trec.PAIR).row(0)
@@ -263,22 +294,6 @@ def ranked(pairs: pl.DataFrame, weight: float | pl.Series, k: int) -> pl.DataFra
     """Rank by `weight * weighted + rest` and cut at k; weights may be given per pair."""
     score = weight * pl.col("weighted") + pl.col("rest")
     return trec.rank(pairs.select(*trec.PAIR, score=score), k)
-
-
-def contenders(pairs: pl.DataFrame, grid: Sequence[float], k: int) -> pl.DataFrame:
-    """Keep the pairs that a weight of the grid brings among the first `k` of their query.
-
-    The pairs of a query are together. Ties with the k-th stay, for `ranked` to break.
-    """
-    weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
-    tried, kept = np.array(grid)[:, None], np.ones(pairs.height, dtype=bool)
-    for own in weights.spans(pairs):
-        if own.stop - own.start > k:
-            scores = tried * weighted[own] + rest[own]
-            last = np.partition(scores, -k, axis=1)[:, [-k]]
-            near = scores >= last - ROUNDING - np.spacing(np.abs(last)) * 4
-            kept[own] = near.any(axis=0)
-    return pairs.filter(kept)
 
 
 if __name__ == "__main__":

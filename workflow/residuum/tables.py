@@ -16,7 +16,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.cells import TICK
 from residuum.config.schema.papers import DEPTH, Column, Row
-from residuum.pages import arithmetic, grids, layout, learned, notes
+from residuum.pages import arithmetic, grids, layout, learned, notes, unions
 from residuum.pages.grids import GridCell, Loaded
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.parted import read_groups
@@ -54,6 +54,7 @@ def render(
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(loaded, tests, records, metrics)
     captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
+    captions += unions.notes(job, metrics)
     captions += learned.notes(verdicts)
     captions += arithmetic.notes(computed or [])
     own = layout.write(output, grids.tidied(cells), page(job, cells, captions))

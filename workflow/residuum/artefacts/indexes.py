@@ -4,7 +4,6 @@ Usage: `other(stated, [recorded(metrics_file)])`. Same statistics are taken for 
 empty docs that it leaves out are listed beside it. Must not know Lucene, nor what is measured.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -21,8 +20,7 @@ LEFT_OUT = "left_out.txt"
 
 def recorded(artefact: Path) -> Record | None:
     """Return the facts of the index in the manifest beside a run or metrics; None without any."""
-    path = manifest.beside(artefact)
-    facts = json.loads(files.read_bytes(path))["artefact"] if path.is_file() else {}
+    facts = manifest.facts_of(artefact)
     return dict(facts["index"]) if facts.get("index") else None
 
 

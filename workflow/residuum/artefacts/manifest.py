@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from pydantic import BaseModel
 
@@ -44,6 +44,12 @@ class Own(BaseModel):
 def beside(path: Path) -> Path:
     """Return where the manifest of a file artefact lies."""
     return Path(f"{path}.manifest.json")
+
+
+def facts_of(artefact: Path) -> dict[str, Any]:
+    """Return the facts in the manifest beside a file artefact; none without a manifest."""
+    path = beside(artefact)
+    return dict(json.loads(files.read_bytes(path))["artefact"]) if path.is_file() else {}
 
 
 def write(

@@ -6,13 +6,12 @@ back stay whole: runs of TREC-COVID searched all docs, and NIST took what was ju
 was sent in (Voorhees et al., SIGIR Forum 2020). Must not know how hits are found.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
 
-from residuum.artefacts import files, manifest, trec
+from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 
 REMOVED = "judged_before"  # in the manifest of an external run and of its metrics
@@ -57,7 +56,5 @@ def removed(artefact: Path) -> int | None:
 
     None where nothing was to be taken out.
     """
-    path = manifest.beside(artefact)
-    facts = json.loads(files.read_bytes(path))["artefact"] if path.is_file() else {}
-    count = facts.get(REMOVED)
+    count = manifest.facts_of(artefact).get(REMOVED)
     return None if count is None else int(count)

@@ -80,12 +80,24 @@ def parse_spec(model: type[Model], text: str | bytes, source: str = "--spec") ->
 
 def named_paths(option: str, texts: list[str], required: Collection[str]) -> dict[str, Path]:
     """Read an option of the form NAME=PATH that must be given once for each required name."""
-    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in texts)}
-    if others := [name for name in paths if name not in required]:
+    return {name: Path(path) for name, path in _named(option, "PATH", texts, required).items()}
+
+
+def named_counts(option: str, texts: list[str], required: Collection[str]) -> dict[str, int]:
+    """Read an option of the form NAME=K, a count, in the same way."""
+    counts = _named(option, "K", texts, required)
+    if odd := [f"{name}={text}" for name, text in counts.items() if not text.isdecimal()]:
+        raise ResiduumError(f"{option} {odd[0]}: not a whole number")
+    return {name: int(text) for name, text in counts.items()}
+
+
+def _named(option: str, form: str, texts: list[str], required: Collection[str]) -> dict[str, str]:
+    values = {name: value for name, _, value in (text.partition("=") for text in texts)}
+    if others := [name for name in values if name not in required]:
         raise ResiduumError(f"{option}: {unknown('name', others[0], required)}")
-    if missing := [name for name in required if name not in paths]:
-        raise ResiduumError(f"{option} {missing[0]}=PATH is missing")
-    return {name: paths[name] for name in required}
+    if missing := [name for name in required if name not in values]:
+        raise ResiduumError(f"{option} {missing[0]}={form} is missing")
+    return {name: values[name] for name in required}
 
 
 def describe(name: str, error: pydantic.ValidationError, data: object = None) -> str:

@@ -76,6 +76,15 @@ def of_pairs(pairs: pl.DataFrame, answers: Path, corpus: Path) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=names, orient="row")
 
 
+def of_lists(
+    pairs: pl.DataFrame, query_ids: Sequence[str], answers: Path, corpus: Path
+) -> pl.DataFrame:
+    """Judge pairs by answers, and of each query a doc of no list: one without a list counts too."""
+    judged = of_pairs(pairs, answers, corpus)
+    rows = {"query_id": query_ids, "doc_id": "", "relevance": 0}
+    return pl.concat([judged, pl.DataFrame(rows, schema_overrides=judged.schema)])
+
+
 def _check(
     where: str, queries: Sequence[tuple[str, str]], answers: Mapping[str, list[str]]
 ) -> None:

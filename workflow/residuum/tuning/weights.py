@@ -13,11 +13,13 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from residuum.artefacts import trec
 from residuum.config import measures
 
 Values = np.ndarray
 SPARE = 20  # gaps that are looked at with ties and rounding, as a run file has them
 DIGITS = 9  # of sums of values: what differs less is equal
+ROUNDING = 2 * 10.0**-trec.SCORE_DECIMALS  # two scores this near may be equal in a run file
 SLACK = 1e-5  # more than a run file rounds scores by
 NARROW = 1e-6  # share of a weight; the rounding of scores hides what a narrower gap gains
 
@@ -116,6 +118,22 @@ def undominated(pairs: pl.DataFrame, depth: int) -> pl.DataFrame:
                 kept[row] = False
             else:
                 heapq.heappushpop(above, score)
+    return pairs.filter(kept)
+
+
+def contenders(pairs: pl.DataFrame, grid: Sequence[float], k: int) -> pl.DataFrame:
+    """Keep the pairs that a weight of the grid brings among the first `k` of their query.
+
+    The pairs of a query are together. Ties with the k-th stay, for `ranked` to break.
+    """
+    weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
+    tried, kept = np.array(grid)[:, None], np.ones(pairs.height, dtype=bool)
+    for own in spans(pairs):
+        if own.stop - own.start > k:
+            scores = tried * weighted[own] + rest[own]
+            last = np.partition(scores, -k, axis=1)[:, [-k]]
+            near = scores >= last - ROUNDING - np.spacing(np.abs(last)) * 4
+            kept[own] = near.any(axis=0)
     return pairs.filter(kept)
 
 

@@ -174,10 +174,21 @@ class BoundTable(Bound):
         return [(str(place), grouping) for place, grouping in dict.fromkeys(within)]
 
     def metrics_records(self) -> list[str]:
-        """Return the manifests of those that say what the table states: an index, docs removed."""
+        """Return the manifests of those that say what the table does: an index, docs removed.
+
+        Of fusions too, how often the union of their lists is provably exact.
+        """
         stated, split_of = self.table.index is not None, self.places
         cells = [cell for cell in self.cells() if stated or split_of[cell[1].id] in self.residual]
-        return sorted({name + MANIFEST for cell in cells for name in self.metrics_of(*cell)})
+        names = {name for cell in cells for name in self.metrics_of(*cell)}
+        return sorted(name + MANIFEST for name in names | {name for _, name in self.fused()})
+
+    def fused(self) -> Iterator[tuple[str, str]]:
+        """Yield the metrics files of fusions, each with what its row's system goes by."""
+        cells = ((self.table.part(row.id, column.id), row, column) for row, column in self.cells())
+        for part, row, column in cells:
+            if self.systems.get(part, {}).get("kind") == "fusion":
+                yield from ((part, self.metrics(column, r)) for r in self.runs_at(row.id, column))
 
 
 class BoundCharacteristics(Bound):

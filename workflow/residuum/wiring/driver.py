@@ -42,6 +42,7 @@ from residuum.wiring.paths import Paths, results_of
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import Runs
 from residuum.wiring.sweeps import Sweeps
+from residuum.wiring.unions import Unions
 
 LOCK = Path(".snakemake/residuum.lock")
 NVIDIA = Path("/proc/driver/nvidia")
@@ -69,7 +70,7 @@ class Wiring:
         self.fidelities = Fidelities(registry, paths, hub)
         self.sweeps, self.hybrids = Sweeps(registry, paths, hub), Hybrids(registry, paths, hub)
         self.arithmetic = Arithmetic(registry, paths, hub)
-        self.counts = Counts(registry, paths, hub)
+        self.counts, self.unions = Counts(registry, paths, hub), Unions(registry, paths, hub)
 
     def shell_prefix(self) -> str:
         """Return what stands before every command of this scale."""
