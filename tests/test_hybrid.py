@@ -2,6 +2,8 @@
 
 import json
 import math
+import weakref
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -194,6 +196,47 @@ def test_few_sums_are_kept_of_many_docs(monkeypatch):
     scores = (rows.astype(float) @ queries[1].astype(float).T)[:, 0]
     assert {*best["doc_id"]} == {f"d{n:05d}" for n in np.argsort(scores)[-10:]}
     assert len(kept) == 100 and 10 <= sum(kept) < 200
+
+
+def test_what_is_no_longer_near_the_best_is_dropped_and_does_not_show(monkeypatch):
+    """Two weights by which other docs are the best; sums rise, so that each block has new ones."""
+    rows = np.random.default_rng(4).random((2000, 2)).astype(np.float32)
+    rows += np.linspace(0, 9, 2000, dtype=np.float32)[:, None]
+    ids, queries = [f"d{n:04d}" for n in range(2000)], (["q"], np.eye(2, dtype=np.float32)[:1])
+    others = (["q"], np.eye(2, dtype=np.float32)[1:])
+    docs = vectors.docs_of((ids, rows), queries)
+    blocks = [[docs.some(n, n + 50)] * 2 for n in range(0, 2000, 50)]
+    found, held, drop = [], [], vectors._may_be_best
+
+    def counted(scored, coefficients, k):
+        held.append(len(scored))
+        return drop(scored, coefficients, k)
+
+    monkeypatch.setattr(vectors, "_may_be_best", counted)
+    for most in (10**6, 10):
+        monkeypatch.setattr(vectors, "ROWS_KEPT", most)
+        found.append(vectors.search(blocks, [queries, others], [[1.0, 0.0], [0.2, 1.0]], 3))
+    assert found[0].equals(found[1])
+    assert len(held) > 10 and max(held) <= 2 * 10 + 2 * 50
+    for number, weights in enumerate(([1.0, 0.0], [0.2, 1.0])):
+        best = np.argsort(rows.astype(float) @ weights)[-3:]
+        assert {*found[1].filter(weight=number)["doc_id"]} == {ids[doc] for doc in best}
+
+
+def test_a_shard_goes_before_the_next_of_its_part_is_read():
+    queries = TermVectors(["q"], ["t"], sparse.csr_array(np.ones((1, 1), np.float32)))
+    made = {"one": [], "two": []}
+
+    def read(name, number):
+        assert not [shard for shard in made[name] if shard() is not None], name
+        ids = [f"d{number}{doc}" for doc in range(10)]
+        docs = vectors.docs_of(TermVectors(ids, ["t"], sparse.csr_array(np.ones((10, 1)))), queries)
+        made[name].append(weakref.ref(docs.vectors.rows))
+        return docs
+
+    parts = [map(partial(read, name), range(4)) for name in made]
+    assert sum(len(block[0].ids) for block in vectors.in_blocks(parts, 1)) == 40
+    assert [len(shards) for shards in made.values()] == [4, 4]
 
 
 def test_it_is_one_search_over_concatenated_vectors(tmp_path):

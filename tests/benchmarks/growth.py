@@ -217,16 +217,16 @@ class Bench:
         for stage in self.options.stages:
             result = [self.costs.get((stage, *size)) for size in sizes]
             if any(result):
-                exponents = _exponents([size[varied] for size in sizes], result)
-                lines.append([stage, *map(_cell, result), *exponents])
+                slopes = exponents([size[varied] for size in sizes], result)
+                lines.append([stage, *map(cell, result), *slopes])
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _cell(cost: Cost | None) -> str:
+def cell(cost: Cost | None) -> str:
     return f"{cost.seconds:.1f}, {cost.peak:.0f}, {cost.own:.0f}" if cost else ""
 
 
-def _exponents(sizes: list[int], costs: list[Cost | None]) -> list[str]:
+def exponents(sizes: list[int], costs: list[Cost | None]) -> list[str]:
     """Return the slope between neighbouring sizes on logarithmic axes, of each cost."""
     available = [(size, cost) for size, cost in zip(sizes, costs, strict=True) if cost]
     steps = list(pairwise(available))

@@ -220,11 +220,15 @@ def _shard_scores(shard: Vectors, queries: Vectors, pairs: pl.DataFrame) -> pl.D
     rows = pl.DataFrame({"doc_id": shard[0], "row": np.arange(len(shard[0]))})
     local = pairs.join(rows, on="doc_id", how="inner", maintain_order="left")
     left, right = local["query"].to_numpy(), local["row"].to_numpy()
-    if isinstance(shard, TermVectors) and isinstance(queries, TermVectors):
-        scores = products.pairs(queries, shard, left, right)
-    else:
-        scores = _dense_products(queries[1], shard[1], left, right)
+    scores = row_scores(shard, queries, left, right)
     return local.select("query", "doc_id", pl.Series("score", scores, pl.Float64))
+
+
+def row_scores(docs: Vectors, queries: Vectors, query: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """Return the product of query `query[i]` and vector `row[i]`, as `pair_scores` has them."""
+    if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
+        return products.pairs(queries, docs, query, row)
+    return _dense_products(np.asarray(queries[1]), np.asarray(docs[1]), query, row)
 
 
 def _dense_products(

@@ -51,11 +51,14 @@ def pairs(
 
 def aligned(vectors: TermVectors, terms: list[str]) -> csr_array:
     """Return vectors with other terms as their columns, float64; a term that is none is dropped."""
+    if vectors.terms == terms:
+        return vectors.rows.astype(np.float64)
     columns = {term: number for number, term in enumerate(terms)}
-    place = np.array([columns.get(term, -1) for term in vectors.terms], dtype=np.int64)
-    cells = vectors.rows.tocoo()
-    own = place[cells.coords[1]]
+    place = np.array([columns.get(term, -1) for term in vectors.terms], dtype=np.int32)
+    own = place[vectors.rows.indices]
     kept = own >= 0
-    shape = (vectors.rows.shape[0], len(terms))
-    values = cells.data[kept].astype(np.float64), (cells.coords[0][kept], own[kept])
-    return csr_array(values, shape=shape)
+    ends = np.append(0, np.cumsum(kept))[vectors.rows.indptr]
+    values = vectors.rows.data[kept].astype(np.float64), own[kept], ends
+    made = csr_array(values, shape=(vectors.rows.shape[0], len(terms)))
+    made.sum_duplicates()  # puts columns in order, too
+    return made
