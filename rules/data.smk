@@ -33,9 +33,9 @@ rule data_split:
         corpus=WIRING.exports.judged_by,
         questions=WIRING.exports.questions,
     output:
-        queries=PATHS.queries,
-        qrels=PATHS.qrels,
-        manifest=PATHS.queries.manifest,
+        queries=ONLY.exported(PATHS.queries),
+        qrels=ONLY.exported(PATHS.qrels),
+        manifest=ONLY.exported(PATHS.queries.manifest),
     log:
         PATHS.log("data/{dataset}.{split}"),
     benchmark:

@@ -25,7 +25,7 @@ from residuum.neural.pretrained import Source
 from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts
 from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges, warn_of_edges
-from residuum.tuning.learned import ERROR, Learned, by_errors, by_ranks
+from residuum.tuning.learned import MEASURES, SHUFFLED, Learned, by_errors, by_ranks
 
 app = command.app(__doc__)
 
@@ -134,9 +134,11 @@ def judge(
     if "query_id" in table.columns:
         verdict, examples = by_ranks(table, trec.read_qrels(qrels), measure)
     else:
-        _, other, _ = table.columns
-        verdict = by_errors(table["trained"].to_numpy(), table[other].to_numpy(), other)
-        measure, examples = ERROR, table.height
+        values = {name: table[name].to_numpy() for name in table.columns[1:]}
+        trained, shuffled = values.pop("trained"), values.pop(SHUFFLED, None)
+        [(other, errors)] = values.items()
+        verdict = by_errors(trained, errors, other, shuffled)
+        measure, examples = MEASURES[other], table.height
     made = Learned(
         split_ref="/".join(qrels.parts[-3:-1]),
         measure=measure,

@@ -133,14 +133,23 @@ class Bindings:
 
         `--config encoder=` replaces hub models and paths.
         """
-        bound = self.scale.backbones.get(role)
-        if isinstance(bound, ByDataset):
-            bound = bound.datasets.get(dataset or "", bound.otherwise)
+        bound = self._bound(role, dataset)
         if self.config.encoder is None or bound is None or isinstance(bound, FromModel):
             return bound
         if Path(self.config.encoder).is_dir():
             return FromPath(path=self.config.encoder)
         return FromHub(hub=self.config.encoder, revision="main")
+
+    def generator(self, place: Place) -> Start | None:
+        """Return what plays the generator of a split; None without one, or if nothing does."""
+        synthetic = self.datasets[place.dataset].splits[place.split].synthetic
+        return self._bound(synthetic.generator, place.dataset) if synthetic else None
+
+    def _bound(self, role: str, dataset: str | None) -> Start | None:
+        bound = self.scale.backbones.get(role)
+        if isinstance(bound, ByDataset):
+            return bound.datasets.get(dataset or "", bound.otherwise)
+        return bound
 
     def entry(self, of: str, form: type[Entry]) -> Entry:
         """Return the model, the system or the page of an id, where the caller knows the class."""

@@ -15,6 +15,7 @@ from residuum.config import measures
 from residuum.config.bindings import Place
 from residuum.config.claims import claim_faults
 from residuum.config.columns import column_faults, line_faults
+from residuum.config.generators import generator_faults
 from residuum.config.groups import group_faults, within_faults
 from residuum.config.mixes import mix_faults
 from residuum.config.registry import Registry
@@ -114,6 +115,7 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             cure = "leave it out, or take a scale with backbones of a hub or a path, as nfcorpus"
             yield "encoder", f"{entry.encoder} would replace nothing: {cause}; {cure}"
     yield from system_faults(registry, entry)
+    yield from generator_faults(registry, entry)
     if isinstance(entry, Fidelity):
         vectors = registry.models.get(entry.model)
         if isinstance(vectors, LexicalVectors) and vectors.dimensions:
@@ -222,6 +224,7 @@ def _cycles(registry: Registry) -> Iterator[str]:
         starts = [start for role in roles for start in registry.scale.starts(role)]
         behind[name] += [start.model for start in starts if isinstance(start, FromModel)]
         behind[name] += filter(None, [named_for(model, "gate")])
+        behind[name] += _writers(registry, name)
     parts = {name: registry.parts(name) for name in registry.systems}
     sources = {name: _sources(registry, name) for name in registry.datasets}
     for kind, graph in (("dataset", sources), ("model", behind), ("system", parts)):
@@ -231,6 +234,16 @@ def _cycles(registry: Registry) -> Iterator[str]:
             name, *others = error.args[1]
             text = f"at scale {registry.config.scale} the {kind} would be made from itself"
             yield f"{registry.file(kind, name)}: {text}: {' -> '.join([name, *others])}"
+
+
+def _writers(registry: Registry, model: str) -> list[str]:
+    """Return the generators that write what a model is trained on: those of its split."""
+    role = getattr(registry.models[model], "train_on", None)
+    own = [Place(name, entry.own.train or "") for name, entry in registry.datasets.items()]
+    places = own if role == OWN else filter(None, [role and registry.binding(role)])
+    splits = {name: entry.splits for name, entry in registry.datasets.items()}
+    known = (place for place in places if place.split in splits.get(place.dataset, ()))
+    return [one.model for one in map(registry.generator, known) if isinstance(one, FromModel)]
 
 
 def _sources(registry: Registry, name: str) -> list[str]:

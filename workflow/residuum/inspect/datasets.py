@@ -236,6 +236,8 @@ def check(config: Path, name: str) -> Iterator[Finding]:
             message = f"not checked, for want of {absent}"
         elif isinstance(dataset.source, Segmented):
             message = f"not checked: a run makes it of the docs that play {dataset.source.of}"
+        elif split and (synthetic := dataset.splits[split].synthetic):
+            message = f"not checked: a run has {synthetic.generator} write it"
         elif not files and dataset.source.kind == "irds":
             message = "not checked, because the YAML lists no downloads: reading may download it"
         else:

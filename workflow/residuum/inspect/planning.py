@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, roots
+from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.scales import FromHub, Start
 from residuum.inspect.datasets import File, amount, needed
@@ -139,6 +140,8 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
         start: Start | None = None
         if "reranker" in job.wildcards:
             start = player_of(registry, job.wildcards["reranker"])
+        elif job.rule == "questions_generate":
+            start = registry.generator(Place(job.wildcards["dataset"], job.wildcards["split"]))
         elif job.rule in ("train_train", "pretrain_adapt"):
             start = start_of(registry, job.wildcards["model"])
         if isinstance(start, FromHub):

@@ -148,6 +148,7 @@ KINDS: OpenTable[Kind] = OpenTable(
         "term-weights": "residuum.neural.termweighter:TermLearner",
         "cross-encoder": "residuum.neural.crossencoder:CrossLearner",
         "term-gate": "residuum.neural.termgate:GateLearner",
+        "question-generator": "residuum.neural.questions:QuestionLearner",
     },
     "kind of trained model",
 )

@@ -16,6 +16,7 @@ NEURAL = {
     "dense",
     "encode",
     "pretrain",
+    "questions",
     "rerank",
     "sweep",
     "termweights",

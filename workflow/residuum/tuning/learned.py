@@ -23,7 +23,9 @@ from residuum.tuning.evaluation import of_rankings
 
 SHUFFLES = 20  # random orders of the candidates whose mean is that of chance
 ERRORS = 2  # standard errors above chance that a model needs
-ERROR = "squared error"
+# What a model that ranks no docs is told by, by the name of what it is compared with.
+SHUFFLED = "shuffled docs"
+MEASURES = {"mean target": "squared error", "start": "-log p of a token"}
 
 
 class Learned(Strict):
@@ -90,9 +92,23 @@ def by_ranks(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> tuple[V
     return verdict._replace(learned=False, reason=reason), len(trained)
 
 
-def by_errors(trained: Values, other: Values, name: str) -> Verdict:
-    """Judge errors of examples, of which less is better, against those of `name`."""
-    return _verdict(other - trained, {"trained": _mean(trained), name: _mean(other)}, ERROR)
+def by_errors(trained: Values, other: Values, name: str, shuffled: Values | None = None) -> Verdict:
+    """Judge errors of examples, of which less is better, against those of `name`.
+
+    If there are those of `shuffled` examples, a model learned that is more than two standard errors
+    below them too.
+    """
+    means = {"trained": _mean(trained), name: _mean(other)}
+    if shuffled is None:
+        return _verdict(other - trained, means, MEASURES[name])
+    gain, means = shuffled - trained, {**means, SHUFFLED: _mean(shuffled)}
+    verdict = _verdict(other - trained, means, MEASURES[name])
+    error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
+    if _mean(gain) > ERRORS * error or not verdict.learned:
+        return verdict
+    text = f"{MEASURES[name]} {means['trained']:.4g} is within {ERRORS} standard errors of that of"
+    reason = f"{text} {SHUFFLED}, {means[SHUFFLED]:.4g} ± {error:.2g}"
+    return verdict._replace(learned=False, reason=reason)
 
 
 def _verdict(gain: Values, means: dict[str, float], measure: str) -> Verdict:

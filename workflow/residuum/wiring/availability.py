@@ -56,9 +56,9 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
     dataset, places = place and place.dataset, [place]
     for _, name in references(entry, "backbone"):  # whose tokenizer cuts the texts
         yield from _start(registry, registry.backbone(name, dataset), name, dataset, hub)
-    yield place and why_no_export(registry, place.dataset, None, place.split)
+    yield place and why_no_export(registry, place.dataset, None, place.split, hub=hub)
     if role := registry.tuned_on(system):
-        tune, why = role_of(registry, role, "tune", dataset)
+        tune, why = role_of(registry, role, "tune", dataset, hub)
         yield why
         places.append(tune)
         chosen = isinstance(entry, FusionSystem | HybridSystem) and entry.interpolation.measure
@@ -118,7 +118,8 @@ def _released(registry: Registry, name: str, place: Place | None) -> str | None:
 def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reasons:
     """Follow a model, for a dataset, to what it is trained on and what it starts from."""
     model = registry.models[name]
-    splits = [role_of(registry, role, "train", dataset) for _, role in references(model, "role")]
+    roles = [role for _, role in references(model, "role")]
+    splits = [role_of(registry, role, "train", dataset, hub) for role in roles]
     yield from (why for _, why in splits)
     place = splits[0][0]
     if place and registry.negatives(name).triples:
@@ -146,7 +147,11 @@ def _start(
 
 
 def role_of(
-    registry: Registry, role: str, use: Literal["train", "tune"], dataset: str | None
+    registry: Registry,
+    role: str,
+    use: Literal["train", "tune"],
+    dataset: str | None,
+    hub: Hub = all_available,
 ) -> tuple[Place | None, str | None]:
     """Return the split that plays a role, for `own` a dataset's, and why it cannot be read."""
     if role == OWN and dataset is None:
@@ -157,7 +162,7 @@ def role_of(
         return None, str(error)
     if place is None:
         return None, not_bound(registry.config.scale, role)
-    return place, why_no_export(registry, place.dataset, None, place.split)
+    return place, why_no_export(registry, place.dataset, None, place.split, hub=hub)
 
 
 def why_not_by_folds(registry: Registry, system: System, name: str, place: Place) -> str | None:
@@ -200,18 +205,23 @@ def released_files(registry: Registry, name: str) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
-def why_no_export(registry: Registry, name: str, *splits: str | None) -> str | None:
-    """Return what a dataset's corpus (split None) or splits lack, if anything: files, or a role."""
+def why_no_export(
+    registry: Registry, name: str, *splits: str | None, hub: Hub = all_available
+) -> str | None:
+    """Return what a dataset's corpus (split None) or splits lack, if anything: files, or a role.
+
+    A split that a generator writes lacks what the generator does, which the hub may not give.
+    """
     dataset, folders = registry.datasets[name], (roots.data(), roots.irds())
     for split in splits:
-        if why := _behind(registry, name, split):
+        if why := _behind(registry, name, split, hub):
             return why
     return _lacking(
         name, dataset, [p for split in splits for p in dataset.missing(split, *folders)]
     )
 
 
-def _behind(registry: Registry, name: str, split: str | None) -> str | None:
+def _behind(registry: Registry, name: str, split: str | None, hub: Hub) -> str | None:
     """Return what keeps that away which a corpus, or a split, is made of; None of another one."""
     dataset = registry.datasets[name]
     cut = [(role, False) for _, role in references(dataset.source, "role")]
@@ -221,6 +231,9 @@ def _behind(registry: Registry, name: str, split: str | None) -> str | None:
             return not_bound(registry.config.scale, role)
         if why := why_no_export(registry, place.dataset, place.split if whole else None):
             return why
+    if split and (synthetic := dataset.splits[split].synthetic):
+        start = registry.generator(Place(name, split))
+        return next(filter(None, _start(registry, start, synthetic.generator, name, hub)), None)
     return None
 
 

@@ -31,7 +31,7 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
     }
     corpus = [None] if table.asks(*OF_CORPUS) else []
     reasons = {
-        name: why_no_export(registry, dataset, *corpus, split, trained.get(name, split))
+        name: why_no_export(registry, dataset, *corpus, split, trained.get(name, split), hub=hub)
         for name, (dataset, split) in bound.items()
     }
     return BoundCharacteristics(

@@ -39,6 +39,7 @@ from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths, results_of
+from residuum.wiring.questions import Questions
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import Runs
 from residuum.wiring.sweeps import Sweeps
@@ -63,7 +64,7 @@ class Wiring:
         self.resources, self.estimates = Resources(registry), Estimates(registry)
         self.exports, self.corpora = Exports(registry, paths, hub), Corpora(registry, paths, hub)
         self.listed = Listed(registry, paths, hub)
-        self.models = Models(registry, paths, hub)
+        self.models, self.questions = Models(registry, paths, hub), Questions(registry, paths, hub)
         self.runs, self.evaluations = Runs(registry, paths, hub), Evaluations(registry, paths, hub)
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
         self.groups, self.figures = Groups(registry, paths, hub), Figures(registry, paths, hub)

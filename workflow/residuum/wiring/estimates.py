@@ -6,6 +6,7 @@ Must not know rules, nor how fast a card is.
 """
 
 import re
+from math import ceil
 
 from residuum.config.schema.models import (
     CrossEncoder,
@@ -99,6 +100,26 @@ class Estimates(VectorEstimates):
         """Estimate the BM25 scores of another system's docs: a search, and the docs one by one."""
         lines, search = self._scored(w), self._search_s(w.dataset, self._queries(w))
         return of_run(lines, search + lines * MICRO * assumed.SCORE_US)
+
+    def questions(self, w: Wildcards) -> Estimate:
+        """Estimate the questions of a generator: its steps, of a batch and a token each, count."""
+        place, registry = place_of(w), self.registry
+        form, start = (
+            registry.datasets[w.dataset].splits[w.split].synthetic,
+            registry.generator(place),
+        )
+        assert form and start, "the rule's wildcards are those of such splits"
+        shape, docs = sizes.shape(registry, start), sizes.written_for(registry, w.dataset, form)
+        tokens = form.per_doc * min(form.question_length, assumed.QUERY_TOKENS)
+        at_once, read = registry.scale.batch_size, sizes.doc_tokens(w.dataset, form.doc_length)
+        made = of_reading(shape, docs * (read + tokens), at_once * form.doc_length)
+        head = 2.0 * shape.vocabulary * shape.hidden * docs * tokens
+        return made._replace(
+            disk=1.5 * assumed.QUERY_BYTES * docs * form.per_doc,
+            core_s=self._export_s(w.dataset),
+            operations=made.operations + head,
+            steps=ceil(ceil(docs / at_once) * tokens),
+        )
 
     def negatives(self, w: Wildcards) -> Estimate:
         """Estimate training tuples: a search for each training query, scores of what is drawn."""

@@ -145,9 +145,23 @@ class Constraints:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.dataset = either(registry.datasets)
+        self._synthetic = either(
+            f"{name}/{split}"
+            for name, entry in registry.datasets.items()
+            for split, form in entry.splits.items()
+            if form.synthetic
+        )
         self.model = either(registry.model_ids()).replace(".", r"\.")
         self.page = either(registry.pages)
         self.other = f"({either(registry.systems)})({SNAPSHOT})?"  # of all its seeds, or one
+
+    def synthetic(self, path: Template) -> Template:
+        """Return the path of the splits that a generator writes only."""
+        return path.only("dataset", rf"(?=({self._synthetic})/)({self.dataset})")
+
+    def exported(self, path: Template) -> Template:
+        """Return the path of all other splits."""
+        return path.only("dataset", rf"(?!({self._synthetic})/)({self.dataset})")
 
     def models(self, path: Template, *kinds: str) -> Template:
         """Return the path of the models of some kinds only."""

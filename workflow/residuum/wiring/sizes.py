@@ -24,9 +24,11 @@ from residuum.config.schema.models import (
     Model,
     NextText,
     OnPairs,
+    QuestionGenerator,
     TermGate,
     TermWeights,
 )
+from residuum.config.schema.questions import Synthetic
 from residuum.config.schema.reading import Reading
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.splits import Listed, SplitCount
@@ -66,7 +68,14 @@ UNPINNED_QUERIES = 1000
 EXTERNAL_HITS = 1000
 
 Example = (
-    CrossEncoder | DualEncoder | InverseCloze | MaskedLanguage | NextText | TermGate | TermWeights
+    CrossEncoder
+    | DualEncoder
+    | InverseCloze
+    | MaskedLanguage
+    | NextText
+    | QuestionGenerator
+    | TermGate
+    | TermWeights
 )
 
 
@@ -123,6 +132,8 @@ def shape(registry: Registry, start: Start | str) -> Shape:
         return Shape(0, model.dimensions or int(DOC_TERMS), 0, 0)
     if isinstance(model, Backbone):
         return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
+    if isinstance(model, QuestionGenerator):  # whose two parts share their layers
+        return shape(registry, start_of(registry, name))._replace(layers=model.layers)
     networks = [isinstance(model, TermGate), is_sparse(model), registry.gate_of(name) is not None]
     scorers = sum(networks)
     return shape(registry, start_of(registry, name))._replace(scorers=scorers)
@@ -184,7 +195,15 @@ def example(model: Example, dataset: str) -> tuple[float, float]:
     if isinstance(model, InverseCloze):
         limit = model.encoder.doc_length
         return model.span[1] + doc_tokens(dataset, limit), limit
+    if isinstance(model, QuestionGenerator):
+        question, limit = model.question_length, model.doc_length
+        return min(question, QUERY_TOKENS) + doc_tokens(dataset, limit), question + limit
     return doc_tokens(dataset, model.length), model.length
+
+
+def written_for(registry: Registry, dataset: str, synthetic: Synthetic) -> int:
+    """Return how many docs of a corpus a generator writes questions for."""
+    return min(synthetic.docs or docs(registry, dataset), docs(registry, dataset))
 
 
 def vectors(registry: Registry, dataset: str, model: str) -> int:
@@ -242,6 +261,8 @@ def examples(registry: Registry, model: str) -> int:
 
 def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
     dataset, name = registry.datasets[place.dataset], place.split
+    if synthetic := dataset.splits[name].synthetic:
+        return synthetic.per_doc * written_for(registry, place.dataset, synthetic)
     if derived := dataset.splits[name].derived:
         if isinstance(derived, Adverse):
             return _pinned(registry, Place(place.dataset, derived.of), count)

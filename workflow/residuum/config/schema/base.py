@@ -73,7 +73,7 @@ class Ref(NamedTuple):
     but: tuple[str, ...] = ()  # kinds that do not fit
     besides: tuple[str, ...] = ()  # words that may stand in its place
     # What it is named for, where that counts.
-    use: Literal["", "tuning", "tuples", "released", "rate", "fixed", "gate"] = ""
+    use: Literal["", "tuning", "tuples", "released", "rate", "fixed", "gate", "generator"] = ""
 
 
 class Name(NamedTuple):

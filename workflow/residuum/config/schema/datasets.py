@@ -85,6 +85,8 @@ class Collection(Strict):
         lacks_gold = isinstance(self.source, GeneratedArticles) and not self.source.gold
         makes = [n for n in generated.get(kind, ()) if n not in GOLD or not lacks_gold]
         for name, split in self.splits.items():
+            if split.synthetic:
+                continue
             key, derived = f"splits.{name}", split.derived
             made = ANSWERED.get(kind, {}).get(name)  # of a generated collection
             if kind != "irds" and (split.irds or split.answers_field not in (None, made)):
@@ -191,8 +193,8 @@ class Dataset(Collection):
     def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
         """Return what you have to get before the corpus (split None) or a split can be read, and
         is not there; ir_datasets downloads the rest. What a residual split leaves out is needed,
-        and the corpus, where judgements are made of it."""
-        if split and self.source_of(split).relevant_by:
+        and the corpus, where judgements, or questions, are made of it."""
+        if split and (self.source_of(split).relevant_by or self.splits[split].synthetic):
             corpus = self.missing(None, data, irds_home)
             return list(dict.fromkeys([*corpus, *self._absent([split], data, irds_home)]))
         read = [split, *self.judged_before(split)] if split else []

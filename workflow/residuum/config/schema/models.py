@@ -13,6 +13,7 @@ from residuum.config.schema import base
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.encoder import Encoder
 from residuum.config.schema.pairs import Pairs
+from residuum.config.schema.questions import CrossAttention, Length
 from residuum.config.schema.reading import Reading
 from residuum.config.schema.training import RateGrid, Training
 
@@ -158,6 +159,28 @@ class TermGate(PairsAlone):
     present: float = Field(1.0, gt=0, description="lambda_2, of terms that the query has")
 
 
+class QuestionGenerator(PairsAlone):
+    """An encoder-decoder that writes a query for a doc (Ma et al. 2020, section 2.2).
+
+    Both parts are the first layers of the backbone, an encoder, and share their parameters.
+    """
+
+    kind: Literal["question-generator"]
+    layers: Positive = Field(3, description="of the backbone, the first ones")
+    doc_length: Length = Field(512, description="tokens kept of a doc, special ones included")
+    question_length: Length = Field(64, description="tokens kept of a query, its end included")
+    cross_attention: CrossAttention = Field(
+        "random",
+        description="how it starts. copying: value and output are the identity, so that the "
+        "decoder sees a doc's tokens as the encoder gives them",
+    )
+
+    def check(self) -> None:
+        super().check()
+        if isinstance(self.training.learning_rate, RateGrid):
+            raise ValueError("training.learning_rate: no ranking judges the rates; give a number")
+
+
 class ReleasedWeights(Entry):
     """Term weights that somebody else predicted for a collection."""
 
@@ -272,7 +295,8 @@ class DualEncoder(Contrastive):
 
 
 Trained = Annotated[
-    DualEncoder | TermWeights | CrossEncoder | TermGate, Field(discriminator="kind")
+    DualEncoder | TermWeights | CrossEncoder | TermGate | QuestionGenerator,
+    Field(discriminator="kind"),
 ]
 Adapted = Annotated[MaskedLanguage | NextText | InverseCloze, Field(discriminator="kind")]
 Untrained = Annotated[ReleasedWeights | LexicalVectors, Field(discriminator="kind")]

@@ -11,7 +11,7 @@ from residuum.config.schema.reading import Reading
 DatasetId = Annotated[Id, Ref("dataset")]
 SystemId = Annotated[Id, Ref("system")]
 ADAPTED = ("masked-language", "next-text", "inverse-cloze")
-STARTS = ("backbone", *ADAPTED, "dual-encoder", "cross-encoder")
+STARTS = ("backbone", *ADAPTED, "dual-encoder", "cross-encoder", "question-generator")
 
 
 class FromHub(Strict):
@@ -109,7 +109,8 @@ class Learning(Strict):
     """How it is told whether a model learned: by what it makes of candidates that no step saw.
 
     They are a lexical system's first docs, and all relevant ones, for the queries of `own.tune` of
-    the collection that the model is trained on. Term weights are told by their error on the latter.
+    the collection that the model is trained on. Term weights are told by their error on the latter,
+    and question generators by theirs, which is less than that given other docs.
     """
 
     candidates: Annotated[Id, Ref("system", kinds=("lexical",))]

@@ -13,6 +13,7 @@ from residuum.cli.errors import unknown
 from residuum.config.schema import base
 from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.base import Id, Positive, SplitId, Strict
+from residuum.config.schema.questions import Synthetic
 
 
 class Holdout(Strict):
@@ -70,6 +71,7 @@ class Split(Strict):
     holdout: Holdout | None = None
     part: Listed | None = None
     adverse: Adverse | None = Field(None, description="another split's queries, reworded")
+    synthetic: Synthetic | None = Field(None, description="questions that a generator writes")
     positive_level: Positive = Field(1, description="least relevance of a train positive")
     measures: list[base.Measure] = Field([], description="beside those that the tables ask for")
 
@@ -84,6 +86,9 @@ class Split(Strict):
             text = "queries and answers are those of another split"
             raise ValueError(f"questions_of: {text}; leave out {', '.join(others)}")
         given = {*self.model_dump(exclude_defaults=True)}
+        if self.synthetic and (others := sorted(given - {"synthetic", "measures"})):
+            text = "queries and judgements are a generator's"
+            raise ValueError(f"synthetic: {text}; leave out {', '.join(others)}")
         for key in [key for key in ("part", "adverse") if key in given]:
             if others := sorted((OF_ORIGIN | {"part"} - {key}) & given):
                 text = f"queries, judgements and answers are those of '{getattr(self, key).of}'"
@@ -153,6 +158,8 @@ def _check_derived(key: str, split: Split, splits: Splits) -> None:
     if derived.of not in splits:
         raise ValueError(f"{where}: {unknown('split', derived.of, splits)}")
     other, reworded = splits[derived.of], isinstance(derived, Adverse)
+    if other.synthetic:
+        raise ValueError(f"{where}: '{derived.of}' is what a generator writes, not a source's")
     if other.derived and not (reworded and other.adverse is None):
         raise ValueError(f"{where}: '{derived.of}' is {MADE[type(other.derived)][1]} too")
     if reworded and not other.published:

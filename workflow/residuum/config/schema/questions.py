@@ -1,0 +1,32 @@
+"""Questions that a generator writes for docs: how it samples them, and the split that they are.
+
+Must not know how a generator is trained, or where a collection comes from.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from residuum.config.schema.base import Id, Positive, Ref, Strict
+
+CrossAttention = Literal["random", "copying"]
+Length = Annotated[int, Field(ge=2)]  # of a text, with what ends it
+
+
+class Sampling(Strict):
+    """What is written: for which docs, how many questions, and by which draws."""
+
+    per_doc: Positive = Field(description="questions of a doc; empty and repeated ones are dropped")
+    top_k: Positive = Field(25, description="likeliest tokens that one is drawn from; 1: greedy")
+    doc_length: Length = Field(512, description="tokens read of a doc, special ones included")
+    question_length: Length = Field(64, description="most tokens of a question, its end included")
+    docs: Positive | None = Field(None, description="drawn from the corpus by a hash; absent: all")
+    seed: int = Field(1, ge=0, description="of the draws")
+
+
+class Synthetic(Sampling):
+    """Questions of a generator as a split: of each the doc that it was written for is relevant."""
+
+    generator: Annotated[Id, Ref("backbone", use="generator")] = Field(
+        description="role under `backbones:` of the scale: a question-generator, or one of the hub"
+    )

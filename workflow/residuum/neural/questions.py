@@ -1,0 +1,110 @@
+"""A question generator in training: the likelihood of a query's tokens, given a relevant doc.
+
+Usage: `QuestionLearner(spec, start, tuples, texts)`, trained as any learner is. After Ma et al.
+2020 (CLEF), section 2.2. Must not know the training loop or how questions are sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from residuum.config.schema.models import QuestionGenerator
+from residuum.neural.batches import training_pairs
+from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
+from residuum.neural.seq2seq import Lengths, QuestionWriter, shared_model, token_losses
+from residuum.neural.tokens import Texts, TokenStore
+
+
+class QuestionBatch(NamedTuple):
+    """Docs and their questions, as token ids."""
+
+    docs: list[np.ndarray]
+    questions: list[np.ndarray]
+
+
+class QuestionLearner(Learner[QuestionBatch]):
+    """A question generator in training on pairs in seeded order; its outputs are logits."""
+
+    spec: QuestionGenerator
+    encoder: QuestionWriter
+
+    def __init__(self, spec: QuestionGenerator, start: Start, tuples: Path, texts: Texts) -> None:
+        self.encoder = begin(spec, start)
+        self.pairs = training_pairs(tuples, start.held_out)
+        super().__init__(self.encoder.model, spec, start, len(self.pairs))
+        queries, docs = ({pair[column] for pair in self.pairs} for column in (0, 1))
+        self.questions = TokenStore(
+            texts, "query", queries, lambda of, _: self.encoder.tokenise_questions(of)
+        )
+        self.docs = TokenStore(texts, "doc", docs, lambda of, _: self.encoder.tokenise_docs(of))
+
+    def batch(self, step: int) -> QuestionBatch:
+        pairs = [self.pairs[visit.number] for visit in self.sampler.visits(step)]
+        return QuestionBatch(
+            self.docs.of([pair.positive for pair in pairs]),
+            self.questions.of([pair.query_id for pair in pairs]),
+        )
+
+    def examples(self, batch: QuestionBatch) -> int:
+        """Return the number of tokens to predict."""
+        return sum(map(len, batch.questions))
+
+    def forward(self, batch: QuestionBatch) -> Outputs:
+        """Return the logits (tokens of all questions, vocabulary)."""
+        return [self.encoder.forward(batch.docs, batch.questions)]
+
+    def losses(self, batch: QuestionBatch, outputs: Outputs, rows: slice) -> BatchLoss:
+        """Return -log p of each token of the questions."""
+        return BatchLoss(token_losses(outputs[0], batch.questions), {})
+
+    @classmethod
+    def on_held_out(
+        cls, spec: QuestionGenerator, start: Start, trained: Path, held: HeldOut
+    ) -> Values:
+        """Return the mean -log p of each query's tokens, given a relevant doc.
+
+        Beside that of the trained model stand its start's, and its own given another query's doc:
+        one that does not look at docs tells neither from the other.
+        """
+        asked, own = map(list, zip(*held.relevant, strict=True))
+        first, last = begin(spec, start), QuestionWriter.load(trained, start.device)
+        errors = {
+            "start": _errors(first, held, asked, own),
+            "shuffled docs": _errors(last, held, asked, others_docs(held.relevant)),
+            "trained": _errors(last, held, asked, own),
+        }
+        return Values({"doc_id": own}, errors)
+
+
+def begin(spec: QuestionGenerator, start: Start) -> QuestionWriter:
+    """Return the generator as a training begins with it."""
+    made = shared_model(start.source, spec.layers, spec.cross_attention)
+    lengths = Lengths(doc_length=spec.doc_length, question_length=spec.question_length)
+    return QuestionWriter(start.source, lengths, start.device, made)
+
+
+def _errors(
+    writer: QuestionWriter, held: HeldOut, asked: Sequence[str], docs: Sequence[str]
+) -> np.ndarray:
+    """Return the mean -log p of each query's tokens, given a doc for each."""
+    rows = writer.tokenise_questions(held.queries[query_id] for query_id in asked)
+    texts = writer.tokenise_docs(held.docs[doc_id] for doc_id in docs)
+    return writer.errors(list(texts), list(rows), held.batch_size)
+
+
+def others_docs(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return for each pair of a query and a doc that of another pair, irrelevant to the query.
+
+    It is the next such one from half the pairs on, so that neighbours, which may be of one topic,
+    are far away. Where all docs are relevant to a query, it keeps its own.
+    """
+    known, count = set(pairs), len(pairs)
+    docs = []
+    for place, (query_id, own) in enumerate(pairs):
+        rest = (pairs[(place + count // 2 + step) % count][1] for step in range(count))
+        docs.append(next((doc for doc in rest if (query_id, doc) not in known), own))
+    return docs

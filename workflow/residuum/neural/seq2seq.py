@@ -1,0 +1,339 @@
+"""Sequence to sequence: an encoder-decoder that reads a doc and writes questions that it answers.
+
+Usage: `writer = QuestionWriter(Source(folder), Lengths(...), device)`, of any model that
+AutoModelForSeq2SeqLM reads; `writer.write(docs, keys, sampling, batch_size)`. `shared_model` makes
+one of an encoder, as a training begins with it. Must not know corpora or where questions go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.base import Strict
+from residuum.config.schema.questions import CrossAttention, Length, Sampling
+from residuum.config.specs import derive
+from residuum.neural import devices, pretrained
+from residuum.neural.pretrained import Loaded, Source
+from residuum.neural.tokens import padded, tokenise
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+STEP = 32  # widths of batches of docs are multiples of it
+ROWS = 128  # questions that a CPU writes at once: sums of another number may end in other digits
+
+
+class Lengths(Strict):
+    """Settings of a checkpoint: tokens read of a doc, and tokens of a question with its end."""
+
+    doc_length: Length
+    question_length: Length
+
+
+class Marks(NamedTuple):
+    """Ids of the tokens that begin, end and fill a question; those that never stand within one."""
+
+    start: int
+    end: int
+    fill: int
+    banned: list[int]
+
+
+class QuestionWriter(pretrained.TextModel):
+    """An encoder-decoder of the hub, or of ours; `begun` is one that is in memory already."""
+
+    schema, unit, remedy = Lengths, "docs", "doc_length"
+    settings: Lengths
+
+    def __init__(
+        self,
+        source: Source,
+        settings: Lengths,
+        device: devices.Device,
+        begun: Loaded | None = None,
+    ) -> None:
+        from transformers import AutoModelForSeq2SeqLM
+
+        self.hold(*(begun or pretrained.load(AutoModelForSeq2SeqLM, source)), settings, device)
+        for part, key in (
+            (self.model.get_encoder(), "doc"),
+            (self.model.get_decoder(), "question"),
+        ):
+            length = getattr(settings, f"{key}_length")
+            pretrained.check_length(part, f"{key}_length", length)
+        self.marks = marks_of(self.model.generation_config, self.tokenizer, source.name)
+
+    def tokenise_docs(self, texts: Iterable[str]) -> Iterator[np.ndarray]:
+        """Yield each doc's token ids, special ones included, cut to the length."""
+        return tokenise(self.tokenizer, texts, self.settings.doc_length)
+
+    def tokenise_questions(self, texts: Iterable[str]) -> Iterator[np.ndarray]:
+        """Yield each question's token ids, cut to the length, its end among them."""
+        length, end = self.settings.question_length - 1, np.array([self.marks.end], dtype=np.int32)
+        for row in tokenise(self.tokenizer, texts, length, special=False):
+            yield np.concatenate([row, end])
+
+    def forward(self, docs: Sequence[np.ndarray], questions: Sequence[np.ndarray]) -> Tensor:
+        """Return the logits (tokens of all questions, vocabulary) of each token, with gradient.
+
+        Each is given the question's own tokens before it (teacher forcing), and the doc.
+        """
+        begin = np.array([self.marks.start], dtype=np.int32)
+        before = [np.concatenate([begin, question[:-1]]) for question in questions]
+        given, within = padded(before, self.marks.fill, self.device.name)
+        with self.device.autocast():
+            states, mask = self._encoded(docs)
+            return self._predictions(states, mask, given, within.bool())
+
+    def _encoded(self, docs: Sequence[np.ndarray], width: int = 0) -> tuple[Tensor, Tensor]:
+        """Return the states (docs, tokens, hidden) of docs' tokens, and which of them count."""
+        ids, mask = padded(docs, self.marks.fill, self.device.name, width)
+        encoder = self.model.get_encoder()
+        return encoder(input_ids=ids, attention_mask=mask).last_hidden_state, mask
+
+    def _predictions(self, states: Tensor, mask: Tensor, given: Tensor, within: Tensor) -> Tensor:
+        """Return the logits (tokens, vocabulary) of the tokens that `within` marks.
+
+        The head of a model that `shared_model` makes reads those alone; others read every token.
+        """
+        from transformers.modeling_outputs import BaseModelOutput
+
+        if (head := _head(self.model)) is None:
+            read = BaseModelOutput(last_hidden_state=states)
+            how = {"encoder_outputs": read, "attention_mask": mask, "use_cache": False}
+            logits: Tensor = self.model(decoder_input_ids=given, **how).logits
+            return logits[within]
+        decoder = self.model.get_decoder().base_model
+        how = {"encoder_hidden_states": states, "encoder_attention_mask": mask, "use_cache": False}
+        hidden: Tensor = head(decoder(input_ids=given, **how).last_hidden_state[within])
+        return hidden
+
+    def errors(
+        self, docs: Sequence[np.ndarray], questions: Sequence[np.ndarray], batch_size: int
+    ) -> np.ndarray:
+        """Return the mean -log p of each question's tokens given its doc: float64 (questions,)."""
+        import torch
+
+        order = sorted(range(len(docs)), key=lambda i: (len(docs[i]), len(questions[i]), i))
+        errors = np.empty(len(docs))
+
+        def read(batch: Sequence[int], _: int) -> None:
+            own = [questions[i] for i in batch]
+            losses = token_losses(self.forward([docs[i] for i in batch], own), own)
+            parts = np.split(losses.double().cpu().numpy(), np.cumsum([*map(len, own)])[:-1])
+            errors[list(batch)] = [part.mean() for part in parts]
+
+        self.model.eval()
+        with torch.inference_mode():
+            self.sizes.each(order, batch_size, read)
+        return errors
+
+    def write(
+        self, docs: Sequence[np.ndarray], keys: Sequence[str], how: Sampling, batch_size: int
+    ) -> list[list[str]]:
+        """Return the questions of each doc, `how.per_doc` of them; some may be empty or equal.
+
+        A token is drawn among the `top_k` likeliest by the Gumbel-max trick (Gumbel 1954), with
+        noise that follows from the seed, the doc's key, the question's number and its place. What
+        is written for a doc does not depend on its neighbours: the shape of its batch follows from
+        its own length, and a short batch is filled with repeats. On a CPU, which takes batches of
+        one size, it does not depend on `batch_size` either.
+        """
+        import torch
+
+        lengths, limit = np.array([len(doc) for doc in docs]), self.settings.doc_length
+        widths = np.minimum((lengths // STEP + 1) * STEP, limit)
+        # Below 0 where a doc fills its width: as in CrossEncoder.score.
+        widths = np.where(lengths < limit, widths, -limit)
+        written: list[list[str]] = [[] for _ in docs]
+        rows = ROWS if self.device.name == "cpu" else batch_size
+        self.model.eval()
+        with torch.inference_mode(), self.device.autocast():
+            for width in map(int, np.unique(widths)):
+
+                def work(batch: Sequence[int], size: int, width: int = abs(width)) -> None:
+                    full = np.resize(batch, size)
+                    states, mask = self._encoded([docs[i] for i in full], width)
+                    named = [keys[i] for i in full]
+                    made = [
+                        self._decoded(states, mask, noise(named, number, how))[: len(batch)]
+                        for number in range(1, how.per_doc + 1)
+                    ]
+                    for row, i in enumerate(batch):
+                        written[i] = [self._text(ids[row]) for ids in made]
+
+                self.sizes.each(np.flatnonzero(widths == width).tolist(), rows, work)
+        return written
+
+    def _decoded(self, states: Tensor, mask: Tensor, noises: np.ndarray) -> np.ndarray:
+        """Return the tokens (docs, at most the length) of a question of each doc, filled up.
+
+        `noises` (docs, length, top_k) are added to the likeliest tokens' logits, best first.
+        """
+        import torch
+        from transformers import DynamicCache, EncoderDecoderCache
+        from transformers.modeling_outputs import BaseModelOutput
+
+        start, end, fill, banned = self.marks
+        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        read = BaseModelOutput(last_hidden_state=states)
+        how = {"encoder_outputs": read, "attention_mask": mask, "past_key_values": cache}
+        added = devices.put(noises, self.device.name)
+        last = torch.full((len(states), 1), start, device=states.device)
+        ended = torch.zeros_like(last, dtype=torch.bool)
+        tokens: list[Tensor] = []
+        for place in range(noises.shape[1]):
+            logits = self.model(decoder_input_ids=last, use_cache=True, **how).logits[:, -1].float()
+            logits[:, banned] = -torch.inf
+            best = logits.topk(min(noises.shape[2], logits.shape[1]))
+            drawn = (best.values + added[:, place, : best.values.shape[1]]).argmax(1, keepdim=True)
+            last = best.indices.gather(1, drawn).masked_fill(ended, fill)
+            tokens.append(last)
+            ended |= last == end
+            if ended.all():
+                break
+        return torch.cat(tokens, dim=1).cpu().numpy()
+
+    def _text(self, ids: np.ndarray) -> str:
+        text = str(self.tokenizer.decode(ids.tolist(), skip_special_tokens=True))
+        return " ".join(text.split())
+
+    def save(self, folder: Path) -> None:
+        """Write the checkpoint into a folder, from which AutoModelForSeq2SeqLM reads it."""
+        shared, self.model = self.model, _apart(self.model)
+        try:
+            super().save(folder)
+        finally:
+            self.model = shared
+
+
+def token_losses(logits: Tensor, questions: Sequence[np.ndarray]) -> Tensor:
+    """Return -log p of each token of the questions, all in one row, given their logits."""
+    from torch.nn.functional import cross_entropy
+
+    target = devices.put(np.concatenate(questions).astype(np.int64), logits.device.type)
+    return cross_entropy(logits.float(), target, reduction="none")
+
+
+def noise(keys: Sequence[str], number: int, how: Sampling) -> np.ndarray:
+    """Return Gumbel noise of a question of each doc, float32 (docs, length, top_k); 0 if greedy."""
+    shape = (how.question_length, how.top_k)
+    if how.top_k == 1:
+        return np.zeros((len(keys), *shape), dtype=np.float32)
+    each = (np.random.default_rng(derive(how.seed, "question", key, str(number))) for key in keys)
+    return np.stack([random.gumbel(size=shape).astype(np.float32) for random in each])
+
+
+def marks_of(generation: Any, tokenizer: Any, name: str) -> Marks:
+    """Return the marks of a model's generation; raises ResiduumError if one of them is not set."""
+    keys = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
+    given = [getattr(generation, key, None) for key in keys]
+    start, end, fill = (one[0] if isinstance(one, list) else one for one in given)
+    if missing := [key for key, one in zip(keys, (start, end, fill), strict=True) if one is None]:
+        raise ResiduumError(f"{name}: its generation_config.json lacks {', '.join(missing)}")
+    return Marks(start, end, fill, _special(tokenizer, end))
+
+
+def _special(tokenizer: Any, end: int) -> list[int]:
+    """Return the special tokens, added ones among them, but for the one that ends a question."""
+    added = tokenizer.added_tokens_decoder.items()
+    every = {*tokenizer.all_special_ids, *(key for key, token in added if token.special)}
+    return sorted(every - {end})
+
+
+def shared_model(source: Source, layers: int, cross_attention: CrossAttention) -> Loaded:
+    """Return an encoder-decoder of the first layers of an encoder, whose parts share parameters.
+
+    Shared is all that both have: embeddings, self-attention, feed-forward layers. The decoder's
+    cross-attention and what the start lacks of the head are new; the output layer is the word
+    embeddings (Ma et al. 2020, section 2.2).
+    """
+    from transformers import (
+        AutoModel,
+        AutoModelForCausalLM,
+        EncoderDecoderModel,
+        GenerationConfig,
+    )
+
+    decoding = {"is_decoder": True, "add_cross_attention": True}
+    encoder, tokenizer = pretrained.load(AutoModel, source)
+    decoder, _ = pretrained.load(AutoModelForCausalLM, source, **decoding)
+    for part in (encoder, decoder.base_model):
+        _cut(part, layers, source.name)
+    marks = {
+        "decoder_start_token_id": tokenizer.cls_token_id,
+        "eos_token_id": tokenizer.sep_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+    if lacking := [name for name, token in marks.items() if token is None]:
+        raise ResiduumError(
+            f"{source.name}: its tokenizer lacks what becomes {', '.join(lacking)}: a token before "
+            "a text, one behind it, or one that fills"
+        )
+    model = EncoderDecoderModel(encoder=encoder, decoder=decoder)
+    share(model)
+    if cross_attention == "copying":
+        for layer in decoder.base_model.encoder.layer:
+            _copy(layer.crossattention)
+    banned = _special(tokenizer, marks["eos_token_id"])
+    model.generation_config = GenerationConfig(**marks, suppress_tokens=banned)
+    return model, tokenizer
+
+
+def _cut(model: Any, layers: int, name: str) -> None:
+    """Keep the first layers of a BERT-like model."""
+    own = getattr(getattr(model, "encoder", None), "layer", None)
+    if own is None:
+        kind = model.config.model_type
+        raise ResiduumError(f"{name}: a {kind} has no layers as BERT has; take a BERT or a RoBERTa")
+    if layers > len(own):
+        raise ResiduumError(f"layers is {layers}, but {name} has {len(own)}")
+    model.encoder.layer = own[:layers]
+    model.config.num_hidden_layers = layers
+
+
+def share(model: Any) -> None:
+    """Let the decoder use the encoder's parameters, and as output layer the word embeddings.
+
+    By hand: transformers 5 ties no encoder to a decoder, and an output layer whose embeddings were
+    replaced is left with the old ones.
+    """
+    decoder, own = model.decoder.base_model, dict(model.encoder.named_parameters())
+    for name, _ in [*decoder.named_parameters()]:
+        if name in own:
+            path, _, leaf = name.rpartition(".")
+            setattr(decoder.get_submodule(path), leaf, own[name])
+    model.decoder.get_output_embeddings().weight = model.encoder.get_input_embeddings().weight
+
+
+def _copy(attention: Any) -> None:
+    """Let a cross-attention give what it looks at as it is: value and output are the identity."""
+    import torch
+
+    with torch.no_grad():
+        for linear in (attention.self.value, attention.output.dense):
+            torch.nn.init.eye_(linear.weight)
+            linear.bias.zero_()
+
+
+def _head(model: Any) -> Any:
+    """Return what turns a decoder's states into logits, of a BERT or a RoBERTa; else None."""
+    if model.config.model_type != "encoder-decoder":
+        return None
+    decoder = model.decoder
+    return getattr(decoder, "cls", None) or getattr(decoder, "lm_head", None)
+
+
+def _apart(model: Any) -> Any:
+    """Return a copy in which no two parts share a parameter, as transformers saves models."""
+    if model.config.model_type != "encoder-decoder":
+        return model
+    copy = type(model)(model.config)
+    copy.load_state_dict(model.state_dict())
+    copy.generation_config = model.generation_config
+    return copy

@@ -1,0 +1,163 @@
+"""Questions that a generator writes for the docs of a corpus: the queries and qrels of a split.
+
+Command: `python -m residuum.questions generate ...`. Killed and started again, it goes on at the
+first missing part. Of each question the doc that it was written for is the relevant one.
+Must not know how the generator was trained or who learns from the questions.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from residuum.artefacts import contracts, files, manifest, trec
+from residuum.artefacts.streams import chunks
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.questions import Sampling
+from residuum.config.specs import derive
+from residuum.neural import devices, pretrained
+from residuum.neural.pretrained import Source
+from residuum.neural.resumable import fingerprint, open_folder
+from residuum.neural.seq2seq import Lengths, QuestionWriter
+
+app = command.app(__doc__)
+CONTENT = re.compile(r"\w{4,}")  # a word of content, near enough
+OF_DISTINCT = 100_000  # the first questions, whose bigrams are counted: more repeat more
+RELEVANT = 1
+Doc = tuple[str, str]  # doc_id and text
+
+
+@app.command("generate")
+def generate(
+    corpus: command.Corpus,
+    model: Annotated[str, typer.Option(help="generator: checkpoint folder, or hub id")],
+    spec: Annotated[str, typer.Option(help="JSON of Sampling")],
+    work: Annotated[Path, typer.Option(help="folder of the finished parts")],
+    queries: Annotated[Path, typer.Option(help="queries.tsv to write")],
+    qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
+    batch_size: Annotated[int, typer.Option(min=1, help="docs at once on a GPU")],
+    revision: command.Revision = None,
+    pickled: command.Pickled = False,
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
+    part_docs: Annotated[int, typer.Option(min=1, help="docs in a part")] = 4096,
+) -> None:
+    """Write questions for docs, with ids <doc_id>.<n>; memory holds one part of the docs.
+
+    Empty questions, and those that repeat another one of their doc, are left out and counted. The
+    manifest has too: `words_per_question`; `copied`, the share of the words of four letters or more
+    that stand in the question's doc; `distinct_2`, the share of the bigrams of the first 100,000
+    questions that differ.
+    """
+    how, local = command.parse_spec(Sampling, spec), Path(model).is_dir()
+    chosen = devices.choose(device, precision, threads, arithmetic)
+    lengths = Lengths(doc_length=how.doc_length, question_length=how.question_length)
+    writer = QuestionWriter(Source(model, revision, pickled=pickled), lengths, chosen)
+    setting = {
+        "sampling": how.model_dump(),
+        "hub": None if local else [model, pretrained.commit(writer.model) or revision],
+        **({} if chosen.name == "cpu" else {"batch_size": batch_size}),
+        "threads": threads,
+        **chosen._asdict(),
+    }
+    inputs = [corpus / "manifest.json"]
+    read = [*inputs, *(pretrained.parts(Path(model)) if local else [])]
+    parted = {**setting, "part_docs": part_docs}
+    open_folder(work, fingerprint("residuum.questions", parted, read))
+    total = contracts.corpus_manifest(corpus)["docs"]
+    count = min(how.docs or total, total)
+    parts = chunks(drawn(corpus, how, total), part_docs)
+    paths = []
+    for docs in track(parts, "generate", total=-(-count // part_docs), unit="parts"):
+        paths.append(work / f"part-{len(paths):05d}.json")
+        if not paths[-1].exists():
+            files.write_text(paths[-1], json.dumps(written(writer, docs, how, batch_size)))
+    facts = described(paths)
+    if not facts["queries"]:
+        raise ResiduumError(
+            f"{model}: no question is left: all {facts['empty']} that it wrote for {count} docs "
+            "are empty. Train the generator for more steps, or bind another one to its role"
+        )
+    trec.write_qrels(qrels, ((query, doc, RELEVANT) for query, doc, _ in questions(paths)))
+    trec.write_queries(queries, ((query, text) for query, _, text in questions(paths)))
+    inputs += [Path(model)] if local else []
+    facts |= writer.sizes.facts()
+    manifest.write(queries, facts, setting, inputs, "residuum.questions", [queries, qrels])
+    shutil.rmtree(work)
+
+
+def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:
+    """Yield the docs that questions are written for, in the order of the corpus."""
+    if how.docs is None or how.docs >= total:
+        yield from contracts.read_corpus(corpus)
+        return
+    ids = (doc_id for doc_id, _ in contracts.read_corpus(corpus))
+    by_hash = ((derive(how.seed, "docs", doc_id), doc_id) for doc_id in ids)
+    kept = {doc_id for _, doc_id in heapq.nsmallest(how.docs, by_hash)}
+    yield from (doc for doc in contracts.read_corpus(corpus) if doc[0] in kept)
+
+
+def written(
+    writer: QuestionWriter, docs: Sequence[Doc], how: Sampling, batch_size: int
+) -> dict[str, Any]:
+    """Return the questions of some docs by doc_id and number, and what was counted of them."""
+    tokens = list(writer.tokenise_docs(text for _, text in docs))
+    made = writer.write(tokens, [doc_id for doc_id, _ in docs], how, batch_size)
+    kept: dict[str, dict[int, str]] = {}
+    counts = dict.fromkeys(("empty", "repeated", "words", "content", "copied"), 0)
+    for (doc_id, text), own in zip(docs, made, strict=True):
+        of_doc = {*CONTENT.findall(text.lower())}
+        first = {question: n for n, question in reversed([*enumerate(own, start=1)])}
+        counts["empty"] += own.count("")
+        counts["repeated"] += len(own) - own.count("") - len({*own} - {""})
+        kept[doc_id] = {
+            n: text for text, n in sorted(first.items(), key=lambda item: item[1]) if text
+        }
+        for question in kept[doc_id].values():
+            content = CONTENT.findall(question.lower())
+            counts["words"] += len(question.split())
+            counts["content"] += len(content)
+            counts["copied"] += sum(word in of_doc for word in content)
+    return {"questions": kept, "counts": counts}
+
+
+def questions(parts: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
+    """Yield the id of each question, its doc and its text, in the order of the corpus."""
+    for path in parts:
+        for doc_id, own in json.loads(files.read_bytes(path))["questions"].items():
+            yield from ((f"{doc_id}.{n}", doc_id, text) for n, text in own.items())
+
+
+def described(parts: Sequence[Path]) -> dict[str, Any]:
+    """Return what the manifest says of all questions."""
+    each = [json.loads(files.read_bytes(path)) for path in parts]
+    sums = {name: sum(part["counts"][name] for part in each) for name in each[0]["counts"]}
+    count = sum(1 for _ in questions(parts))
+    words = (text.lower().split() for _, _, text in islice(questions(parts), OF_DISTINCT))
+    bigrams = [pair for own in words for pair in pairwise(own)]
+    return {
+        "docs": sum(len(part["questions"]) for part in each),
+        "queries": count,
+        "qrels": count,
+        "empty": sums["empty"],
+        "repeated": sums["repeated"],
+        "words_per_question": round(sums["words"] / max(count, 1), 3),
+        "copied": round(sums["copied"] / max(sums["content"], 1), 4),
+        "distinct_2": round(len({*bigrams}) / max(len(bigrams), 1), 4),
+    }
+
+
+if __name__ == "__main__":
+    command.main(app)
