@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import torch
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from residuum import learning
 from residuum.artefacts import trec
@@ -23,6 +25,7 @@ from residuum.tuning.learned import Learned
 from tiny_models import (
     cross_encoder_spec,
     model_spec,
+    question_generator_spec,
     term_gate_spec,
     term_weights_spec,
     terms_spec,
@@ -178,6 +181,33 @@ def test_term_weights_are_compared_with_the_best_constant(toy: Path, tmp_path: P
     # one word of five in its query, and one of one
     means = [(((1 - c) ** 2 + 4 * c**2) / 5 + (1 - c) ** 2) / 2 for c in constants]
     assert np.mean(errors) == pytest.approx(min(means), abs=1e-6)
+
+
+def test_a_generator_is_judged_by_its_error_given_the_right_doc_and_another(
+    toy: Path, tmp_path: Path
+) -> None:
+    """Of each relevant pair the mean -log p of the query's tokens, by transformers itself."""
+    spec = question_generator_spec(steps=200)
+    scores, verdict = judged(toy, tmp_path / "more", spec)
+    assert scores.columns == ["doc_id", "start", "shuffled docs", "trained"]
+    assert verdict.measure == "-log p of a token" and verdict.examples == 24 == scores.height
+    assert verdict.learned and {*verdict.means} == {"trained", "start", "shuffled docs"}
+    assert verdict.means["trained"] < 0.5 * verdict.means["shuffled docs"]
+    model = tmp_path / "more" / "model"
+    theirs, tokenizer = (
+        one.from_pretrained(model) for one in (AutoModelForSeq2SeqLM, AutoTokenizer)
+    )
+    texts, queries = dict(toy_docs()), dict(toy_queries())
+    of = {pair.positive: pair.query_id for pair in toy_tuples()}
+    for doc_id, error in scores.select("doc_id", "trained").iter_rows():
+        target = tokenizer(queries[of[doc_id]], return_tensors="pt")["input_ids"]
+        given = tokenizer(texts[doc_id], return_tensors="pt")
+        with torch.no_grad():
+            logits = theirs.eval()(**given, decoder_input_ids=target[:, :-1]).logits[0]
+        expected = torch.nn.functional.cross_entropy(logits, target[0, 1:])
+        assert error == pytest.approx(expected.item(), rel=1e-4)
+    none = question_generator_spec(steps=1, learning_rate=1e-9)
+    assert not judged(toy, tmp_path / "none", none)[1].learned
 
 
 def trial(folder: Path, rate: float, mean: float) -> str:

@@ -181,6 +181,15 @@ def term_gate_spec(**training: Any) -> str:
     return json.dumps({**both, "training": {**how, **training}})
 
 
+def question_generator_spec(**changes: Any) -> str:
+    """Return the JSON of a question generator of one layer; changes are of it, or its training."""
+    how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0.0}
+    own = {key: changes.pop(key) for key in ("layers", "cross_attention") if key in changes}
+    both = {"kind": "question-generator", "backbone": "test", "train_on": "test", "layers": 1}
+    lengths = {"doc_length": 24, "question_length": 8}
+    return json.dumps({**both, **lengths, **own, "training": {**how, **changes}})
+
+
 def terms_spec(threshold: float | None = None, **training: Any) -> str:
     """Return the JSON of a dual encoder of terms, with a gate if a threshold is given."""
     spec = json.loads(model_spec("nll", **training))

@@ -19,7 +19,13 @@ STAGES = sorted(path.stem for path in (LIBRARY.folder.parents[1] / "rules").glob
 # Kinds for which a verb is listed once more, as a spec of it would name them.
 KINDS = {
     ("data", "corpus"): ["files", "generated", "generated-articles", "irds"],
-    ("train", "train"): ["cross-encoder", "dual-encoder", "term-gate", "term-weights"],
+    ("train", "train"): [
+        "cross-encoder",
+        "dual-encoder",
+        "question-generator",
+        "term-gate",
+        "term-weights",
+    ],
 }
 
 

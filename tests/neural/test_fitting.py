@@ -15,6 +15,7 @@ from residuum.config.schema.models import (
     InverseCloze,
     MaskedLanguage,
     NextText,
+    QuestionGenerator,
     TermGate,
     TermWeights,
 )
@@ -34,6 +35,7 @@ from tiny_models import (
     masked_language_spec,
     model_spec,
     next_text_spec,
+    question_generator_spec,
     sharing_queries,
     term_gate_spec,
     term_weights_spec,
@@ -75,6 +77,7 @@ SPECS = {
     "terms": term_weights_spec(**HOW),
     "sparse": terms_spec(**HOW),
     "gate": term_gate_spec(**HOW),
+    "questions": question_generator_spec(**HOW),
     "masked": masked_language_spec(**HOW),
     "next": next_text_spec(**HOW),
     "cloze": inverse_cloze_spec(**HOW),
@@ -84,6 +87,7 @@ FORMS = {
     "judging": CrossEncoder,
     "terms": TermWeights,
     "gate": TermGate,
+    "questions": QuestionGenerator,
     "masked": MaskedLanguage,
     "next": NextText,
     "cloze": InverseCloze,
@@ -195,7 +199,9 @@ def test_parts_add_up_to_the_gradient_and_the_log_of_the_whole(
     assert_equal(result, expected)
 
 
-@pytest.mark.parametrize("name", [name for name in SPECS if name not in ("terms", "masked")])
+@pytest.mark.parametrize(
+    "name", [name for name in SPECS if name not in ("terms", "questions", "masked")]
+)
 def test_cached_gradients_are_those_of_one_graph_with_the_same_dropout(
     toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,23 @@ def test_errors_are_better_where_they_are_less() -> None:
     assert not by_errors(np.array([0.2]), np.array([0.2]), "mean target").learned
 
 
+def test_errors_are_less_than_those_of_shuffled_docs_beyond_chance() -> None:
+    trained, start = np.array([1.0, 2.0, 3.0, 4.0]), np.full(4, 9.0)
+    # differences of mean 1 and standard errors 0 and, with ddof 1, sqrt(4 / 3 / 4) = 0.577
+    better = by_errors(trained, start, "start", trained + 1)
+    assert better.learned and better.reason == (
+        "-log p of a token 2.5 is better than 9, that of the start"
+    )
+    assert better.means == {"trained": 2.5, "start": 9.0, "shuffled docs": 3.5}
+    chance = by_errors(trained, start, "start", np.array([1.0, 4.0, 3.0, 6.0]))
+    assert not chance.learned and (chance.better, chance.worse) == (4, 0)
+    text = "within 2 standard errors of that of shuffled docs, 3.5 ± 0.58"
+    assert text in chance.reason
+    worse = by_errors(start, trained, "start", start + 1)
+    assert not worse.learned and "no better than 2.5, that of the start" in worse.reason
+    assert not by_errors(trained[:1], start[:1], "start", start[:1]).learned, "one shows no spread"
+
+
 def test_a_verdict_is_read_as_it_was_written(tmp_path: Path) -> None:
     verdict, queries = by_ranks(scores(28.5, 25.5), QRELS, "RR@10")
     made = Learned(split_ref="d/tune", measure="RR@10", examples=queries, **verdict._asdict())
