@@ -220,6 +220,19 @@ def test_no_question_at_all_is_an_error(
     assert not [*(tmp_path / "none").iterdir()]
 
 
+def test_empty_docs_get_no_question(task: Path, model: Path, tmp_path: Path) -> None:
+    docs = [("a", "amber and basil with cedar"), ("b", " "), ("c", ""), ("d", "fern with ivory")]
+    facts = generate(task, model, tmp_path / "out", corpus=make_corpus(tmp_path / "few", docs))
+    assert facts["docs"] == 2
+    assert {*trec.read_qrels(tmp_path / "out" / "qrels.trec")["doc_id"]} == {"a", "d"}
+    drawn = generate(task, model, tmp_path / "drawn", corpus=tmp_path / "few", docs=2)
+    assert drawn["docs"] == 2
+    (tmp_path / "none").mkdir()
+    nothing = make_corpus(tmp_path / "blank", docs[1:3])
+    with pytest.raises(ResiduumError, match="for the 0 docs with text"):
+        questions.generate(**arguments(task, model, tmp_path / "none", corpus=nothing))
+
+
 def test_empty_and_repeated_questions_keep_the_numbers_of_the_others(
     task: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ app = command.app(__doc__)
 CONTENT = re.compile(r"\w{4,}")  # a word of content, near enough
 OF_DISTINCT = 100_000  # the first questions, whose bigrams are counted: more repeat more
 RELEVANT = 1
+COUNTS = ("empty", "repeated", "words", "content", "copied")
 Doc = tuple[str, str]  # doc_id and text
 
 
@@ -87,8 +88,9 @@ def generate(
     facts = described(paths)
     if not facts["queries"]:
         raise ResiduumError(
-            f"{model}: no question is left: all {facts['empty']} that it wrote for {count} docs "
-            "are empty. Train the generator for more steps, or bind another one to its role"
+            f"{model}: no question is left: all {facts['empty']} that it wrote for the "
+            f"{facts['docs']} docs with text are empty. Train the generator for more steps, or bind "
+            "another one to its role"
         )
     trec.write_qrels(qrels, ((query, doc, RELEVANT) for query, doc, _ in questions(paths)))
     trec.write_queries(queries, ((query, text) for query, _, text in questions(paths)))
@@ -99,14 +101,15 @@ def generate(
 
 
 def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:
-    """Yield the docs that questions are written for, in the order of the corpus."""
-    if how.docs is None or how.docs >= total:
-        yield from contracts.read_corpus(corpus)
-        return
-    ids = (doc_id for doc_id, _ in contracts.read_corpus(corpus))
-    by_hash = ((derive(how.seed, "docs", doc_id), doc_id) for doc_id in ids)
-    kept = {doc_id for _, doc_id in heapq.nsmallest(how.docs, by_hash)}
-    yield from (doc for doc in contracts.read_corpus(corpus) if doc[0] in kept)
+    """Yield the docs that questions are written for, in the order of the corpus; no empty ones."""
+    kept = None
+    if how.docs is not None and how.docs < total:
+        ids = (doc_id for doc_id, text in contracts.read_corpus(corpus) if text.strip())
+        by_hash = ((derive(how.seed, "docs", doc_id), doc_id) for doc_id in ids)
+        kept = {doc_id for _, doc_id in heapq.nsmallest(how.docs, by_hash)}
+    for doc_id, text in contracts.read_corpus(corpus):
+        if text.strip() and (kept is None or doc_id in kept):
+            yield doc_id, text
 
 
 def written(
@@ -116,7 +119,7 @@ def written(
     tokens = list(writer.tokenise_docs(text for _, text in docs))
     made = writer.write(tokens, [doc_id for doc_id, _ in docs], how, batch_size)
     kept: dict[str, dict[int, str]] = {}
-    counts = dict.fromkeys(("empty", "repeated", "words", "content", "copied"), 0)
+    counts = dict.fromkeys(COUNTS, 0)
     for (doc_id, text), own in zip(docs, made, strict=True):
         of_doc = {*CONTENT.findall(text.lower())}
         first = {question: n for n, question in reversed([*enumerate(own, start=1)])}
@@ -143,7 +146,7 @@ def questions(parts: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
 def described(parts: Sequence[Path]) -> dict[str, Any]:
     """Return what the manifest says of all questions."""
     each = [json.loads(files.read_bytes(path)) for path in parts]
-    sums = {name: sum(part["counts"][name] for part in each) for name in each[0]["counts"]}
+    sums = {name: sum(part["counts"][name] for part in each) for name in COUNTS}
     count = sum(1 for _ in questions(parts))
     words = (text.lower().split() for _, _, text in islice(questions(parts), OF_DISTINCT))
     bigrams = [pair for own in words for pair in pairwise(own)]
