@@ -89,8 +89,8 @@ def generate(
     if not facts["queries"]:
         raise ResiduumError(
             f"{model}: no question is left: all {facts['empty']} that it wrote for the "
-            f"{facts['docs']} docs with text are empty. Train the generator for more steps, or bind "
-            "another one to its role"
+            f"{facts['docs']} docs with text are empty. Train the generator for more steps, or "
+            "bind another one to its role"
         )
     trec.write_qrels(qrels, ((query, doc, RELEVANT) for query, doc, _ in questions(paths)))
     trec.write_queries(queries, ((query, text) for query, _, text in questions(paths)))

@@ -17,7 +17,9 @@ class Sampling(Strict):
     """What is written: for which docs, how many questions, and by which draws."""
 
     per_doc: Positive = Field(description="questions of a doc; empty and repeated ones are dropped")
-    top_k: Positive = Field(25, description="likeliest tokens that one is drawn from; 1: greedy")
+    top_k: Annotated[int, Field(gt=0, le=1000)] = Field(
+        25, description="likeliest tokens that one is drawn from; 1: greedy"
+    )
     doc_length: Length = Field(512, description="tokens read of a doc, special ones included")
     question_length: Length = Field(64, description="most tokens of a question, its end included")
     docs: Positive | None = Field(None, description="drawn from the corpus by a hash; absent: all")
