@@ -15,7 +15,8 @@ import numpy as np
 from residuum.config.schema.models import QuestionGenerator
 from residuum.neural.batches import training_pairs
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
-from residuum.neural.seq2seq import Lengths, QuestionWriter, shared_model, token_losses
+from residuum.neural.seq2seq import Lengths, QuestionWriter, token_losses
+from residuum.neural.shared import shared_model
 from residuum.neural.tokens import Texts, TokenStore
 
 

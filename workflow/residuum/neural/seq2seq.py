@@ -1,8 +1,8 @@
 """Sequence to sequence: an encoder-decoder that reads a doc and writes questions that it answers.
 
 Usage: `writer = QuestionWriter(Source(folder), Lengths(...), device)`, of any model that
-AutoModelForSeq2SeqLM reads; `writer.write(docs, keys, sampling, batch_size)`. `shared_model` makes
-one of an encoder, as a training begins with it. Must not know corpora or where questions go.
+AutoModelForSeq2SeqLM reads; `writer.write(docs, keys, sampling, batch_size)`. Must not know corpora
+or where questions go.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
-from residuum.config.schema.questions import CrossAttention, Length, Sampling
+from residuum.config.schema.questions import Length, Sampling
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.pretrained import Loaded, Source
+from residuum.neural.shared import apart, head_of, special_tokens
 from residuum.neural.tokens import padded, tokenise
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class QuestionWriter(pretrained.TextModel):
         """
         from transformers.modeling_outputs import BaseModelOutput
 
-        if (head := _head(self.model)) is None:
+        if (head := head_of(self.model)) is None:
             read = BaseModelOutput(last_hidden_state=states)
             how = {"encoder_outputs": read, "attention_mask": mask, "use_cache": False}
             logits: Tensor = self.model(decoder_input_ids=given, **how).logits
@@ -205,7 +206,7 @@ class QuestionWriter(pretrained.TextModel):
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder, from which AutoModelForSeq2SeqLM reads it."""
-        shared, self.model = self.model, _apart(self.model)
+        shared, self.model = self.model, apart(self.model)
         try:
             super().save(folder)
         finally:
@@ -236,104 +237,4 @@ def marks_of(generation: Any, tokenizer: Any, name: str) -> Marks:
     start, end, fill = (one[0] if isinstance(one, list) else one for one in given)
     if missing := [key for key, one in zip(keys, (start, end, fill), strict=True) if one is None]:
         raise ResiduumError(f"{name}: its generation_config.json lacks {', '.join(missing)}")
-    return Marks(start, end, fill, _special(tokenizer, end))
-
-
-def _special(tokenizer: Any, end: int) -> list[int]:
-    """Return the special tokens, added ones among them, but for the one that ends a question."""
-    added = tokenizer.added_tokens_decoder.items()
-    every = {*tokenizer.all_special_ids, *(key for key, token in added if token.special)}
-    return sorted(every - {end})
-
-
-def shared_model(source: Source, layers: int, cross_attention: CrossAttention) -> Loaded:
-    """Return an encoder-decoder of the first layers of an encoder, whose parts share parameters.
-
-    Shared is all that both have: embeddings, self-attention, feed-forward layers. The decoder's
-    cross-attention and what the start lacks of the head are new; the output layer is the word
-    embeddings (Ma et al. 2020, section 2.2).
-    """
-    from transformers import (
-        AutoModel,
-        AutoModelForCausalLM,
-        EncoderDecoderModel,
-        GenerationConfig,
-    )
-
-    decoding = {"is_decoder": True, "add_cross_attention": True}
-    encoder, tokenizer = pretrained.load(AutoModel, source)
-    decoder, _ = pretrained.load(AutoModelForCausalLM, source, **decoding)
-    for part in (encoder, decoder.base_model):
-        _cut(part, layers, source.name)
-    marks = {
-        "decoder_start_token_id": tokenizer.cls_token_id,
-        "eos_token_id": tokenizer.sep_token_id,
-        "pad_token_id": tokenizer.pad_token_id,
-    }
-    if lacking := [name for name, token in marks.items() if token is None]:
-        raise ResiduumError(
-            f"{source.name}: its tokenizer lacks what becomes {', '.join(lacking)}: a token before "
-            "a text, one behind it, or one that fills"
-        )
-    model = EncoderDecoderModel(encoder=encoder, decoder=decoder)
-    share(model)
-    if cross_attention == "copying":
-        for layer in decoder.base_model.encoder.layer:
-            _copy(layer.crossattention)
-    banned = _special(tokenizer, marks["eos_token_id"])
-    model.generation_config = GenerationConfig(**marks, suppress_tokens=banned)
-    return model, tokenizer
-
-
-def _cut(model: Any, layers: int, name: str) -> None:
-    """Keep the first layers of a BERT-like model."""
-    own = getattr(getattr(model, "encoder", None), "layer", None)
-    if own is None:
-        kind = model.config.model_type
-        raise ResiduumError(f"{name}: a {kind} has no layers as BERT has; take a BERT or a RoBERTa")
-    if layers > len(own):
-        raise ResiduumError(f"layers is {layers}, but {name} has {len(own)}")
-    model.encoder.layer = own[:layers]
-    model.config.num_hidden_layers = layers
-
-
-def share(model: Any) -> None:
-    """Let the decoder use the encoder's parameters, and as output layer the word embeddings.
-
-    By hand: transformers 5 ties no encoder to a decoder, and an output layer whose embeddings were
-    replaced is left with the old ones.
-    """
-    decoder, own = model.decoder.base_model, dict(model.encoder.named_parameters())
-    for name, _ in [*decoder.named_parameters()]:
-        if name in own:
-            path, _, leaf = name.rpartition(".")
-            setattr(decoder.get_submodule(path), leaf, own[name])
-    model.decoder.get_output_embeddings().weight = model.encoder.get_input_embeddings().weight
-
-
-def _copy(attention: Any) -> None:
-    """Let a cross-attention give what it looks at as it is: value and output are the identity."""
-    import torch
-
-    with torch.no_grad():
-        for linear in (attention.self.value, attention.output.dense):
-            torch.nn.init.eye_(linear.weight)
-            linear.bias.zero_()
-
-
-def _head(model: Any) -> Any:
-    """Return what turns a decoder's states into logits, of a BERT or a RoBERTa; else None."""
-    if model.config.model_type != "encoder-decoder":
-        return None
-    decoder = model.decoder
-    return getattr(decoder, "cls", None) or getattr(decoder, "lm_head", None)
-
-
-def _apart(model: Any) -> Any:
-    """Return a copy in which no two parts share a parameter, as transformers saves models."""
-    if model.config.model_type != "encoder-decoder":
-        return model
-    copy = type(model)(model.config)
-    copy.load_state_dict(model.state_dict())
-    copy.generation_config = model.generation_config
-    return copy
+    return Marks(start, end, fill, special_tokens(tokenizer, end))
