@@ -15,8 +15,8 @@ from killing import as_command, run_and_kill
 from residuum import pretrain
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.backbones import InverseCloze, MaskedLanguage, NextText
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.config.schema.models import InverseCloze, MaskedLanguage, NextText
 from residuum.neural import backbones, devices, masking
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source

@@ -11,7 +11,7 @@ from corpora import make_corpus
 from residuum import pretrain
 from residuum.artefacts import contracts
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import InverseCloze
+from residuum.config.schema.backbones import InverseCloze
 from residuum.neural import devices
 from residuum.neural.cloze import ClozeLearner, take_span
 from residuum.neural.encoders import Encoder

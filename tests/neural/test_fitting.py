@@ -9,12 +9,10 @@ import pytest
 import torch
 
 from residuum.artefacts import contracts, files, trec
+from residuum.config.schema.backbones import InverseCloze, MaskedLanguage, NextText
 from residuum.config.schema.models import (
     CrossEncoder,
     DualEncoder,
-    InverseCloze,
-    MaskedLanguage,
-    NextText,
     QuestionGenerator,
     TermGate,
     TermWeights,

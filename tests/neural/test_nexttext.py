@@ -15,8 +15,8 @@ from corpora import make_corpus
 from residuum import pretrain
 from residuum.artefacts import contracts
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.backbones import Adapted, NextText
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.config.schema.models import Adapted, NextText
 from residuum.config.schema.scales import ADAPTED as KINDS
 from residuum.config.schema.scales import STARTS
 from residuum.neural import devices

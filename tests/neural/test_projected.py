@@ -12,8 +12,9 @@ from transformers import AutoModel, AutoTokenizer
 from contents import contents
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
+from residuum.config.schema.backbones import InverseCloze
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.config.schema.models import DualEncoder, InverseCloze
+from residuum.config.schema.models import DualEncoder
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source

@@ -18,7 +18,8 @@ from killing import as_command, run_and_kill
 from residuum import dense, encode, train
 from residuum.artefacts import termvectors, trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import InverseCloze, TermGate
+from residuum.config.schema.backbones import InverseCloze
+from residuum.config.schema.models import TermGate
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source

@@ -20,7 +20,7 @@ from residuum.artefacts import contracts, files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.models import Adapted, Backbone
+from residuum.config.schema.backbones import Adapted, Backbone
 from residuum.config.specs import derive
 from residuum.neural import backbones, devices, fitting, processes
 from residuum.neural.learners import ADAPTED, Start

@@ -5,7 +5,6 @@ Must not know paths below results/ or any stage.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -19,7 +18,7 @@ from residuum.config.generators import generator_faults
 from residuum.config.groups import group_faults, within_faults
 from residuum.config.mixes import mix_faults
 from residuum.config.registry import Registry
-from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
+from residuum.config.schema.base import OWN, Name, Ref, named_for, walk
 from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.figures import DEPTH, EFFORT, Dimensions, Figure, Lines, Venn
 from residuum.config.schema.models import LexicalVectors, OnPairs, PairsAlone
@@ -46,7 +45,7 @@ def between(registry: Registry) -> list[str]:
         for rules in (_names, _rules, _page_rules)
         for key, text in rules(registry, entry)
     ]
-    whole = (_cycles, _seedless, _unjudged, _trained_on_residual)
+    whole = (cycles, _seedless, _unjudged, _trained_on_residual)
     return [*faults, *(text for rule in whole for text in rule(registry))]
 
 
@@ -214,47 +213,6 @@ def _curve_faults(registry: Registry, page: Figure) -> Iterator[Fault]:
         if page.over == EFFORT and isinstance(system, DenseSystem) and system.search:
             text = f"'{series.system}' searches by an index of its own; name one without `search`"
             yield key, text
-
-
-def _cycles(registry: Registry) -> Iterator[str]:
-    """Yield datasets, models and systems that, at this scale, would be made from themselves."""
-    behind = {name: registry.mined_models(name) for name in registry.models}
-    for name, model in registry.models.items():
-        roles = [role for _, role in references(model, "backbone")]
-        starts = [start for role in roles for start in registry.scale.starts(role)]
-        behind[name] += [start.model for start in starts if isinstance(start, FromModel)]
-        behind[name] += filter(None, [named_for(model, "gate")])
-        behind[name] += _writers(registry, name)
-    parts = {name: registry.parts(name) for name in registry.systems}
-    sources = {name: _sources(registry, name) for name in registry.datasets}
-    for kind, graph in (("dataset", sources), ("model", behind), ("system", parts)):
-        try:
-            TopologicalSorter(graph).prepare()
-        except CycleError as error:
-            name, *others = error.args[1]
-            text = f"at scale {registry.config.scale} the {kind} would be made from itself"
-            yield f"{registry.file(kind, name)}: {text}: {' -> '.join([name, *others])}"
-
-
-def _writers(registry: Registry, model: str) -> list[str]:
-    """Return the generators that write what a model is trained on: those of its split."""
-    role = getattr(registry.models[model], "train_on", None)
-    own = [Place(name, entry.own.train or "") for name, entry in registry.datasets.items()]
-    places = own if role == OWN else filter(None, [role and registry.binding(role)])
-    splits = {name: entry.splits for name, entry in registry.datasets.items()}
-    known = (place for place in places if place.split in splits.get(place.dataset, ()))
-    return [one.model for one in map(registry.generator, known) if isinstance(one, FromModel)]
-
-
-def _sources(registry: Registry, name: str) -> list[str]:
-    """Return the datasets that one is cut from, by a tokenizer made of some, or asks of."""
-    dataset = registry.datasets[name]
-    tokenizers = (role for _, role in references(dataset.source, "backbone"))
-    starts = (start for role in tokenizers for start in registry.scale.starts(role))
-    models = [registry.models.get(s.model) for s in starts if isinstance(s, FromModel)]
-    entries = [dataset, *(model for model in models if model is not None)]
-    roles = (role for entry in entries for _, role in references(entry, "role"))
-    return [place.dataset for role in roles if (place := registry.binding(role))]
 
 
 def _seedless(registry: Registry) -> Iterator[str]:

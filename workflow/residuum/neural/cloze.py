@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import InverseCloze
+from residuum.config.schema.backbones import InverseCloze
 from residuum.config.specs import derive
 from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind

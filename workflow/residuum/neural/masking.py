@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import MaskedLanguage, NextText
+from residuum.config.schema.backbones import MaskedLanguage, NextText
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.learners import B, BatchLoss, Learner, Outputs, Start

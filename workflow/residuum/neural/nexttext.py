@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import NextText
+from residuum.config.schema.backbones import NextText
 from residuum.config.specs import derive
 from residuum.neural import devices, frames
 from residuum.neural.backbones import INSIDE

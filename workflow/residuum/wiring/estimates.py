@@ -8,12 +8,8 @@ Must not know rules, nor how fast a card is.
 import re
 from math import ceil
 
-from residuum.config.schema.models import (
-    CrossEncoder,
-    OnPairs,
-    OnTexts,
-    TermWeights,
-)
+from residuum.config.schema.backbones import OnTexts
+from residuum.config.schema.models import CrossEncoder, OnPairs, TermWeights
 from residuum.config.schema.papers import Characteristics
 from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem

@@ -14,15 +14,12 @@ from typing import NamedTuple
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.adverse import Adverse
+from residuum.config.schema.backbones import Backbone, InverseCloze, MaskedLanguage, NextText
 from residuum.config.schema.models import (
-    Backbone,
     CrossEncoder,
     DualEncoder,
-    InverseCloze,
     LexicalVectors,
-    MaskedLanguage,
     Model,
-    NextText,
     OnPairs,
     QuestionGenerator,
     TermGate,

@@ -1,0 +1,107 @@
+"""Models that others start from: a small BERT made in the graph, backbones adapted to texts alone.
+
+Must not know what is trained on pairs.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from residuum.config.schema import base
+from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
+from residuum.config.schema.encoder import Encoder
+from residuum.config.schema.training import RateGrid, Training
+
+BackboneRole = Annotated[Id, Ref("backbone"), Field(description="role that the scale binds")]
+Corpora = Annotated[
+    list[Role], Field(min_length=1, description="roles whose datasets give the text")
+]
+
+
+class Entry(Strict):
+    """What all models share."""
+
+    description: str = Field("", description="for readers; no part of any spec")
+    budgets: base.Budgets = Field(default=[])
+
+
+class Backbone(Entry):
+    """A small BERT made in the graph: WordPiece vocabulary and LSA-initialised embeddings."""
+
+    kind: Literal["backbone"]
+    corpora: Corpora
+    vocabulary: Positive
+    hidden: Positive
+    layers: Positive
+    heads: Positive
+    intermediate: Positive
+    max_length: Positive
+    seed: int
+
+
+class OnBackbone(Entry):
+    """What all models share that start from a backbone."""
+
+    backbone: BackboneRole
+
+
+class OnTexts(OnBackbone):
+    """What all models share that are trained on the texts of corpora alone."""
+
+    corpora: Corpora
+    training: Training
+    seed: int
+
+    def check(self) -> None:
+        if self.training.visits != "pairs":
+            raise ValueError("training.visits: texts are no pairs; leave it out")
+        if isinstance(self.training.learning_rate, RateGrid):
+            raise ValueError("training.learning_rate: no ranking judges the rates; give a number")
+
+
+class MaskedLanguage(OnTexts):
+    """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
+
+    kind: Literal["masked-language"]
+    mask: Probability = Field(0.15, description="share of the tokens that are predicted")
+    length: Positive = Field(description="tokens kept of a doc, special ones included")
+
+
+class NextText(OnTexts):
+    """A backbone adapted by hidden words and by pairs of texts (Ma et al. 2020, section 5.1).
+
+    BERT's next sentence prediction, with a softmax over the batch: which text goes on with this?
+    """
+
+    kind: Literal["next-text"]
+    mask: Probability = Field(0.15, description="share of the tokens that are predicted")
+    length: Positive = Field(
+        description="tokens kept of a doc, special ones of both its halves included"
+    )
+    least: Positive = Field(8, description="tokens that a half has at least")
+
+
+class InverseCloze(OnTexts):
+    """An encoder that learns to find the doc of a span (Lee, Chang and Toutanova 2019).
+
+    A span of tokens takes the place of the source's sentence.
+    """
+
+    kind: Literal["inverse-cloze"]
+    encoder: Encoder
+    span: tuple[Positive, Positive] = Field(description="least and most tokens of a span")
+    removed: Probability = Field(0.9, description="share of the spans that leave their doc")
+
+    def check(self) -> None:
+        super().check()
+        if self.span[0] > self.span[1]:
+            raise ValueError(f"span {list(self.span)}: the first number exceeds the second")
+        if self.encoder.pooling.sparse:
+            raise ValueError(
+                "encoder.pooling: a start for all models has a dense one, such as mean"
+            )
+        if self.encoder.dimensions:
+            raise ValueError("encoder.dimensions: a start for all models has its own; leave it out")
+
+
+Adapted = Annotated[MaskedLanguage | NextText | InverseCloze, Field(discriminator="kind")]
