@@ -14,6 +14,7 @@ from residuum.config import measures
 from residuum.config.bindings import Place
 from residuum.config.claims import claim_faults
 from residuum.config.columns import column_faults, line_faults
+from residuum.config.cycles import cycles
 from residuum.config.generators import generator_faults
 from residuum.config.groups import group_faults, within_faults
 from residuum.config.mixes import mix_faults
