@@ -10,6 +10,7 @@ rule train_train:
         fixed_queries=WIRING.models.fixed(PATHS.query_embeddings),
         gate=WIRING.models.gate,
         folds=WIRING.models.folds,
+        spans=WIRING.models.spans,
     output:
         ONLY.finished(PATHS.checkpoint),
     log:
@@ -36,10 +37,11 @@ rule train_train:
         gate=options.each("gate", "gate", folder_of),
         folds=options.each("fold", "folds", options.by_split),
         held_out=WIRING.models.held_out,
+        spans=options.each("spans", "spans", folder_of),
     shell:
         "{params.torchrun} "
         "python -m residuum.train train {params.pairs} --corpus {params.corpus} "
         "--start {params.start} --spec {params.spec:q} "
-        "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} {params.folds} {params.held_out} "
+        "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} {params.folds} {params.held_out} {params.spans} "
         "--seed {wildcards.seed} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

@@ -1,6 +1,6 @@
 """A task of copying: a question asks for the first and the third of the three names of its doc."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,17 @@ def draw(count: int, seed: int) -> dict[str, tuple[str, str]]:
     return pairs
 
 
-def write_task(folder: Path, **backbone: int) -> Path:
+def write_task(folder: Path, more: Sequence[tuple[str, str]] = (), **backbone: int) -> Path:
     """Write corpus, queries and tuples of the task, and `start`, a backbone of all its texts.
 
-    `held` is a corpus of docs that no pair has; their questions are those of `draw(HELD_OUT, 2)`.
+    It has read more docs where they are given. `held` is a corpus of docs that no pair has; their
+    questions are those of `draw(HELD_OUT, 2)`.
     """
     pairs, held = draw(PAIRS, 1), draw(HELD_OUT, 2)
     make_corpus(folder / "corpus", docs_of(pairs))
     make_corpus(folder / "held", docs_of(held))
     words = [(doc_id, f"{doc} {question}") for doc_id, (doc, question) in pairs.items()]
-    make_corpus(folder / "words", words)
+    make_corpus(folder / "words", [*words, *more])
     shape = {"vocabulary": 200, "hidden": 32, "intermediate": 64, **backbone}
     make_backbone(folder / "start", folder / "words", **shape)
     trec.write_queries(folder / "queries.tsv", ((f"q-{d}", q) for d, (_, q) in pairs.items()))

@@ -102,6 +102,15 @@ def test_copying_starts_as_the_identity(task: Path) -> None:
             assert not torch.equal(cross.self.query.weight, torch.eye(32))
 
 
+def test_the_heads_layer_norm_starts_with_its_gain(task: Path) -> None:
+    plain, _ = shared_model(Source(str(task / "start")), 2, "random")
+    larger, _ = shared_model(Source(str(task / "start")), 2, "random", head_gain=5.0)
+    own, other = (dict(one.named_parameters()) for one in (plain, larger))
+    changed = [name for name in own if not torch.equal(own[name], other[name])]
+    assert changed == ["decoder.cls.predictions.transform.LayerNorm.weight"]
+    assert torch.equal(other[changed[0]], 5 * own[changed[0]])
+
+
 def test_parameters_stay_shared_in_training_and_equal_where_transformers_reads_them(
     task: Path, model: Path
 ) -> None:

@@ -222,3 +222,22 @@ def test_other_splits_specs_are_as_they_were() -> None:
             after.for_split(split)
         )
     assert before.for_corpus() == after.for_corpus()
+
+
+def test_corpora_of_spans_are_read_in_training_and_have_to_be_there():
+    toy = with_questions()
+    spans = {"corpora": ["dev", "train"]}
+    writer = MODEL.validate_python(
+        {**WRITER, "spans": spans, "training": {**TRAINING, "steps": 5, "epochs": None}}
+    )
+    spanning = replace(toy, models=toy.models | {"writer": writer})
+    models = Models(spanning, Paths("r"), all_available)
+    corpus = "r/data/toy/corpus/manifest.json"
+    assert models.spans(named(model="writer", seed="3")) == [corpus, corpus]
+    assert models.spans(named(model="learner", seed="1")) == []
+    elsewhere = writer.model_copy(
+        update={"spans": writer.spans.model_copy(update={"corpora": ["other-field"]})}
+    )
+    lacking = replace(toy, models=toy.models | {"writer": elsewhere})
+    why = why_unavailable(lacking, "learned", Place("toy", "dev"), all_available)
+    assert why == "scale toy binds nothing to other-field"

@@ -18,7 +18,7 @@ from residuum.artefacts import contracts, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.base import named_for
-from residuum.config.schema.models import DualEncoder, Trained
+from residuum.config.schema.models import DualEncoder, QuestionGenerator, Trained
 from residuum.config.schema.training import RateGrid
 from residuum.neural import devices, fitting, processes
 from residuum.neural.batches import Fold
@@ -67,6 +67,9 @@ def train(
     held_out: Annotated[
         str | None, typer.Option(help="fold whose queries are not trained on")
     ] = None,
+    spans: Annotated[
+        list[Path] | None, typer.Option(help="corpus folder, once for each of spans.corpora")
+    ] = None,
 ) -> None:
     """Train a model and write its checkpoint.
 
@@ -82,9 +85,10 @@ def train(
     pairs, texts = files_of(model, "tuples", tuples), files_of(model, "queries", queries)
     without, folds = fold_out(held_out, fold or [], [*texts.values()])
     chosen = devices.choose(device, precision, threads, arithmetic)
-    begin = Start(source, chosen, seed, beside, without)
+    begin = Start(source, chosen, seed, beside, without, corpora_of(model, spans or []))
     inputs = [path for both in zip(pairs.values(), texts.values(), strict=True) for path in both]
     inputs += [corpus / "manifest.json", *filter(None, [rate, gate]), *folds]
+    inputs += [path / "manifest.json" for path in begin.corpora]
     if beside and fixed_queries:
         inputs += [path / "manifest.json" for path in (*(fixed or []), fixed_queries.parent)]
     with processes.joined(begin.device.name):
@@ -153,6 +157,16 @@ def beside_it(model: Trained, docs: list[Path], queries: Path | None) -> FixedVe
     if not docs or queries is None:
         raise ResiduumError(f"fixed: give --fixed and --fixed-queries, made by {fixed.model}")
     return FixedVectors(docs, queries, fixed.seed)
+
+
+def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
+    """Return the folders of the corpora whose spans a generator writes; none for most."""
+    named = model.spans.corpora if isinstance(model, QuestionGenerator) and model.spans else []
+    if len(named) != len(folders):
+        of = ", ".join(named) or "none"
+        text = f"is given {len(folders)} times, but the model's spans.corpora are {of}"
+        raise ResiduumError(f"--spans {text}: give one folder for each, in this order")
+    return tuple(folders)
 
 
 def _check_gate(model: Trained, gate: Path | None) -> None:

@@ -10,14 +10,11 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
-
-if TYPE_CHECKING:
-    pass
 
 MARKERS = ("[QRY]", "[DOC]")
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *MARKERS)
@@ -28,6 +25,12 @@ LEAST_COUNT = 2
 DECIMALS = 6  # of embeddings; what lies below depends on the machine's linear algebra
 
 Pair = tuple[str, str]
+
+
+def word_starts(tokenizer: Any) -> np.ndarray:
+    """Return which tokens of a vocabulary start a word, as far as WordPiece marks tell: boolean."""
+    tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    return np.array([not token.startswith(INSIDE) for token in tokens])
 
 
 def train_wordpiece(texts: Iterable[str], size: int) -> list[str]:

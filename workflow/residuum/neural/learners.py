@@ -37,7 +37,8 @@ B = TypeVar("B", bound=NamedTuple)
 class Start(NamedTuple):
     """What a training begins with: the source of its weights, with its dropout; device, seed.
 
-    And what stands fixed beside it, where a loss needs that; the fold that it holds out, if any.
+    And what stands fixed beside it, where a loss needs that; the fold that it holds out, if any;
+    folders of corpora whose texts it reads beside its pairs.
     """
 
     source: Source
@@ -45,6 +46,7 @@ class Start(NamedTuple):
     seed: int
     fixed: FixedVectors | None = None
     held_out: Fold | None = None
+    corpora: tuple[Path, ...] = ()
 
 
 class BatchLoss(NamedTuple):

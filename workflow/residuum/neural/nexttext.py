@@ -16,7 +16,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.backbones import NextText
 from residuum.config.specs import derive
 from residuum.neural import devices, frames
-from residuum.neural.backbones import INSIDE
+from residuum.neural.backbones import word_starts
 from residuum.neural.learners import BatchLoss, Outputs
 from residuum.neural.losses import in_batch
 from residuum.neural.masking import MaskedBatch, MaskingLearner, hidden_tokens
@@ -65,8 +65,7 @@ class NextLearner(MaskingLearner[NextBatch]):
         if room < 2 * spec.least:
             text = f"length {spec.length} leaves {room} tokens for two halves of {spec.least}"
             raise ResiduumError(f"{text} beside special ones; give more, or a smaller least")
-        tokens = self.tokenizer.convert_ids_to_tokens(range(len(self.tokenizer)))
-        self.starts = np.array([not token.startswith(INSIDE) for token in tokens])
+        self.starts = word_starts(self.tokenizer)
         return tokenise(self.tokenizer, texts, room, special=False), 2 * spec.least
 
     def batch(self, step: int) -> NextBatch:

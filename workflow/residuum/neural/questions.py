@@ -13,22 +13,29 @@ from typing import NamedTuple
 import numpy as np
 
 from residuum.config.schema.models import QuestionGenerator
-from residuum.neural.batches import training_pairs
+from residuum.config.specs import derive
+from residuum.neural.batches import EpochSampler, training_pairs
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.seq2seq import Lengths, QuestionWriter, token_losses
 from residuum.neural.shared import shared_model
+from residuum.neural.spans import Spans
 from residuum.neural.tokens import Texts, TokenStore
 
 
 class QuestionBatch(NamedTuple):
-    """Docs and their questions, as token ids."""
+    """Docs and their questions, or spans of them, as token ids; what each begins with."""
 
     docs: list[np.ndarray]
     questions: list[np.ndarray]
+    starts: list[int]
 
 
 class QuestionLearner(Learner[QuestionBatch]):
-    """A question generator in training on pairs in seeded order; its outputs are logits."""
+    """A question generator in training on pairs in seeded order; its outputs are logits.
+
+    Where it writes spans of docs too, these begin with the token that ends a text: what is asked
+    for is told so, and a question is what the checkpoint writes.
+    """
 
     spec: QuestionGenerator
     encoder: QuestionWriter
@@ -42,13 +49,22 @@ class QuestionLearner(Learner[QuestionBatch]):
             texts, "query", queries, lambda of, _: self.encoder.tokenise_questions(of)
         )
         self.docs = TokenStore(texts, "doc", docs, lambda of, _: self.encoder.tokenise_docs(of))
+        self.spans = Spans(spec.spans, start.corpora, self.encoder) if spec.spans else None
+        size = spec.training.batch_size
+        self.of_spans = round(spec.spans.share * size) if spec.spans else 0
+        self.sampler = EpochSampler(len(self.pairs), size - self.of_spans, start.seed)
 
     def batch(self, step: int) -> QuestionBatch:
         pairs = [self.pairs[visit.number] for visit in self.sampler.visits(step)]
-        return QuestionBatch(
-            self.docs.of([pair.positive for pair in pairs]),
-            self.questions.of([pair.query_id for pair in pairs]),
-        )
+        docs = self.docs.of([pair.positive for pair in pairs])
+        questions = self.questions.of([pair.query_id for pair in pairs])
+        starts = [self.encoder.marks.start] * len(pairs)
+        if self.spans:
+            seed = derive(self.start.seed, "spans", str(step))
+            read, written = self.spans.draw(self.of_spans, seed)
+            docs, questions = docs + read, questions + written
+            starts += [self.encoder.marks.end] * len(read)
+        return QuestionBatch(docs, questions, starts)
 
     def examples(self, batch: QuestionBatch) -> int:
         """Return the number of tokens to predict."""
@@ -56,7 +72,7 @@ class QuestionLearner(Learner[QuestionBatch]):
 
     def forward(self, batch: QuestionBatch) -> Outputs:
         """Return the logits (tokens of all questions, vocabulary)."""
-        return [self.encoder.forward(batch.docs, batch.questions)]
+        return [self.encoder.forward(*batch)]
 
     def losses(self, batch: QuestionBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return -log p of each token of the questions."""
@@ -83,7 +99,7 @@ class QuestionLearner(Learner[QuestionBatch]):
 
 def begin(spec: QuestionGenerator, start: Start) -> QuestionWriter:
     """Return the generator as a training begins with it."""
-    made = shared_model(start.source, spec.layers, spec.cross_attention)
+    made = shared_model(start.source, spec.layers, spec.cross_attention, spec.head_gain)
     lengths = Lengths(doc_length=spec.doc_length, question_length=spec.question_length)
     return QuestionWriter(start.source, lengths, start.device, made)
 

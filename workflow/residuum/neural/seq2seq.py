@@ -79,13 +79,20 @@ class QuestionWriter(pretrained.TextModel):
         for row in tokenise(self.tokenizer, texts, length, special=False):
             yield np.concatenate([row, end])
 
-    def forward(self, docs: Sequence[np.ndarray], questions: Sequence[np.ndarray]) -> Tensor:
+    def forward(
+        self,
+        docs: Sequence[np.ndarray],
+        questions: Sequence[np.ndarray],
+        starts: Sequence[int] = (),
+    ) -> Tensor:
         """Return the logits (tokens of all questions, vocabulary) of each token, with gradient.
 
-        Each is given the question's own tokens before it (teacher forcing), and the doc.
+        Each is given the question's own tokens before it (teacher forcing), and the doc. A question
+        begins with the model's own start, unless `starts` give each another one.
         """
-        begin = np.array([self.marks.start], dtype=np.int32)
-        before = [np.concatenate([begin, question[:-1]]) for question in questions]
+        begin = np.array(starts or [self.marks.start] * len(questions), dtype=np.int32)[:, None]
+        both = zip(begin, questions, strict=True)
+        before = [np.concatenate([first, question[:-1]]) for first, question in both]
         given, within = padded(before, self.marks.fill, self.device.name)
         with self.device.autocast():
             states, mask = self._encoded(docs)

@@ -14,12 +14,14 @@ from residuum.neural import pretrained
 from residuum.neural.pretrained import Loaded, Source
 
 
-def shared_model(source: Source, layers: int, cross_attention: CrossAttention) -> Loaded:
+def shared_model(
+    source: Source, layers: int, cross_attention: CrossAttention, head_gain: float = 1.0
+) -> Loaded:
     """Return an encoder-decoder of the first layers of an encoder, whose parts share parameters.
 
     Shared is all that both have: embeddings, self-attention, feed-forward layers. The decoder's
     cross-attention and what the start lacks of the head are new; the output layer is the word
-    embeddings (Ma et al. 2020, section 2.2).
+    embeddings (Ma et al. 2020, section 2.2). The head's layer norm has its gain times `head_gain`.
     """
     from transformers import (
         AutoModel,
@@ -48,6 +50,7 @@ def shared_model(source: Source, layers: int, cross_attention: CrossAttention) -
     if cross_attention == "copying":
         for layer in decoder.base_model.encoder.layer:
             _copy(layer.crossattention)
+    _gain(head_of(model), head_gain)
     banned = special_tokens(tokenizer, marks["eos_token_id"])
     model.generation_config = GenerationConfig(**marks, suppress_tokens=banned)
     return model, tokenizer
@@ -87,6 +90,16 @@ def _copy(attention: Any) -> None:
         for linear in (attention.self.value, attention.output.dense):
             torch.nn.init.eye_(linear.weight)
             linear.bias.zero_()
+
+
+def _gain(head: Any, gain: float) -> None:
+    """Multiply the gain of the layer norm of a head."""
+    import torch
+
+    norms = (part for part in head.modules() if isinstance(part, torch.nn.LayerNorm))
+    with torch.no_grad():
+        for norm in norms:
+            norm.weight.mul_(gain)
 
 
 def head_of(model: Any) -> Any:

@@ -109,6 +109,12 @@ class Models(Part):
         fold = self.registry.fold_of(wildcards.model)
         return f"--held-out {fold}" if fold else ""
 
+    def spans(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpora whose docs' spans a generator writes in training; none for most."""
+        how = getattr(self.registry.model(wildcards.model), "spans", None)
+        places = [self.registry.place(role) for role in how.corpora] if how else []
+        return [self.paths.corpus.fill(dataset=place.dataset) for place in places]
+
     def tuples(self, wildcards: Wildcards) -> list[str]:
         """Return the training tuples of a model, its own or those of the one that it names.
 

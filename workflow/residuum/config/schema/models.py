@@ -13,7 +13,7 @@ from residuum.config.schema.backbones import Adapted, Backbone, Entry, OnBackbon
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Strict
 from residuum.config.schema.encoder import Encoder
 from residuum.config.schema.pairs import Pairs
-from residuum.config.schema.questions import CrossAttention, Length
+from residuum.config.schema.questions import CrossAttention, Length, SpanWriting
 from residuum.config.schema.reading import Reading
 from residuum.config.schema.training import RateGrid
 
@@ -84,11 +84,24 @@ class QuestionGenerator(PairsAlone):
         description="how it starts. copying: value and output are the identity, so that the "
         "decoder sees a doc's tokens as the encoder gives them",
     )
+    head_gain: float = Field(
+        1.0,
+        gt=0,
+        description="of the layer norm before the logits, at the start; a small "
+        "model's are flat by nature",
+    )
+    spans: SpanWriting | None = Field(None, description="of docs, written beside the questions")
 
     def check(self) -> None:
         super().check()
         if isinstance(self.training.learning_rate, RateGrid):
             raise ValueError("training.learning_rate: no ranking judges the rates; give a number")
+        size = self.training.batch_size
+        if self.spans and not 0 < round(self.spans.share * size) < size:
+            text = f"{self.spans.share:g} of a batch of {size} leaves no span or no question"
+            raise ValueError(f"spans.share: {text}")
+        if self.spans and self.training.epochs:
+            raise ValueError("training: of questions and spans an epoch is not one; give steps")
 
 
 class ReleasedWeights(Entry):

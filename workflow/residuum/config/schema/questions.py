@@ -7,10 +7,27 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from residuum.config.schema.base import Id, Positive, Ref, Strict
+from residuum.config.schema.base import Id, Positive, Ref, Role, Strict
 
 CrossAttention = Literal["random", "copying"]
 Length = Annotated[int, Field(ge=2)]  # of a text, with what ends it
+
+
+class SpanWriting(Strict):
+    """Spans of docs, written in training beside the questions: as a pretraining would have it.
+
+    Names that no question holds stay words that a small generator can write. Of some drawn spans
+    that is taken whose words recur most in its doc.
+    """
+
+    corpora: Annotated[list[Role], Field(min_length=1, description="roles whose docs give spans")]
+    share: float = Field(0.5, gt=0, lt=1, description="of each batch")
+    length: tuple[Length, Length] = Field((4, 10), description="least and most tokens of a span")
+    tries: Positive = Field(4, description="spans that are drawn of a doc; 1: any is taken")
+
+    def check(self) -> None:
+        if self.length[0] > self.length[1]:
+            raise ValueError(f"length {list(self.length)}: the first number exceeds the second")
 
 
 class Sampling(Strict):
