@@ -4,6 +4,7 @@ import gzip
 from collections import defaultdict
 
 import numpy as np
+from scipy import sparse
 
 
 def run_of(path):
@@ -29,8 +30,11 @@ def reciprocal_ranks(run, relevant):
     }
 
 
-def best_products(results, dataset, model, split):
-    """Return each query's score of each doc, its best vector's product; each vector's doc_id."""
+def best_products(results, dataset, model, split, first=False):
+    """Return each query's score of each doc, its best vector's product; each vector's doc_id.
+
+    Or the product of its first vector.
+    """
     shards = sorted((results / "embeddings" / dataset / model).glob("shard-*"))
     ids = [one for shard in shards for one in (shard / "ids.txt").read_text().split()]
     vectors = np.concatenate([np.load(shard / "vectors.npy") for shard in shards])
@@ -40,6 +44,30 @@ def best_products(results, dataset, model, split):
     for query, row in zip((queries / "ids.txt").read_text().split(), products, strict=True):
         own = defaultdict(lambda: -np.inf)
         for doc, product in zip(ids, row, strict=True):
-            own[doc] = max(own[doc], product)
+            own[doc] = own[doc] if first and doc in own else max(own[doc], product)
         scores[query] = dict(own)
     return scores, ids
+
+
+def term_products(results, dataset, model, split):
+    """Return each query's score of each doc, by sparse vectors with a dimension for each term."""
+    docs = [
+        _term_rows(shard)
+        for shard in sorted((results / "embeddings" / dataset / model).glob("shard-*"))
+    ]
+    [queries] = [_term_rows(results / "embeddings" / f"{dataset}.queries" / model / split)]
+    every = {doc: row for shard in docs for doc, row in shard.items()}
+    return {
+        query: {doc: sum(w * row.get(t, 0.0) for t, w in own.items()) for doc, row in every.items()}
+        for query, own in queries.items()
+    }
+
+
+def _term_rows(folder):
+    terms = (folder / "terms.txt").read_text().splitlines()
+    ids = (folder / "ids.txt").read_text().splitlines()
+    rows = sparse.load_npz(folder / "vectors.npz").tocoo()
+    weights = {one: {} for one in ids}
+    for row, column, weight in zip(rows.row, rows.col, rows.data, strict=True):
+        weights[ids[row]][terms[column]] = float(weight)
+    return weights

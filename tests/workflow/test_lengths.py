@@ -10,7 +10,6 @@ from statistics import fmean
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 
 from by_hand import best_products, reciprocal_ranks, relevant_of, run_of
 from projects import choose, copy_project, snakemake
@@ -21,18 +20,6 @@ PAGE = "results/smoke/tables/mebert-a1ict.md"
 SPLIT = "ict-400/test"
 CANDIDATES = "candidates-bigrams"
 DENSE = ["de-bert-768", "de-bert-32", "me-bert-768"]
-EXACT = {  # systems that search all docs by the sums of both parts
-    "unigram-vectors": {"kind": "dense", "model": "bm25-unigram-vectors", "k": 10},
-    "exact": {
-        "kind": "hybrid",
-        "parts": ["unigram-vectors", "me-bert-768"],
-        "interpolation": {
-            **{"weighted": "unigram-vectors", "grid": [0.0, 0.5, 1.0, 2.0, 4.0]},
-            **{"tune_on": "own", "measure": "RR@10"},
-        },
-        "k": 10,
-    },
-}
 HYBRIDS = {"hybrid-me-bert-uni": "bm25-unigrams", "hybrid-me-bert-bi": "bm25-bigrams"}
 
 
@@ -47,8 +34,6 @@ def project(tmp_path_factory):
     choose(folder, "mebert")
     with (folder / "config" / "scales" / "smoke.yaml").open("a") as file:
         file.write("left_out: [de-bert-512, de-bert-128, de-bert-64, me-bert-64]\n")
-    for name, entry in EXACT.items():
-        (folder / "config" / "systems" / f"{name}.yaml").write_text(yaml.safe_dump(entry))
     snakemake(folder, PAGE)
     return folder
 
@@ -156,26 +141,6 @@ def test_no_lambda_of_a_fine_grid_is_better_on_the_tuning_queries(results, hybri
     assert at(lambda_) == pytest.approx(mean, abs=1e-12)
     grid = [at(value) for value in np.linspace(0, 40, 401)]
     assert max(grid) <= mean + 1e-12 and min(grid) < mean
-
-
-def test_an_exact_hybrid_has_the_best_sums_of_all_docs(project, results):
-    """Lexical scores are Lucene's, of its own run; a doc that this lacks has none."""
-    snakemake(project, f"results/smoke/runs/{SPLIT}/exact.seed1.trec.gz")
-    lambda_, _ = chosen(results, "exact")
-    grid = EXACT["exact"]["interpolation"]["grid"]
-    record = json.loads((results / "tuning/ict-400/tune/exact.seed1.json").read_text())
-    assert [tried["setting"]["lambda"] for tried in record["tried"]] == grid
-    lexical = run_of(results / "runs" / SPLIT / "bm25-unigrams.trec.gz")
-    model = "me-bert-768@ict-400.train/seed1"
-    dense, _ = best_products(results, "ict-400", model, "test")
-    run = run_of(results / "runs" / SPLIT / "exact.seed1.trec.gz")
-    assert len(run) == 20
-    for query, docs in run.items():
-        own = {
-            doc: lambda_ * lexical[query].get(doc, 0) + dense[query][doc] for doc in dense[query]
-        }
-        assert docs == pytest.approx({doc: own[doc] for doc in docs}, abs=2e-5)
-        assert len(docs) == 10 and min(docs.values()) >= sorted(own.values())[-10] - 2e-5
 
 
 def test_judgements_of_the_test_queries_tune_nothing_and_add_no_candidate(project, results):
