@@ -42,13 +42,13 @@ def test_a_table_says_of_each_union_for_how_many_queries_it_is_exact(tmp_path):
         record(metrics, run, **{"10": share, "1000": 0.0})
     record(metrics, "ablation")
     (line,) = unions.notes(table(), metrics)
-    assert line.startswith("ours: for 90.0 to 97.5% of the queries the scores of its union's first")
+    assert line.startswith("Queries for which the scores of a union's first 10 docs are provably")
+    assert line.endswith(": ours 90.0 to 97.5%.")
     record(metrics, "ours.seed1", **{"10": 0.9})
     record(metrics, "ablation", **{"5": 1.0})
-    ours, ablation = unions.notes(table(), metrics)
-    assert "for 90.0% of the queries" in ours and "first 10 docs are provably" in ours
-    assert ablation.startswith("ablation: for 100.0% of the queries")
-    assert "its union's first 5 docs" in ablation
+    fewer, line = unions.notes(table(), metrics)
+    assert "first 5 docs" in fewer and fewer.endswith(": ablation 100.0%.")
+    assert "first 10 docs" in line and line.endswith(": ours 90.0%.")
 
 
 def test_the_line_stands_under_the_page_and_changes_no_number(tmp_path):
@@ -63,8 +63,8 @@ def test_the_line_stands_under_the_page_and_changes_no_number(tmp_path):
         record(metrics, "ours.seed1", **{"10": 0.25})
     before, after = ((tmp_path / f"{name}.md").read_text() for name in ("before", "after"))
     assert pages[0] == pages[1]
-    assert "for 25.0% of the queries" in after and "of the queries the scores" not in before
-    assert "25.0\\% of the queries" in (tmp_path / "after.tex").read_text()
+    assert "exact search over all docs" not in before and ": ours 25.0%." in after
+    assert ": ours 25.0\\%." in (tmp_path / "after.tex").read_text()
     made = json.loads((tmp_path / "after.tsv.manifest.json").read_text())
     assert str(metrics / "data" / "dev" / "ablation.tsv.manifest.json") in made["inputs"]
 

@@ -11,21 +11,23 @@ from residuum.wiring.bound import BoundTable
 
 
 def notes(job: BoundTable, metrics: Path) -> Iterator[str]:
-    """Yield a line for each fusion of a table: the least and the largest share of the queries.
+    """Yield a line on the fusions of a table: the least and the largest share of the queries.
 
     They are over columns and seeds, of the fewest docs that manifests in `metrics` name; nothing
     of a fusion of which none does.
     """
-    shares: dict[str, list[tuple[int, float]]] = {}
+    shares: dict[int, dict[str, list[float]]] = {}
     for part, name in job.fused():
-        of = proven.recorded(metrics / name)
-        shares.setdefault(part, []).extend(list(of.items())[:1])
-    for part, own in shares.items():
-        if own:
-            low, high = (f"{100 * bound([s for _, s in own]):.1f}" for bound in (min, max))
-            span = f"{low}%" if low == high else f"{low} to {high}%"
-            yield (
-                f"{part}: for {span} of the queries the scores of its union's first {own[0][0]} "
-                "docs are provably those of an exact search over all docs: the last is at least "
-                "the weighted sum of the scores with which the lists end."
-            )
+        for docs, share in list(proven.recorded(metrics / name).items())[:1]:
+            shares.setdefault(docs, {}).setdefault(part, []).append(share)
+    for docs, of in sorted(shares.items()):
+        parts = "; ".join(f"{part} {_span(own)}" for part, own in of.items())
+        yield (
+            f"Queries for which the scores of a union's first {docs} docs are provably those of an "
+            f"exact search over all docs, since what no list holds cannot have more: {parts}."
+        )
+
+
+def _span(shares: list[float]) -> str:
+    low, high = (f"{100 * bound(shares):.1f}" for bound in (min, max))
+    return f"{low}%" if low == high else f"{low} to {high}%"
