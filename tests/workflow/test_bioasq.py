@@ -2,9 +2,10 @@
 
 import json
 from collections import defaultdict
-from itertools import pairwise
+from itertools import islice, pairwise
 from statistics import fmean
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -12,9 +13,16 @@ import yaml
 from by_hand import best_products, relevant_of, run_of, term_products
 from conftest import ROOT
 from projects import choose, copy_project, snakemake
+from residuum.artefacts.contracts import read_docs
+from residuum.artefacts.shards import read
+from residuum.config.schema.reading import Windows
+from residuum.neural.devices import Device
+from residuum.neural.encoders import Encoder
+from residuum.neural.tokens import passages
 
 DATASET = "generated-pubmed-smoke"
 SPLIT = f"{DATASET}/test"
+FIRST = "bioasq-de/seed1/shard-00000/ids.txt"
 BATCHES = [f"batch{n}" for n in range(1, 6)]
 SYSTEMS = {  # of Table 2
     "bm25": "bm25-pubmed",
@@ -97,6 +105,23 @@ def test_hybrids_have_the_best_sums_of_all_docs(results, hybrid):
         sums = {doc: lambda_ * lexical[query][doc] + dense[query][doc] for doc in dense[query]}
         assert docs == pytest.approx({doc: sums[doc] for doc in docs}, abs=2e-5)
         assert len(docs) == 10 and min(docs.values()) >= sorted(sums.values())[-10] - 2e-5
+
+
+def test_a_first_block_is_its_doc_cut_at_the_same_place(results):
+    """So that one encoding serves what is cut and what is read in blocks."""
+    model = Encoder.load(results / "models/bioasq-de/seed1", Device("cpu", "fp32"))
+    dataset = yaml.safe_load((ROOT / f"config/datasets/{DATASET}.yaml").read_text())
+    windows = Windows.model_validate(dataset["windows"])
+    records = islice(read_docs(results / "data" / DATASET / "corpus"), 40)
+    texts = {
+        record["doc_id"]: passages(record, windows, model.tokenizer, model.doc_room)[0]
+        for record in records
+    }
+    alone = model.encode([*texts.values()], "doc", 8)
+    [shard] = {path.parent for path in (results / "embeddings" / DATASET).glob(FIRST)}
+    ids, vectors = read(shard, first=True)
+    rows = [ids.index(doc_id) for doc_id in texts]
+    np.testing.assert_allclose(alone, vectors[rows], atol=1e-5)
 
 
 @pytest.mark.parametrize("hybrid", HYBRIDS)
