@@ -23,7 +23,7 @@ from residuum.neural.learners import Start
 from residuum.neural.pretrained import Source
 from residuum.neural.questions import begin, others_docs
 from residuum.neural.seq2seq import QuestionWriter
-from tiny_models import question_generator_spec, train_arguments
+from tiny_models import as_options, question_generator_spec, train_arguments
 
 DEVICE = devices.Device("cpu", "fp32")
 HOW = {"per_doc": 2, "top_k": 5, "doc_length": 24, "question_length": 8}
@@ -204,8 +204,8 @@ def test_killed_training_ends_with_the_same_bytes(
     as_command(monkeypatch, "residuum.train", "train", spec)
     train.train(**train_arguments(task, tmp_path / "whole", spec))
     given = train_arguments(task, tmp_path / "killed", spec)
-    words = [word for key, value in given.items() for word in (f"--{key}", str(value))]
-    run_and_kill(["residuum.train", "train", *words], when=(given["work"] / "state.pt").exists)
+    command = ["residuum.train", "train", *as_options(given)]
+    run_and_kill(command, when=(given["work"] / "state.pt").exists)
     train.train(**given)
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
 

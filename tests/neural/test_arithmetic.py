@@ -30,7 +30,7 @@ from residuum import encode, train
 arithmetic, model, spec = sys.argv[1:]
 how = {"device": "cpu", "arithmetic": arithmetic}
 texts = Path("queries.tsv")
-train.train(Path("tuples.jsonl.gz"), Path("corpus"), texts, "start", spec, 1,
+train.train(["tuples.jsonl.gz"], Path("corpus"), [str(texts)], "start", spec, 1,
             Path(f"{model}.work"), Path(model), **how)
 encode.encode_queries([f"dev={texts}"], Path(model), 8, Path(f"{model}.vectors"), **how)
 """

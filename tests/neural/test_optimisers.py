@@ -6,7 +6,7 @@ import torch
 from pydantic import ValidationError
 from transformers import get_linear_schedule_with_warmup
 
-from residuum.config.schema.models import Training
+from residuum.config.schema.training import Training
 from residuum.neural import optimisers
 from residuum.neural.optimisers import Moment
 

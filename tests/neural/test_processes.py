@@ -28,6 +28,8 @@ from tiny_models import (
     inverse_cloze_spec,
     masked_language_spec,
     model_spec,
+    next_text_spec,
+    question_generator_spec,
     sharing_queries,
     term_gate_spec,
     term_weights_spec,
@@ -45,10 +47,13 @@ SPECS = {
     "terms": term_weights_spec(**HOW),
     "sparse": terms_spec(**HOW),
     "gate": term_gate_spec(**HOW),
+    "questions": question_generator_spec(**HOW),
     "masked": masked_language_spec(**HOW),
+    "next": next_text_spec(**HOW),
     "cloze": inverse_cloze_spec(**HOW),
     "dropout": model_spec(**{**HOW, "dropout": 0.1, "checkpoint_every": 5}),
 }
+ON_TEXTS = ("masked", "next", "cloze")
 LIMIT = 240  # seconds; a bound on hanging
 DRIVER = """
 import json, sys
@@ -71,8 +76,8 @@ def work(folder):
     whole = Encoder.forward
     for name, told in json.loads((folder / "two.json").read_text()).items():
         Encoder.forward = short(whole) if name == "short" else whole
-        paths = {key: Path(told[key]) for key in ("tuples", "corpus", "queries", "work", "output")}
-        if name in ("masked", "cloze"):
+        paths = {key: Path(told[key]) for key in ("corpus", "work", "output")}
+        if name in ("masked", "next", "cloze"):
             keys = ("start", "spec", "threads", "device")
             places = {"work": paths["work"], "output": paths["output"]}
             pretrain.adapt([paths["corpus"]], **{key: told[key] for key in keys}, **places)
@@ -113,14 +118,14 @@ def torchrun(*command: str | Path) -> tuple[int, str]:
 
 def arguments(folder: Path, name: str, output: str) -> dict[str, Any]:
     """Return the arguments of `train` with the model below a folder."""
-    corpus = folder / ("words" if name in ("masked", "cloze") else "corpus")
+    corpus = folder / ("words" if name in ON_TEXTS else "corpus")
     changes = {"queries": folder / "sharing.tsv"} if name == "sparse" else {}
     return train_arguments(folder, folder / output / name, SPECS[name], corpus=corpus, **changes)
 
 
 def train_alone(folder: Path, name: str) -> None:
     parsed = arguments(folder, name, "one")
-    if name in ("masked", "cloze"):
+    if name in ON_TEXTS:
         keys = ("start", "spec", "work", "output", "threads", "device")
         pretrain.adapt([parsed["corpus"]], **{key: parsed[key] for key in keys})
     else:

@@ -215,7 +215,7 @@ def test_a_series_over_snapshots_without_its_split_is_absent(tmp_path):
 @pytest.mark.parametrize(
     ("page", "changes", "says"),
     [
-        ("figure6", {"over": "lenghts"}, "no grouping 'lenghts'; known: bm25-halves, lengths"),
+        ("figure6", {"over": "lenghts"}, "no grouping 'lenghts'; known: batches, bm25-halves"),
         ("figure6", {"over": "depth"}, "over depth panels show recall or reranked"),
         ("figure6", {"tests": "clear"}, "compares with its first series only"),
         ("figure4", {"reported": {"ours": {"win/hard": "0.1"}}}, "write <panel>/<group>"),
