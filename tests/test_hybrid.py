@@ -224,18 +224,25 @@ def test_what_is_no_longer_near_the_best_is_dropped_and_does_not_show(monkeypatc
 
 
 def test_a_shard_goes_before_the_next_of_its_part_is_read():
-    queries = TermVectors(["q"], ["t"], sparse.csr_array(np.ones((1, 1), np.float32)))
-    made = {"one": [], "two": []}
+    asked = TermVectors(["q"], ["t"], sparse.csr_array(np.ones((1, 1), np.float32)))
+    queries = {"sparse": asked, "dense": (["q"], np.ones((1, 1), np.float32))}
+    made = {"sparse": [], "dense": []}
 
     def read(name, number):
         assert not [shard for shard in made[name] if shard() is not None], name
         ids = [f"d{number}{doc}" for doc in range(10)]
-        docs = vectors.docs_of(TermVectors(ids, ["t"], sparse.csr_array(np.ones((10, 1)))), queries)
-        made[name].append(weakref.ref(docs.vectors.rows))
+        rows = np.arange(10.0, dtype=np.float32)[:, None] + number
+        given = (ids, rows)
+        if name == "sparse":
+            given = TermVectors(ids, ["t"], sparse.csr_array(rows))
+        docs = vectors.docs_of(given, queries[name])
+        made[name].append(weakref.ref(docs.vectors.rows if name == "sparse" else rows))
         return docs
 
     parts = [map(partial(read, name), range(4)) for name in made]
-    assert sum(len(block[0].ids) for block in vectors.in_blocks(parts, 1)) == 40
+    blocks = vectors.in_blocks(parts, 1)
+    best = vectors.search(blocks, [*queries.values()], [[1.0, 1.0]], 1)
+    assert best["doc_id"].to_list() == ["d39"]
     assert [len(shards) for shards in made.values()] == [4, 4]
 
 

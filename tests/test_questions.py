@@ -229,7 +229,7 @@ def test_empty_docs_get_no_question(task: Path, model: Path, tmp_path: Path) -> 
     assert drawn["docs"] == 2
     (tmp_path / "none").mkdir()
     nothing = make_corpus(tmp_path / "blank", docs[1:3])
-    with pytest.raises(ResiduumError, match="for the 0 docs with text"):
+    with pytest.raises(ResiduumError, match="no doc has a text to ask about"):
         questions.generate(**arguments(task, model, tmp_path / "none", corpus=nothing))
 
 

@@ -94,11 +94,12 @@ def test_equal_shares_go_by_name_and_one_of_all_is_the_role_itself(config):
         ({"a": 0.8, "b": 0.2}, 6144, {"a": 4915, "b": 1229}),  # 0.2 of it are 1228.8
         ({"a": 0.8, "b": 0.2}, 16, {"a": 13, "b": 3}),
         ({"a": 0.4, "b": 0.3, "c": 0.3}, 4, {"a": 2, "b": 1, "c": 1}),
-        ({"a": 0.34, "b": 0.33, "c": 0.33}, 5, {"a": 1, "b": 2, "c": 2}),
+        ({"a": 0.34, "b": 0.33, "c": 0.33}, 5, {"a": 2, "b": 2, "c": 1}),
         ({"a": 0.9, "b": 0.1}, 4, {"a": 4, "b": 0}),
+        ({"a": 0.5, "b": 0.5}, 3, {"a": 2, "b": 1}),
     ],
 )
-def test_counts_are_rounded_shares_and_the_first_has_the_rest(shares, size, counts):
+def test_counts_are_shares_and_what_is_left_goes_to_the_largest_fractions(shares, size, counts):
     assert in_batch(shares, size) == counts
 
 

@@ -11,6 +11,8 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     BertTokenizer,
+    ElectraConfig,
+    ElectraModel,
     RobertaConfig,
     RobertaModel,
     RobertaTokenizer,
@@ -278,3 +280,15 @@ def test_what_cannot_write_is_refused(task: Path, tmp_path: Path) -> None:
         QuestionWriter(start, LENGTHS, DEVICE)
     with pytest.raises(ValueError, match="question_length"):
         Sampling(per_doc=1, question_length=1)
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 90}
+    electra = ElectraModel(ElectraConfig(**shape, embedding_size=16, intermediate_size=16))
+    t5 = T5ForConditionalGeneration(
+        T5Config(vocab_size=90, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    )
+    tokenizer = AutoTokenizer.from_pretrained(task / "start")
+    for model in (electra, t5):
+        kind = model.config.model_type
+        model.save_pretrained(tmp_path / kind)
+        tokenizer.save_pretrained(tmp_path / kind)
+        with pytest.raises(ResiduumError, match=f"a {kind} is no start of .* take a bert or a rob"):
+            shared_model(Source(str(tmp_path / kind)), 1, "random")

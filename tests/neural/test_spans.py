@@ -137,6 +137,18 @@ def fit_start(task: Path) -> Path:
     return folder
 
 
+def test_unknown_words_are_no_part_of_a_span(task: Path, tmp_path: Path) -> None:
+    unknown = "\N{CJK UNIFIED IDEOGRAPH-5BFA} " * 12  # a word each that the vocabulary lacks
+    docs = [("u", f"{unknown} amber"), ("d", "amber basil cedar daisy ember")]
+    make_corpus(tmp_path / "corpus", docs)
+    writer = writer_of(fit_start(task))
+    how = SpanWriting(corpora=["a"], length=(2, 4), tries=2)
+    spans = Spans(how, [tmp_path / "corpus"], writer)
+    for seed in range(20):
+        [doc], [span] = spans.draw(1, seed)
+        assert "amber basil" in writer.tokenizer.decode(doc) and len(span) >= 3
+
+
 def test_of_drawn_spans_that_is_taken_whose_words_recur(task: Path, tmp_path: Path) -> None:
     """Of the doc's spans of two words one alone has two words that stand elsewhere in it too."""
     others = [(f"x{n}", "grove hazel ivory") for n in "abcde"]  # else its words were common ones

@@ -204,7 +204,8 @@ def test_what_is_written_is_counted_and_estimated() -> None:
     read = 1000 / 4.5 + 2
     head = 2 * 486 * 64 * 50 * 20
     assert how.operations == pytest.approx(2 * 32_768 * 50 * (read + 20) + head)
-    assert how.steps == 7 * 20, "batches of 8 docs, 20 tokens one after the other"
+    length = toy.datasets["toy"].splits["written"].synthetic.question_length
+    assert how.steps == 7 * 2 * length, "batches of 8 docs, until the longest question of each ends"
     assert how.disk == 1.5 * 40 * 100
 
 
@@ -241,3 +242,19 @@ def test_corpora_of_spans_are_read_in_training_and_have_to_be_there():
     lacking = replace(toy, models=toy.models | {"writer": elsewhere})
     why = why_unavailable(lacking, "learned", Place("toy", "dev"), all_available)
     assert why == "scale toy binds nothing to other-field"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"splits": {"train": {"synthetic": synthetic()}}}, "made with a generated-articles"),
+        ({"own": {"train": "train", "tune": "synthetic"}}, "own.tune: 'synthetic' is what a gen"),
+        ({"splits": {"test": {"folds": ["batch1", "synthetic"]}}}, "folds: 'synthetic' is what a"),
+    ],
+)
+def test_a_generators_questions_are_no_source_s(changes, says):
+    entry = yaml.safe_load((ROOT / "config/datasets/generated-pubmed-smoke.yaml").read_text())
+    splits = {**entry["splits"], **changes.pop("splits", {})}
+    with pytest.raises(ValidationError) as caught:
+        Dataset.model_validate({**entry, "splits": splits, **changes})
+    assert says in str(caught.value)

@@ -11,6 +11,7 @@ import heapq
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
@@ -86,6 +87,8 @@ def generate(
         if not paths[-1].exists():
             files.write_text(paths[-1], json.dumps(written(writer, docs, how, batch_size)))
     facts = described(paths)
+    if not facts["docs"]:
+        raise ResiduumError(f"{corpus}: no doc has a text to ask about")
     if not facts["queries"]:
         raise ResiduumError(
             f"{model}: no question is left: all {facts['empty']} that it wrote for the "
@@ -145,13 +148,16 @@ def questions(parts: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
 
 def described(parts: Sequence[Path]) -> dict[str, Any]:
     """Return what the manifest says of all questions."""
-    each = [json.loads(files.read_bytes(path)) for path in parts]
-    sums = {name: sum(part["counts"][name] for part in each) for name in COUNTS}
-    count = sum(1 for _ in questions(parts))
+    sums, docs, count = Counter[str](), 0, 0
+    for path in parts:
+        part = json.loads(files.read_bytes(path))
+        sums.update(part["counts"])
+        docs += len(part["questions"])
+        count += sum(map(len, part["questions"].values()))
     words = (text.lower().split() for _, _, text in islice(questions(parts), OF_DISTINCT))
     bigrams = [pair for own in words for pair in pairwise(own)]
     return {
-        "docs": sum(len(part["questions"]) for part in each),
+        "docs": docs,
         "queries": count,
         "qrels": count,
         "empty": sums["empty"],

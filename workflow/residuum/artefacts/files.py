@@ -105,6 +105,12 @@ def write_text(path: Path, text: str) -> None:
             temporary.write_bytes(text.encode())
 
 
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines, each with its end, whole or not at all; memory holds some of them."""
+    with whole(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as handle:
+        handle.writelines(lines)
+
+
 def write_gzip(path: Path, blocks: Iterable[bytes]) -> None:
     """Compress blocks, holding one at a time; equal data gives equal bytes, however it is cut."""
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_FORM)

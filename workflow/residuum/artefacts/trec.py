@@ -152,7 +152,7 @@ def write_refusal(path: Path, reason: str) -> None:
 def write_queries(path: Path, queries: Iterable[tuple[str, str]]) -> None:
     """Write `query_id TAB text`; runs of white space in a query become one space."""
     lines = (f"{query_id}\t{' '.join(text.split())}\n" for query_id, text in queries)
-    files.write_text(path, "".join(lines))
+    files.write_lines(path, lines)
 
 
 def read_queries(path: Path) -> dict[str, str]:
@@ -171,7 +171,7 @@ def read_queries(path: Path) -> dict[str, str]:
 
 def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:
     """Write TREC qrels: `query_id 0 doc_id relevance`."""
-    files.write_text(path, "".join(f"{q} 0 {d} {r}\n" for q, d, r in qrels))
+    files.write_lines(path, (f"{q} 0 {d} {r}\n" for q, d, r in qrels))
 
 
 def read_qrels(path: Path) -> pl.DataFrame:

@@ -33,8 +33,8 @@ class QuestionBatch(NamedTuple):
 class QuestionLearner(Learner[QuestionBatch]):
     """A question generator in training on pairs in seeded order; its outputs are logits.
 
-    Where it writes spans of docs too, these begin with the token that ends a text: what is asked
-    for is told so, and a question is what the checkpoint writes.
+    Where it writes spans of docs too, these begin with the token that ends a text, so that the
+    model can tell the two tasks apart; the checkpoint writes questions.
     """
 
     spec: QuestionGenerator
@@ -87,12 +87,12 @@ class QuestionLearner(Learner[QuestionBatch]):
         Beside that of the trained model stand its start's, and its own given another query's doc:
         one that does not look at docs tells neither from the other.
         """
-        asked, own = map(list, zip(*held.relevant, strict=True))
+        query_ids, own = map(list, zip(*held.relevant, strict=True))
         first, last = begin(spec, start), QuestionWriter.load(trained, start.device)
         errors = {
-            "start": _errors(first, held, asked, own),
-            "shuffled docs": _errors(last, held, asked, others_docs(held.relevant)),
-            "trained": _errors(last, held, asked, own),
+            "start": _errors(first, held, query_ids, own),
+            "shuffled docs": _errors(last, held, query_ids, others_docs(held.relevant)),
+            "trained": _errors(last, held, query_ids, own),
         }
         return Values({"doc_id": own}, errors)
 
@@ -105,10 +105,10 @@ def begin(spec: QuestionGenerator, start: Start) -> QuestionWriter:
 
 
 def _errors(
-    writer: QuestionWriter, held: HeldOut, asked: Sequence[str], docs: Sequence[str]
+    writer: QuestionWriter, held: HeldOut, query_ids: Sequence[str], docs: Sequence[str]
 ) -> np.ndarray:
     """Return the mean -log p of each query's tokens, given a doc for each."""
-    rows = writer.tokenise_questions(held.queries[query_id] for query_id in asked)
+    rows = writer.tokenise_questions(held.queries[query_id] for query_id in query_ids)
     texts = writer.tokenise_docs(held.docs[doc_id] for doc_id in docs)
     return writer.errors(list(texts), list(rows), held.batch_size)
 

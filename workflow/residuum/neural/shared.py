@@ -13,6 +13,8 @@ from residuum.config.schema.questions import CrossAttention
 from residuum.neural import pretrained
 from residuum.neural.pretrained import Loaded, Source
 
+KINDS = ("bert", "roberta")  # as transformers calls them: encoders that may be decoders too
+
 
 def shared_model(
     source: Source, layers: int, cross_attention: CrossAttention, head_gain: float = 1.0
@@ -32,9 +34,9 @@ def shared_model(
 
     decoding = {"is_decoder": True, "add_cross_attention": True}
     encoder, tokenizer = pretrained.load(AutoModel, source)
+    _cut(encoder, layers, source.name)  # before the decoder: it refuses what has none
     decoder, _ = pretrained.load(AutoModelForCausalLM, source, **decoding)
-    for part in (encoder, decoder.base_model):
-        _cut(part, layers, source.name)
+    _cut(decoder.base_model, layers, source.name)
     marks = {
         "decoder_start_token_id": tokenizer.cls_token_id,
         "eos_token_id": tokenizer.sep_token_id,
@@ -58,10 +60,11 @@ def shared_model(
 
 def _cut(model: Any, layers: int, name: str) -> None:
     """Keep the first layers of a BERT-like model."""
-    own = getattr(getattr(model, "encoder", None), "layer", None)
-    if own is None:
-        kind = model.config.model_type
-        raise ResiduumError(f"{name}: a {kind} has no layers as BERT has; take a BERT or a RoBERTa")
+    kind = model.config.model_type
+    if kind not in KINDS:
+        text = f"a {kind} is no start of a question generator; take a {' or a '.join(KINDS)}"
+        raise ResiduumError(f"{name}: {text}")
+    own = model.encoder.layer
     if layers > len(own):
         raise ResiduumError(f"layers is {layers}, but {name} has {len(own)}")
     model.encoder.layer = own[:layers]

@@ -44,10 +44,14 @@ class Spans:
     def _read(self, folder: Path, writer: QuestionWriter) -> Corpus:
         docs = PackedTokens(writer.tokenise_docs(text for _, text in contracts.read_corpus(folder)))
         counts, number = np.zeros(len(self._begins), np.int64), len(docs.lengths)
-        for row in range(number):
-            counts[np.unique(docs.row(row))] += 1
-        [frame] = writer.tokenise_docs([""])
-        usable = np.flatnonzero(docs.lengths > self.how.length[1] + len(frame))
+        own = np.zeros(
+            number, np.int64
+        )  # tokens that are no special ones, unknown words among these
+        for place in range(number):
+            row = docs.row(place)
+            counts[np.unique(row)] += 1
+            own[place] = np.count_nonzero(~np.isin(row, self._special))
+        usable = np.flatnonzero(own > self.how.length[1])
         if not len(usable):
             text = f"no doc has a span of {self.how.length[1]} tokens, and others beside it"
             raise ResiduumError(f"{folder}: {text}; give smaller numbers in spans.length")

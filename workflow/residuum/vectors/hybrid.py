@@ -78,6 +78,7 @@ def in_blocks(parts: Sequence[Iterable[Docs]], k: int) -> Iterator[list[Docs]]:
             text = "the parts of a hybrid have other docs, or in another order"
             raise ResiduumError(f"{text}: about doc {doc_id}; make their vectors again")
         yield block
+        del block  # of a dense part it is a view of its shard
         for number, stream in enumerate(streams):
             places[number] += size
             if places[number] == len(shards[number].ids):
@@ -143,6 +144,8 @@ def search(
                 sums = _sums(own, each)
                 near |= floors.near(weight, part, sums, np.abs(own) @ largest)
             scored.append(_scored(block, queries, near, part.start))
+            del both
+        del block
         if sum(map(len, scored)) > size:
             scored = [_may_be_best(pl.concat(scored), coefficients, k)]
             size = max(ROWS_KEPT, 2 * len(scored[0]))

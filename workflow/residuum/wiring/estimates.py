@@ -114,7 +114,7 @@ class Estimates(VectorEstimates):
             disk=1.5 * assumed.QUERY_BYTES * docs * form.per_doc,
             core_s=self._export_s(w.dataset),
             operations=made.operations + head,
-            steps=ceil(ceil(docs / at_once) * tokens),
+            steps=ceil(docs / at_once) * form.per_doc * form.question_length,
         )
 
     def negatives(self, w: Wildcards) -> Estimate:

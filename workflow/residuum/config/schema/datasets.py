@@ -86,6 +86,9 @@ class Collection(Strict):
         makes = [n for n in generated.get(kind, ()) if n not in GOLD or not lacks_gold]
         for name, split in self.splits.items():
             if split.synthetic:
+                if name in generated.get(kind, ()):
+                    text = f"the questions of {name} are made with a {kind} collection"
+                    raise ValueError(f"splits.{name}.synthetic: {text}; take another name")
                 continue
             key, derived = f"splits.{name}", split.derived
             made = ANSWERED.get(kind, {}).get(name)  # of a generated collection
@@ -181,6 +184,10 @@ class Dataset(Collection):
 
     def check(self) -> None:
         super().check()
+        if (tune := self.own.tune) in self.splits and self.splits[tune].synthetic:
+            raise ValueError(
+                f"own.tune: '{tune}' is what a generator writes; nothing is chosen by it"
+            )
         joined, kept = getattr(self.source, "text_fields", []), getattr(self.source, "fields", [])
         kept = [*(joined if len(joined) > 1 else []), *kept]  # beside the text itself
         kept = ["body" if name == "text" else name for name in kept]

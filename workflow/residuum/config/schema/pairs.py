@@ -43,11 +43,15 @@ TrainOn = Annotated[
 def in_batch(shares: Mapping[str, float], batch_size: int) -> dict[str, int]:
     """Return how many pairs of each role a batch has, none for a share that is too small.
 
-    They are the shares of the batch, rounded; the first role, of the largest share, has the rest.
+    They are the shares of the batch, rounded down; what is left goes, one pair each, to the largest
+    fractions, of equal ones to the larger share.
     """
-    first, *others = shares
-    rounded = {role: round(shares[role] * batch_size) for role in others}
-    return {first: max(0, batch_size - sum(rounded.values())), **rounded}
+    exact = {role: round(share * batch_size, 9) for role, share in shares.items()}
+    counts = {role: int(number) for role, number in exact.items()}
+    order = sorted(shares, key=lambda role: (counts[role] - exact[role], -shares[role]))
+    for role in order[: batch_size - sum(counts.values())]:
+        counts[role] += 1
+    return counts
 
 
 class Pairs(Strict):

@@ -172,6 +172,10 @@ def _check_folds(key: str, name: str, splits: Splits) -> None:
     for fold in folds:
         if fold == name or folds.count(fold) > 1:
             raise ValueError(f"{key}.folds: '{fold}' is the split itself, or is given twice")
+        if fold in splits and splits[fold].synthetic:
+            raise ValueError(
+                f"{key}.folds: '{fold}' is what a generator writes, no fold of queries"
+            )
         part = splits[fold].part if fold in splits else None
         for query_id in part.ids if part else ():
             if (other := listed.setdefault(query_id, fold)) != fold:
