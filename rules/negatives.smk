@@ -18,7 +18,7 @@ rule negatives_mine:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(ESTIMATES.negatives, mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.negatives, mem_mb=RESOURCES.tuples_mb),
     params:
         **decided_by("residuum.negatives", "mine", WIRING.models.mined_spec),
         corpus=options.folder("corpus"),

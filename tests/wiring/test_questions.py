@@ -26,6 +26,7 @@ from residuum.wiring.models import Models
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
 from residuum.wiring.questions import Questions
+from residuum.wiring.resources import Resources
 
 WRITER = {
     "kind": "question-generator", "backbone": "start", "train_on": "train", "layers": 1,
@@ -207,6 +208,15 @@ def test_what_is_written_is_counted_and_estimated() -> None:
     length = toy.datasets["toy"].splits["written"].synthetic.question_length
     assert how.steps == 7 * 2 * length, "batches of 8 docs, until the longest question of each ends"
     assert how.disk == 1.5 * 40 * 100
+
+
+def test_pairs_of_synthetic_questions_are_held_by_each_process_of_a_training() -> None:
+    toy = with_questions(per_doc=1000)  # a million: 1,500 bytes each
+    several = replace(toy, config=Config(scale="toy", papers=["toy"], device="cuda", gpus=2))
+    resources = Resources(several)
+    training = resources.training(Estimates(several).training, mem_mb=6000)
+    assert training["mem_mb"](named(model="learner", seed="1")) == 2 * (6000 + 1500)
+    assert resources.tuples_mb(named(model="learner")) == 4000 + 400
 
 
 def test_a_plan_lists_the_hub_s_generator() -> None:

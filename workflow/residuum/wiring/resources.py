@@ -9,6 +9,7 @@ from math import ceil
 
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
+from residuum.config.schema.models import OnPairs
 from residuum.config.schema.sources import Containing
 from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate
@@ -21,6 +22,7 @@ Declared = dict[str, Memory | Callable[[Wildcards, int, int], int]]
 LEAST_MINUTES, MARGIN = 60, 4  # a job may run for an hour and four times its estimate
 VECTOR_KB = 4  # float32 of 1024 dimensions
 JUDGEMENT_BYTES = 400
+PAIR_BYTES = 1500  # of a pair that a training holds, its texts among them (300,000: 1,470)
 HELD_BYTES = 12  # of a token whose collection is made for queries: its id, marks, its segments
 
 
@@ -42,10 +44,28 @@ class Resources:
         self.torchrun = several if config.gpus > 1 else ""
 
     def training(self, estimate: Estimator, mem_mb: int) -> Declared:
-        """Return the resources of a training, which has a process for each card."""
-        return self.card(estimate, mem_mb * self.gpus, self.gpus)
+        """Return the resources of a training, which has a process for each card.
 
-    def card(self, estimate: Estimator, mem_mb: int, cards: int = 1) -> Declared:
+        Each holds all pairs beside what a training takes of itself.
+        """
+
+        def held(wildcards: Wildcards) -> int:
+            return self.gpus * (mem_mb + self.pairs_mb(wildcards))
+
+        return self.card(estimate, held, self.gpus)
+
+    def pairs_mb(self, wildcards: Wildcards) -> int:
+        """Return the memory of a model's training pairs; none of one that learns from texts."""
+        if not isinstance(self._registry.model(wildcards.model), OnPairs):
+            return 0
+        return sizes.examples(self._registry, wildcards.model) * PAIR_BYTES // 10**6
+
+    def tuples_mb(self, wildcards: Wildcards) -> int:
+        """Return the memory in which tuples are made: judgements and queries are held whole."""
+        pairs = sizes.examples(self._registry, wildcards.model)
+        return 4000 + pairs * JUDGEMENT_BYTES // 10**6
+
+    def card(self, estimate: Estimator, mem_mb: Memory, cards: int = 1) -> Declared:
         """Return the resources of a job that computes on cards, if there are any.
 
         `gpu_s` is of one that is as fast as config.yaml says.
