@@ -59,13 +59,15 @@ def _vocabulary(texts: Iterable[str]) -> list[str]:
 
 
 def _model(folder: Path, vocabulary: list[str], bound: dict[str, Any]) -> None:
-    """Write a BERT with its masked-language head, or one with two labels as nboost's have."""
+    """Write a BERT with its masked-language head, one with two labels as nboost's have, or a T5."""
     import torch
     from transformers import (
         BertConfig,
         BertForMaskedLM,
         BertForSequenceClassification,
         BertTokenizerFast,
+        T5Config,
+        T5ForConditionalGeneration,
     )
 
     folder.mkdir(parents=True)
@@ -73,6 +75,12 @@ def _model(folder: Path, vocabulary: list[str], bound: dict[str, Any]) -> None:
     BertTokenizerFast(str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
     config = BertConfig(vocab_size=len(vocabulary), num_labels=2, **SIZE)
     torch.manual_seed(len(str(folder.parent.parent.name)))
+    if "t5" in bound["hub"]:
+        marks = {"eos_token_id": 3, "pad_token_id": 0, "decoder_start_token_id": 0}
+        shape = {"d_model": 32, "d_ff": 64, "d_kv": 16, "num_layers": 1, "num_heads": 2}
+        t5 = T5ForConditionalGeneration(T5Config(vocab_size=len(vocabulary), **shape, **marks))
+        t5.save_pretrained(folder)
+        return
     kind: Any = BertForSequenceClassification if "reading" in bound else BertForMaskedLM
     model = kind(config)
     if bound.get("pickled"):

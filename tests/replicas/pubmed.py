@@ -134,3 +134,31 @@ def write_task_a(path: Path, articles: list[dict[str, object]], end: str = "]}")
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in articles)
     path.write_text(f'{{"articles":[\n{lines}{end}', encoding="utf-8")
     return path
+
+
+def write_collection(
+    folder: Path,
+    docs: list[dict[str, str]],
+    questions: dict[str, list[tuple[str, str]]],
+    gold: dict[str, list[str]],
+) -> None:
+    """Write docs with title and abstract as a baseline, and questions of splits as task B's files.
+
+    Of three files each later one revises records of the one before, and deletes one.
+    `questions` has (query_id, text) by the name of a file, `gold` the PMIDs of each query_id.
+    """
+    size = -(-len(docs) // 3)
+    for number in range(3):
+        own = docs[number * size : (number + 1) * size]
+        items = [article(int(one["pmid"]), one["title"], part(one["abstract"])) for one in own]
+        if number < 2:  # what the next file makes anew, and deletes
+            again = docs[(number + 1) * size : (number + 1) * size + 5]
+            items += [article(int(one["pmid"]), "Old.", part("Old.")) for one in again]
+            items.append(article(90 + number, "Gone.", part("Gone.")))
+        if number:
+            items.append(f'<DeleteCitation><PMID Version="1">{89 + number}</PMID></DeleteCitation>')
+        pack(folder / "pubmed" / f"pubmed20n{number + 1:04}.xml.gz", *items)
+    (folder / "bioasq").mkdir(exist_ok=True)
+    for name, own in questions.items():
+        asked = [question(q, text, *(f"{URL}{doc}" for doc in gold[q])) for q, text in own]
+        (folder / "bioasq" / name).write_text(json.dumps({"questions": asked}), encoding="utf-8")
