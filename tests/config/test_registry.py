@@ -271,6 +271,26 @@ def test_first_passages_need_one_vector_each_and_an_exact_search(config, name, c
 
 
 @pytest.mark.parametrize(
+    ("file", "key", "old", "says"),
+    [
+        ("scales/mini.yaml", "layers: 2\n    doc_length: 64", "layers: 9\n    doc_length: 64",
+         "question-generator.yaml: layers: 9, but question-backbone, the start at this scale, has"),
+        ("scales/mini.yaml", "layers: 2\n    doc_length: 64", "layers: 2\n    doc_length: 640",
+         "question-generator.yaml: doc_length: 640, but question-backbone, the start at this"),
+        ("datasets/generated-pubmed-mini.yaml", "doc_length: 64", "doc_length: 512",
+         "splits.synthetic.synthetic.doc_length: 512, but question-backbone, the start at this"),
+    ],
+)  # fmt: skip
+def test_a_generator_is_no_larger_than_a_backbone_made_here(config, file, key, old, says):
+    text = (config / file).read_text()
+    assert text.count(key) == 1
+    (config / file).write_text(text.replace(key, old))
+    with pytest.raises(ResiduumError) as caught:
+        load(config, scale="mini")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("within", "says"),
     [
         ({"grouping": "bm25-halves", "group": "hrad"}, "'hrad' is no group of bm25-halves: write"),

@@ -175,7 +175,7 @@ def test_a_role_is_played_by_what_it_needs() -> None:
     assert (
         "small play writer, which is of kind backbone, and a question-generator is needed" in text
     )
-    toy = with_questions()
+    toy = with_questions(doc_length=64, question_length=16)  # small reads 64 tokens
     assert [*generator_faults(toy, toy.datasets["toy"])] == []
     start = toy.models["learner"].model_copy(update={"backbone": "writer"})
     [(key, text)] = generator_faults(toy, start)
