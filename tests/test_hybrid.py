@@ -206,7 +206,7 @@ def test_what_is_no_longer_near_the_best_is_dropped_and_does_not_show(monkeypatc
     others = (["q"], np.eye(2, dtype=np.float32)[1:])
     docs = vectors.docs_of((ids, rows), queries)
     blocks = [[docs.some(n, n + 50)] * 2 for n in range(0, 2000, 50)]
-    found, held, drop = [], [], vectors._may_be_best
+    lists, held, drop = [], [], vectors._may_be_best
 
     def counted(scored, coefficients, k):
         held.append(len(scored))
@@ -215,17 +215,17 @@ def test_what_is_no_longer_near_the_best_is_dropped_and_does_not_show(monkeypatc
     monkeypatch.setattr(vectors, "_may_be_best", counted)
     for most in (10**6, 10):
         monkeypatch.setattr(vectors, "ROWS_KEPT", most)
-        found.append(vectors.search(blocks, [queries, others], [[1.0, 0.0], [0.2, 1.0]], 3))
-    assert found[0].equals(found[1])
+        lists.append(vectors.search(blocks, [queries, others], [[1.0, 0.0], [0.2, 1.0]], 3))
+    assert lists[0].equals(lists[1])
     assert len(held) > 10 and max(held) <= 2 * 10 + 2 * 50
     for number, weights in enumerate(([1.0, 0.0], [0.2, 1.0])):
         best = np.argsort(rows.astype(float) @ weights)[-3:]
-        assert {*found[1].filter(weight=number)["doc_id"]} == {ids[doc] for doc in best}
+        assert {*lists[1].filter(weight=number)["doc_id"]} == {ids[doc] for doc in best}
 
 
 def test_a_shard_goes_before_the_next_of_its_part_is_read():
-    asked = TermVectors(["q"], ["t"], sparse.csr_array(np.ones((1, 1), np.float32)))
-    queries = {"sparse": asked, "dense": (["q"], np.ones((1, 1), np.float32))}
+    terms = TermVectors(["q"], ["t"], sparse.csr_array(np.ones((1, 1), np.float32)))
+    queries = {"sparse": terms, "dense": (["q"], np.ones((1, 1), np.float32))}
     made = {"sparse": [], "dense": []}
 
     def read(name, number):

@@ -63,11 +63,11 @@ def generate(task: Path, model: Path, folder: Path, **changes: Any) -> dict[str,
 def likelihoods(writer: QuestionWriter) -> tuple[np.ndarray, np.ndarray]:
     """Return the errors of the held-out questions given their docs, and given other ones."""
     docs = list(writer.tokenise_docs(doc for doc, _ in HELD.values()))
-    asked = list(writer.tokenise_questions(question for _, question in HELD.values()))
+    questions = list(writer.tokenise_questions(question for _, question in HELD.values()))
     pairs = [(f"q-{doc_id}", doc_id) for doc_id in HELD]
     rows = dict(zip(HELD, docs, strict=True))
     others = [rows[doc_id] for doc_id in others_docs(pairs)]
-    return writer.errors(docs, asked, 16), writer.errors(others, asked, 16)
+    return writer.errors(docs, questions, 16), writer.errors(others, questions, 16)
 
 
 def uses_its_doc(writer: QuestionWriter) -> bool:

@@ -85,11 +85,11 @@ def make(folder: Path, docs: int, dimensions: int) -> None:
         write("bm25", f"shard-{number}", ids, counts.multiply(rarity[None, :]).tocsr(), **facts)
         each = 1 + (random.random(len(ids)) < TWICE)
         write("de", f"shard-{number}", list(np.repeat(ids, each)), drawn(each.sum()), **facts)
-    asked = [f"q{number}" for number in range(QUERIES)]
+    ids = [f"q{number}" for number in range(QUERIES)]
     binary = words(QUERIES, WORDS_PER_QUERY)
     binary.data[:] = 1
-    write("bm25", "queries/dev", asked, binary, queries={"dev": QUERIES})
-    write("de", "queries/dev", asked, drawn(QUERIES), queries={"dev": QUERIES})
+    write("bm25", "queries/dev", ids, binary, queries={"dev": QUERIES})
+    write("de", "queries/dev", ids, drawn(QUERIES), queries={"dev": QUERIES})
 
 
 def shards(folder: Path, part: str) -> list[Path]:
@@ -126,7 +126,7 @@ def load(folder: Path) -> tuple[list[str], "sparse.csr_array", "np.ndarray", "np
     return ids, rows.astype(np.float32), np.concatenate([own for _, own in dense]), starts
 
 
-def asked(folder: Path) -> tuple["sparse.csr_array", "np.ndarray"]:
+def query_vectors(folder: Path) -> tuple["sparse.csr_array", "np.ndarray"]:
     """Return the vectors of the queries."""
     from residuum.artefacts import contracts, termvectors
 
@@ -139,7 +139,7 @@ def brute(folder: Path, k: int) -> Iterator[tuple["np.ndarray", "np.ndarray"]]:
     import numpy as np
 
     _, rows, dense, starts = load(folder)
-    lexical, queries = asked(folder)
+    lexical, queries = query_vectors(folder)
     near = np.maximum.reduceat(queries @ dense.T, starts, axis=1)
     matches = (lexical @ rows.T).toarray()
     for weight in LAMBDAS:
@@ -154,7 +154,7 @@ def flat(folder: Path, k: int) -> Iterator[tuple["np.ndarray", "np.ndarray"]]:
     import numpy as np
 
     ids, rows, dense, starts = load(folder)
-    lexical, queries = asked(folder)
+    lexical, queries = query_vectors(folder)
     owners = np.repeat(np.arange(len(ids)), np.diff(np.append(starts, len(dense))))
     index = faiss.IndexFlatIP(rows.shape[1] + dense.shape[1])
     for first in range(0, len(owners), AT_ONCE):
@@ -162,8 +162,8 @@ def flat(folder: Path, k: int) -> Iterator[tuple["np.ndarray", "np.ndarray"]]:
         index.add(np.hstack([rows[owners[part]].toarray(), dense[part]]))
     for weight in LAMBDAS:
         both = np.hstack([np.float32(weight) * lexical.toarray(), queries])
-        scores, found = index.search(both, 2 * k)
-        docs, kept = owners[found], np.zeros((QUERIES, k), dtype=np.int64)
+        scores, nearest = index.search(both, 2 * k)
+        docs, kept = owners[nearest], np.zeros((QUERIES, k), dtype=np.int64)
         for query, own in enumerate(docs):
             kept[query] = np.sort(np.unique(own, return_index=True)[1])[:k]
         yield np.take_along_axis(docs, kept, axis=1), np.take_along_axis(scores, kept, axis=1)

@@ -127,11 +127,11 @@ def test_pairs_are_those_of_each_role_by_keys_in_whatever_order_they_are_stored(
 def by_hand(toy: Path, folder: Path) -> DualLearner:
     """Return a learner whose every batch holds all six pairs, three of each role."""
     real = bare(("q1", "d0-here"), ("q2", "d0-there"), ("q3", "d1-here"))
-    asked = [("q1", "about river"), ("q2", "about river"), ("q3", "about bread")]
-    write_role(folder / "real", asked, real)
+    queries = [("q1", "about river"), ("q2", "about river"), ("q3", "about bread")]
+    write_role(folder / "real", queries, real)
     made = bare(("q1", "d2-here"), ("q2", "d1-here"), ("q9", "d0-often"))
-    asked = [("q1", "about music"), ("q2", "bread about"), ("q9", "about river")]
-    write_role(folder / "made", asked, made)
+    queries = [("q1", "about music"), ("q2", "bread about"), ("q9", "about river")]
+    write_role(folder / "made", queries, made)
     shares = {"real": 0.5, "made": 0.5}
     spec = DualEncoder.model_validate_json(mix_spec(shares, batch_size=6, dropout=0))
     cpu = devices.choose("cpu", "fp32", 1)

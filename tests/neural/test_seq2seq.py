@@ -267,11 +267,14 @@ def test_what_cannot_write_is_refused(task: Path, tmp_path: Path) -> None:
     start = Source(str(task / "start"))
     with pytest.raises(ResiduumError, match=r"layers is 3, but .*start has 2"):
         shared_model(start, 3, "random")
-    for lengths, key in (((64, 8), "doc_length is 64"), ((24, 64), "question_length is 64")):
-        asked = Lengths(doc_length=lengths[0], question_length=lengths[1])
+    for (doc, question), key in (
+        ((64, 8), "doc_length is 64"),
+        ((24, 64), "question_length is 64"),
+    ):
+        lengths = Lengths(doc_length=doc, question_length=question)
         with pytest.raises(ResiduumError, match=f"{key}, but .* at most 32 tokens"):
             made = shared_model(start, 1, "random")
-            QuestionWriter(start, asked, DEVICE, made)
+            QuestionWriter(start, lengths, DEVICE, made)
     made = shared_model(start, 1, "random")
     made[0].generation_config.eos_token_id = None
     with pytest.raises(ResiduumError, match=r"its generation_config\.json lacks eos_token_id"):

@@ -157,12 +157,12 @@ def test_of_drawn_spans_that_is_taken_whose_words_recur(task: Path, tmp_path: Pa
     writer = writer_of(fit_start(task))
     how = SpanWriting(corpora=["a"], length=(2, 2), tries=200)
     spans = Spans(how, [tmp_path / "corpus"], writer)
-    found = set()
+    drawn = set()
     for seed in range(30):
         docs, written = spans.draw(1, seed)
         if len(docs[0]) > 8:
-            found.add(writer.tokenizer.decode(written[0][:-1]))
-    assert found == {"cedar daisy"}
+            drawn.add(writer.tokenizer.decode(written[0][:-1]))
+    assert drawn == {"cedar daisy"}
 
 
 @pytest.mark.parametrize(
@@ -181,6 +181,9 @@ def test_what_no_batch_can_hold_is_refused(changes: dict[str, Any], says: str) -
     entry = json.loads(spec())
     entry["training"] |= {"steps": None, "epochs": 1}
     with pytest.raises(pydantic.ValidationError, match="an epoch is not one; give steps"):
+        QuestionGenerator.model_validate(entry)
+    entry["training"] |= {"steps": 20, "epochs": None, "halve_after": 0.5}
+    with pytest.raises(pydantic.ValidationError, match=r"halve_after: .* not one; leave it out"):
         QuestionGenerator.model_validate(entry)
 
 

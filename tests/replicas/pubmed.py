@@ -160,5 +160,5 @@ def write_collection(
         pack(folder / "pubmed" / f"pubmed20n{number + 1:04}.xml.gz", *items)
     (folder / "bioasq").mkdir(exist_ok=True)
     for name, own in questions.items():
-        asked = [question(q, text, *(f"{URL}{doc}" for doc in gold[q])) for q, text in own]
-        (folder / "bioasq" / name).write_text(json.dumps({"questions": asked}), encoding="utf-8")
+        entries = [question(q, text, *(f"{URL}{doc}" for doc in gold[q])) for q, text in own]
+        (folder / "bioasq" / name).write_text(json.dumps({"questions": entries}), encoding="utf-8")

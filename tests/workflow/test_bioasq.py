@@ -149,8 +149,8 @@ def test_the_dual_encoder_is_trained_on_the_mix_of_the_paper(results):
     synthetic = relevant_of(results / "data" / DATASET / "synthetic")
     assert mix["bioasq-synthetic"]["pairs"] == len(synthetic) > 100
     assert all(query == f"{doc}.1" for query, doc in synthetic)
-    asked = {*queries_of(results, "test"), *queries_of(results, "dev")}
-    assert not asked & {query for query, _ in supervised}
+    judged = {*queries_of(results, "test"), *queries_of(results, "dev")}
+    assert not judged & {query for query, _ in supervised}
 
 
 def test_the_ledger_has_every_printed_number_and_judges_what_can_be(results):
@@ -161,7 +161,10 @@ def test_the_ledger_has_every_printed_number_and_judges_what_can_be(results):
     assert len(others) == 4 + 6 and {*others["verdict"]} == {"not run"}
     assert {*numbers.filter(pl.col("row") != "best")["verdict"]} == {"not comparable"}
     claims = ledger.filter(kind="claim")
-    assert len(claims) == 17 and len(claims.filter(verdict="not judged")) == 8
+    written = yaml.safe_load((ROOT / "config/papers/bioasq/claims.yaml").read_text())["claims"]
+    unjudged = [claim for claim in written if "not_judged" in claim]
+    assert len(claims) == len(written)
+    assert len(claims.filter(verdict="not judged")) == len(unjudged) > 0
 
 
 def test_printed_averages_are_those_of_the_five_batches():

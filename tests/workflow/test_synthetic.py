@@ -28,11 +28,11 @@ ANALYSIS = {"language": "en", "stemmer": "porter", "stopwords": "lucene"}
 LEXICAL = {"kind": "lexical", "analysis": ANALYSIS, "bm25": {"k1": 0.9, "b": 0.4}, "k": 20}
 MODELS = {
     "small": {
-        "kind": "backbone", "corpora": ["asked", "tried"], "vocabulary": 200, "hidden": 32,
+        "kind": "backbone", "corpora": ["known", "target"], "vocabulary": 200, "hidden": 32,
         "layers": 1, "heads": 2, "intermediate": 64, "max_length": 32, "seed": 1,
     },
     "writer": {
-        "kind": "question-generator", "backbone": "start", "train_on": "asked", "layers": 1,
+        "kind": "question-generator", "backbone": "start", "train_on": "known", "layers": 1,
         "doc_length": 24, "question_length": 8, "cross_attention": "copying", "training": TRAINING,
     },
     "dual": {
@@ -43,7 +43,7 @@ MODELS = {
 }  # fmt: skip
 SCALE = {
     "description": "synthetic", "comparable": False, "reason": "it is small", "seeds": [1],
-    "roles": {"asked": "qa/train", "tried": "target/test", "written": "target/written"},
+    "roles": {"known": "qa/train", "target": "target/test", "written": "target/written"},
     "backbones": {"start": {"model": "small"}, "generator": {"model": "writer"}}, "threads": 1,
     "learning": {"candidates": "bm25", "top": 20, "measure": "RR@10"},
     "shard_docs": 100, "batch_size": 16, "pair_batch_size": 16,
@@ -52,7 +52,7 @@ BOTH = {"title": "T", "description": "For tests.", "licence": "none", "access": 
         "citation": "none"}  # fmt: skip
 TABLE = {
     "kind": "table", "title": "Synthetic", "printed_in": "Table 1", "tests": "clear",
-    "columns": [{"id": "rr", "role": "tried", "measure": "RR@10", "header": "RR"}],
+    "columns": [{"id": "rr", "role": "target", "measure": "RR@10", "header": "RR"}],
     "rows": [{"id": name, "label": name, "system": name} for name in ("bm25", "dense")],
     "tolerance": {"default": 0.005}, "reported": {},
 }  # fmt: skip
@@ -63,8 +63,8 @@ def write_split(folder: Path, name: str, pairs: dict[str, tuple[str, str]]) -> d
     """Write queries and judgements of a split into the data; return its keys in YAML."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = {"queries": f"{name}.tsv", "qrels": f"{name}.txt"}
-    asked = (f"q-{doc_id}\t{question}\n" for doc_id, (_, question) in pairs.items())
-    (folder / paths["queries"]).write_text("".join(asked))
+    rows = (f"q-{doc_id}\t{question}\n" for doc_id, (_, question) in pairs.items())
+    (folder / paths["queries"]).write_text("".join(rows))
     judged = (f"q-{doc_id} 0 {doc_id} 1\n" for doc_id in pairs)
     (folder / paths["qrels"]).write_text("".join(judged))
     return {key: f"{folder.name}/{path}" for key, path in paths.items()}

@@ -26,6 +26,7 @@ HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 MOST_RELEVANCE = 10_000  # evaluators count the docs of every grade up to the highest
 LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
+ROUNDING = 2 * 10.0**-SCORE_DECIMALS  # two scores this near may be equal in a run file
 POSITION = pl.int_range(pl.len()).over("query_id") + 1
 RISES = pl.col("score") > pl.col("score").shift(1).over("query_id")
 

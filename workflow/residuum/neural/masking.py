@@ -18,7 +18,7 @@ from residuum.config.schema.backbones import MaskedLanguage, NextText
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.learners import B, BatchLoss, Learner, Outputs, Start
-from residuum.neural.tokens import PackedTokens, padded, tokenise
+from residuum.neural.tokens import PackedTokens, padded, special_ids, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,9 +58,7 @@ class MaskingLearner(Learner[B]):
         pretrained.check_length(model, "length", spec.length)
         if self.tokenizer.mask_token_id is None:
             raise ResiduumError(f"{start.source.name}: its tokenizer has no mask token")
-        added = self.tokenizer.added_tokens_decoder.items()
-        marks = [key for key, token in added if token.special]
-        special = np.unique([*self.tokenizer.all_special_ids, *marks])
+        special = np.array(special_ids(self.tokenizer))
         ordinary = np.setdiff1d(np.arange(len(self.tokenizer)), special)
         self.alphabet = Alphabet(self.tokenizer.mask_token_id, special, ordinary)
         rows, least = self.read(spec, texts)

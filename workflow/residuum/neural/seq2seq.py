@@ -19,7 +19,7 @@ from residuum.config.schema.questions import Length, Sampling
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.pretrained import Loaded, Source
-from residuum.neural.shared import apart, head_of, special_tokens
+from residuum.neural.shared import apart, banned_ids, head_of
 from residuum.neural.tokens import padded, tokenise
 
 if TYPE_CHECKING:
@@ -244,4 +244,4 @@ def marks_of(generation: Any, tokenizer: Any, name: str) -> Marks:
     start, end, fill = (one[0] if isinstance(one, list) else one for one in given)
     if missing := [key for key, one in zip(keys, (start, end, fill), strict=True) if one is None]:
         raise ResiduumError(f"{name}: its generation_config.json lacks {', '.join(missing)}")
-    return Marks(start, end, fill, special_tokens(tokenizer, end))
+    return Marks(start, end, fill, banned_ids(tokenizer, end))

@@ -12,6 +12,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.questions import CrossAttention
 from residuum.neural import pretrained
 from residuum.neural.pretrained import Loaded, Source
+from residuum.neural.tokens import special_ids
 
 KINDS = ("bert", "roberta")  # as transformers calls them: encoders that may be decoders too
 
@@ -53,7 +54,7 @@ def shared_model(
         for layer in decoder.base_model.encoder.layer:
             _copy(layer.crossattention)
     _gain(head_of(model), head_gain)
-    banned = special_tokens(tokenizer, marks["eos_token_id"])
+    banned = banned_ids(tokenizer, marks["eos_token_id"])
     model.generation_config = GenerationConfig(**marks, suppress_tokens=banned)
     return model, tokenizer
 
@@ -123,8 +124,6 @@ def apart(model: Any) -> Any:
     return copy
 
 
-def special_tokens(tokenizer: Any, end: int) -> list[int]:
-    """Return the special tokens, added ones among them, but for the one that ends a question."""
-    added = tokenizer.added_tokens_decoder.items()
-    every = {*tokenizer.all_special_ids, *(key for key, token in added if token.special)}
-    return sorted(every - {end})
+def banned_ids(tokenizer: Any, end: int) -> list[int]:
+    """Return the ids that no question has: special tokens but for the one that ends it."""
+    return [key for key in special_ids(tokenizer) if key != end]

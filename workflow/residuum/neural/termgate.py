@@ -21,7 +21,7 @@ from residuum.neural.batches import training_pairs
 from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import gating
-from residuum.neural.tokens import Texts, TokenStore, padded, tokenise
+from residuum.neural.tokens import Texts, TokenStore, padded, special_ids, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -72,10 +72,8 @@ class TermGater(pretrained.TextModel):
 
 def ordinary(tokenizer: Any, terms: int) -> np.ndarray:
     """Return which ids are terms: boolean (terms,), false of special tokens and of none at all."""
-    added = tokenizer.added_tokens_decoder.items()
-    special = [*tokenizer.all_special_ids, *(key for key, token in added if token.special)]
     known = np.arange(terms) < len(tokenizer)
-    known[special] = False
+    known[special_ids(tokenizer)] = False
     return known
 
 

@@ -29,6 +29,12 @@ T = TypeVar("T")
 Tokenise = Callable[[Iterable[str], Kind], Iterable[np.ndarray]]
 
 
+def special_ids(tokenizer: Any) -> list[int]:
+    """Return the ids of the special tokens in their order, added ones among them."""
+    added = tokenizer.added_tokens_decoder.items()
+    return sorted({*tokenizer.all_special_ids, *(key for key, token in added if token.special)})
+
+
 def tokenise(
     tokenizer: Any, texts: Iterable[str], length: int | None, special: bool = True
 ) -> Iterator[np.ndarray]:

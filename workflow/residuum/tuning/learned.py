@@ -23,7 +23,7 @@ from residuum.tuning.evaluation import of_rankings
 
 SHUFFLES = 20  # random orders of the candidates whose mean is that of chance
 ERRORS = 2  # standard errors above chance that a model needs
-# What a model that ranks no docs is told by, by the name of what it is compared with.
+# What a model that ranks no docs is judged by, by the name of what it is compared with.
 SHUFFLED = "shuffled docs"
 MEASURES = {"mean target": "squared error", "start": "-log p of a token"}
 

@@ -19,7 +19,6 @@ from residuum.config import measures
 Values = np.ndarray
 SPARE = 20  # gaps that are looked at with ties and rounding, as a run file has them
 DIGITS = 9  # of sums of values: what differs less is equal
-ROUNDING = 2 * 10.0**-trec.SCORE_DECIMALS  # two scores this near may be equal in a run file
 SLACK = 1e-5  # more than a run file rounds scores by
 NARROW = 1e-6  # share of a weight; the rounding of scores hides what a narrower gap gains
 
@@ -132,7 +131,7 @@ def contenders(pairs: pl.DataFrame, grid: Sequence[float], k: int) -> pl.DataFra
         if own.stop - own.start > k:
             scores = tried * weighted[own] + rest[own]
             last = np.partition(scores, -k, axis=1)[:, [-k]]
-            near = scores >= last - ROUNDING - np.spacing(np.abs(last)) * 4
+            near = scores >= last - trec.ROUNDING - np.spacing(np.abs(last)) * 4
             kept[own] = near.any(axis=0)
     return pairs.filter(kept)
 

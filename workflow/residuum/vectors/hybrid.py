@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from residuum.artefacts import trec
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.vectors import products
 from residuum.vectors.nearest import TIE, Vectors, row_scores
 
-ROUNDING = 2e-6  # two scores this near may be equal in a run file
 QUERIES_AT_ONCE = 1024
 ROWS_KEPT = 1_000_000  # docs near the best that are held before any is dropped
 VALUES_AT_ONCE = 4_000_000  # products of some docs and some queries: 16 MB for each part
@@ -218,7 +218,7 @@ def _score(coefficients: Sequence[float]) -> pl.Expr:
 
 def _is_best(score: pl.Expr, k: int) -> pl.Expr:
     """Say which docs are the best k of their query, or tie with the last."""
-    return score >= score.top_k(k).min().over("query") - ROUNDING
+    return score >= score.top_k(k).min().over("query") - trec.ROUNDING
 
 
 def _may_be_best(

@@ -102,6 +102,9 @@ class QuestionGenerator(PairsAlone):
             raise ValueError(f"spans.share: {text}")
         if self.spans and self.training.epochs:
             raise ValueError("training: of questions and spans an epoch is not one; give steps")
+        if self.spans and self.training.halve_after:
+            text = "of questions and spans an epoch is not one; leave it out"
+            raise ValueError(f"training.halve_after: {text}")
 
 
 class ReleasedWeights(Entry):
