@@ -95,6 +95,8 @@ def test_quantities_by_hand(tmp_path):
         ("t", "recall/lemma-2"): bounds.guaranteed_recall(np.array([0.1, 0.3]), 0.05, 19, 10),
         ("t", "recall/measured"): None, ("t", "every-pair/corollary-2"): 5000,
     })  # fmt: skip
+    slopes = [cells["two", name].measured for name in ("slope", "exact-slope")]
+    assert slopes == [float(f"{slope:.12g}") for slope in slopes], "what all summations agree on"
     assert cells["b", "0.9/all"].not_run == dimensions.NOT_REACHED
     assert (cells["a", "10th/1-50"].n, cells["a", "10th/51-100"].n) == (3, 2), "margins there"
     text = output.with_suffix(".md").read_text()

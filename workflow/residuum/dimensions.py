@@ -20,6 +20,7 @@ from residuum.config.schema.figures import CONSTANT, EXACT, LEAST_MARGIN, SLOPE,
 from residuum.pages import drawing, grids, layout
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
+from residuum.paired.comparisons import digits
 from residuum.vectors import bounds
 from residuum.wiring.drawn import BoundDimensions
 
@@ -77,7 +78,8 @@ def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str,
         shown[CONSTANT] = Quantity(bounds.constant(error), queries)
         for name, column in ((SLOPE, "dimensions"), (EXACT, "exact")):
             y = reached[column].to_numpy()
-            shown[name] = Quantity(float(x @ y / (x @ x)) if len(x) else None, queries)
+            # a product's last digit depends on where in memory its numbers lie
+            shown[name] = Quantity(digits(float(x @ y / (x @ x))) if len(x) else None, queries)
     if row.shows == "margins":
         groups = of.margins.group_by("length", "nearest", maintain_order=True)
         medians = groups.agg(pl.col("margin").median(), pl.len())
