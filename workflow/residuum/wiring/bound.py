@@ -142,7 +142,8 @@ class BoundTable(Bound):
     def runs_at(self, row: str, column: Column) -> list[str]:
         """Return the runs of a row's own system in a column, or its orders of given candidates."""
         part = self.table.part(row, column.id)
-        runs = self.runs.get(part, [])
+        if (runs := self.runs.get(part)) is None:
+            return []
         own = column.over is None or self.systems[part]["kind"] == "rerank"
         return runs if own else [str(OrderId(run, str(column.over))) for run in runs]
 
