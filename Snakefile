@@ -22,12 +22,13 @@ for stage in sorted(STAGES):
 
 
 rule all:
-    """Make the pages of the chosen papers and the ledger."""
+    """Make the pages of the chosen papers, the ledger and the report."""
     default_target: True
     input:
         pages=WIRING.pages.all,
         timings=WIRING.figures.timed,
         ledger=PATHS.ledger,
+        report=PATHS.report,
 
 
 onstart:

@@ -13,7 +13,7 @@ import typer
 from residuum.cli import command
 from residuum.cli.errors import printable
 from residuum.inspect.text import Finding
-from residuum.wiring.paths import results_of
+from residuum.wiring.paths import Paths, results_of
 
 app = command.app(
     "Inspect results and datasets, and test any TREC runs. Stages: python -m residuum.<stage>"
@@ -39,6 +39,24 @@ def ledger(results: Results = RESULTS) -> None:
     from residuum.ledger import digest
 
     print(digest(results))
+
+
+@app.command()
+def report(
+    results: Annotated[
+        list[Path], typer.Option(help="results folder of a scale; repeat for more scales")
+    ] = [RESULTS],  # noqa: B006 - Typer reads it and nothing changes it
+    against: Annotated[
+        Path | None, typer.Option(help="results of the first one's scale to show differences from")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="folder to write; default: report in the first results")
+    ] = None,
+) -> None:
+    """Write the results as a static site that opens from disk; print the path of its first page."""
+    from residuum.site import writing
+
+    print(writing.write(results, output or Path(Paths(str(results[0])).report).parent, against))
 
 
 @app.command()

@@ -19,7 +19,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
 from residuum.pages.blanks import unmarked
 from residuum.pages.grids import GridCell, Judged
-from residuum.pages.layout import DASH, MORE, grid, plain
+from residuum.pages.layout import DASH, MORE, grid, harmless, plain
 from residuum.pages.printed import Before
 from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
 from residuum.paired import Comparison
@@ -127,7 +127,7 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         return f"# Ledger, scale {scale}\n\nThe chosen pages report no number and no comparison.\n"
     parts = [
         f"# Ledger, scale {scale}",
-        f"Scale {scale}: {reason}",
+        f"Scale {scale}: {harmless(reason)}",
         counts(ledger),
         "`ledger.md` goes on with what contradicts each paper, what is not run and every row; "
         "`ledger.tsv` has the rows unrounded. docs/verdicts.md says what a verdict means.",
@@ -143,7 +143,7 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         "above.",
     ]
     for _, rows in _grouped(ledger, lambda row: row.table):
-        parts.append(f"### {rows[0].printed_in}\n\n{_every_row(rows, reason)}")
+        parts.append(f"### {harmless(rows[0].printed_in)}\n\n{_every_row(rows, reason)}")
     return "\n\n".join([*parts, ""])
 
 
@@ -170,7 +170,14 @@ def _in_short(every: Rows) -> Iterator[str]:
     judged = [row for row in every if row.kind != BLANK]
     rows, again = (_rows_of(judged, same) for same in (False, True))
     lines = [
-        [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
+        [
+            plain(r.printed_in),
+            r.column,
+            plain(r.claim),
+            r.verdict,
+            *_values(r),
+            _rounded(r.p_adjusted),
+        ]
         for r in rows
         if r.verdict in AGAINST
     ]
@@ -179,7 +186,7 @@ def _in_short(every: Rows) -> Iterator[str]:
     yield against if lines else f"Nothing {'else ' * bool(again)}contradicts the paper."
     if models := [row for row in rows if row.verdict == "these models only"]:
         lines = [
-            [r.printed_in, r.column, plain(r.claim), *_values(r), _rounded(r.p_adjusted),
+            [plain(r.printed_in), r.column, plain(r.claim), *_values(r), _rounded(r.p_adjusted),
              _rounded(r.p_over_seeds), str(r.seeds_agreeing)]
             for r in models
         ]  # fmt: skip
@@ -212,7 +219,7 @@ def _bare(row: LedgerRow) -> str:
 def _printed_in(rows: Rows) -> str:
     """Write where rows are printed: table, its rows, how many numbers and comparisons."""
     parts = []
-    for page, own in _grouped(rows, lambda row: row.printed_in):
+    for page, own in _grouped(rows, lambda row: harmless(row.printed_in)):
         kinds = Counter(row.kind for row in own)
         counted = [(kinds[kind], kind) for kind in ("number", "comparison", "claim") if kinds[kind]]
         amounts = ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in counted)

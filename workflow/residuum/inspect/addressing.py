@@ -46,12 +46,28 @@ def find(results: Path, address: str) -> Cell:
     """Find a number; an unknown paper, page, row or column is an error that lists the known."""
     path, own = _line(results, address)
     graph = provenance.read(results)
+    return _cell(results, path, own, bound(results, path, graph), graph)
+
+
+def every(results: Path, graph: provenance.Graph) -> Iterator[tuple[str, Judged, list[Cell]]]:
+    """Yield the pages whose lines are numbers: path below the results, page, its numbers."""
+    for path in _pages(results):
+        name, lines = path.relative_to(results).as_posix(), _cells(path)
+        page = bound(results, name, graph)
+        yield name, page, [_cell(results, name, own, page, graph) for own in lines.values()]
+
+
+def bound(results: Path, path: str, graph: provenance.Graph) -> Judged:
+    """Return the page of a TSV below the results, as its manifest has it."""
     spec = graph.manifest(path).spec
     try:
-        page = ledger.JUDGED[ledger.kind(spec)].model_validate(spec)
+        return ledger.JUDGED[ledger.kind(spec)].model_validate(spec)
     except (ValidationError, KeyError):
         again = "made by another version of residuum; make it again there: snakemake --cores all"
         raise ResiduumError(f"{manifest.beside(results / path)}: {again}") from None
+
+
+def _cell(results: Path, path: str, own: GridCell, page: Judged, graph: provenance.Graph) -> Cell:
     name = "/".join([*parts_of(own.table), own.row, own.column])
     return Cell(name, results, path, own, page, graph, _roots(own, page, graph[path].parents))
 

@@ -4,7 +4,7 @@ Usage: `residuum explain clear/table1/bm25/dev-rr --against other/results/mini`.
 sources to the cell by the manifests, then compares runs and values. Must not know what made them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from residuum.artefacts.manifest import FOLDER
 from residuum.cli.errors import ResiduumError
 from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.explaining import changed, values
-from residuum.inspect.provenance import Artefact, ancestors, artefact_of
+from residuum.inspect.provenance import Artefact, Graph, ancestors, artefact_of
 from residuum.inspect.text import flat, line, short
 
 SHOWN = 5
@@ -58,6 +58,14 @@ def _damaged(cell: Cell, deep: bool) -> list[str]:
     found, skipped = changed(cell, deep)
     lines = [line("changed", f"{cell.results}: {text}") for text in found]
     return [*lines, *([line("by size", f"{cell.results}: {skipped}")] if skipped else [])]
+
+
+def first_difference(
+    graph: Graph, roots: Iterable[str], other: Graph, others: Iterable[str]
+) -> str:
+    """Describe where what some artefacts were made from first differs from that of others."""
+    kin, theirs = ancestors(graph, roots, other), ancestors(other, others, graph)
+    return _first(differences(kin, theirs), kin, theirs)
 
 
 def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]:

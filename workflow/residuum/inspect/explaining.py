@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from residuum import venn
+from residuum.artefacts import trec
 from residuum.config.specs import SEED
 from residuum.inspect import provenance
 from residuum.inspect.addressing import PATHS, Cell, find
@@ -55,7 +56,7 @@ def _value(cell: Cell) -> str:
         measured = f"{own.measured:.6g} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
-        f"{table.printed_in}: {row.label}, {_header(cell)}",
+        f"{table.printed_in}: {row.label}, {header(cell)}",
         "",
         line("measured", measured),
         line("reported", table.reported.get(own.row, {}).get(own.column, "nothing in this cell")),
@@ -64,7 +65,7 @@ def _value(cell: Cell) -> str:
     return "\n".join(lines)
 
 
-def _header(cell: Cell) -> str:
+def header(cell: Cell) -> str:
     """Return what a column is called on its page."""
     page, column = cell.page, cell.line.column
     if isinstance(page, BoundVenn | BoundDimensions):
@@ -131,9 +132,11 @@ def _is(row: str, column: str) -> pl.Expr:
 def _tests(cell: Cell) -> str:
     """Lay out the tests that the cell took part in, each difference from its row's side."""
     name, own = PATHS.significance.fill(page=cell.line.table), cell.line
-    path = cell.results / name
-    tests = grids.rows(path, Comparison) if path.is_file() else []
-    tests = [test for test in tests if test.column == own.column and own.row in (test.a, test.b)]
+    tests = [
+        test
+        for test in tests_of(cell.results, own.table)
+        if test.column == own.column and own.row in (test.a, test.b)
+    ]
     if not tests:
         return ""
     rows = []
@@ -156,7 +159,13 @@ def _tests(cell: Cell) -> str:
     return f"Tests it took part in ({name}: {how})\n\n{layout.grid(header, rows)}"
 
 
-def _made(cell: Cell) -> list[derived.Value]:
+def tests_of(results: Path, page: str) -> list[Comparison]:
+    """Return the tests of a page; none where it has none."""
+    path = results / PATHS.significance.fill(page=page)
+    return grids.rows(path, Comparison) if path.is_file() else []
+
+
+def _made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Value]:
     """Return what a cell shows, then what it is a change from; none of a choice or a count."""
     page, own, metrics = cell.page, cell.line, cell.results / PATHS.metrics_root
     if own.measured is None or isinstance(page, BoundCharacteristics | BoundDimensions):
@@ -172,15 +181,16 @@ def _made(cell: Cell) -> list[derived.Value]:
     if column.shows == "chosen":
         return []
     rows = [own.row, str(column.change_from)] if column.is_change(own.row) else [own.row]
-    return [grids.cell_value(page, row, column, metrics, parted) for row in rows]
+    return [grids.cell_value(page, row, column, metrics, parted, read) for row in rows]
 
 
-def values(cell: Cell) -> pl.DataFrame:
+def values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:
     """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id.
 
-    Of a change, the differences. A choice, a count and a ratio have none.
+    Of a change, the differences. A choice, a count and a ratio have none. Give a `read` that keeps
+    what it read where the values of many cells are taken.
     """
-    matrices = [made for made in _made(cell) if isinstance(made, ScoreMatrix)]
+    matrices = [made for made in _made(cell, read) if isinstance(made, ScoreMatrix)]
     if not matrices:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
     own, *others = (matrix.values.mean(axis=1) for matrix in matrices)

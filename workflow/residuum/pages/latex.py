@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
+from residuum.pages.visible import visible
+
 # Widths are in digits of \footnotesize (4.25pt of Computer Modern, wider than Times and
 # Libertine). The narrowest text block is that of article, 345pt; LNCS has 347pt, ACL 455pt, acmart
 # 506pt. Heights are in lines; LNCS's 549pt hold 57.
@@ -87,7 +89,7 @@ Rows = Sequence[Sequence[Cell]]
 
 def escape(text: str) -> str:
     """Write text so that LaTeX prints it literally; a minus before a digit is one."""
-    return "$-$".join(part.translate(SPECIAL) for part in MINUS.split(text))
+    return "$-$".join(part.translate(SPECIAL) for part in MINUS.split(visible(text)))
 
 
 def width(text: str) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from residuum.artefacts import files
 from residuum.pages import latex as typeset
+from residuum.pages.visible import visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,12 +62,18 @@ def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> 
 
 def markdown(page: Layout, image: str = "") -> str:
     """Render as Markdown that reads as plain text too; an image stands between title and grid."""
-    picture = [f"![{page.title}]({image})"] if image else []
-    header = [text.replace("\n", " ") for text in page.header]
+    picture = [f"![{harmless(page.title)}]({image})"] if image else []
+    header = [harmless(text) for text in page.header]
     table = [grid(header, [list(map(_plain, row)) for row in page.rows])] if page.rows else []
-    notes = "\n".join(f"- {ACTIVE.sub(ESCAPED, note)}" for note in page.notes)
-    parts = [f"## {page.title}", f"({page.printed_in})", *picture, *table, notes]
+    notes = "\n".join(f"- {harmless(note)}" for note in page.notes)
+    parts = [f"## {harmless(page.title)}", f"({harmless(page.printed_in)})"]
+    parts += [*picture, *table, notes]
     return "\n\n".join(parts) + "\n"
+
+
+def harmless(text: str) -> str:
+    """Write text on one line, whose marks of emphasis hold, without HTML and links."""
+    return ACTIVE.sub(ESCAPED, visible(text).replace("\n", " "))
 
 
 def grid(header: list[str], body: list[list[str]]) -> str:
@@ -88,7 +95,7 @@ def _plain(cell: TextCell) -> str:
 
 def plain(text: str) -> str:
     """Write text so that Markdown prints it literally."""
-    return text.translate(MARKDOWN)
+    return visible(text).replace("\n", " ").translate(MARKDOWN)
 
 
 def _text(cell: TextCell, escaped: Callable[[str], str], opening: str, closing: str) -> str:

@@ -88,7 +88,10 @@ class Wiring:
     def finished(self) -> str:
         """Return the pages to print at the end."""
         pages = [*self.pages.all(None), self.paths.ledger.beside(".md")]
-        return show(pages, self._workflow)
+        shown = show(pages, self._workflow)
+        made = Path(self.paths.report)
+        named = f"\nOpen the report in a browser: {made.resolve()}" if made.is_file() else ""
+        return f"{shown}{named}"
 
 
 @contextmanager

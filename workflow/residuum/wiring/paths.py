@@ -95,6 +95,7 @@ class Paths:
         self._results = results and f"{results}/"
         self.absent = self._below("absent.json")
         self.ledger = self._below("ledger.tsv")
+        self.report = self._below("report/index.html")
         self.corpus = self._below("data/{dataset}/corpus/manifest.json")
         self.queries = self._below(f"data/{SPLIT}/queries.tsv")
         self.qrels = self._below(f"data/{SPLIT}/qrels.trec")

@@ -1,0 +1,192 @@
+"""The report in a browser, opened from disk: clicked, tabbed through, narrow, dark and printed."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from browsing import chromium, needs_chromium, opened
+from hostile_texts import build_hostile
+from residuum.site import writing
+from results_fixture import build
+
+pytestmark = needs_chromium
+PAGES = ["index.html", "against.html", "toy/toy-table1.html", "toy/toy-figure1.html",
+         "toy/toy-claims.html", "toy/lineage.html", "toy/costs.html", "toy/absent.html",
+         "toy/about.html"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Return a report of a toy folder, beside another one with another k1."""
+    folder = tmp_path_factory.mktemp("report")
+    here, there = build(folder / "here"), build(folder / "there", k1=1.2)
+    return writing.write([here], folder / "report", there).parent
+
+
+def visible_rows(page):
+    return page.locator("#ledger tbody tr:visible")
+
+
+def test_the_ledger_is_filtered_and_its_address_keeps_the_view(browser, report):
+    page = opened(browser, report / "index.html")
+    every = visible_rows(page).count()
+    page.select_option("select[name=kind]", "claim")
+    assert visible_rows(page).count() == 1 < every
+    assert page.locator("#shown").text_content() == f"1 of {every} rows"
+    again = opened(browser, report / "index.html", page.url[page.url.index("#") :])
+    assert visible_rows(again).count() == 1
+    page.click("button[type=reset]")
+    page.fill("input[name=text]", "ABLATION")
+    kept = visible_rows(page)
+    assert all("ablation" in text.lower() for text in kept.all_text_contents()) and kept.count()
+
+
+def test_a_count_of_a_paper_filters_the_ledger(browser, report):
+    page = opened(browser, report / "index.html")
+    link = page.locator(".counts a").first
+    verdict, count = link.text_content().rsplit(" ", 1)
+    link.click()
+    expect(visible_rows(page)).to_have_count(int(count))
+    shown = page.locator("#ledger tbody tr:visible td:nth-child(7)").all_text_contents()
+    assert {*map(str.strip, shown)} == {verdict}
+
+
+def test_a_row_leads_to_its_number_and_a_click_to_its_tests(browser, report):
+    page = opened(browser, report / "index.html")
+    page.locator("#ledger tbody tr", has_text="ours significantly above base").locator("a").click()
+    dialog = page.locator("dialog[open]")
+    dialog.wait_for()
+    assert dialog.locator("h2").text_content() == "Ours: MRR@10"
+    # seed 1 has every relevant doc first, seed 2 second: 1 and 1/2
+    facts = dialog.locator("dl.facts").first.text_content()
+    assert "0.75" in facts and "1, 0.5" in facts and "0.400 ^1,3" in facts
+    tests = dialog.locator("table", has_text="Tests:")
+    assert "+0.4167" in tests.text_content()  # 3/4 less 1/3, where base has each doc third
+    assert "is above Base in 12 queries, equal in 0, below in 0" in dialog.text_content()
+    assert dialog.locator("svg rect, svg path").count() > 12
+    dialog.get_by_role("button", name="Differences per query from w/o it").click()
+    # the ablation has all second: 1/2 in each
+    assert "Ours less w/o it" in dialog.locator("#picture").text_content()
+    best = dialog.locator("table", has_text="Best queries").locator("tbody tr").first
+    assert best.text_content() == "q00text of q000.750.5+0.25"
+    page.keyboard.press("Escape")
+    assert not page.locator("dialog[open]").count()
+
+
+def test_a_point_says_its_value_and_the_legend_hides_its_series(browser, report):
+    page = opened(browser, report / "toy/toy-figure1.html")
+    chart = page.locator("figure.chart").first
+    dots = chart.locator(".plot svg [data-mark=dot] > *")
+    assert dots.count() == 2
+    page.locator(".plot svg").first.scroll_into_view_if_needed()
+    box = dots.first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tip = chart.locator("[aria-label=tip]")
+    expect(tip).to_contain_text("n = 12 queries")
+    assert "0.2" in tip.text_content() and "n = 12 queries" in tip.text_content()
+    button = chart.get_by_role("button", name="Base")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false" and dots.count() == 0
+    button.click()
+    assert dots.count() == 2
+
+
+def test_the_lineage_is_followed_from_a_number_to_the_corpus(browser, report):
+    page = opened(browser, report / "toy/toy-table1.html", "#base/rr")
+    page.locator("dialog").get_by_role("link", name="runs/data/dev/base.trec.gz").click()
+    article = page.locator("#artefact")
+    article.locator("h2").wait_for()
+    assert "runs/data/dev/base.trec.gz" in article.locator("h2").text_content()
+    assert "metrics/data/dev/base.tsv" in article.text_content(), "what was made from it"
+    article.get_by_role("link", name="index/data/en").click()
+    article.get_by_role("link", name="data/data/corpus").click()
+    expect(article.locator("h2")).to_contain_text("corpus")
+    assert "docs 20" in article.text_content()
+
+
+def test_two_folders_stand_side_by_side(browser, report):
+    page = opened(browser, report / "against.html")
+    first = page.locator("main p strong").locator("..").text_content()
+    assert "parameter bm25.k1: 0.9 against 1.2" in first
+    row = page.locator("tbody tr", has_text="toy/table1/base/rr")
+    # at 0.9 each doc is third, at 1.2 the ranks are 1, 2, 3 in turn: mean of 1, 1/2 and 1/3
+    assert "0.333333" in row.text_content() and "0.611111" in row.text_content()
+    row.get_by_role("link").click()
+    page.locator("dialog[open]").wait_for()
+
+
+def test_all_is_reached_with_the_keyboard(browser, report):
+    page = opened(browser, report / "toy/toy-table1.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className") == "number":
+            break
+    page.keyboard.press("Enter")
+    page.locator("dialog[open]").wait_for()
+    assert page.evaluate("document.querySelector('dialog').contains(document.activeElement)")
+    page.keyboard.press("Escape")
+    expect(page.locator("a.number:focus")).to_have_count(1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_has_no_serious_finding(browser, report, name, scheme):
+    page = opened(browser, report / name, color_scheme=scheme)
+    found = Axe().run(page).response["violations"]
+    grave = [
+        (f["id"], f["nodes"][0]["html"]) for f in found if f["impact"] in ("serious", "critical")
+    ]
+    assert not grave
+
+
+def test_axe_has_no_serious_finding_in_an_open_number(browser, report):
+    page = opened(browser, report / "toy/toy-table1.html", "#ours/rr")
+    found = Axe().run(page).response["violations"]
+    assert not [f["id"] for f in found if f["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_narrow_page_does_not_scroll_sideways(browser, report, name):
+    page = opened(browser, report / name, viewport={"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_printed_page_has_its_table_and_no_controls(browser, report):
+    page = opened(browser, report / "index.html")
+    page.emulate_media(media="print")
+    assert page.locator("#ledger").is_visible() and not page.locator("form.filters").is_visible()
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+
+
+def test_a_script_that_came_with_the_data_would_not_run(browser, report, tmp_path):
+    text = (report / "index.html").read_text()
+    harmed = report / "harmed.html"
+    harmed.write_text(text.replace("<main", "<script>window.harmed = 1</script><main", 1))
+    page = browser.new_context().new_page()
+    page.goto(harmed.as_uri())
+    assert page.evaluate("window.harmed") is None
+
+
+def test_hostile_texts_are_shown_and_not_run(browser, tmp_path):
+    results = build_hostile(tmp_path / "results")
+    site = writing.write([results], tmp_path / "site").parent
+    for name in ("index.html", "toy/toy-table1.html", "toy/absent.html", "toy/lineage.html"):
+        page = opened(browser, site / name)
+        assert page.evaluate("window.harmed") is None
+    page = opened(
+        browser, site / "toy/toy-table1.html", "#base/rr", viewport={"width": 400, "height": 800}
+    )
+    dialog = page.locator("dialog[open]")
+    assert "<script>window.harmed = 1</script>" in dialog.text_content()
+    assert "U+202E" in dialog.text_content() and "\u202e" not in dialog.text_content()
+    assert page.evaluate("window.harmed") is None
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400

@@ -1,0 +1,244 @@
+"""What a page's drawing shows, as the data that the page draws anew.
+
+Usage: `charts(folder, sheet)`: charts of series of points, or of circles. Must not know HTML, nor
+how any value was computed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from residuum.artefacts import fidelities, files, intact
+from residuum.config.schema.figures import DEPTH, EFFORT, Projection
+from residuum.inspect.addressing import PATHS, Cell
+from residuum.pages import circles, drawing
+from residuum.site.folder import Folder, Sheet
+from residuum.site.text import shown
+from residuum.vectors import bounds
+from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundLines, BoundVenn
+
+Chart = dict[str, Any]
+COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}
+LEAST = "least dimensions k"
+
+
+def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
+    """Return the charts of a page; none of a table, of cases and of claims."""
+    spec = folder.graph.manifest(sheet.path).spec
+    if sheet.kind == "figure":
+        job = BoundFigure.model_validate(spec)
+        made = _groups(job, sheet) if job.figure.grouped else _curves(job, _read(folder, sheet))
+    elif sheet.kind == "lines":
+        made = _lines(BoundLines.model_validate(spec), _read(folder, sheet))
+    elif isinstance(sheet.job, BoundVenn):
+        made = _circles(sheet.job, sheet.cells)
+    elif isinstance(sheet.job, BoundDimensions):
+        made = _dimensions(folder, sheet.job, sheet.cells)
+    else:
+        return []
+    return [chart for chart in made if chart.get("circles") or any(_points(chart))]
+
+
+def _points(chart: Chart) -> Iterator[object]:
+    for series in chart.get("series", []):
+        yield from series["points"]
+        yield series.get("level")
+
+
+def _read(folder: Folder, sheet: Sheet) -> pl.DataFrame:
+    data = files.read_bytes(intact.checked(folder.results / sheet.path))
+    return pl.read_csv(data, separator="\t", infer_schema_length=None)
+
+
+def _axis(label: str, scale: str) -> dict[str, str]:
+    return {"label": shown(label), "scale": scale}  # linear, log or point
+
+
+def _curves(job: BoundFigure, table: pl.DataFrame) -> Iterator[Chart]:
+    """Yield a chart per panel over depths, efforts or snapshots; what begins at 0 is a level."""
+    over, first = job.figure.over, job.drawn()[:1]
+    along = COSTS[EFFORT] if over == EFFORT else over
+    scale = "log" if over == EFFORT or (over == DEPTH and _spread(table, over)) else "linear"
+    for panel in job.figure.panels:
+        series = []
+        for one in (own for at, own in job.plotted() if at == panel):
+            rows = list(table.filter(panel=panel.id, series=one.id).iter_rows(named=True))
+            points = [_point(r, r[along], over) for r in rows if r[over] > 0 and r[along]]
+            own = {"id": one.id, "label": shown(one.label), "points": points}
+            for row in (row for row in rows if row[over] == 0):
+                own |= {"level": row["mean"], "level_label": drawing.FROM_ZERO[over]}
+            series.append(own)
+        yield {
+            "title": shown(drawing.panel_name(job, panel)),
+            "x": _axis(drawing.AXES[over], scale),
+            "y": _axis(panel.header, "linear"),
+            "series": series,
+            "against": shown(first[0].label) if first else "",
+        }
+
+
+def _spread(table: pl.DataFrame, over: str) -> bool:
+    from_one = table.filter(pl.col(over) > 0)[over] if over in table.columns else pl.Series([])
+    return bool(len(from_one)) and max(from_one) >= drawing.LOG_FROM * min(from_one)
+
+
+def _point(row: Mapping[str, Any], x: float, over: str) -> dict[str, Any]:
+    """Return a point: its mean, the lowest and the highest seed, how many queries, its test."""
+    point = {"x": x, "y": row["mean"], "n": row["n"], "at": f"{over} {row[over]:g}"}
+    if row["seeds"] > 1:
+        point |= {"low": row["lowest"], "high": row["highest"], "seeds": row["seeds"]}
+    return point | _tested(row)
+
+
+def _tested(row: Mapping[str, Any]) -> dict[str, Any]:
+    if row.get("p") is None:
+        return {}
+    names = ("difference", "ci_low", "ci_high", "p_adjusted")
+    test = {name: float(f"{row[name]:.6g}") for name in names if row.get(name) is not None}
+    return test | ({"significant": True} if row["significant"] else {})
+
+
+def _groups(job: BoundFigure, sheet: Sheet) -> Iterator[Chart]:
+    """Yield a chart per panel over groups of the queries."""
+    by_place = {(cell.line.row, cell.line.column): cell for cell in sheet.cells}
+    groups = list(dict.fromkeys(cell.line.column.partition("/")[2] for cell in sheet.cells))
+    for panel in job.figure.panels:
+        series = []
+        for one in (own for at, own in job.plotted() if at == panel):
+            cells = ((g, by_place.get((one.id, f"{panel.id}/{g}"))) for g in groups)
+            points = [_of_cell(cell, group) for group, cell in cells if _has_number(cell)]
+            series.append({"id": one.id, "label": shown(one.label), "points": points})
+        yield {
+            "title": shown(drawing.panel_name(job, panel)),
+            "x": _axis(f"group of {job.figure.over}", "point"),
+            "y": _axis(panel.header, "linear"),
+            "series": series,
+        }
+
+
+def _has_number(cell: Cell | None) -> bool:
+    return cell is not None and cell.line.measured is not None
+
+
+def _of_cell(cell: Cell | None, x: object) -> dict[str, Any]:
+    assert cell is not None
+    own = cell.line
+    point = {"x": x, "y": own.measured, "n": own.n, "place": f"{own.row}/{own.column}"}
+    if (own.seeds or 0) > 1:
+        point |= {"low": own.lowest, "high": own.highest, "seeds": own.seeds}
+    return point | ({} if own.reported is None else {"reported": own.reported})
+
+
+def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
+    """Yield a chart per panel of a table's numbers, a line for each row."""
+    for panel in job.lines.panels:
+        series = []
+        for row, label in job.labels:
+            rows = table.filter(panel=panel.id, row=row).iter_rows(named=True)
+            points = [_of_line(one) for one in rows]
+            series.append({"id": row, "label": shown(label), "points": points})
+        yield {
+            "title": shown(panel.header),
+            "x": _axis(job.lines.axis, "point") | {"order": [point.at for point in panel.points]},
+            "y": _axis(job.lines.measure, "linear"),
+            "series": series,
+        }
+
+
+def _of_line(row: Mapping[str, Any]) -> dict[str, Any]:
+    point = {"x": str(row["at"]), "y": row["mean"], "n": row["n"]}
+    if (row["seeds"] or 0) > 1:
+        point |= {"low": row["lowest"], "high": row["highest"], "seeds": row["seeds"]}
+    return point | ({} if row["reported"] is None else {"reported": row["reported"]})
+
+
+def _circles(job: BoundVenn, cells: Sequence[Cell]) -> Iterator[Chart]:
+    """Yield a chart with all diagrams to one scale: the circles of S and D, and their shares."""
+    made = []
+    for row in job.table.rows:
+        of = {cell.line.column: cell.line.measured for cell in cells if cell.line.row == row.id}
+        dense, lexical, overlap = (of.get(name) for name in ("dense", "lexical", "overlap"))
+        if dense is None or lexical is None or overlap is None:
+            continue
+        radii = circles.radius(dense), circles.radius(lexical)
+        apart = circles.distance(*radii, overlap)
+        made.append(
+            {
+                "id": row.id,
+                "label": shown(row.label),
+                "radii": radii,
+                "apart": apart,
+                "shares": [lexical - overlap, overlap, of["residual"], of["failure"]],
+            }
+        )
+    title = f"Shares of the queries by {job.table.measure}: S lexical, D dense"
+    yield {"title": shown(title), "circles": made}
+
+
+def _dimensions(folder: Folder, job: BoundDimensions, cells: Sequence[Cell]) -> Iterator[Chart]:
+    for row in job.table.rows:
+        if row.id in job.absent:
+            continue
+        own = {cell.line.column: cell for cell in cells if cell.line.row == row.id}
+        place = PATHS.fidelity_root, job.folders()[row.id]
+        chart = {"title": shown(row.label), "x": _axis("terms of docs", "point")}
+        chart["y"] = _axis(LEAST, "linear")
+        if row.shows in ("recall", "bounds"):
+            yield chart | _of_cells(row, job, own)
+        else:
+            measured = fidelities.read(folder.results.joinpath(*place))
+            yield chart | (_pairs if row.shows == "pairs" else _margins)(measured)
+
+
+def _of_cells(row: Projection, job: BoundDimensions, own: Mapping[str, Cell]) -> Chart:
+    """Return least dimensions by the length of docs, a line per share; or those of each bound."""
+    if row.shows == "bounds":
+        bounds = {name: cell for name, cell in own.items() if "/" in name and _has_number(cell)}
+        points = [_of_cell(cell, name) for name, cell in bounds.items()]
+        series = [{"id": row.id, "label": LEAST, "points": points, "mark": "dots"}]
+        return {"x": _axis("bound", "point"), "y": _axis("dimensions k", "log"), "series": series}
+    series = []
+    for share in job.table.recalls:
+        named = f"{share:g}/"
+        points = [
+            _of_cell(cell, name.removeprefix(named))
+            for name, cell in own.items()
+            if name.startswith(named) and _has_number(cell) and not name.endswith("/all")
+        ]
+        series.append({"id": named[:-1], "label": f"{share:.0%} of queries", "points": points})
+    return {"series": series}
+
+
+def _pairs(of: fidelities.Measured) -> Chart:
+    """Return the least dimensions of each bin over x, the exact ones, and Lemma 1's line."""
+    error = of.facts["error"]
+    bins = fidelities.least(of.pairs, ["x", "exact"], pl.col("error") <= error)
+    measured = [{"x": x, "y": k} for x, _, k in bins.select("x", "exact", "dimensions").rows() if k]
+    exact = [{"x": x, "y": k} for x, k in bins.select("x", "exact").rows() if k]
+    slope = bounds.constant(error)
+    most = max((point["y"] for point in [*measured, *exact]), default=0)
+    lemma = [{"x": x, "y": slope * x} for x in (0.0, most / slope)]
+    series = [
+        {"id": "measured", "label": "measured", "points": measured, "mark": "dots"},
+        {"id": "exact", "label": "exact, Gaussian", "points": exact},
+        {"id": "lemma", "label": "Lemma 1", "points": lemma},
+    ]
+    return {"x": _axis("1 / (eps²/2 - eps³/3)", "linear"), "series": series}
+
+
+def _margins(of: fidelities.Measured) -> Chart:
+    """Return the median margin over queries by the length of docs, with its middle half."""
+    groups = of.margins.filter(pl.col("length") != fidelities.ALL)
+    quartiles = (
+        pl.col("margin").quantile(share, "linear").alias(name)
+        for name, share in (("low", 0.25), ("y", 0.5), ("high", 0.75))
+    )
+    rows = groups.group_by("nearest", "length", maintain_order=True).agg(*quartiles, n=pl.len())
+    series = []
+    for nearest in rows["nearest"].unique().sort():
+        own = rows.filter(nearest=nearest).rename({"length": "x"}).drop("nearest")
+        label = f"{fidelities.nth(nearest)} smallest, middle half of queries"
+        points = list(own.iter_rows(named=True))
+        series.append({"id": str(nearest), "label": label, "points": points, "mark": "dots"})
+    return {"y": _axis("normalised margin", "log"), "series": series}

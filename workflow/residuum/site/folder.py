@@ -1,0 +1,121 @@
+"""A finished results folder as the report shows it: ledger, pages in order, tests, provenance.
+
+Usage: `folder = read(Path("results/mini"))`. Must not know HTML, nor how anything was computed.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import parts_of
+from residuum.inspect import addressing, explaining, provenance
+from residuum.inspect.addressing import PATHS, Cell
+from residuum.inspect.text import remade
+from residuum.pages import grids
+from residuum.pages.grids import Judged
+from residuum.pages.verdicts import LedgerRow
+from residuum.paired import Comparison
+
+ENTRIES = ("table", "figure", "cases", "claims", "lines")  # where a bound page keeps its own YAML
+
+
+class Sheet(NamedTuple):
+    """A page of a paper: where it lies, its entry in config/papers, and its numbers, if any."""
+
+    name: str
+    kind: str
+    path: str  # of the TSV, below the results
+    entry: Mapping[str, Any]
+    markdown: str
+    job: Judged | None  # where its lines are numbers
+    cells: list[Cell]
+    tests: list[Comparison]
+
+    @property
+    def paper(self) -> str:
+        """Return the paper that prints it."""
+        return parts_of(self.name)[0]
+
+    @property
+    def title(self) -> str:
+        """Return its title, and where the paper prints it."""
+        return f"{self.entry['printed_in']}: {self.entry['title']}"
+
+
+class Folder(NamedTuple):
+    """A results folder: the scale, why its numbers compare or do not, and all that was made."""
+
+    results: Path
+    scale: str
+    reason: str
+    ledger: list[LedgerRow]
+    sheets: list[Sheet]
+    graph: provenance.Graph
+
+    @property
+    def papers(self) -> list[str]:
+        """Return the papers, in the order of the ledger."""
+        return list(dict.fromkeys(sheet.paper for sheet in self.sheets))
+
+    def of(self, paper: str) -> list[Sheet]:
+        """Return the pages of a paper."""
+        return [sheet for sheet in self.sheets if sheet.paper == paper]
+
+
+def read(results: Path) -> Folder:
+    """Read a folder that holds a ledger; the pages are those of the papers that it is about."""
+    if not (results / PATHS.ledger).is_file():
+        raise ResiduumError(
+            f"{results / PATHS.ledger}: no such file, so there is nothing to report; name a "
+            "results folder (--results results/<scale>) or make one: snakemake --cores all"
+        )
+    graph = provenance.read(results)
+    ledger = grids.rows(results / PATHS.ledger, LedgerRow)
+    papers = _papers(graph, ledger)
+    numbers = {path: (page, cells) for path, page, cells in addressing.every(results, graph)}
+    own = (path for path in _pages(results) if parts_of(Path(path).stem)[0] in papers)
+    sheets = [_sheet(results, graph, path, *numbers.get(path, (None, []))) for path in own]
+    if not sheets:
+        raise ResiduumError(f"{results}: a ledger and no page; make them: {remade(results)}")
+    order = {name: number for number, name in enumerate([*papers])}
+    sheets.sort(key=lambda s: (order[s.paper], s.kind == "claims", _natural(s.name)))
+    spec = graph.manifest(sheets[0].path).spec
+    return Folder(results, str(spec["scale"]), str(spec["reason"]), ledger, sheets, graph)
+
+
+def _papers(graph: provenance.Graph, ledger: list[LedgerRow]) -> dict[str, None]:
+    """Return the papers that a ledger is about, those without a row too."""
+    judged = graph.manifest(PATHS.ledger).spec.get("tables")
+    tables = [str(page) for page in judged] if isinstance(judged, list) else []
+    return dict.fromkeys([parts_of(page)[0] for page in tables] + [row.paper for row in ledger])
+
+
+def _pages(results: Path) -> Iterator[str]:
+    """Yield the path of every page that has a TSV and its Markdown; kinds may share a folder."""
+    for pattern in dict.fromkeys(place.pattern for place in PATHS.pages.values()):
+        for path in sorted(results.glob(pattern)):
+            if path.with_suffix(".md").is_file():
+                yield path.relative_to(results).as_posix()
+
+
+def _sheet(
+    results: Path,
+    graph: provenance.Graph,
+    path: str,
+    job: Judged | None,
+    cells: list[Cell],
+) -> Sheet:
+    spec = graph.manifest(path).spec
+    entry = next((of for key in ENTRIES if isinstance(of := spec.get(key), dict)), {})
+    text = files.read_bytes(results / Path(path).with_suffix(".md")).decode()
+    tests = explaining.tests_of(results, Path(path).stem)
+    return Sheet(Path(path).stem, str(entry["kind"]), path, entry, text, job, cells, tests)
+
+
+def _natural(name: str) -> list[tuple[int, int | str]]:
+    """Return a key that sorts table2 before table10."""
+    parts = re.findall(r"\d+|\D+", name)
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts]

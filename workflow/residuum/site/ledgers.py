@@ -1,0 +1,89 @@
+"""The ledger as a page shows it: rows that lead to their numbers, counts, and what is not run.
+
+Usage: `rows(folder)`, `counts(folder, paper)`, `absent(rows)`. Must not know HTML.
+"""
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
+
+from residuum.pages.verdicts import ABSENT, VERDICTS
+from residuum.site.folder import Folder
+
+SHORT = 160  # characters of a reason in the ledger; behind the number it is whole
+Counts = list[tuple[str, int]]
+
+
+class Line(NamedTuple):
+    """A row of the ledger, in words; `href` is where what stands behind it is shown."""
+
+    scale: str
+    paper: str
+    printed_in: str
+    place: str
+    kind: str
+    claim: str
+    reported: str
+    measured: str
+    p: str
+    verdict: str
+    why: str  # but for the scale's own reason, which the page gives once
+    reason: str
+    href: str
+    again: bool
+
+
+def rows(folder: Folder) -> Iterator[Line]:
+    """Yield the ledger's rows in its order."""
+    pages = {sheet.name for sheet in folder.sheets}
+    for row in folder.ledger:
+        form = ".4g" if row.kind == "number" else "+.4g"
+        at = row.row if row.kind == "claim" else f"{row.row}/{row.column}"
+        href = f"{folder.scale}/{row.table}.html#{quote(at)}" if row.table in pages else ""
+        again = f"as before: {row.same_as}" if row.same_as else ""
+        why = "" if row.reason == folder.reason else textwrap.shorten(row.reason, SHORT)
+        yield Line(
+            scale=folder.scale,
+            paper=row.paper,
+            printed_in=row.printed_in,
+            place=f"{row.row}, {row.column}",
+            kind=row.kind,
+            claim=row.claim,
+            reported=_rounded(row.reported, form),
+            measured=_rounded(row.measured, form),
+            p=_rounded(row.p_adjusted, ".2g"),
+            verdict=row.verdict,
+            why=again or why,
+            reason=row.reason,
+            href=href,
+            again=bool(again),
+        )
+
+
+def _rounded(value: float | None, form: str) -> str:
+    return "" if value is None else f"{value:{form}}"
+
+
+def counts(lines: Sequence[Line], paper: str) -> list[tuple[str, Counts]]:
+    """Return how often each verdict occurs among a paper's numbers, comparisons and claims."""
+    made = []
+    for kind, verdicts in VERDICTS.items():
+        own = (r for r in lines if r.paper == paper and r.kind == kind and not r.again)
+        counted = Counter(row.verdict for row in own)
+        shown = [(verdict, counted[verdict]) for verdict in verdicts if counted[verdict]]
+        if shown and kind != "no marker":
+            made.append((f"{kind}s", shown))
+    return made
+
+
+def absent(lines: Sequence[Line]) -> list[tuple[str, list[tuple[str, list[Line]]]]]:
+    """Return what has no verdict of its own, by verdict and by reason, largest groups first."""
+    made = []
+    for verdict in reversed(ABSENT):
+        groups: dict[str, list[Line]] = {}
+        for line in (line for line in lines if line.verdict == verdict):
+            groups.setdefault(line.reason, []).append(line)
+        made.append((verdict, sorted(groups.items(), key=lambda each: -len(each[1]))))
+    return made

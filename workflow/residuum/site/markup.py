@@ -1,0 +1,78 @@
+"""Pages' Markdown as HTML, in which the numbers are links to what stands behind them.
+
+Usage: `html(text, places)`. Raw HTML, images and links to scripts stay text. Must not know results.
+"""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from residuum.pages.visible import visible
+
+# A wide grid scrolls by itself, with the keyboard too.
+OPENING = '<div class="scroll" tabindex="0" role="region" aria-label="As printed"><table>\n'
+CLOSING = "</table></div>\n"
+Places = Sequence[Sequence[str | None]]  # of a grid's body: the number that a cell shows, if any
+
+
+def html(text: str, places: Places = ()) -> Markup:
+    """Return a page's Markdown as HTML without its title; links in the first grid name places."""
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    for name, line in {"table_open": OPENING, "table_close": CLOSING}.items():
+        reader.add_render_rule(name, _rule(line))
+    tokens = reader.parse(visible(_body(text)))
+    _link(tokens, places)
+    return Markup(reader.renderer.render(tokens, reader.options, {}))
+
+
+def _rule(line: str) -> Callable[..., str]:
+    return lambda *_: line
+
+
+def _body(text: str) -> str:
+    """Return what follows the title, where it is printed and the drawing."""
+    parts = text.split("\n\n")
+    head = ("## ", "(", "![")
+    while parts and parts[0].startswith(head[0]):
+        parts = parts[1:]
+    while parts and parts[0].startswith(head[1:]):
+        parts = parts[1:]
+    return "\n\n".join(parts)
+
+
+def _link(tokens: list[Token], places: Places) -> None:
+    """Mark the cells of the first grid's body: an id for each number, and a link around it."""
+    row, column, body = -1, -1, False
+    for at, token in enumerate(tokens):
+        if token.type in ("th_open", "td_open"):
+            column += 1
+        if token.type == "tbody_open":
+            body = True
+        if token.type == "tbody_close":
+            return
+        if token.type == "tr_open":
+            row, column = row + body, -1
+        if token.type == "th_open":
+            token.attrSet("scope", "col")
+        if token.type == "td_open" and (place := _at(places, row, column)):
+            _wrap(token, tokens[at + 1], place)
+
+
+def _at(places: Places, row: int, column: int) -> str | None:
+    inside = row < len(places) and column < len(places[row])
+    return places[row][column] if inside else None
+
+
+def _wrap(cell: Token, inline: Token, place: str) -> None:
+    cell.attrSet("id", place)
+    opening = Token("html_inline", "", 0)
+    opening.content = f'<a class="number" href="#{escape(quote(place))}">'
+    closing = Token("html_inline", "", 0)
+    closing.content = "</a>"
+    children: list[Any] = inline.children or []
+    inline.children = [opening, *children, closing]

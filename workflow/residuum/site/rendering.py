@@ -1,0 +1,78 @@
+"""Templates and what they share: escaping, numbers, times, the colour of a verdict.
+
+Usage: `render("index.html", folders=...)`. All that is put in is escaped. Must not know results.
+"""
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+
+from residuum.config.roots import packaged
+from residuum.site.text import shown
+
+TEMPLATES = {
+    "base.html": packaged("site/templates/base.html"),
+    "index.html": packaged("site/templates/index.html"),
+    "page.html": packaged("site/templates/page.html"),
+    "absent.html": packaged("site/templates/absent.html"),
+    "costs.html": packaged("site/templates/costs.html"),
+    "lineage.html": packaged("site/templates/lineage.html"),
+    "about.html": packaged("site/templates/about.html"),
+    "against.html": packaged("site/templates/against.html"),
+}
+TONES = {
+    **dict.fromkeys(("holds", "reproduced", "agrees"), "good"),
+    **dict.fromkeys(("these models only", "close", "inconclusive", "significant here"), "fair"),
+    **dict.fromkeys(("reversed", "differs"), "bad"),
+}
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill a template in; a name that is not given is an error."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    texts = {name: path.read_text(encoding="utf-8") for name, path in TEMPLATES.items()}
+    made = Environment(
+        loader=DictLoader(texts),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "shown": lambda text: shown(str(text)),
+        "tone": tone,
+        "time": duration,
+        "urlencode": lambda query: urlencode({k: v for k, v in query.items() if v}),
+    }
+    return made
+
+
+def tone(verdict: str) -> str:
+    """Return the colour of a verdict: good, fair, bad or none."""
+    return TONES.get(verdict, "none")
+
+
+def duration(seconds: float) -> str:
+    """Write seconds for reading: 0.4 s, 12 s, 3:05, 2:07:10."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def embedded(data: Mapping[str, Any]) -> str:
+    """Return data as a page carries it: JSON, gzipped, in base64, so that no text of it is HTML."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

@@ -1,0 +1,176 @@
+"""The report's pages: templates filled with what results folders hold, whole or not at all.
+
+Usage: `write([Path("results/mini")], Path("results/mini/report"))` returns index.html. Must not
+know how results were made.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import residuum
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.roots import packaged
+from residuum.site import about, costs, differences, ledgers, markup, places, rendering
+from residuum.site.charts import charts
+from residuum.site.folder import Folder, Sheet, read
+from residuum.site.lineage import Lineage
+from residuum.site.numbers import Numbers
+
+ASSETS = [
+    packaged("site/assets/report.css"),
+    packaged("site/assets/report.js"),
+    packaged("site/assets/charts.js"),
+    packaged("site/vendor/d3.min.js"),
+    packaged("site/vendor/d3.LICENSE.txt"),
+    packaged("site/vendor/plot.umd.min.js"),
+    packaged("site/vendor/plot.LICENSE.txt"),
+]
+VENDORED = packaged("site/vendor/vendored.yaml")
+INDEX = "index.html"
+DRAWINGS = (".pdf", ".png")
+COLOURS = 64  # of a PNG: some lines, and their edges
+
+
+def write(results: Sequence[Path], output: Path, against: Path | None = None) -> Path:
+    """Write the report of results folders, one per scale, into a folder; return its index.
+
+    With `against`, another folder of the first one's scale, a page says what differs. The folder
+    is replaced if it holds a report, and refused if it holds anything else.
+    """
+    _refuse_other(output)
+    folders = [read(path) for path in results]
+    scales = [folder.scale for folder in folders]
+    if len({*scales}) < len(scales):
+        raise ResiduumError(
+            f"two results folders of scale {max(scales, key=scales.count)}; a report has one of "
+            "each scale, and --against compares two of the same"
+        )
+    there = differences.compared(folders[0], read(against)) if against else None
+    with files.whole_directory(output) as made:
+        (made / "assets").mkdir()
+        for asset in ASSETS:
+            shutil.copyfile(asset, made / "assets" / asset.name)
+        shared: dict[str, Any] = {
+            "folders": folders,
+            "version": residuum.__version__,
+            "against": there,
+        }
+        lines = {folder.scale: list(ledgers.rows(folder)) for folder in folders}
+        for folder in folders:
+            _write_folder(folder, made / folder.scale, lines[folder.scale], shared)
+        shared["root"] = ""
+        _write(made / INDEX, INDEX, **shared, **_index(folders, lines))
+        if there:
+            _write(made / "against.html", "against.html", **shared)
+    return output / INDEX
+
+
+def _refuse_other(output: Path) -> None:
+    written = (output / "assets" / ASSETS[0].name).is_file()  # Snakemake deletes the index before
+    if output.exists() and not written and (not output.is_dir() or any(output.iterdir())):
+        raise ResiduumError(
+            f"{output}: is there and is no report, so that nothing is overwritten; name another "
+            "folder with --output"
+        )
+
+
+def _write(path: Path, template: str, **values: Any) -> None:
+    files.write_text(path, rendering.render(template, **values))
+
+
+def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> dict[str, Any]:
+    """Return what the first page shows: papers with their counts, the filters and all rows."""
+    every = [line for own in lines.values() for line in own]
+    papers = [
+        {
+            "name": paper,
+            "scale": folder.scale,
+            "counts": ledgers.counts(lines[folder.scale], paper),
+            "sheets": folder.of(paper),
+        }
+        for folder in folders
+        for paper in folder.papers
+    ]
+    values = {
+        "paper": ([line.paper for line in every], "paper"),
+        "verdict": ([line.verdict for line in every], "verdict"),
+        "kind": ([line.kind for line in every], "kind"),
+        "scale": ([line.scale for line in every], "scale"),
+    }
+    filters = [(name, label, list(dict.fromkeys(of))) for name, (of, label) in values.items()]
+    scales = ", ".join(lines)
+    return {"papers": papers, "rows": every, "filters": filters, "scales": scales}
+
+
+def _write_folder(
+    folder: Folder, output: Path, lines: Sequence[ledgers.Line], shared: dict[str, Any]
+) -> None:
+    """Write the pages of one scale: those of its papers, lineage, costs, what is not run, about."""
+    roots = [root for sheet in folder.sheets for cell in sheet.cells for root in cell.roots]
+    lineage = Lineage(folder.graph, roots)
+    numbers, common = Numbers(folder, lineage), {**shared, "root": "../", "folder": folder}
+    for sheet in track(folder.sheets, "report", len(folder.sheets), "pages"):
+        _write_sheet(folder, sheet, output, numbers, common)
+    artefacts = {key: group.shown() for key, group in lineage.groups.items()}
+    kin = rendering.embedded({"artefacts": artefacts})
+    _write(output / "lineage.html", "lineage.html", data=kin, **common)
+    _write(output / "absent.html", "absent.html", groups=ledgers.absent(lines), **common)
+    _write(
+        output / "costs.html",
+        "costs.html",
+        stages=costs.stages(folder),
+        rerankings=list(costs.rerankings(folder)),
+        disk=costs.disk(folder),
+        **common,
+    )
+    _write(
+        output / "about.html",
+        "about.html",
+        collections=list(about.collections(folder)),
+        seeds=about.seeds(folder),
+        environments=about.environments(folder),
+        citation=about.citation(),
+        libraries=yaml.safe_load(files.read_bytes(VENDORED)),
+        **common,
+    )
+
+
+def _write_sheet(
+    folder: Folder, sheet: Sheet, output: Path, numbers: Numbers, common: dict[str, Any]
+) -> None:
+    drawn = charts(folder, sheet)
+    data = numbers.of(sheet) | ({"charts": drawn} if drawn else {})
+    _write(
+        output / f"{sheet.name}.html",
+        "page.html",
+        sheet=sheet,
+        has_charts=bool(drawn),
+        files=list(_drawings(folder, sheet, output / "files")),
+        body=markup.html(sheet.markdown, places.grid(sheet)),
+        data=rendering.embedded(data),
+        **common,
+    )
+
+
+def _drawings(folder: Folder, sheet: Sheet, output: Path) -> Iterator[tuple[str, str]]:
+    """Copy a page's drawings beside it; yield their names and forms."""
+    for form in DRAWINGS:
+        path = (folder.results / sheet.path).with_suffix(form)
+        if path.is_file():
+            output.mkdir(parents=True, exist_ok=True)
+            (_reduce if form == ".png" else shutil.copyfile)(path, output / path.name)
+            yield path.name, form[1:].upper()
+
+
+def _reduce(path: Path, copy: Path) -> None:
+    """Copy a PNG with as many colours as a drawing of lines needs: a third of the bytes."""
+    from PIL import Image
+
+    with Image.open(path) as drawing:
+        drawing.convert("RGB").quantize(COLOURS).save(copy, format="PNG", optimize=True)
