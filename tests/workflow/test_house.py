@@ -320,7 +320,12 @@ def test_what_the_command_imports_is_what_it_asks_for():
         for name in _imported(ast.parse(Library(PACKAGE).path(module).read_text()))
     }
     result = {name for name in roots if name not in sys.stdlib_module_names and name != "residuum"}
-    packages = {"yaml": "pyyaml", "pydantic_core": "pydantic"}  # the core is a part of pydantic
+    packages = {
+        "yaml": "pyyaml",
+        "markdown_it": "markdown-it-py",
+        "PIL": "pillow",
+        "pydantic_core": "pydantic",
+    }  # the core is a part of pydantic; fmt: skip
     assert {packages.get(name, name.replace("_", "-")) for name in result} == requested
 
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from residuum.pages.verdicts import ABSENT, VERDICTS
 from residuum.site.folder import Folder
 
+AGAIN = "as before"
 SHORT = 160  # characters of a reason in the ledger; behind the number it is whole
 Counts = list[tuple[str, int]]
 
@@ -34,6 +35,11 @@ class Line(NamedTuple):
     href: str
     again: bool
 
+    @property
+    def counted(self) -> str:
+        """Return what the row is counted as: its verdict, or that it was counted before."""
+        return AGAIN if self.again else self.verdict
+
 
 def rows(folder: Folder) -> Iterator[Line]:
     """Yield the ledger's rows in its order."""
@@ -42,7 +48,7 @@ def rows(folder: Folder) -> Iterator[Line]:
         form = ".4g" if row.kind == "number" else "+.4g"
         at = row.row if row.kind == "claim" else f"{row.row}/{row.column}"
         href = f"{folder.scale}/{row.table}.html#{quote(at)}" if row.table in pages else ""
-        again = f"as before: {row.same_as}" if row.same_as else ""
+        again = f"{AGAIN}: {row.same_as}" if row.same_as else ""
         why = "" if row.reason == folder.reason else textwrap.shorten(row.reason, SHORT)
         yield Line(
             scale=folder.scale,
@@ -74,7 +80,7 @@ def counts(lines: Sequence[Line], paper: str) -> list[tuple[str, Counts]]:
         counted = Counter(row.verdict for row in own)
         shown = [(verdict, counted[verdict]) for verdict in verdicts if counted[verdict]]
         if shown and kind != "no marker":
-            made.append((f"{kind}s", shown))
+            made.append((kind, shown))
     return made
 
 

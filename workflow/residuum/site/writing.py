@@ -99,7 +99,7 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
     ]
     values = {
         "paper": ([line.paper for line in every], "paper"),
-        "verdict": ([line.verdict for line in every], "verdict"),
+        "verdict": ([line.counted for line in every], "verdict"),
         "kind": ([line.kind for line in every], "kind"),
         "scale": ([line.scale for line in every], "scale"),
     }
