@@ -10,7 +10,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-
 # Left out: the tests of packages, and the models of transformers, of which a job imports two or three.
 COMPILE = @$(BIN)/python -m compileall -q -q -j 0 -x '/tests/|/transformers/models/' $(VENV)/lib || true
 
-.PHONY: mini smoke test check form types lint install clean
+.PHONY: mini smoke test check form types lint gallery install clean
 
 mini: install
 	$(BIN)/snakemake --cores $(CORES) --config scale=mini
@@ -33,6 +33,9 @@ types: install $(VENV)/test.lock
 
 lint: install $(VENV)/test.lock
 	$(BIN)/snakemake --lint
+
+gallery: install $(VENV)/test.lock
+	$(BIN)/python docs/gallery/pictures.py results/mini/report
 
 install: $(BIN)/residuum
 

@@ -339,7 +339,7 @@ def test_a_deeper_grid_scores_more_pairs(project, edited):
 
 PACKAGE = "workflow/residuum"
 PAGES = {"significance", "tables", "figures", "cases", "claims"}
-PAGES |= {"ledger.tsv", "ledger.md", "ledger.tsv.manifest.json"}
+PAGES |= {"ledger.tsv", "ledger.md", "ledger.tsv.manifest.json", "report"}
 
 
 def test_words_that_no_result_holds_rerun_nothing(project, edited):
@@ -491,7 +491,7 @@ def pages_of(*tables):
         *(f"significance/{t}.tsv{m}" for t in tables for m in ("", ".manifest.json")),
         *(f"tables/{t}.{kind}" for t in tables for kind in ("tsv", "md", "tex")),
         *(f"tables/{t}.tsv.manifest.json" for t in tables),
-        "ledger.tsv", "ledger.md", "ledger.tsv.manifest.json",
+        "ledger.tsv", "ledger.md", "ledger.tsv.manifest.json", "report/index.html",
     }  # fmt: skip
 
 

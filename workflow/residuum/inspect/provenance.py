@@ -122,8 +122,7 @@ def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
     try:
         made = Manifest.model_validate_json(text)
     except ValidationError as error:
-        faults = describe("not a manifest of residuum", error)
-        raise ResiduumError(faults.splitlines()[0]) from None
+        raise ResiduumError(describe("not a manifest of residuum", error).splitlines()[0]) from None
     if outside := [file for file in made.files if not _stays(file)]:
         fault = f"files: {outside[0]} leads out of its folder"
         raise ResiduumError(f"not a manifest of residuum: {fault}")
