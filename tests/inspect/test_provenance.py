@@ -125,8 +125,7 @@ def test_what_is_no_manifest_is_named(copy, tmp_path):
         ResiduumError, match=r"en/manifest\.json: not a .*Invalid JSON.*; delete it"
     ):
         provenance.read(copy)
-    unreadable = {}
-    graph = provenance.read(copy, unreadable)
+    graph, unreadable = provenance.readable(copy)
     assert "runs/data/dev/base.trec.gz" in graph and graph["index/data/en"].manifest is None
     assert list(unreadable) == ["index/data/en/manifest.json"]
     assert unreadable["index/data/en/manifest.json"].startswith("not a manifest")

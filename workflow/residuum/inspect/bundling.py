@@ -169,10 +169,10 @@ def _refusal(archive: Path, why: str) -> ResiduumError:
 def verify(archive: Path) -> list[Finding]:
     """Check an archive: a finding per faulty file and per page, the ledger last, and their sum."""
     with tempfile.TemporaryDirectory(prefix="residuum-bundle-") as folder:
-        root, unreadable = Path(folder) / "bundle", dict[str, str]()
+        root = Path(folder) / "bundle"
         findings = unpack(archive, root)
         results = root / RESULTS
-        graph = provenance.read(results, unreadable)
+        graph, unreadable = provenance.readable(results)
         findings += [Finding(f"{RESULTS}/{name}", why, False) for name, why in unreadable.items()]
         known = {finding.what for finding in findings}
         changed = map(_of_change, _changed(results, graph))

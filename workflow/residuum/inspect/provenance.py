@@ -23,6 +23,7 @@ from residuum.wiring.paths import MANIFEST, Paths, Template
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # one manifest for both
 NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"
+MANIFESTS = ["**/*manifest.json"]
 AGAIN = "run snakemake --cores all again"
 # Facts that another artefact's lines or the path show, or nobody reads.
 ELSEWHERE = ("shards", "index", "shard")
@@ -63,6 +64,9 @@ class Artefact(NamedTuple):
         return {f"{self.folder}/{name}".removeprefix("./"): one for name, one in own.items()}
 
 
+Made = dict[str, tuple[Manifest, set[str]]]  # by path: a manifest, its parents within the results
+
+
 class Graph(dict[str, Artefact]):
     """Artefacts by path; a path of which nothing is known is a file from outside."""
 
@@ -76,28 +80,42 @@ class Graph(dict[str, Artefact]):
         raise ResiduumError(f"{path}: no manifest, so what it was made from is not known; {AGAIN}")
 
 
-def read(results: Path, unreadable: dict[str, str] | None = None) -> Graph:
+def read(results: Path) -> Graph:
     """Read every manifest below a results folder into {path: artefact}, sorted by path.
 
     Paths are relative to the folder, wherever it lies now. What manifests name is included even
-    without one. What cannot be read is a ResiduumError, or a message in `unreadable` if given.
+    without one. A manifest that cannot be read is a ResiduumError.
     """
-    graph = Graph()
-    below: set[str] = set()
-    for name in finished(results, ["**/*manifest.json"]):
+    made: Made = {}
+    for name in finished(results, MANIFESTS):
         try:
-            made, inside = _manifest(results / name, name)
+            made[name] = _manifest(results / name, name)
         except ResiduumError as error:
-            if unreadable is None:
-                raise ResiduumError(f"{results / name}: {error}; delete it, then {AGAIN}") from None
-            unreadable[name] = str(error)
-            continue
-        parents = dict.fromkeys(map(artefact_of, made.inputs))
-        path, folder = artefact_of(name), str(PurePosixPath(name).parent)
-        graph[path] = Artefact(path, made, tuple(parents), folder=folder)
-        below |= inside
-    if not graph and unreadable is None:
+            raise ResiduumError(f"{results / name}: {error}; delete it, then {AGAIN}") from None
+    if not made:
         raise ResiduumError(f"{results}: no manifests; is it a results folder, results/<scale>?")
+    return _graph(results, made)
+
+
+def readable(results: Path) -> tuple[Graph, dict[str, str]]:
+    """Read the manifests that can be read; return why others cannot, by path below results."""
+    made: Made = {}
+    faults: dict[str, str] = {}
+    for name in finished(results, MANIFESTS):
+        try:
+            made[name] = _manifest(results / name, name)
+        except ResiduumError as error:
+            faults[name] = str(error)
+    return _graph(results, made), faults
+
+
+def _graph(results: Path, made: Made) -> Graph:
+    graph = Graph()
+    for name, (manifest, _) in made.items():
+        parents = dict.fromkeys(map(artefact_of, manifest.inputs))
+        path, folder = artefact_of(name), str(PurePosixPath(name).parent)
+        graph[path] = Artefact(path, manifest, tuple(parents), folder=folder)
+    below = {name for _, inside in made.values() for name in inside}
     for name in below - set(graph):
         graph[name] = Artefact(name, lacks=NO_MANIFEST if (results / name).exists() else NO_FILE)
     return Graph(sorted(graph.items()))
