@@ -7,11 +7,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import yaml
+
 import residuum
+from residuum.artefacts import files
+from residuum.config.roots import packaged
 from residuum.inspect.addressing import PATHS
 from residuum.inspect.text import flat
 from residuum.site.folder import Folder
 
+CITATIONS = packaged("site/citations.yaml")
 NOT_RECORDED = "not recorded"
 
 
@@ -54,6 +59,12 @@ def seeds(folder: Folder) -> list[str]:
     """Return the training seeds of the models behind the results."""
     named = (PATHS.checkpoint.parse(f"{path}/manifest.json") for path in folder.graph)
     return sorted({at["seed"] for at in named if at})
+
+
+def papers(folder: Folder) -> list[str]:
+    """Return how the papers of the folder are cited, as far as citations.yaml has them."""
+    known = yaml.safe_load(files.read_bytes(CITATIONS))
+    return [str(known[paper]) for paper in folder.papers if paper in known]
 
 
 def citation() -> str:

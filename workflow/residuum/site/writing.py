@@ -135,6 +135,7 @@ def _write_folder(
         collections=list(about.collections(folder)),
         seeds=about.seeds(folder),
         environments=about.environments(folder),
+        papers=about.papers(folder),
         citation=about.citation(),
         libraries=yaml.safe_load(files.read_bytes(VENDORED)),
         **common,
