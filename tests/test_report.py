@@ -15,13 +15,14 @@ from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 import drawn_fixture
+from conftest import ROOT
 from hostile_texts import HOSTILE, build_hostile
 from residuum import report
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import packaged
 from residuum.inspect import explaining
-from residuum.site import costs, folder, rendering, writing
+from residuum.site import about, costs, folder, rendering, writing
 from residuum.site.numbers import Packed
 from residuum.site.text import shown
 from results_fixture import build
@@ -210,6 +211,24 @@ def test_costs_add_up_to_those_of_the_jobs(results, tmp_path):
     assert [rendering.duration(s) for s in (0.44, 12.4, 185, 7630)] == [
         "0.4 s", "12 s", "3:05", "2:07:10",
     ]  # fmt: skip
+
+
+def test_every_paper_of_the_configuration_is_cited():
+    papers = {path.name for path in (ROOT / "config" / "papers").iterdir()}
+    known = yaml.safe_load(about.CITATIONS.read_text())
+    assert {*known} == papers - {"lexical-baselines"}, "which are no paper's"
+
+
+def test_where_it_was_made_is_what_the_manifests_record(results, made):
+    opened = folder.read(results)
+    manifests = [json.loads(path.read_text()) for path in results.rglob("*manifest.json")]
+    recorded = dict(about.environments(opened))
+    for key in ("python", "git_commit"):
+        assert recorded[key] == [(str(manifests[0]["environment"][key]), len(manifests))]
+    [corpus] = about.collections(opened)
+    assert (corpus.name, corpus.docs, corpus.edition) == ("data", "20", "first")
+    text = (made / "toy" / "about.html").read_text()
+    assert manifests[0]["environment"]["packages"]["numpy"] in text and "BibTeX" not in text
 
 
 def test_vendored_libraries_are_those_that_their_hashes_name():
