@@ -5,6 +5,7 @@ how any value was computed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -28,7 +29,10 @@ def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
     spec = folder.graph.manifest(sheet.path).spec
     if sheet.kind == "figure":
         job = BoundFigure.model_validate(spec)
-        made = _groups(job, sheet) if job.figure.grouped else _curves(job, _read(folder, sheet))
+        if job.figure.grouped:
+            made = _groups(job, sheet)
+        else:
+            made = chain(_curves(job, _read(folder, sheet)), _timed(folder, job))
     elif sheet.kind == "lines":
         made = _lines(BoundLines.model_validate(spec), _read(folder, sheet))
     elif isinstance(sheet.job, BoundVenn):
@@ -55,10 +59,23 @@ def _axis(label: str, scale: str) -> dict[str, str]:
     return {"label": shown(label), "scale": scale}  # linear, log or point
 
 
-def _curves(job: BoundFigure, table: pl.DataFrame) -> Iterator[Chart]:
-    """Yield a chart per panel over depths, efforts or snapshots; what begins at 0 is a level."""
+def _timed(folder: Folder, job: BoundFigure) -> Iterator[Chart]:
+    """Yield the charts of a figure over efforts by the time of a search, if that lies there."""
+    path = folder.results / PATHS.page_timing.fill(page=job.id)
+    if path.is_file():
+        table = pl.read_csv(path, separator="\t", infer_schema_length=None)
+        yield from _curves(job, table, "ms_per_query", "Milliseconds per query, of one run")
+
+
+def _curves(
+    job: BoundFigure, table: pl.DataFrame, along: str = "", axis: str = ""
+) -> Iterator[Chart]:
+    """Yield a chart per panel over depths, efforts or snapshots; what begins at 0 is a level.
+
+    Over efforts points lie at their costs, or `along` another column that `axis` names.
+    """
     over, first = job.figure.over, job.drawn()[:1]
-    along = COSTS[EFFORT] if over == EFFORT else over
+    along = along or (COSTS[EFFORT] if over == EFFORT else over)
     scale = "log" if over == EFFORT or (over == DEPTH and _spread(table, over)) else "linear"
     for panel in job.figure.panels:
         series = []
@@ -71,7 +88,7 @@ def _curves(job: BoundFigure, table: pl.DataFrame) -> Iterator[Chart]:
             series.append(own)
         yield {
             "title": shown(drawing.panel_name(job, panel)),
-            "x": _axis(drawing.AXES[over], scale),
+            "x": _axis(axis or drawing.AXES[over], scale),
             "y": _axis(panel.header, "linear"),
             "series": series,
             "against": shown(first[0].label) if first else "",
