@@ -14,7 +14,7 @@ configfile: "config/config.yaml"
 include: "rules/wiring.smk"
 
 
-STAGES = {path.stem for path in Path(workflow.basedir, "rules").glob("*.smk")} - {"wiring"}
+STAGES = {path.stem for path in Path(workflow.current_basedir, "rules").glob("*.smk")} - {"wiring"}
 
 for stage in sorted(STAGES):
 

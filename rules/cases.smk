@@ -7,7 +7,7 @@ rule cases_find:
         corpus=WIRING.pages.of_split(PATHS.corpus),
         learning=WIRING.pages.learning,
     output:
-        **PATHS.pages["cases"].forms("md", "tex"),
+        **SHOWN.texts(PATHS.pages["cases"].forms("md", "tex")),
     log:
         PATHS.log("cases/{page}"),
     benchmark:

@@ -3,7 +3,7 @@ rule characteristics_count:
     input:
         counted=WIRING.counts.files,
     output:
-        **ONLY.pages(PATHS.table, "characteristics").forms("md", "tex"),
+        **SHOWN.texts(ONLY.pages(PATHS.table, "characteristics").forms("md", "tex")),
     log:
         PATHS.log("characteristics/{page}"),
     benchmark:

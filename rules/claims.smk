@@ -7,7 +7,7 @@ rule claims_judge:
         groups=WIRING.claims.groups,
         learning=WIRING.claims.learning,
     output:
-        **ONLY.pages(PATHS.pages["claims"], "claims").forms("md", "tex"),
+        **SHOWN.texts(ONLY.pages(PATHS.pages["claims"], "claims").forms("md", "tex")),
         **recorded(tests=ONLY.pages(PATHS.significance, "claims")),
     log:
         PATHS.log("claims/{page}"),

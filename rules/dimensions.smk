@@ -3,7 +3,7 @@ rule dimensions_draw:
     input:
         measured=WIRING.fidelities.shown,
     output:
-        **PATHS.pages["dimensions"].forms("md", "pdf", "png"),
+        **SHOWN.drawings(PATHS.pages["dimensions"].forms("md", "pdf", "png")),
     log:
         PATHS.log("dimensions/{page}"),
     benchmark:

@@ -10,7 +10,7 @@ rule figures_draw:
         groups=WIRING.figures.groups,
         learning=WIRING.pages.learning,
     output:
-        **PATHS.pages["figure"].forms("md", "pdf", "png"),
+        **SHOWN.drawings(PATHS.pages["figure"].forms("md", "pdf", "png")),
     log:
         PATHS.log("figures/{page}"),
     benchmark:

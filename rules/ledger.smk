@@ -5,7 +5,7 @@ rule ledger_write:
         tests=WIRING.pages.tests,
         claims=WIRING.claims.all,
     output:
-        **PATHS.ledger.forms("md"),
+        **SHOWN.ledger(PATHS.ledger.forms("md")),
     log:
         PATHS.log("ledger/ledger"),
     benchmark:

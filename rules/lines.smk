@@ -3,7 +3,7 @@ rule lines_draw:
     input:
         table=WIRING.figures.table,
     output:
-        **PATHS.pages["lines"].forms("md", "pdf", "png"),
+        **SHOWN.drawings(PATHS.pages["lines"].forms("md", "pdf", "png")),
     log:
         PATHS.log("lines/{page}"),
     benchmark:

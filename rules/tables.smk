@@ -9,7 +9,7 @@ rule tables_render:
         groups=WIRING.pages.groups,
         computed=WIRING.arithmetic.of_table,
     output:
-        **ONLY.pages(PATHS.table, "table").forms("md", "tex"),
+        **SHOWN.texts(ONLY.pages(PATHS.table, "table").forms("md", "tex")),
     log:
         PATHS.log("tables/{page}"),
     benchmark:

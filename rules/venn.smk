@@ -4,7 +4,7 @@ rule venn_draw:
         metrics=WIRING.figures.circles,
         learning=WIRING.pages.learning,
     output:
-        **PATHS.pages["venn"].forms("md", "pdf", "png"),
+        **SHOWN.drawings(PATHS.pages["venn"].forms("md", "pdf", "png")),
     log:
         PATHS.log("venn/{page}"),
     benchmark:

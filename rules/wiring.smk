@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
+HOME = Path(workflow.current_basedir).parent  # the main Snakefile may be workflow/Snakefile
+sys.path.insert(0, str(HOME / "workflow"))
 from residuum.wiring import driver, options
 from residuum.wiring.part import decided_by
 from residuum.wiring.paths import folder_of, recorded
@@ -13,8 +14,10 @@ with driver.in_snakemakes_words():
 
 PATHS, ONLY = WIRING.paths, WIRING.constraints
 RESOURCES, ESTIMATES = WIRING.resources, WIRING.estimates
-ENVS = f"{workflow.basedir}/envs"
+ENVS = f"{HOME}/envs"
 NEURAL = f"{ENVS}/{RESOURCES.neural_env}.yaml"
+
+SHOWN = WIRING.reported(report)
 
 shell.prefix(WIRING.shell_prefix())
 
@@ -34,3 +37,6 @@ wildcard_constraints:
     fidelity="[^/]+",
     sweep="[^/]+",
     other=ONLY.other,
+
+
+report: "../workflow/report/workflow.rst"

@@ -153,18 +153,19 @@ def test_a_hub_id_is_a_word_of_the_shell():
 
 
 @pytest.mark.parametrize("name", ["it's", 'a "b"', "{x}", "$HOME", "a;b"])
-def test_a_checkout_may_have_any_name_but_one_with_a_colon(tmp_path, name):
+def test_a_checkout_may_have_any_name_but_one_with_a_colon(monkeypatch, tmp_path, name):
     from types import SimpleNamespace
 
     from residuum.wiring import driver
 
     settings = SimpleNamespace(deployment_method=set())
-    workflow = SimpleNamespace(basedir=str(tmp_path / name), deployment_settings=settings)
+    workflow = SimpleNamespace(deployment_settings=settings)
+    monkeypatch.setattr(driver, "ROOT", tmp_path / name)
     prefix = driver.shell_prefix(workflow).format()  # as Snakemake fills it in
     shown = f"{prefix} command {sys.executable} -c \"import os; print(os.environ['PYTHONPATH'])\""
     out = subprocess.run(["bash", "-c", shown], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == str(tmp_path / name / "workflow")
-    workflow.basedir = str(tmp_path / "a:b")
+    monkeypatch.setattr(driver, "ROOT", tmp_path / "a:b")
     with pytest.raises(ResiduumError, match="PYTHONPATH is cut at ':'"):
         driver.shell_prefix(workflow)
 

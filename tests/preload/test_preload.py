@@ -14,7 +14,6 @@ import psutil
 import pytest
 from snakemake.benchmark import BenchmarkTimer, benchmarked
 
-from conftest import ROOT
 from preloading import CLIENT, client, environment, parents
 from residuum.config.schema.scales import Config
 from residuum.preload import benchmarks, server
@@ -198,7 +197,7 @@ def test_a_parent_loads_torch_with_the_kernels_that_its_first_job_pins(tmp_path,
 
 def workflow(local=True, deployed=frozenset()):
     settings = SimpleNamespace(deployment_method=deployed)
-    return SimpleNamespace(local_exec=local, deployment_settings=settings, basedir=str(ROOT))
+    return SimpleNamespace(local_exec=local, deployment_settings=settings)
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,17 @@ def test_a_bundle_of_it_makes_every_page_again_elsewhere(project, tmp_path):
     assert f"{made} pages made again byte for byte, 3 carried; no fault" in message
 
 
+def test_snakemake_reports_every_page_and_nothing_runs_again_for_it(project, tmp_path):
+    report = tmp_path / "report.html"
+    message = snakemake(project, options=["--report", str(report)])
+    shown = re.findall(r"Adding (\S+)\.(?:md|png) ", message)
+    places = ("tables", "cases", "claims", "figures")
+    made = [p for place in places for p in (project / "results/smoke" / place).glob("*.md")]
+    assert sorted(shown) == sorted(["ledger", *(path.stem for path in made)])
+    assert "w/ Constant Margin" in report.read_text()
+    assert not planned(project)
+
+
 def test_two_cells_are_explained_down_to_corpus_topics_and_qrels(project):
     message = residuum(
         project, "explain", "clear/table1/clear/dev-rr", "--results", "results/smoke"

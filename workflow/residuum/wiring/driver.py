@@ -19,6 +19,7 @@ from residuum.artefacts.machine import ARITHMETIC
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import Registry
+from residuum.config.roots import ROOT
 from residuum.config.schema.scales import Config, FromHub
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
@@ -40,6 +41,7 @@ from residuum.wiring.pages import Pages
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths, results_of
 from residuum.wiring.questions import Questions
+from residuum.wiring.reported import Mark, Reported
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import Runs
 from residuum.wiring.sweeps import Sweeps
@@ -76,6 +78,10 @@ class Wiring:
     def shell_prefix(self) -> str:
         """Return what stands before every command of this scale."""
         return shell_prefix(self._workflow, self.registry.config.arithmetic)
+
+    def reported(self, mark: Mark) -> Reported:
+        """Return what marks outputs for Snakemake's own report, given its function `report`."""
+        return Reported(self.registry, mark)
 
     def start(self) -> None:
         """Do what comes before the first job: lock the folder, preload, say what is missing."""
@@ -115,10 +121,10 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
     """
     conda = "conda" in str(workflow.deployment_settings.deployment_method).lower()
     path = "" if conda else f'export PATH={_quoted(Path(sys.executable).parent)}:"$PATH"; '
-    package = Path(workflow.basedir) / "workflow"
+    package = ROOT / "workflow"
     if os.pathsep in str(package):
         cause = f"PYTHONPATH is cut at '{os.pathsep}', so that another residuum would run"
-        raise ResiduumError(f"{workflow.basedir}: {cause}. Move or rename the folder.")
+        raise ResiduumError(f"{ROOT}: {cause}. Move or rename the folder.")
     client = _quoted(package / "residuum" / "preload" / "client.py")
     python = (
         f'python() {{{{ if [ -n "${{{{{server.FOLDER}-}}}}" ]; '
