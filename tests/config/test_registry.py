@@ -849,13 +849,6 @@ def test_unknown_scale_and_unknown_config_key():
         load(scael="mini")
 
 
-def test_json_schemas_are_in_step():
-    for name, text in loading.json_schemas().items():
-        path = ROOT / "config" / "schema" / name
-        assert path.read_text() == text, f"run: python -m residuum.config.loading schema ({name})"
-        json.loads(text)
-
-
 def test_a_null_in_a_budget_removes_the_key():
     assert entries.merge({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": None, "e": 4}}) == {
         "a": 1,

@@ -1,7 +1,7 @@
 """Reading and checking config/: every fault at once, each with file, key and what would be valid.
 
 Usage: `registry = load(Path("config"), config)`. `python -m residuum.config.loading schema` writes
-the editors' JSON schemas, `check` checks every scale. Must not know any stage.
+the editors' JSON schemas and config/README.md, `check` checks every scale. Must not know any stage.
 """
 
 import json
@@ -16,8 +16,9 @@ from pydantic import TypeAdapter
 from residuum.artefacts import files
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config import entries
+from residuum.config import entries, handbook, keys
 from residuum.config.faults import between
+from residuum.config.keys import Schema
 from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
 from residuum.config.schema import (
@@ -114,26 +115,33 @@ def _lay_budgets(loaded: Entries, scale: Scale, form: object, label: str) -> Ite
                 yield str(error)
 
 
-def json_schemas() -> dict[str, str]:
-    """Return {file name: JSON schema text} for editors, one per kind of entry."""
+def schemas() -> dict[str, Schema]:
+    """Return the JSON schema of each kind of entry, in which every key is described."""
     base = {"type": "string", "description": "entry beside this one: its keys hold if absent here"}
     partial = {"type": "object", "properties": {"base": base}}
-    texts = {"config": Config.model_json_schema()}
+    made: dict[str, Schema] = {"config": Config.model_json_schema()}
     for name, form in FORMS.items():
         whole = TypeAdapter(form).json_schema()
         named = {"$defs": whole.pop("$defs", {})}
         # A file with `base:` gives only what differs.
-        texts[name] = {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
-    return {f"{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in texts.items()}
+        made[name] = {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
+    return {name: keys.described(schema) for name, schema in made.items()}
+
+
+def generated() -> dict[str, str]:
+    """Return {file below config/: text} of what is made of the schemas."""
+    made = schemas()
+    texts = {f"schema/{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in made.items()}
+    return {**texts, "README.md": handbook.handbook(made, ROOT / "config")}
 
 
 app = command.app(__doc__)
 
 
 @app.command("schema")
-def write_schema(folder: Path = ROOT / "config" / "schema") -> None:
-    """Write the JSON schemas that editors use to complete and check config/."""
-    for name, text in json_schemas().items():
+def write_schema(folder: Path = ROOT / "config") -> None:
+    """Write the JSON schemas that editors use to complete and check config/, and its README."""
+    for name, text in generated().items():
         files.write_text(folder / name, text)
 
 

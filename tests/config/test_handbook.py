@@ -1,0 +1,96 @@
+"""What config/ says of itself: descriptions of keys, editors' schemas, and config/README.md."""
+
+import re
+
+import pytest
+
+from conftest import ROOT
+from residuum.config import handbook, keys, loading
+
+SCHEMAS = loading.schemas()
+TEXTS = loading.generated()
+README = TEXTS["README.md"]
+
+
+def properties(node):
+    """Yield (title of a class, key, its schema) of a JSON schema."""
+    if isinstance(node, dict):
+        if isinstance(node.get("properties"), dict) and "title" in node:
+            yield from ((node["title"], key, of) for key, of in node["properties"].items())
+        for value in node.values():
+            yield from properties(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from properties(value)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_is_made_of_the_schemas_is_in_step(name):
+    """To write them: python -m residuum.config.loading schema"""
+    assert (ROOT / "config" / name).read_text() == TEXTS[name]
+
+
+def test_every_key_says_what_it_means():
+    bare = {
+        f"{t}.{k}" for s in SCHEMAS.values() for t, k, of in properties(s) if not of["description"]
+    }
+    assert not bare, "Field(description=...)"
+
+
+def test_nothing_is_said_of_a_key_that_is_not_there_or_says_it_itself():
+    known = keys.classes()
+    for name, said in keys.words().items():
+        for key in said:
+            if name != keys.ANY:
+                assert known[name].model_fields[key].description is None, f"{name}.{key}"
+            else:
+                assert any(key in of.model_fields for of in known.values()), key
+
+
+def test_a_class_says_more_of_a_key_than_what_it_extends_and_any_least():
+    said = {"Collection": {"splits": "a"}, "any": {"splits": "b", "title": "c"}}
+    dataset = keys.classes()["Dataset"]
+    assert keys.meaning(said, dataset, "splits") == "a"
+    assert keys.meaning(said, dataset, "title") == "c"
+    assert keys.meaning({**said, "Dataset": {"splits": "d"}}, dataset, "splits") == "d"
+    assert keys.meaning(said, dataset, "licence") == ""
+
+
+def test_every_key_of_every_form_stands_in_a_row_and_every_link_leads_somewhere():
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) \| (.+) \|$", README, re.M)
+    wanted = {(t, k) for s in SCHEMAS.values() for t, k, _ in properties(s)}
+    assert len(rows) >= len(wanted)
+    assert {key for key, *_ in rows} == {key for _, key in wanted}
+    anchors = {handbook.anchor(text) for text in re.findall(r"^#+ (.*)$", README, re.M)}
+    assert set(re.findall(r"\]\(#([^)]*)\)", README)) <= anchors
+    assert len(re.findall(r"^####? .*$", README, re.M)) == len(
+        set(re.findall(r"^####? .*$", README, re.M))
+    ), "each form once"
+
+
+def test_every_kind_of_entry_is_shown_by_a_real_one():
+    for section in re.split(r"^##+ (?=kind: )", README, flags=re.M)[1:]:
+        assert "```yaml" in section, section.partition("\n")[0]
+    for path in re.findall(r"^`([\w./-]+\.yaml)`:$", README, re.M):
+        assert (ROOT / "config" / path).is_file(), path
+
+
+def test_a_type_is_told_in_words():
+    typed = handbook.typed
+    assert (
+        typed({"type": "integer", "minimum": 1, "maximum": 9})
+        == "whole number (at least 1, at most 9)"
+    )
+    assert typed({"anyOf": [{"type": "number"}, {"type": "null"}]}) == "number"
+    assert typed({"type": "array", "items": {"$ref": "#/$defs/Row"}}) == "list of [Row](#row)"
+    assert (
+        typed({"type": "object", "additionalProperties": {"type": "string"}}) == "mapping of text"
+    )
+    assert typed({"enum": ["a", "b"]}) == "`a`, `b`"
+
+
+def test_references_are_named():
+    row = next(line for line in README.splitlines() if line.startswith("| `first_stage` |"))
+    assert "(names a system" in row
+    measure = keys.named_by(keys.classes()["Depth"], "measure")
+    assert [ref.to for ref in measure] == ["measure"]

@@ -1,0 +1,250 @@
+"""config/README.md, made of the JSON schemas: every kind of entry with its keys and an example.
+
+Usage: `handbook(schemas, Path("config"))`, of the schemas that `loading` makes. What a key means is
+said in its class or in `schema/keys.yaml`. Must not know the registry, nor a kind of entry but by
+its schema.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from residuum.config.keys import Schema, classes, named_by
+from residuum.config.schema.base import ID, Ref
+
+HEAD = """\
+# Configuration
+
+*Made of the schemas by `python -m residuum.config.loading schema`: edit their classes instead, or
+`keys.yaml` beside them.*
+
+Deploy this workflow by cloning its repository: its rules run the package that lies beside them, so
+the graph is no Snakemake module. Everything below `config/` is yours to edit. `config.yaml` says
+what to build; every other file is an entry, whose id is its name: small letters and digits, joined
+by `-` or `_`. A file with `base: OTHER` holds only what differs from the entry OTHER beside it;
+`null` removes a key. Unknown keys, wrong values and names that no entry has come all at once, each
+with file and key, before the first job: `residuum plan` shows them without one. A first line such
+as `# yaml-language-server: $schema=../schema/systems.schema.json` lets an editor complete and check
+a file. Recipes stand in the project's README.
+"""
+MOST_LINES = 40  # of an example
+KIND = re.compile(r"^kind: ([\w-]+)", re.M)
+
+
+class Place(NamedTuple):
+    """Where the files of a kind of entry lie, what one is, and which are shown."""
+
+    where: str
+    what: str
+    examples: list[str]
+
+
+PLACES = {  # by schema
+    "config": Place("config.yaml", "What to build.", ["config.yaml"]),
+    "scales": Place(
+        "scales/SCALE.yaml",
+        "What plays each role that pages and models name, and how much is spent.",
+        ["lengths", "nfcorpus"],
+    ),
+    "datasets": Place(
+        "datasets/DATASET.yaml",
+        "A collection: where its docs come from, its splits, its pinned counts.",
+        ["cacm", "nfcorpus"],
+    ),
+    "models": Place(
+        "models/MODEL.yaml",
+        "A checkpoint that the graph makes, or term weights and vectors in place of one.",
+        [
+            *("mini-bert", "masked-start", "pubmed-bert", "cloze-start", "clear", "reranker-base"),
+            *("deepct", "sparterm-gate", "question-generator", "deepct-released", "bm25-vectors"),
+        ],
+    ),
+    "systems": Place(
+        "systems/SYSTEM.yaml",
+        "What makes a run: a ranked list of docs for each query.",
+        [
+            *("bm25-rm3", "clear-embedding", "clear", "bm25-rrf", "bioasq-hybrid"),
+            *("bm25-bert-base", "candidates-bigrams", "guir-s2-run1"),
+        ],
+    ),
+    "papers": Place(
+        "papers/PAPER/PAGE.yaml",
+        "A page of a paper: what it prints, or what its prose says. A page's name has no hyphen.",
+        [
+            *("clear/control", "clear/figure1", "mebert/figure4", "roc/figure3", "mebert/figure3"),
+            *("dualrm/table1", "clear/table3", "bioasq/claims"),
+        ],
+    ),
+    "tests": Place("tests/TESTS.yaml", "How the rows of a page are compared.", ["clear"]),
+    "groupings": Place(
+        "groupings/GROUPING.yaml",
+        "How the queries of a split are parted into groups.",
+        ["lengths", "bm25-halves", "batches"],
+    ),
+    "fidelities": Place(
+        "fidelities/FIDELITY.yaml",
+        "How far random projections keep a lexical ranking.",
+        ["luan2021"],
+    ),
+    "sweeps": Place(
+        "sweeps/SWEEP.yaml",
+        "An approximate search that is tried with more and more effort.",
+        ["luan2021"],
+    ),
+}
+NAMES = {  # what a reference names, where that is no entry of a folder
+    "dataset/split": "DATASET/SPLIT",
+    "measure": "a measure",
+    "tests": "tests",
+}
+
+
+def handbook(schemas: Mapping[str, Schema], folder: Path) -> str:
+    """Return the text of config/README.md; the examples are files of the folder."""
+    links = [f"| [{p.where}](#{anchor(p.where)}) | {p.what} |" for p in PLACES.values()]
+    parts = [HEAD, *table("files", "what an entry is", links)]
+    shown: set[str] = set()
+    for name, place in PLACES.items():
+        parts += [f"## {place.where}", "", place.what, ""]
+        parts += _entry(schemas[name], _examples(folder / name, place), shown)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading."""
+    return "".join(c for c in heading.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+
+
+def table(*cells: Any) -> Iterator[str]:
+    """Yield the lines of a table: names of its columns, then its rows in a list."""
+    *names, rows = cells
+    yield f"| {' | '.join(names)} |"
+    yield "|" + "---|" * len(names)
+    yield from rows
+    yield ""
+
+
+def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
+    """Return path and text of the files that are shown, by their kind."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name in place.examples:
+        path = folder.parent / name if name == place.where else folder / f"{name}.yaml"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        kept = [line for line in lines if not line.startswith("# yaml-language-server:")]
+        cut = [*kept[:MOST_LINES], "# ..."] if len(kept) > MOST_LINES else kept
+        kind = KIND.search("\n".join(kept))
+        text = path.relative_to(folder.parent).as_posix(), "\n".join(cut)
+        found.setdefault(kind[1] if kind else "", []).append(text)
+    return found
+
+
+def _entry(
+    schema: Schema, examples: Mapping[str, list[tuple[str, str]]], shown: set[str]
+) -> Iterator[str]:
+    """Yield the lines of a kind of entry: each of its forms, then the parts that they have."""
+    whole, defs = schema.get("else", schema), schema.get("$defs", {})
+    mapping = whole.get("discriminator", {}).get("mapping", {})
+    kinds = {_name(target): kind for kind, target in mapping.items()}
+    forms = [defs[_name(one["$ref"])] for one in whole.get("oneOf", [])] or [whole]
+    for form in forms:
+        kind = kinds.get(form["title"], "")
+        yield from [f"### kind: {kind}", ""] if kind else []
+        yield from _form(form)
+        for path, text in examples.get(kind, []):
+            yield from [f"`{path}`:", "", "```yaml", text, "```", ""]
+    waiting = [name for form in forms for name in _parts(form)]
+    while waiting:
+        name = waiting.pop(0)
+        if name not in shown and name not in kinds:
+            shown.add(name)
+            waiting = [*_parts(defs[name]), *waiting]
+            yield from [f"#### {name}", ""]
+            yield from _form(defs[name])
+
+
+def _name(reference: str) -> str:
+    return reference.rpartition("/")[2]
+
+
+def _parts(node: object) -> Iterator[str]:
+    """Yield the names of the forms that a schema refers to, in the order of its keys."""
+    if isinstance(node, dict):
+        if "$ref" in node:
+            yield _name(node["$ref"])
+        for key, value in node.items():
+            if key != "discriminator":
+                yield from _parts(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _parts(value)
+
+
+def _form(form: Schema) -> Iterator[str]:
+    """Yield what a form is, and a table of its keys."""
+    yield plain(form.get("description", ""))
+    yield ""
+    of, required = classes()[form["title"]], form.get("required", [])
+    rows = []
+    for key, given in form["properties"].items():
+        default = "required" if key in required else _default(given.get("default"))
+        named = ", ".join(map(_named, named_by(of, key)))
+        said = plain(given.get("description", ""))
+        meaning = f"{said} (names {named})" if named else said
+        rows.append(f"| `{key}` | {typed(given)} | {default} | {meaning} |")
+    yield from table("key", "type", "default", "meaning", rows)
+
+
+def _default(value: object) -> str:
+    return f"`{json.dumps(value, ensure_ascii=False)}`" if value not in (None, [], {}, "") else ""
+
+
+def _named(ref: Ref) -> str:
+    what = NAMES.get(ref.to) or f"a {ref.to}"
+    kinds = f" of kind {' or '.join(ref.kinds)}" if ref.kinds and ref.to != "measure" else ""
+    return what + kinds + "".join(f", or {word}" for word in ref.besides)
+
+
+def plain(text: str) -> str:
+    """Return a text for a line of Markdown: no line breaks, tags or cells begin in it."""
+    return " ".join(text.split()).replace("<", "&lt;").replace("|", "\\|")
+
+
+def typed(node: Schema) -> str:
+    """Return the type of a value in words: `list of text`, `0.5 or more`, a link to a form."""
+    if "$ref" in node:
+        name = _name(node["$ref"])
+        return f"[{name}](#{anchor(name)})"
+    if "const" in node:
+        return f"`{json.dumps(node['const'])}`"
+    if "enum" in node:
+        return ", ".join(f"`{one}`" for one in node["enum"])
+    if members := node.get("anyOf") or node.get("oneOf"):
+        return " or ".join(dict.fromkeys(typed(m) for m in members if m.get("type") != "null"))
+    kind = node.get("type")
+    if kind == "array":
+        return f"list of {typed(node['items'])}" if "items" in node else _tuple(node)
+    if kind == "object":
+        values = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
+        value = next((one for one in values if isinstance(one, dict)), {})
+        return f"mapping of {typed(value)}" if value else "mapping"
+    if kind == "string":
+        return "id" if node.get("pattern") == ID else "text"
+    words = {"integer": "whole number", "number": "number", "boolean": "true or false"}
+    return words.get(str(kind), "any value") + _bounds(node)
+
+
+def _tuple(node: Schema) -> str:
+    return "list of " + " and ".join(typed(one) for one in node.get("prefixItems", []))
+
+
+def _bounds(node: Schema) -> str:
+    said = {
+        "minimum": "at least",
+        "exclusiveMinimum": "above",
+        "maximum": "at most",
+        "exclusiveMaximum": "below",
+    }
+    bounds = [f"{word} {node[key]:g}" for key, word in said.items() if key in node]
+    return f" ({', '.join(bounds)})" if bounds else ""
