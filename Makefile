@@ -10,7 +10,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-
 # Left out: the tests of packages, and the models of transformers, of which a job imports two or three.
 COMPILE = @$(BIN)/python -m compileall -q -q -j 0 -x '/tests/|/transformers/models/' $(VENV)/lib || true
 
-.PHONY: mini smoke test check form types lint gallery install clean
+.PHONY: mini smoke test check form types lint gallery generated install clean
 
 mini: install
 	$(BIN)/snakemake --cores $(CORES) --config scale=mini
@@ -26,7 +26,7 @@ check: form types lint
 form: install $(VENV)/test.lock
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakefmt --check Snakefile workflow/Snakefile rules
 
 types: install $(VENV)/test.lock
 	$(BIN)/mypy
@@ -36,6 +36,10 @@ lint: install $(VENV)/test.lock
 
 gallery: install $(VENV)/test.lock
 	$(BIN)/python docs/gallery/pictures.py results/mini/report
+
+generated: install $(VENV)/test.lock
+	PYTHONPATH=workflow $(BIN)/python -m residuum.config.loading schema
+	PYTHONPATH=workflow:tests $(BIN)/python tests/code/test_reach.py
 
 install: $(BIN)/residuum
 
