@@ -135,6 +135,20 @@ def compare(
     print(page)
 
 
+@app.command()
+def card(
+    model: Annotated[str, typer.Argument(help="id of a model, as clear, dpr@nfcorpus.train")],
+    output: Annotated[Path, typer.Option(help="folder to write")],
+    seed: Annotated[int, typer.Option(help="seed of its training")] = 1,
+    results: Results = RESULTS,
+    config: Config = CONFIG,
+) -> None:
+    """Write a checkpoint with a model card: data, loss, results, how to load; ready for a hub."""
+    from residuum.inspect import cards
+
+    print(cards.write(results, model, seed, output, config))
+
+
 @bundle.command()
 def write(
     output: Annotated[Path, typer.Option(help="archive to write, .tar.gz")],

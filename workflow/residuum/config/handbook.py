@@ -34,9 +34,9 @@ KIND = re.compile(r"^kind: ([\w-]+)", re.M)
 
 
 class Place(NamedTuple):
-    """Where the files of a kind of entry lie, what one is, and which are shown."""
+    """What the files of a kind of entry are called, what one is, and which are shown."""
 
-    where: str
+    file: str
     what: str
     examples: list[str]
 
@@ -44,17 +44,17 @@ class Place(NamedTuple):
 PLACES = {  # by schema
     "config": Place("config.yaml", "What to build.", ["config.yaml"]),
     "scales": Place(
-        "scales/SCALE.yaml",
+        "SCALE.yaml",
         "What plays each role that pages and models name, and how much is spent.",
         ["lengths", "nfcorpus"],
     ),
     "datasets": Place(
-        "datasets/DATASET.yaml",
+        "DATASET.yaml",
         "A collection: where its docs come from, its splits, its pinned counts.",
         ["cacm", "nfcorpus"],
     ),
     "models": Place(
-        "models/MODEL.yaml",
+        "MODEL.yaml",
         "A checkpoint that the graph makes, or term weights and vectors in place of one.",
         [
             *("mini-bert", "masked-start", "pubmed-bert", "cloze-start", "clear", "reranker-base"),
@@ -62,7 +62,7 @@ PLACES = {  # by schema
         ],
     ),
     "systems": Place(
-        "systems/SYSTEM.yaml",
+        "SYSTEM.yaml",
         "What makes a run: a ranked list of docs for each query.",
         [
             *("bm25-rm3", "clear-embedding", "clear", "bm25-rrf", "bioasq-hybrid"),
@@ -70,26 +70,26 @@ PLACES = {  # by schema
         ],
     ),
     "papers": Place(
-        "papers/PAPER/PAGE.yaml",
+        "PAPER/PAGE.yaml",
         "A page of a paper: what it prints, or what its prose says. A page's name has no hyphen.",
         [
             *("clear/control", "clear/figure1", "mebert/figure4", "roc/figure3", "mebert/figure3"),
             *("dualrm/table1", "clear/table3", "bioasq/claims"),
         ],
     ),
-    "tests": Place("tests/TESTS.yaml", "How the rows of a page are compared.", ["clear"]),
+    "tests": Place("TESTS.yaml", "How the rows of a page are compared.", ["clear"]),
     "groupings": Place(
-        "groupings/GROUPING.yaml",
+        "GROUPING.yaml",
         "How the queries of a split are parted into groups.",
         ["lengths", "bm25-halves", "batches"],
     ),
     "fidelities": Place(
-        "fidelities/FIDELITY.yaml",
+        "FIDELITY.yaml",
         "How far random projections keep a lexical ranking.",
         ["luan2021"],
     ),
     "sweeps": Place(
-        "sweeps/SWEEP.yaml",
+        "SWEEP.yaml",
         "An approximate search that is tried with more and more effort.",
         ["luan2021"],
     ),
@@ -103,13 +103,18 @@ NAMES = {  # what a reference names, where that is no entry of a folder
 
 def handbook(schemas: Mapping[str, Schema], folder: Path) -> str:
     """Return the text of config/README.md; the examples are files of the folder."""
-    links = [f"| [{p.where}](#{anchor(p.where)}) | {p.what} |" for p in PLACES.values()]
+    headings = {name: _heading(name, place) for name, place in PLACES.items()}
+    links = [f"| [{h}](#{anchor(h)}) | {PLACES[name].what} |" for name, h in headings.items()]
     parts = [HEAD, *table("files", "what an entry is", links)]
     shown: set[str] = set()
     for name, place in PLACES.items():
-        parts += [f"## {place.where}", "", place.what, ""]
+        parts += [f"## {headings[name]}", "", place.what, ""]
         parts += _entry(schemas[name], _examples(folder / name, place), shown)
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _heading(name: str, place: Place) -> str:
+    return place.file if place.file in place.examples else f"{name}/{place.file}"
 
 
 def anchor(heading: str) -> str:
@@ -130,7 +135,7 @@ def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
     """Return path and text of the files that are shown, by their kind."""
     found: dict[str, list[tuple[str, str]]] = {}
     for name in place.examples:
-        path = folder.parent / name if name == place.where else folder / f"{name}.yaml"
+        path = folder.parent / name if name == place.file else folder / f"{name}.yaml"
         lines = path.read_text(encoding="utf-8").splitlines()
         kept = [line for line in lines if not line.startswith("# yaml-language-server:")]
         cut = [*kept[:MOST_LINES], "# ..."] if len(kept) > MOST_LINES else kept

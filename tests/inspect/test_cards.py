@@ -1,0 +1,295 @@
+"""Model cards: what they say is in manifests, and the lines that load a checkpoint run."""
+
+import contextlib
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import yaml
+from huggingface_hub import ModelCard
+
+from copying import train_copying, write_task
+from residuum import lexical
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.encoder import Encoder as EncoderSchema
+from residuum.config.schema.reading import Reading
+from residuum.inspect import cards, checkpoints, loads, provenance
+from residuum.neural import devices
+from residuum.neural.crossencoder import CrossEncoder
+from residuum.neural.encoders import Encoder
+from residuum.neural.pretrained import Source
+from residuum.neural.termgate import Gating, TermGater
+from residuum.neural.termweighter import TermWeighter, Weighting
+from residuum.tuning.learned import Learned
+from results_fixture import record
+from tiny_models import ENCODER, make_backbone, make_corpus, toy_docs
+
+DEVICE = devices.Device("cpu", "fp32")
+SPEC = {
+    "start": "start",
+    "revision": None,
+    "seed": 1,
+    "model": {
+        "kind": "dual-encoder",
+        "train_on": "msmarco-train",
+        "backbone": "bert-base",
+        "loss": {"kind": "residual_margin", "xi": 1.0},
+        "negatives": {"pools": {"errors": {"kind": "hits", "system": "bm25", "top": 50}}},
+        "training": {"batch_size": 16, "steps": 20, "epochs": None},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("backbone")
+    return make_backbone(folder / "made", make_corpus(folder / "corpus", toy_docs()))
+
+
+def encoder(backbone, **changes):
+    settings = EncoderSchema.model_validate({**ENCODER, **changes})
+    return Encoder.of(settings)(Source(str(backbone)), settings, DEVICE)
+
+
+def reranker(backbone, pooling):
+    reading = Reading(query_length=8, length=30, pooling=pooling)
+    return CrossEncoder(Source(str(backbone)), reading, DEVICE)
+
+
+MADE = {
+    "dense": ("dual-encoder", "sentence-transformers", encoder),
+    "several": (
+        "dual-encoder",
+        "residuum",
+        lambda b: encoder(b, pooling={"kind": "first", "vectors": 3}),
+    ),
+    "terms": (
+        "dual-encoder",
+        "residuum",
+        lambda b: encoder(b, pooling="terms", query_marker="", doc_marker=""),
+    ),
+    "cls": ("cross-encoder", "sentence-transformers", lambda b: reranker(b, "cls")),
+    "mean": ("cross-encoder", "sentence-transformers", lambda b: reranker(b, "mean")),
+    "weights": (
+        "term-weights",
+        "residuum",
+        lambda b: TermWeighter(Source(str(b)), Weighting(length=24, scale=100), DEVICE),
+    ),
+    "gate": (
+        "term-gate",
+        "residuum",
+        lambda b: TermGater(Source(str(b)), Gating(length=24), DEVICE),
+    ),
+}
+
+
+def run(text):
+    """Run the Python of a card and return its names and what it prints."""
+    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    names, printed = {}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, names)
+    assert printed.getvalue().strip()
+    return SimpleNamespace(**names)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_lines_that_load_a_checkpoint_run(backbone, tmp_path, name):
+    kind, reads, make = MADE[name]
+    model = make(backbone)
+    model.save(tmp_path)
+    assert loads.library(tmp_path, kind)[0] == reads
+    text = loads.how(tmp_path, kind, str(tmp_path))
+    assert reads in text
+    made = run(text)
+    if name == "dense":
+        expected = model.encode(["a doc", "another doc"], "doc", 2)
+        assert np.allclose(made.docs * 0.25**0.5, expected, atol=1e-6)
+    if name == "several":
+        assert made.vectors.shape == (3, model.dimensions)
+
+
+def test_the_lines_for_a_backbone_run(backbone):
+    assert loads.library(backbone, "backbone") == ("transformers", "feature-extraction")
+    run(loads.how(backbone, "backbone", str(backbone)))
+
+
+def test_the_lines_for_a_question_generator_run(tmp_path):
+    model = train_copying(write_task(tmp_path / "task", layers=1), tmp_path / "made", steps=1)
+    text = loads.how(model, "question-generator", str(model))
+    assert len(run(text).written) == 1
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, backbone):
+    """Return a results folder with a dual encoder, its runs, and what stands beside them."""
+    folder = tmp_path_factory.mktemp("cards") / "results" / "toy"
+    data = folder / "data" / "cacm" / "train"
+    for name in ("queries.tsv", "qrels.trec"):
+        files.write_text(data / name, "x\n")
+    record(data / "queries.tsv", {}, [], "residuum.data")
+    start = Path(shutil.copytree(backbone, folder / "backbones" / "mini-bert"))
+    model = folder / "models" / "clear" / "seed1"
+    encoder(start).save(model)
+    facts = {"pairs": 800, "steps": 20, "loss": 0.25}
+    record(model, facts, [data / "queries.tsv", start], "residuum.train", **SPEC)
+    other = folder / "models" / "reranker" / "seed1"
+    files.write_text(other / "config.json", "{}")
+    record(other, {}, [start], "residuum.train", model={"kind": "cross-encoder"})
+    runs, rerank = folder / "runs" / "cacm" / "test", folder / "rerank" / "cacm" / "test"
+    made = [
+        (runs / "bm25.trec.gz", []),
+        (runs / "clear-embedding.seed1.trec.gz", [model]),
+        (
+            runs / "clear.seed1.trec.gz",
+            [runs / "bm25.trec.gz", runs / "clear-embedding.seed1.trec.gz"],
+        ),
+        (rerank / "monobert.trec.gz", [other, runs / "bm25.trec.gz", runs / "clear.seed1.trec.gz"]),
+        (runs / "bm25-reranked.trec.gz", [runs / "bm25.trec.gz", rerank / "monobert.trec.gz"]),
+        (
+            runs / "clear-reranked.seed1.trec.gz",
+            [runs / "clear.seed1.trec.gz", rerank / "monobert.trec.gz"],
+        ),
+    ]
+    for number, (path, inputs) in enumerate(made):
+        files.write_text(path, f"{number}\n")
+        record(path, {}, inputs, lexical.__name__)
+        if path.parent == runs:
+            metrics = (
+                folder / "metrics" / "cacm" / "test" / f"{path.name.removesuffix('.trec.gz')}.tsv"
+            )
+            files.write_text(metrics, "x\n")
+            means = {"RR@10": 0.1 + number / 10}
+            record(metrics, {"queries": 52, "means": means}, [path], "residuum.evaluate")
+    table = folder / "tables" / "clear-table1.tsv"
+    files.write_text(table, "x\n")
+    metrics = folder / "metrics" / "cacm" / "test" / "clear.seed1.tsv"
+    record(table, {}, [metrics], "residuum.tables", table={"printed_in": "CLEAR, Table 1"})
+    return folder
+
+
+@pytest.fixture
+def config(tmp_path):
+    """Return a config folder with a collection and the model's entry."""
+    from conftest import ROOT
+
+    folder = tmp_path / "config"
+    for name in ("datasets/cacm.yaml", "models/clear.yaml"):
+        (folder / name).parent.mkdir(parents=True)
+        shutil.copy(ROOT / "config" / name, folder / name)
+    return folder
+
+
+def test_a_card_is_one_that_a_hub_reads(results, config, tmp_path):
+    message = cards.write(results, "clear", 1, tmp_path / "made" / "card", config)
+    assert "models/clear/seed1" in message
+    read = ModelCard.load(tmp_path / "made" / "card" / "README.md")
+    assert read.data.library_name == "sentence-transformers"
+    assert read.data.datasets == ["cacm"] and "dual-encoder" in read.data.tags
+    values = {r.metric_name: r.metric_value for r in read.data.eval_results}
+    assert values == pytest.approx(
+        {"RR@10 of clear-embedding.seed1": 0.2, "RR@10 of clear.seed1": 0.3}
+    ), "of runs without another model"
+    assert {r.dataset_split for r in read.data.eval_results} == {"test"}
+    for said in ("residual_margin", "| batch_size", "CLEAR, Table 1", "Pairs: 800", "0.25"):
+        assert said in read.text, said
+    entry = yaml.safe_load((config / "datasets" / "cacm.yaml").read_text())
+    assert entry["licence"] in read.text and entry["citation"] in read.text
+    assert (
+        yaml.safe_load((config / "models" / "clear.yaml").read_text())["description"] in read.text
+    )
+    assert "Not told" in read.text
+
+
+def test_the_folder_holds_the_checkpoint_as_it_was_and_loads(results, config, tmp_path):
+    cards.write(results, "clear", 1, tmp_path / "card", config)
+    source = results / "models" / "clear" / "seed1"
+    kept = {p.relative_to(source) for p in source.rglob("*") if p.is_file()}
+    made = {p.relative_to(tmp_path / "card") for p in (tmp_path / "card").rglob("*") if p.is_file()}
+    assert made == {*kept, Path("README.md")}
+    assert all(
+        (tmp_path / "card" / name).read_bytes() == (source / name).read_bytes() for name in kept
+    )
+    text = (tmp_path / "card" / "README.md").read_text()
+    run(text.replace("OWNER/NAME", str(tmp_path / "card")))
+
+
+def test_runs_of_other_models_and_of_other_first_stages_are_told_apart(results):
+    graph = provenance.read(results)
+    found = checkpoints.find(results, graph, "clear", 1)
+    told = {r.run: r.others for r in checkpoints.results_of(found)}
+    assert told == {
+        "clear-embedding.seed1": "",
+        "clear.seed1": checkpoints.LISTS,
+        "clear-reranked.seed1": checkpoints.MODELS,
+    }
+    other = checkpoints.find(results, graph, "reranker", 1)
+    told = {r.run: r.others for r in checkpoints.results_of(other)}
+    assert told == {
+        "bm25-reranked": checkpoints.LISTS,
+        "clear-reranked.seed1": checkpoints.MODELS,
+    }
+    assert checkpoints.pages_of(found) == {"clear-table1": "CLEAR, Table 1"}
+
+
+def test_a_verdict_on_learning_stands_in_the_card(results, config, tmp_path):
+    path = results / "learning" / "clear" / "seed1.json"
+    told = Learned(
+        split_ref="cacm/train",
+        learned=False,
+        reason="RR@10 0.1 is no better",
+        measure="RR@10",
+        examples=9,
+        means={"trained": 0.1, "start": 0.1},
+        better=1,
+        worse=1,
+    )
+    told.write(path)
+    try:
+        cards.write(results, "clear", 1, tmp_path / "card", config)
+    finally:
+        path.unlink()
+    text = (tmp_path / "card" / "README.md").read_text()
+    assert "not learned" in text and "RR@10 0.1 is no better" in text
+
+
+@pytest.mark.parametrize(
+    ("model", "seed", "says"),
+    [
+        (
+            "claer",
+            1,
+            "no checkpoint 'claer'; known: clear, mini-bert, reranker. Did you mean clear?",
+        ),
+        ("clear", 2, "model clear has no seed 2; made: clear seed 1"),
+    ],
+)
+def test_an_unknown_checkpoint_names_those_that_are_known(
+    results, config, tmp_path, model, seed, says
+):
+    with pytest.raises(ResiduumError, match=re.escape(says)):
+        cards.write(results, model, seed, tmp_path / "card", config)
+    assert not (tmp_path / "card").exists()
+
+
+def test_an_edited_checkpoint_and_a_folder_that_exists_are_refused(results, config, tmp_path):
+    copy = Path(shutil.copytree(results, tmp_path / "results" / "toy"))
+    path = copy / "models" / "clear" / "seed1" / "residuum.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "doc_length": 9}))
+    with pytest.raises(ResiduumError, match=r"residuum\.json: not as its manifest records it"):
+        cards.write(copy, "clear", 1, tmp_path / "card", config)
+    assert not [p for p in tmp_path.iterdir() if "card" in p.name], "nothing is left"
+    with pytest.raises(ResiduumError, match="exists already"):
+        cards.write(results, "clear", 1, tmp_path / "results", config)
+
+
+def test_a_backbone_has_a_card_too(results, config, tmp_path):
+    cards.write(results, "mini-bert", 1, tmp_path / "card", config)
+    text = (tmp_path / "card" / "README.md").read_text()
+    assert "kind backbone" in text and "made, not trained" in text
