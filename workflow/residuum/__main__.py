@@ -149,6 +149,14 @@ def card(
     print(cards.write(results, model, seed, output, config))
 
 
+@app.command()
+def checklist(results: Results = RESULTS, config: Config = CONFIG) -> None:
+    """Answer the checklists of reproducibility tracks from the results, as Markdown."""
+    from residuum.inspect import checklist
+
+    print(checklist.write(results, config))
+
+
 @bundle.command()
 def write(
     output: Annotated[Path, typer.Option(help="archive to write, .tar.gz")],

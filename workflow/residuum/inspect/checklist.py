@@ -1,0 +1,244 @@
+"""The checklists of reproducibility tracks, answered from a results folder.
+
+Usage: `residuum checklist --results results/mini > checklist.md`. The questions are put together
+from the ACM's artifact review and badging (version 1.1), the machine learning reproducibility
+checklist (version 2.0), the NeurIPS paper checklist, and the calls of ECIR's and SIGIR's
+reproducibility tracks. An answer is from a file, or says that it is not recorded. Holds seconds and
+hosts, so it is no part of a bundle. Must not know how anything is computed.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from residuum import __version__, ledger
+from residuum.cli.errors import ResiduumError
+from residuum.config.roots import ROOT
+from residuum.inspect.checkpoints import PATHS, UNKNOWN
+from residuum.inspect.integrity import Changes
+from residuum.inspect.recorded import Recorded, Row
+from residuum.pages import grids
+from residuum.pages.layout import grid
+from residuum.pages.verdicts import LedgerRow
+
+ACM, ML, IR, NEURIPS = "ACM", "ML checklist", "IR tracks", "NeurIPS"
+NOT_RUN = "not run"
+HEAD = """\
+# Artifact checklist, {scale}
+
+Answered by residuum {version} from the files of `{results}`. Asked by: the ACM's artifact review
+and badging ({acm}), the machine learning reproducibility checklist ({ml}), the NeurIPS paper
+checklist ({neurips}), the reproducibility tracks of ECIR and SIGIR ({ir}). What no file has is
+*{unknown}*: answer it by hand.
+"""
+
+
+class Question(NamedTuple):
+    """A question of a checklist: who asks it, and what answers it."""
+
+    asked_by: tuple[str, ...]
+    text: str
+    answer: Callable[[Recorded], str]
+
+
+def write(results: Path, config: Path) -> str:
+    """Return the checklist as Markdown; a folder without a ledger is a ResiduumError."""
+    if not (results / PATHS.ledger).is_file():
+        raise ResiduumError(
+            f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
+            "(--results results/<scale>) or run snakemake --cores all"
+        )
+    made = Recorded.read(results, config)
+    names = {"acm": ACM, "ml": ML, "neurips": NEURIPS, "ir": IR, "unknown": UNKNOWN}
+    scale = results.resolve().name
+    parts = [HEAD.format(scale=scale, version=__version__, results=results, **names)]
+    for title, questions in QUESTIONS.items():
+        parts.append(f"## {title}\n")
+        for one in questions:
+            asked = ", ".join(one.asked_by)
+            parts.append(f"**{one.text}** ({asked})\n\n{one.answer(made) or UNKNOWN}\n")
+    return "\n".join(parts).rstrip()
+
+
+def table(*header: str) -> Callable[[list[Row]], str]:
+    """Return what lays rows out under a header; without rows nothing is recorded."""
+
+    def laid(rows: list[Row]) -> str:
+        texts = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+        return grid(list(header), texts) if rows else UNKNOWN
+
+    return laid
+
+
+def _rows(made: Recorded) -> list[LedgerRow]:
+    return grids.rows(made.results / PATHS.ledger, LedgerRow)
+
+
+def _verdicts(made: Recorded) -> str:
+    return (
+        f"{ledger.counts(_rows(made))}\n\nEvery row: `ledger.md`; the verdicts: docs/verdicts.md."
+    )
+
+
+def _scale(made: Recorded) -> str:
+    """Return whether numbers compare, by the pages' own specs."""
+    told = {
+        f"{spec['scale']}: {'numbers compare' if spec['comparable'] else 'numbers do not compare'}"
+        f" with the papers'; {spec['reason']}": None
+        for form in PATHS.pages.values()
+        for record in made.of(form).values()
+        if "comparable" in (spec := record.spec)
+    }
+    return "\n".join(f"- {text}" for text in told)
+
+
+def _not_run(made: Recorded) -> str:
+    """Return the reasons why rows were not run, with the pages and how many rows each."""
+    reasons: dict[str, list[str]] = {}
+    for row in _rows(made):
+        if row.verdict == NOT_RUN:
+            reasons.setdefault(row.reason or UNKNOWN, []).append(row.table)
+    if not reasons:
+        return "All that the papers print of the chosen pages was run."
+    lines = [[why, str(len(on)), ", ".join(dict.fromkeys(on))] for why, on in reasons.items()]
+    return table("reason", "rows", "pages")(lines)
+
+
+def _code(made: Recorded) -> str:
+    lines = [f"- residuum {__version__}, Apache-2.0; the address of its repository: {UNKNOWN}"]
+    for commit, count in made.counted("git_commit"):
+        lines.append(f"- commit {commit}: {count} artefacts")
+    codes = {record.sha256 for record in made.all}
+    lines.append(f"- {len(codes)} closures of code, each artefact's in its manifest")
+    return "\n".join(lines)
+
+
+def _pins(made: Recorded) -> str:
+    locks = [name for name in ("requirements.lock", "envs") if (ROOT / name).exists()]
+    pinned = " and ".join(f"`{name}`" for name in locks) or UNKNOWN
+    rows = made.counted("python", "platform", "packages")
+    return f"All pins: {pinned}.\n\n{table('Python', 'platform', 'packages', 'artefacts')(rows)}"
+
+
+def _machines(made: Recorded) -> str:
+    cpus = [[str(record.cpu)] for record in made.all if record.cpu]
+    kinds = sorted({row[0] for row in cpus})
+    used = {
+        " ".join(str(found.made.spec[key]) for key in ("device", "precision", "arithmetic"))
+        for found in made.checkpoints()
+        if "device" in found.made.spec
+    }
+    lines = [f"- processor: {kind}" for kind in kinds] or [f"- processor: {UNKNOWN}"]
+    lines += [f"- trained on: {text}" for text in sorted(used)]
+    return "\n".join([*lines, f"- memory and disk of the machine: {UNKNOWN}"])
+
+
+def _seeds(made: Recorded) -> str:
+    """Return how many trainings stand behind each model, and where their spread is shown."""
+    seeds: dict[str, list[str]] = {}
+    for found in made.checkpoints():
+        seeds.setdefault(found.name, []).append(str(found.made.spec.get("seed", UNKNOWN)))
+    rows = [[name, str(len(of)), ", ".join(of)] for name, of in seeds.items()]
+    shown = (
+        "Tables print the deviation over seeds where a model has several, and say which rows rest "
+        "on one training; `significance/` has intervals over queries, and over seeds."
+    )
+    return f"{shown}\n\n{table('model', 'trainings', 'seeds')(rows)}"
+
+
+def _whole(made: Recorded) -> str:
+    """Return whether files are those that manifests record; large ones are compared by size."""
+    changes = Changes(made.results, made.graph)
+    changed = changes.of(made.graph.values(), ())
+    lines = [f"- {len(made.all)} manifests, each with the hashes of its files and inputs"]
+    lines += [f"- changed since: {change}" for change in changed] or ["- no file changed since"]
+    return "\n".join(lines)
+
+
+def _again(made: Recorded) -> str:
+    papers = ",".join(dict.fromkeys(row.paper for row in _rows(made)))
+    scale = made.results.resolve().name
+    return (
+        f"```\nsnakemake --cores all --config scale={scale} 'papers=[{papers}]'\n"
+        f"residuum explain PAPER/PAGE/ROW/COLUMN --results {made.results}\n"
+        f"residuum bundle write --results {made.results} --output {scale}.tar.gz\n"
+        f"residuum bundle verify {scale}.tar.gz\n```\n\n"
+        "The same command resumes. A bundle makes the pages again without data, Java or a GPU."
+    )
+
+
+def _by_hand(_: Recorded) -> str:
+    return UNKNOWN
+
+
+COLLECTIONS = ("dataset", "title", "docs", "source", "licence", "access", "citation")
+MODELS = ("model", "kind", "seed", "start", "training", "steps", "loss at the end", "learned")
+TUNINGS = ("tuned", "on", "by", "settings tried", "chosen", "at an edge of the grid")
+COST = ("stage", "jobs", "hours", "core hours", "largest memory, MB")
+QUESTIONS: dict[str, list[Question]] = {
+    "Claims": [
+        Question((ACM, IR, NEURIPS), "What is claimed, and what was reproduced?", _verdicts),
+        Question((IR,), "Do the numbers compare with those that were published?", _scale),
+        Question((ACM, IR), "What was not run, and why?", _not_run),
+    ],
+    "Data": [
+        Question(
+            (ACM, ML, NEURIPS, IR),
+            "Which data, from where, and under which licence?",
+            lambda made: table(*COLLECTIONS)(made.collections()),
+        ),
+        Question(
+            (ML,),
+            "How many examples are in which split, and what is each for?",
+            lambda made: table("split", "queries", "judgements", "used for")(made.splits()),
+        ),
+        Question((NEURIPS,), "Consent, personal data, and harm that may be done", _by_hand),
+    ],
+    "Code and machines": [
+        Question((ACM, ML, IR), "Which code, in which version, under which licence?", _code),
+        Question((ACM, ML, NEURIPS), "Which dependencies, and are they pinned?", _pins),
+        Question((ML, NEURIPS), "Which hardware?", _machines),
+        Question((ACM,), "Is it archived where it has a DOI?", _by_hand),
+    ],
+    "Models and their settings": [
+        Question(
+            (ML, NEURIPS, IR),
+            "Which models were trained, and how?",
+            lambda made: table(*MODELS)(made.models()),
+        ),
+        Question(
+            (ML, IR),
+            "With which settings were runs made?",
+            lambda made: table("system", "settings")(made.systems()),
+        ),
+        Question(
+            (ML, NEURIPS, IR),
+            "What was tuned: over which range, by what, on which data, and what was chosen?",
+            lambda made: table(*TUNINGS)(made.tunings()),
+        ),
+        Question((ML, NEURIPS), "How many trainings, and is their variation reported?", _seeds),
+    ],
+    "Evaluation": [
+        Question(
+            (ML, IR),
+            "Which measures, on which data?",
+            lambda made: table("measure", "splits")(made.measures()),
+        ),
+        Question(
+            (ML, NEURIPS, IR),
+            "Which tests, with which correction?",
+            lambda made: table("page", "how", "comparisons")(made.tests()),
+        ),
+    ],
+    "Cost": [
+        Question(
+            (ML, NEURIPS),
+            "How long did it take, and in how much memory?",
+            lambda made: table(*COST)(made.spent()),
+        ),
+    ],
+    "To make it again": [
+        Question((ACM, IR, NEURIPS), "Which commands?", _again),
+        Question((ACM,), "Are the results complete, and unchanged since?", _whole),
+    ],
+}
