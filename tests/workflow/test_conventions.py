@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from email import message_from_string
 
 import pytest
@@ -114,3 +115,24 @@ def test_no_file_names_the_address_of_a_package_registry():
         if name.endswith(names) and not name.startswith("config/"):
             text = (ROOT / name).read_text()
             assert not re.search(r"pypi\.org|download\.pytorch|anaconda\.org|index-url", text), name
+
+
+def test_the_files_of_data_go_with_the_package_wherever_it_lies(tmp_path):
+    """An installed package has no folder `workflow` above it."""
+    shutil.copytree(ROOT / "workflow" / "residuum", tmp_path / "residuum")
+    code = "from residuum.collections.place_facts import words; from residuum.config import keys;"
+    code += "from residuum.neural.termrecall import STOP_WORDS; assert keys.words() and STOP_WORDS"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={}, check=True)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    for package, patterns in project["package-data"].items():
+        folder = ROOT / "workflow" / package.replace(".", "/")
+        assert all([*folder.glob(pattern)] for pattern in patterns)
+    shipped = {
+        path
+        for package, patterns in project["package-data"].items()
+        for pattern in patterns
+        for path in (ROOT / "workflow" / package.replace(".", "/")).glob(pattern)
+    }
+    kept = {*(ROOT / "workflow" / "residuum").rglob("*")}
+    data = {path for path in kept if path.suffix in (".yaml", ".txt")}
+    assert data == shipped

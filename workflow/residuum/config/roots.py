@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def packaged(name: str) -> Path:
     """Return a file of the package; residuum.code reads the name, which is written out."""
-    return ROOT / "workflow" / "residuum" / name
+    return Path(__file__).resolve().parents[1] / name
 
 
 def data() -> Path:

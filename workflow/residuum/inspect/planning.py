@@ -97,7 +97,7 @@ def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
     if importlib.util.find_spec("snakemake") is None:
         raise ResiduumError(
             "no Snakemake in this environment, and it is Snakemake that plans the jobs. Install "
-            "the project whole: make, or pip install -r requirements.lock"
+            "the project whole: make, or pip install '.[graph]'"
         )
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
     command += ["--quiet", "host", "--config", *config]  # in place of the profile's quiet rules
