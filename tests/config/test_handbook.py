@@ -58,9 +58,9 @@ def test_a_class_says_more_of_a_key_than_what_it_extends_and_any_least():
 
 def test_every_key_of_every_form_stands_in_a_row_and_every_link_leads_somewhere():
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) \| (.+) \|$", README, re.M)
-    wanted = {(t, k) for s in SCHEMAS.values() for t, k, _ in properties(s)}
-    assert len(rows) >= len(wanted)
-    assert {key for key, *_ in rows} == {key for _, key in wanted}
+    keyed = {(t, k) for s in SCHEMAS.values() for t, k, _ in properties(s)}
+    assert len(rows) >= len(keyed)
+    assert {key for key, *_ in rows} == {key for _, key in keyed}
     anchors = {handbook.anchor(text) for text in re.findall(r"^#+ (.*)$", README, re.M)}
     assert set(re.findall(r"\]\(#([^)]*)\)", README)) <= anchors
     assert len(re.findall(r"^####? .*$", README, re.M)) == len(
@@ -75,7 +75,7 @@ def test_every_kind_of_entry_is_shown_by_a_real_one():
         assert (ROOT / "config" / path).is_file(), path
 
 
-def test_a_type_is_told_in_words():
+def test_a_type_stands_in_words():
     typed = handbook.typed
     assert (
         typed({"type": "integer", "minimum": 1, "maximum": 9})

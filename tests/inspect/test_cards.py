@@ -204,7 +204,7 @@ def test_a_card_is_one_that_a_hub_reads(results, config, tmp_path):
     assert (
         yaml.safe_load((config / "models" / "clear.yaml").read_text())["description"] in read.text
     )
-    assert "Not told" in read.text
+    assert "No verdict on learning" in read.text
 
 
 def test_the_folder_holds_the_checkpoint_as_it_was_and_loads(results, config, tmp_path):
@@ -220,27 +220,27 @@ def test_the_folder_holds_the_checkpoint_as_it_was_and_loads(results, config, tm
     run(text.replace("OWNER/NAME", str(tmp_path / "card")))
 
 
-def test_runs_of_other_models_and_of_other_first_stages_are_told_apart(results):
+def test_runs_of_other_models_and_of_other_first_stages_are_kept_apart(results):
     graph = provenance.read(results)
-    found = checkpoints.find(results, graph, "clear", 1)
-    told = {r.run: r.others for r in checkpoints.results_of(found)}
-    assert told == {
+    checkpoint = checkpoints.find(results, graph, "clear", 1)
+    others = {r.run: r.others for r in checkpoints.results_of(checkpoint)}
+    assert others == {
         "clear-embedding.seed1": "",
         "clear.seed1": checkpoints.LISTS,
         "clear-reranked.seed1": checkpoints.MODELS,
     }
     other = checkpoints.find(results, graph, "reranker", 1)
-    told = {r.run: r.others for r in checkpoints.results_of(other)}
-    assert told == {
+    others = {r.run: r.others for r in checkpoints.results_of(other)}
+    assert others == {
         "bm25-reranked": checkpoints.LISTS,
         "clear-reranked.seed1": checkpoints.MODELS,
     }
-    assert checkpoints.pages_of(found) == {"clear-table1": "CLEAR, Table 1"}
+    assert checkpoints.pages_of(checkpoint) == {"clear-table1": "CLEAR, Table 1"}
 
 
 def test_a_verdict_on_learning_stands_in_the_card(results, config, tmp_path):
     path = results / "learning" / "clear" / "seed1.json"
-    told = Learned(
+    verdict = Learned(
         split_ref="cacm/train",
         learned=False,
         reason="RR@10 0.1 is no better",
@@ -250,7 +250,7 @@ def test_a_verdict_on_learning_stands_in_the_card(results, config, tmp_path):
         better=1,
         worse=1,
     )
-    told.write(path)
+    verdict.write(path)
     try:
         cards.write(results, "clear", 1, tmp_path / "card", config)
     finally:

@@ -72,8 +72,8 @@ def test_every_question_is_answered_and_none_without_a_source(results):
     assert len({one.text for one in questions}) == len(questions)
     for one in questions:
         assert answer(text, one.text).strip(), one.text
-        assert set(one.asked_by) <= {checklist.ACM, checklist.ML, checklist.IR, checklist.NEURIPS}
-    assert {who for one in questions for who in one.asked_by} == {
+        assert set(one.checklists) <= {checklist.ACM, checklist.ML, checklist.IR, checklist.NEURIPS}
+    assert {who for one in questions for who in one.checklists} == {
         checklist.ACM,
         checklist.ML,
         checklist.IR,
@@ -149,14 +149,14 @@ def test_files_that_changed_since_are_named(results):
     assert "changed since: metrics/data/dev/base.tsv" in text
 
 
-def test_the_reasons_of_what_is_not_run_are_told_with_their_pages(results):
+def test_the_reasons_of_what_is_not_run_stand_with_their_pages(results):
     path = results / "ledger.tsv"
     change(path, f"\t{grids.rows(path, LedgerRow)[0].verdict}\t", "\tnot run\t")
     header, first, *others = path.read_text().splitlines()
     files.write_text(path, "\n".join([header, f"{first} | why", *others, ""]))
     seal(path)
-    told = answer(checklist.write(results, CONFIG), "What was not run")
-    assert "toy-table1" in told and "\\| why" in told
+    reasons = answer(checklist.write(results, CONFIG), "What was not run")
+    assert "toy-table1" in reasons and "\\| why" in reasons
 
 
 def test_unfinished_results_are_refused(tmp_path):

@@ -133,7 +133,7 @@ def table(*cells: Any) -> Iterator[str]:
 
 def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
     """Return path and text of the files that are shown, by their kind."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    shown: dict[str, list[tuple[str, str]]] = {}
     for name in place.examples:
         path = folder.parent / name if name == place.file else folder / f"{name}.yaml"
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -141,8 +141,8 @@ def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
         cut = [*kept[:MOST_LINES], "# ..."] if len(kept) > MOST_LINES else kept
         kind = KIND.search("\n".join(kept))
         text = path.relative_to(folder.parent).as_posix(), "\n".join(cut)
-        found.setdefault(kind[1] if kind else "", []).append(text)
-    return found
+        shown.setdefault(kind[1] if kind else "", []).append(text)
+    return shown
 
 
 def _entry(

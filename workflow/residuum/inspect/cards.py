@@ -48,24 +48,24 @@ def write(results: Path, model: str, seed: int, output: Path, config: Path) -> s
     """
     if output.exists():
         raise ResiduumError(f"{output}: exists already; name a new folder")
-    found = find(results, provenance.read(results), model, seed)
-    text = card(found, datasets.load(config), described(config, found.name))
+    checkpoint = find(results, provenance.read(results), model, seed)
+    text = card(checkpoint, datasets.load(config), described(config, checkpoint.name))
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".card-") as place:
         folder = Path(place) / "made"
-        size = _copy(found, folder)
+        size = _copy(checkpoint, folder)
         files.write_text(folder / CARD, text)
         folder.rename(output)
     return (
-        f"{output}: {found.path} of {results}, {size / 1e6:.1f} MB, and its card, {CARD}\n"
+        f"{output}: {checkpoint.path} of {results}, {size / 1e6:.1f} MB, and its card, {CARD}\n"
         f"To give it out: hf upload OWNER/NAME {output}"
     )
 
 
-def _copy(found: Checkpoint, folder: Path) -> int:
+def _copy(checkpoint: Checkpoint, folder: Path) -> int:
     """Copy the files that the manifest answers for, and it; return their bytes."""
-    source, size = found.results / found.path, 0
-    for name, own in found.made.files.items():
+    source, size = checkpoint.results / checkpoint.path, 0
+    for name, own in checkpoint.made.files.items():
         if not (source / name).is_file() or files.sha256(source / name) != own.sha256:
             again = f"delete {source}, then {provenance.AGAIN}"
             raise ResiduumError(f"{source / name}: not as its manifest records it; {again}")
@@ -82,36 +82,38 @@ def described(config: Path, name: str) -> str:
     return str(yaml.safe_load(path.read_text()).get("description", "")) if path.is_file() else ""
 
 
-def card(found: Checkpoint, known: Known, description: str) -> str:
+def card(checkpoint: Checkpoint, known: Known, description: str) -> str:
     """Return the text of a model card, with the metadata that hubs read at its head."""
-    measured = results_of(found)
-    header = yaml.safe_dump(metadata(found, known, measured), sort_keys=False, allow_unicode=True)
-    parts = [f"---\n{header}---\n", f"# {found.name}\n"]
+    measured = results_of(checkpoint)
+    header = yaml.safe_dump(
+        metadata(checkpoint, known, measured), sort_keys=False, allow_unicode=True
+    )
+    parts = [f"---\n{header}---\n", f"# {checkpoint.name}\n"]
     for title, lines in (
-        ("", _what(found, description)),
-        ("How to load it", [loads.how(found.results / found.path, found.kind)]),
-        ("Data", _data(found, known)),
-        ("Training", _training(found)),
-        ("Did it learn?", [_learned(found)]),
-        ("Results", _measured(found, measured)),
-        ("Provenance", _provenance(found)),
-        ("Citation", _citation(found, known)),
+        ("", _what(checkpoint, description)),
+        ("How to load it", [loads.how(checkpoint.results / checkpoint.path, checkpoint.kind)]),
+        ("Data", _data(checkpoint, known)),
+        ("Training", _training(checkpoint)),
+        ("Did it learn?", [_learned(checkpoint)]),
+        ("Results", _measured(checkpoint, measured)),
+        ("Provenance", _provenance(checkpoint)),
+        ("Citation", _citation(checkpoint, known)),
     ):
         parts.append((f"## {title}\n\n" if title else "") + "\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
-def metadata(found: Checkpoint, known: Known, measured: Iterable[Result]) -> dict[str, Any]:
+def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -> dict[str, Any]:
     """Return the head of a card, in the form of the Hugging Face hub's model cards."""
-    library, task = loads.library(found.results / found.path, found.kind)
-    start = str(found.made.spec.get("start") or "")
-    names = list(dict.fromkeys(place.partition("/")[0] for place in trained_on(found)))
+    library, task = loads.library(checkpoint.results / checkpoint.path, checkpoint.kind)
+    start = str(checkpoint.made.spec.get("start") or "")
+    names = list(dict.fromkeys(place.partition("/")[0] for place in trained_on(checkpoint)))
     head: dict[str, Any] = {
         "library_name": library,
         "pipeline_tag": task,
-        "base_model": start if found.made.spec.get("revision") else None,
+        "base_model": start if checkpoint.made.spec.get("revision") else None,
         "datasets": names,
-        "tags": ["residuum", "information-retrieval", found.kind],
+        "tags": ["residuum", "information-retrieval", checkpoint.kind],
     }
     results = [
         {
@@ -130,85 +132,88 @@ def metadata(found: Checkpoint, known: Known, measured: Iterable[Result]) -> dic
         if r.others != MODELS
     ]
     if results:
-        head["model-index"] = [{"name": found.name, "results": results}]
+        head["model-index"] = [{"name": checkpoint.name, "results": results}]
     return {key: value for key, value in head.items() if value}
 
 
-def _what(found: Checkpoint, description: str) -> Iterator[str]:
+def _what(checkpoint: Checkpoint, description: str) -> Iterator[str]:
     """Yield what the model is, by its entry and the settings that made it."""
     if description:
         yield f"{description}\n"
-    start = found.made.spec.get("start")
-    begun = f", trained from {_of(found, str(start))}" if start else ""
-    made = f"`{found.path}` of scale {found.results.resolve().name}"
-    yield f"A model of kind {found.kind}{begun}, seed {found.made.spec.get('seed')}: {made}."
+    start = checkpoint.made.spec.get("start")
+    begun = f", trained from {_of(checkpoint, str(start))}" if start else ""
+    made = f"`{checkpoint.path}` of scale {checkpoint.results.resolve().name}"
+    seed = checkpoint.made.spec.get("seed")
+    yield f"A model of kind {checkpoint.kind}{begun}, seed {seed}: {made}."
     yield f"The card is residuum's ({__version__}).\n"
-    kept = {k: v for k, v in found.settings.items() if k not in (*SAID, "training", "negatives")}
+    kept = {
+        k: v for k, v in checkpoint.settings.items() if k not in (*SAID, "training", "negatives")
+    }
     yield f"Settings: {listed(kept, full=True)}."
 
 
-def _of(found: Checkpoint, start: str) -> str:
+def _of(checkpoint: Checkpoint, start: str) -> str:
     """Return a start's name: its place below results, or hub id and commit."""
-    revision = found.made.spec.get("revision")
+    revision = checkpoint.made.spec.get("revision")
     if revision:
         return f"[{start}](https://huggingface.co/{start}) at {revision}"
-    parents = [path for path in found.graph[found.path].parents if start.endswith(path)]
+    parents = [path for path in checkpoint.graph[checkpoint.path].parents if start.endswith(path)]
     return f"`{parents[0] if parents else start}`"
 
 
-def _data(found: Checkpoint, known: Known) -> Iterator[str]:
+def _data(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
     """Yield the collections that it was trained on, with licence and access, and its negatives."""
     rows = []
-    for place in trained_on(found):
+    for place in trained_on(checkpoint):
         name = place.partition("/")[0]
         entry = known.get(name)
-        told = [entry.title, entry.licence, entry.access] if entry else ["not in config/"] * 3
-        rows.append([place, *told])
+        about = [entry.title, entry.licence, entry.access] if entry else ["not in config/"] * 3
+        rows.append([place, *about])
     yield grid(["trained on", "collection", "licence", "access"], rows)
-    roles = found.settings.get("train_on") or found.settings.get("corpora")
+    roles = checkpoint.settings.get("train_on") or checkpoint.settings.get("corpora")
     yield "\nOf the weights no licence is recorded; those of collections and start hold."
-    yield f"\nIn the role of: {listed({'': roles}).strip()}. Pairs: {_fact(found, 'pairs')}."
-    if mix := found.made.artefact.get("mix"):
+    yield f"\nIn the role of: {listed({'': roles}).strip()}. Pairs: {_fact(checkpoint, 'pairs')}."
+    if mix := checkpoint.made.artefact.get("mix"):
         yield f"Of the mix: {listed(mix)}."
-    if negatives := listed(found.settings.get("negatives") or {}, full=True):
+    if negatives := listed(checkpoint.settings.get("negatives") or {}, full=True):
         yield f"\nNegatives: {negatives}."
 
 
-def _fact(found: Checkpoint, key: str) -> object:
-    return found.made.artefact.get(key, UNKNOWN)
+def _fact(checkpoint: Checkpoint, key: str) -> object:
+    return checkpoint.made.artefact.get(key, UNKNOWN)
 
 
-def _training(found: Checkpoint) -> Iterator[str]:
+def _training(checkpoint: Checkpoint) -> Iterator[str]:
     """Yield loss, optimiser, steps and arithmetic."""
-    losses = found.settings.get("losses") or [found.settings.get("loss")]
-    if told := [listed(loss) for loss in losses if loss]:
-        yield f"Loss: {'; and '.join(told)}.\n"
-    spec = found.made.spec
-    rows = [[key, str(value)] for key, value in flat(found.settings.get("training") or {})]
+    losses = checkpoint.settings.get("losses") or [checkpoint.settings.get("loss")]
+    if named := [listed(loss) for loss in losses if loss]:
+        yield f"Loss: {'; and '.join(named)}.\n"
+    spec = checkpoint.made.spec
+    rows = [[key, str(value)] for key, value in flat(checkpoint.settings.get("training") or {})]
     kept = ("threads", "processes", "device", "precision", "arithmetic")
     rows += [[key, str(spec[key])] for key in kept if key in spec]
-    rows += [[f"{key} at the end", str(_fact(found, key))] for key in ("steps", "loss")]
+    rows += [[f"{key} at the end", str(_fact(checkpoint, key))] for key in ("steps", "loss")]
     rows = [row for row in rows if row[1] not in ("None", UNKNOWN)]
-    if not found.settings.get("training"):
+    if not checkpoint.settings.get("training"):
         yield "It was made, not trained.\n"
     yield grid(["setting", "value"], rows)
-    if preflight := found.made.artefact.get("preflight"):
+    if preflight := checkpoint.made.artefact.get("preflight"):
         yield f"\nBefore the first step: {listed(preflight)}."
 
 
-def _learned(found: Checkpoint) -> str:
+def _learned(checkpoint: Checkpoint) -> str:
     """Return the verdict on learning, or that there is none."""
-    place = PATHS.checkpoint.parse(f"{found.path}/{manifest.FOLDER}")
-    path = found.results / PATHS.learning.fill(**place) if place else None
+    place = PATHS.checkpoint.parse(f"{checkpoint.path}/{manifest.FOLDER}")
+    path = checkpoint.results / PATHS.learning.fill(**place) if place else None
     if path is None or not path.is_file():
-        return "Not told: no verdict on learning was made of this checkpoint."
-    told = Learned.read(path)
-    verdict = "Yes" if told.learned else "No: a table would say `not learned` of it"
-    on = f"on {told.examples} held-out examples of {told.split_ref}"
-    return f"{verdict}. {told.reason} ({told.measure}, {on}; {listed(dict(told.means))})."
+        return "No verdict on learning was made of this checkpoint."
+    verdict = Learned.read(path)
+    answer = "Yes" if verdict.learned else "No: a table would say `not learned` of it"
+    on = f"on {verdict.examples} held-out examples of {verdict.split_ref}"
+    return f"{answer}. {verdict.reason} ({verdict.measure}, {on}; {listed(dict(verdict.means))})."
 
 
-def _measured(found: Checkpoint, measured: list[Result]) -> Iterator[str]:
+def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
     """Yield the means of all runs that it stands behind, and the pages that show them."""
     if not measured:
         yield "No run that it stands behind was evaluated."
@@ -220,32 +225,32 @@ def _measured(found: Checkpoint, measured: list[Result]) -> Iterator[str]:
     ]
     yield grid(["split", "run", "", "queries", "means"], rows)
     yield f"\n`{LISTS}`, `{MODELS}`: part of the run too, a fusion or a reranked list."
-    if pages := pages_of(found):
+    if pages := pages_of(checkpoint):
         yield "\nPages that it stands behind:\n"
         yield from (f"- {name} ({printed})" for name, printed in pages.items())
 
 
-def _provenance(found: Checkpoint) -> Iterator[str]:
+def _provenance(checkpoint: Checkpoint) -> Iterator[str]:
     """Yield command, code and environment of the job that made it."""
-    around = found.made.environment
+    around = checkpoint.made.environment
     yield f"```\n{around.get('command') or 'command not recorded'}\n```\n"
     packages = around.get("packages")
     rows = [
-        ["code", f"{found.made.module}, closure {found.made.sha256}"],
+        ["code", f"{checkpoint.made.module}, closure {checkpoint.made.sha256}"],
         ["commit", str(around.get("git_commit") or UNKNOWN)],
         ["python", str(around.get("python"))],
         ["packages", listed(packages) if isinstance(packages, dict) else UNKNOWN],
-        ["processor", found.made.cpu.model if found.made.cpu else UNKNOWN],
+        ["processor", checkpoint.made.cpu.model if checkpoint.made.cpu else UNKNOWN],
     ]
     yield grid(["of the job", ""], rows)
     yield f"\n`{manifest.FOLDER}` has the hashes of its inputs and files."
 
 
-def _citation(found: Checkpoint, known: Known) -> Iterator[str]:
+def _citation(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
     """Yield what to cite: the pages' papers, the collections, residuum."""
-    papers = dict.fromkeys(printed.partition(",")[0] for printed in pages_of(found).values())
+    papers = dict.fromkeys(printed.partition(",")[0] for printed in pages_of(checkpoint).values())
     yield f"The papers that its pages reproduce: {', '.join(papers) or 'none'}.\n"
-    for name in dict.fromkeys(place.partition("/")[0] for place in trained_on(found)):
+    for name in dict.fromkeys(place.partition("/")[0] for place in trained_on(checkpoint)):
         if name in known:
             yield f"- {name}: {known[name].citation}"
     yield "- residuum: `CITATION.cff` of its repository"

@@ -26,17 +26,17 @@ NOT_RUN = "not run"
 HEAD = """\
 # Artifact checklist, {scale}
 
-Answered by residuum {version} from the files of `{results}`. Asked by: the ACM's artifact review
-and badging ({acm}), the machine learning reproducibility checklist ({ml}), the NeurIPS paper
-checklist ({neurips}), the reproducibility tracks of ECIR and SIGIR ({ir}). What no file has is
-*{unknown}*: answer it by hand.
+Answered by residuum {version} from the files of `{results}`. The questions are those of the ACM's
+artifact review and badging ({acm}), the machine learning reproducibility checklist ({ml}), the
+NeurIPS paper checklist ({neurips}), the reproducibility tracks of ECIR and SIGIR ({ir}). What no
+file has is *{unknown}*: answer it by hand.
 """
 
 
 class Question(NamedTuple):
-    """A question of a checklist: who asks it, and what answers it."""
+    """A question of a checklist: whose it is, and what answers it."""
 
-    asked_by: tuple[str, ...]
+    checklists: tuple[str, ...]
     text: str
     answer: Callable[[Recorded], str]
 
@@ -55,8 +55,8 @@ def write(results: Path, config: Path) -> str:
     for title, questions in QUESTIONS.items():
         parts.append(f"## {title}\n")
         for one in questions:
-            asked = ", ".join(one.asked_by)
-            parts.append(f"**{one.text}** ({asked})\n\n{one.answer(made) or UNKNOWN}\n")
+            named = ", ".join(one.checklists)
+            parts.append(f"**{one.text}** ({named})\n\n{one.answer(made) or UNKNOWN}\n")
     return "\n".join(parts).rstrip()
 
 
@@ -82,14 +82,14 @@ def _verdicts(made: Recorded) -> str:
 
 def _scale(made: Recorded) -> str:
     """Return whether numbers compare, by the pages' own specs."""
-    told = {
+    texts = {
         f"{spec['scale']}: {'numbers compare' if spec['comparable'] else 'numbers do not compare'}"
         f" with the papers'; {spec['reason']}": None
         for form in PATHS.pages.values()
         for record in made.of(form).values()
         if "comparable" in (spec := record.spec)
     }
-    return "\n".join(f"- {text}" for text in told)
+    return "\n".join(f"- {text}" for text in texts)
 
 
 def _not_run(made: Recorded) -> str:
@@ -124,9 +124,9 @@ def _machines(made: Recorded) -> str:
     cpus = [[str(record.cpu)] for record in made.all if record.cpu]
     kinds = sorted({row[0] for row in cpus})
     used = {
-        " ".join(str(found.made.spec[key]) for key in ("device", "precision", "arithmetic"))
-        for found in made.checkpoints()
-        if "device" in found.made.spec
+        " ".join(str(checkpoint.made.spec[key]) for key in ("device", "precision", "arithmetic"))
+        for checkpoint in made.checkpoints()
+        if "device" in checkpoint.made.spec
     }
     lines = [f"- processor: {kind}" for kind in kinds] or [f"- processor: {UNKNOWN}"]
     lines += [f"- trained on: {text}" for text in sorted(used)]
@@ -136,8 +136,8 @@ def _machines(made: Recorded) -> str:
 def _seeds(made: Recorded) -> str:
     """Return how many trainings stand behind each model, and where their spread is shown."""
     seeds: dict[str, list[str]] = {}
-    for found in made.checkpoints():
-        seeds.setdefault(found.name, []).append(str(found.made.spec.get("seed", UNKNOWN)))
+    for checkpoint in made.checkpoints():
+        seeds.setdefault(checkpoint.name, []).append(str(checkpoint.made.spec.get("seed", UNKNOWN)))
     rows = [[name, str(len(of)), ", ".join(of)] for name, of in seeds.items()]
     shown = (
         "Tables print the deviation over seeds where a model has several, and say which rows rest "

@@ -1,6 +1,6 @@
 """A checkpoint below a results folder: its manifest, and what was made of it.
 
-Usage: `find(results, provenance.read(results), "clear", 1)`, then `results_of(found)`. Reads
+Usage: `find(results, provenance.read(results), "clear", 1)`, then `results_of(checkpoint)`. Reads
 manifests only. Must not know how a card words it.
 """
 
@@ -79,61 +79,63 @@ def named(path: str) -> str | None:
     return made["model"] if made else None
 
 
-def results_of(found: Checkpoint) -> list[Result]:
+def results_of(checkpoint: Checkpoint) -> list[Result]:
     """Return the means of all runs that a checkpoint stands behind, those of it alone first."""
     made = []
-    for path in _behind(found):
-        record = found.graph[path].manifest
+    for path in _behind(checkpoint):
+        record = checkpoint.graph[path].manifest
         if record is None or not (place := PATHS.metrics.parse(path)):
             continue
         facts = record.artefact
         means = {name: float(mean) for name, mean in facts["means"].items()}
-        others, queries = _others(found, path), int(facts["queries"])
+        others, queries = _others(checkpoint, path), int(facts["queries"])
         made.append(Result(**place, queries=queries, means=means, others=others))
     order = ("", LISTS, MODELS)
     return sorted(made, key=lambda r: (order.index(r.others), r.dataset, r.split, r.run))
 
 
-def pages_of(found: Checkpoint) -> dict[str, str]:
+def pages_of(checkpoint: Checkpoint) -> dict[str, str]:
     """Return the pages that a checkpoint stands behind, and where the papers print them."""
     pages: dict[str, str] = {}
-    for path in _behind(found, joint=True):
-        record = found.graph[path].manifest
+    for path in _behind(checkpoint, joint=True):
+        record = checkpoint.graph[path].manifest
         if record and any(form.parse(path) is not None for form in PATHS.pages.values()):
-            told = [value for key, value in flat(record.spec) if key.endswith("printed_in")]
-            pages[PurePosixPath(path).stem] = str(told[0]) if told else UNKNOWN
+            printed = [value for key, value in flat(record.spec) if key.endswith("printed_in")]
+            pages[PurePosixPath(path).stem] = str(printed[0]) if printed else UNKNOWN
     return dict(sorted(pages.items()))
 
 
-def _behind(found: Checkpoint, joint: bool = False) -> list[str]:
+def _behind(checkpoint: Checkpoint, joint: bool = False) -> list[str]:
     """Return what was made of a checkpoint, but not of what another model made of it.
 
     A reranker scores the lists of several first stages in one file. That such a file has a list of
     the checkpoint's says nothing of what is made of the others: unless `joint`, it is left out.
     """
     children: dict[str, list[str]] = {}
-    for path, artefact in found.graph.items():
+    for path, artefact in checkpoint.graph.items():
         for parent in artefact.parents:
             children.setdefault(parent, []).append(path)
     seen: dict[str, None] = {}
-    waiting = [found.path]
+    waiting = [checkpoint.path]
     while waiting:
         path = waiting.pop()
         made = [c for c in children.get(path, []) if c not in seen and not named(c)]
-        new = [c for c in made if joint or path == found.path or not _of_several(c, path)]
+        new = [c for c in made if joint or path == checkpoint.path or not _of_several(c, path)]
         seen |= dict.fromkeys(new)
         waiting += new
     return sorted(seen)
 
 
-def _others(found: Checkpoint, path: str) -> str:
+def _others(checkpoint: Checkpoint, path: str) -> str:
     """Return what else a run rests on: other checkpoints, or lists of systems without one."""
     seen, waiting = set[str](), [path]
     while waiting:
-        parents = found.graph[waiting.pop()].parents
-        new = {p for p in parents if p not in seen and p != found.path}
+        parents = checkpoint.graph[waiting.pop()].parents
+        new = {p for p in parents if p not in seen and p != checkpoint.path}
         for shared in filter(_of_several, new):  # of its lists, others are of other runs
-            new = new | {p for p in found.graph[shared].parents if named(p) and p != found.path}
+            new = new | {
+                p for p in checkpoint.graph[shared].parents if named(p) and p != checkpoint.path
+            }
         seen |= new
         waiting += [p for p in new if not named(p) and not _of_several(p)]
     if any(map(named, seen)):
@@ -147,9 +149,9 @@ def _of_several(path: str, of: str = "") -> bool:
     return any(several) and not (of and _of_several(of))
 
 
-def trained_on(found: Checkpoint) -> list[str]:
+def trained_on(checkpoint: Checkpoint) -> list[str]:
     """Return what it was trained on: <dataset>/<split>, or <dataset> of a corpus alone."""
-    data = [PurePosixPath(p).parts for p in found.graph[found.path].parents]
+    data = [PurePosixPath(p).parts for p in checkpoint.graph[checkpoint.path].parents]
     places = [parts[1:] for parts in data if parts[0] == "data" and len(parts) > 2]
     splits = ["/".join(parts) for parts in places if parts[1] != "corpus"]
     return splits or [parts[0] for parts in places]

@@ -1,6 +1,6 @@
 """How a checkpoint is loaded: the library that reads it, and lines of Python that run.
 
-Usage: `how(Path("models/clear/seed1"), "dual-encoder")`. Tells it by the files of the checkpoint.
+Usage: `how(Path("models/clear/seed1"), "dual-encoder")`. Decided by the files of the checkpoint.
 Must not know residuum's classes: it names them in text.
 """
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 RESIDUUM, TRANSFORMERS, SENTENCES = "residuum", "transformers", "sentence-transformers"
-OURS = {  # kind: room, class, and what is asked of it
+OURS = {  # kind: room, class, and what uses it
     "term-weights": ("termweighter", "TermWeighter", 'print(model.predict(["a doc"], 8))'),
     "term-gate": (
         "termgate",
@@ -72,7 +72,7 @@ FORMS = {"ForMaskedLM": "AutoModelForMaskedLM", "": "AutoModel"}  # by the end o
 
 
 def library(folder: Path, kind: str) -> tuple[str, str | None]:
-    """Return the library that reads a checkpoint, and its task as hubs name it, if there is one."""
+    """Return the library that reads a checkpoint, and its task as hubs name it, if it has one."""
     own = kind in OURS and not _single(folder, kind)
     if own:
         return RESIDUUM, TASKS.get(kind)

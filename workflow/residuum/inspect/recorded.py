@@ -60,17 +60,17 @@ class Recorded(NamedTuple):
             name, source = PurePosixPath(path).parts[1], made.spec.get("source")
             kind = listed(source) if isinstance(source, dict) else UNKNOWN
             entry = self.known.get(name)
-            told = [entry.title] if entry else [UNKNOWN]
-            told += [f"{made.artefact['docs']:,}", kind]
-            told += [entry.licence, entry.access, entry.citation] if entry else [UNKNOWN] * 3
-            rows.append([name, *told])
+            about = [entry.title] if entry else [UNKNOWN]
+            about += [f"{made.artefact['docs']:,}", kind]
+            about += [entry.licence, entry.access, entry.citation] if entry else [UNKNOWN] * 3
+            rows.append([name, *about])
         return rows
 
     def splits(self) -> list[Row]:
         """Return the queries and judgements of each split, and what it is used for."""
         used: dict[str, set[str]] = {}
-        for found in self.checkpoints():
-            for trained in checkpoints.trained_on(found):
+        for checkpoint in self.checkpoints():
+            for trained in checkpoints.trained_on(checkpoint):
                 used.setdefault(trained, set()).add("training")
         for path in self.of(PATHS.metrics):
             used.setdefault(_place(path), set()).add("evaluation")
@@ -98,21 +98,30 @@ class Recorded(NamedTuple):
     def models(self) -> list[Row]:
         """Return kind, start, training and verdict of each checkpoint."""
         rows = []
-        for found in self.checkpoints():
-            spec, training = found.made.spec, dict(found.settings.get("training") or {})
-            wanted = ("optimizer", "learning_rate", "batch_size", "epochs")
-            losses = found.settings.get("losses") or [found.settings.get("loss") or {}]
+        for checkpoint in self.checkpoints():
+            spec, training = checkpoint.made.spec, dict(checkpoint.settings.get("training") or {})
+            shown = ("optimizer", "learning_rate", "batch_size", "epochs")
+            losses = checkpoint.settings.get("losses") or [checkpoint.settings.get("loss") or {}]
             loss_of = " and ".join(filter(None, (str(one.get("kind", "")) for one in losses)))
-            told = listed({"loss": loss_of, **{key: training.get(key) for key in wanted}})
-            steps, loss = (str(found.made.artefact.get(k, "")) for k in ("steps", "loss"))
+            text = listed({"loss": loss_of, **{key: training.get(key) for key in shown}})
+            steps, loss = (str(checkpoint.made.artefact.get(k, "")) for k in ("steps", "loss"))
             seed, start = str(spec.get("seed", UNKNOWN)), str(spec.get("start") or "")
             rows.append(
-                [found.name, found.kind, seed, start, told, steps, loss[:8], self._learned(found)]
+                [
+                    checkpoint.name,
+                    checkpoint.kind,
+                    seed,
+                    start,
+                    text,
+                    steps,
+                    loss[:8],
+                    self._learned(checkpoint),
+                ]
             )
         return rows
 
-    def _learned(self, found: Checkpoint) -> str:
-        place = PATHS.checkpoint.parse(f"{found.path}/{manifest.FOLDER}")
+    def _learned(self, checkpoint: Checkpoint) -> str:
+        place = PATHS.checkpoint.parse(f"{checkpoint.path}/{manifest.FOLDER}")
         path = self.results / PATHS.learning.fill(**place) if place else None
         if path is None or not path.is_file():
             return UNKNOWN
@@ -148,9 +157,9 @@ class Recorded(NamedTuple):
         rows = []
         for path, made in self.of(PATHS.significance).items():
             how = made.spec.get("tests")
-            told = listed(how) if isinstance(how, dict) else UNKNOWN
+            text = listed(how) if isinstance(how, dict) else UNKNOWN
             count = str(made.artefact.get("comparisons", UNKNOWN))
-            rows.append([PurePosixPath(path).stem, told, count])
+            rows.append([PurePosixPath(path).stem, text, count])
         return rows
 
     def measures(self) -> list[Row]:
@@ -164,8 +173,8 @@ class Recorded(NamedTuple):
 
     def counted(self, *keys: str) -> list[Row]:
         """Return the values of some keys of the manifests' environment, and how many have each."""
-        found = Counter(tuple(_text(made.environment.get(k)) for k in keys) for made in self.all)
-        return [[*values, str(count)] for values, count in found.most_common()]
+        counts = Counter(tuple(_text(made.environment.get(k)) for k in keys) for made in self.all)
+        return [[*values, str(count)] for values, count in counts.most_common()]
 
     def spent(self) -> list[Row]:
         """Return jobs, hours and the largest memory of each stage, from benchmark files."""
