@@ -135,4 +135,4 @@ def test_the_files_of_data_go_with_the_package_wherever_it_lies(tmp_path):
     }
     kept = {*(ROOT / "workflow" / "residuum").rglob("*")}
     data = {path for path in kept if path.suffix in (".yaml", ".txt")}
-    assert data == shipped
+    assert data <= shipped
