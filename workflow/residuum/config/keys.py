@@ -25,7 +25,8 @@ def classes() -> dict[str, type[Strict]]:
             yield sub
             yield from below(sub)
 
-    return {one.__name__: one for one in below(Strict)}
+    own = __name__.partition(".")[0]  # not of whoever else extends it
+    return {o.__name__: o for o in below(Strict) if o.__module__.partition(".")[0] == own}
 
 
 def words() -> Words:
