@@ -21,7 +21,7 @@ from residuum import report
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import packaged
-from residuum.inspect import explaining
+from residuum.inspect import citing, explaining
 from residuum.site import about, costs, folder, rendering, writing
 from residuum.site.numbers import Packed
 from residuum.site.text import shown
@@ -215,7 +215,7 @@ def test_costs_add_up_to_those_of_the_jobs(results, tmp_path):
 
 def test_every_paper_of_the_configuration_is_cited():
     papers = {path.name for path in (ROOT / "config" / "papers").iterdir()}
-    known = yaml.safe_load(about.CITATIONS.read_text())
+    known = yaml.safe_load(citing.CITATIONS.read_text())
     assert {*known} == papers - {"lexical-baselines"}, "which are no paper's"
 
 

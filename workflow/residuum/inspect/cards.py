@@ -17,8 +17,9 @@ from residuum import __version__
 from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.papers import parts_of
 from residuum.config.specs import FixedId
-from residuum.inspect import datasets, loads, provenance
+from residuum.inspect import citing, datasets, loads, provenance
 from residuum.inspect.checkpoints import (
     LISTS,
     MODELS,
@@ -248,8 +249,8 @@ def _provenance(checkpoint: Checkpoint) -> Iterator[str]:
 
 def _citation(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
     """Yield what to cite: the pages' papers, the collections, residuum."""
-    papers = dict.fromkeys(printed.partition(",")[0] for printed in pages_of(checkpoint).values())
-    yield f"The papers that its pages reproduce: {', '.join(papers) or 'none'}.\n"
+    papers = dict.fromkeys(parts_of(page)[0] for page in pages_of(checkpoint))
+    yield from (f"- {paper}" for paper in citing.papers(papers))
     for name in dict.fromkeys(place.partition("/")[0] for place in trained_on(checkpoint)):
         if name in known:
             yield f"- {name}: {known[name].citation}"

@@ -1,4 +1,4 @@
-"""Where results were made and what of: machines, versions, commits, collections; how to cite.
+"""Where results were made and what of: machines, versions, commits, collections.
 
 Usage: `environments(folder)`, `collections(folder)`. Reads manifests alone. Must not know HTML.
 """
@@ -7,16 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import yaml
-
-import residuum
-from residuum.artefacts import files
-from residuum.config.roots import packaged
 from residuum.inspect.addressing import PATHS
 from residuum.inspect.text import flat
 from residuum.site.folder import Folder
 
-CITATIONS = packaged("site/citations.yaml")
 NOT_RECORDED = "not recorded"
 
 
@@ -59,21 +53,3 @@ def seeds(folder: Folder) -> list[str]:
     """Return the training seeds of the models behind the results."""
     named = (PATHS.checkpoint.parse(f"{path}/manifest.json") for path in folder.graph)
     return sorted({at["seed"] for at in named if at})
-
-
-def papers(folder: Folder) -> list[str]:
-    """Return how the papers of the folder are cited, as far as citations.yaml has them."""
-    known = yaml.safe_load(files.read_bytes(CITATIONS))
-    return [str(known[paper]) for paper in folder.papers if paper in known]
-
-
-def citation() -> str:
-    """Return how to cite residuum, as BibTeX."""
-    return (
-        "@software{residuum,\n"
-        "  title = {residuum: a reproducibility benchmark harness for hybrid retrieval},\n"
-        "  author = {{The residuum maintainers}},\n"
-        f"  version = {{{residuum.__version__}}},\n"
-        "  note = {Apache-2.0}\n"
-        "}"
-    )

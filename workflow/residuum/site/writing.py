@@ -16,6 +16,7 @@ from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.roots import packaged
+from residuum.inspect import citing
 from residuum.site import about, costs, differences, ledgers, markup, places, rendering
 from residuum.site.charts import charts
 from residuum.site.folder import Folder, Sheet, read
@@ -135,8 +136,8 @@ def _write_folder(
         collections=list(about.collections(folder)),
         seeds=about.seeds(folder),
         environments=about.environments(folder),
-        papers=about.papers(folder),
-        citation=about.citation(),
+        papers=citing.papers(folder.papers),
+        citation=citing.software(),
         libraries=yaml.safe_load(files.read_bytes(VENDORED)),
         **common,
     )

@@ -1,0 +1,32 @@
+"""How residuum and the papers of config/papers are cited.
+
+Usage: `citing.papers(["clear", "roc"])`. Must not know results.
+"""
+
+from collections.abc import Iterable
+
+import yaml
+
+import residuum
+from residuum.artefacts import files
+from residuum.config.roots import packaged
+
+CITATIONS = packaged("inspect/citations.yaml")
+
+
+def papers(names: Iterable[str]) -> list[str]:
+    """Return how papers are cited, by their short names, without those that nobody entered."""
+    known = yaml.safe_load(files.read_bytes(CITATIONS))
+    return [str(known[name]) for name in names if name in known]
+
+
+def software() -> str:
+    """Return how to cite residuum, as BibTeX."""
+    return (
+        "@software{residuum,\n"
+        "  title = {residuum: a reproducibility benchmark harness for hybrid retrieval},\n"
+        "  author = {{The residuum maintainers}},\n"
+        f"  version = {{{residuum.__version__}}},\n"
+        "  note = {Apache-2.0}\n"
+        "}"
+    )
