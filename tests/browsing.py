@@ -6,9 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+OPENED: list[tuple[Page, list[str]]] = []
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
 
@@ -22,13 +24,31 @@ def chromium() -> Iterator[Browser]:
 
 
 def opened(browser: Browser, path: Path, place: str = "", **settings: object) -> Page:
-    """Open a page from disk, once its data is read; an error of a script fails the test."""
+    """Open a page from disk, once its data is read; `check_scripts` says if a script failed."""
     page = browser.new_context(**settings).new_page()
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
     page.goto(f"{path.as_uri()}{place}")
     page.wait_for_selector("html[data-ready=yes]")
-    assert not faults, faults
-    page.faults = faults
+    OPENED.append((page, faults))
     return page
+
+
+def serious(page: Page) -> list[tuple[str, str]]:
+    """Return what axe calls serious or critical; what axe itself loads is no fault of a page."""
+    [faults] = [faults for one, faults in OPENED if one is page]
+    before = [*faults]
+    every = Axe().run(page).response["violations"]
+    faults[:] = before
+    grave = (one for one in every if one["impact"] in ("serious", "critical"))
+    return [(one["id"], one["nodes"][0]["html"]) for one in grave]
+
+
+def check_scripts() -> None:
+    """Fail where a script of a page that was opened failed, while it opened or later."""
+    failed = {page.url: faults for page, faults in OPENED if faults}
+    for page, _ in OPENED:
+        page.context.close()
+    OPENED.clear()
+    assert not failed

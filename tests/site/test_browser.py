@@ -1,10 +1,9 @@
 """The report in a browser, opened from disk: clicked, tabbed through, narrow, dark and printed."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from browsing import chromium, needs_chromium, opened
+from browsing import check_scripts, chromium, needs_chromium, opened, serious
 from hostile_texts import build_hostile
 from residuum.site import writing
 from results_fixture import build
@@ -19,6 +18,12 @@ PAGES = ["index.html", "against.html", "toy/toy-table1.html", "toy/toy-figure1.h
 def browser():
     with chromium() as one:
         yield one
+
+
+@pytest.fixture(autouse=True)
+def scripts():
+    yield
+    check_scripts()
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +71,7 @@ def test_a_row_leads_to_its_number_and_a_click_to_its_tests(browser, report):
     # seed 1 has every relevant doc first, seed 2 second: 1 and 1/2
     facts = dialog.locator("dl.facts").first.text_content()
     assert "0.75" in facts and "1, 0.5" in facts and "0.400 ^1,3" in facts
-    tests = dialog.locator("table", has_text="Tests:")
+    tests = dialog.locator("table", has_text="Tests over queries:")
     assert "+0.4167" in tests.text_content()  # 3/4 less 1/3, where base has each doc third
     assert "is above Base in 12 queries, equal in 0, below in 0" in dialog.text_content()
     assert dialog.locator("svg rect, svg path").count() > 12
@@ -136,21 +141,80 @@ def test_all_is_reached_with_the_keyboard(browser, report):
     expect(page.locator("a.number:focus")).to_have_count(1)
 
 
+@pytest.mark.parametrize("place", ["#100%", "#%E0", "#constructor", "#__proto__", "#main"])
+@pytest.mark.parametrize("name", ["index.html", "toy/toy-table1.html", "toy/lineage.html"])
+def test_an_address_that_names_nothing_breaks_nothing(browser, report, name, place):
+    page = opened(browser, report / name, place)
+    assert not page.locator("dialog[open]").count()
+    if name == "toy/toy-table1.html":
+        page.locator("a.number").first.click()
+        page.locator("dialog[open]").wait_for()
+
+
+def test_the_skip_link_leaves_the_filter_and_the_artefact(browser, report):
+    page = opened(browser, report / "index.html", "#kind=claim")
+    page.locator("a.skip").focus()
+    page.keyboard.press("Enter")
+    assert visible_rows(page).count() == 1
+    page = opened(browser, report / "toy/lineage.html", "#a1")
+    shown = page.locator("#artefact h2").text_content()
+    page.locator("a.skip").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#artefact h2").text_content() == shown
+
+
+def test_numbers_that_were_opened_and_closed_do_not_stand_in_the_way_back(browser, report):
+    page = opened(browser, report / "index.html")
+    page.goto((report / "toy/toy-table1.html").as_uri())
+    page.wait_for_selector("html[data-ready=yes]")
+    for _ in range(3):
+        page.locator("a.number").first.click()
+        page.locator("dialog[open]").wait_for()
+        page.keyboard.press("Escape")
+        expect(page.locator("a.number:focus")).to_have_count(1)
+    page.go_back()
+    assert page.url.endswith("index.html")
+
+
+def test_a_number_that_a_link_opened_gives_the_focus_to_its_cell(browser, report):
+    page = opened(browser, report / "toy/toy-table1.html", "#ours/rr")
+    page.locator("dialog[open]").wait_for()
+    page.keyboard.press("Escape")
+    focused = page.locator("td[id='ours/rr'] a.number:focus")
+    expect(focused).to_have_count(1)
+    assert page.url.endswith("toy-table1.html")
+
+
+def test_a_sentence_leads_to_the_numbers_that_it_rests_on(browser, report):
+    page = opened(browser, report / "toy/toy-claims.html", "#better")
+    dialog = page.locator("dialog[open]")
+    assert "Ours is better." in dialog.locator("h2").text_content()
+    dialog.get_by_role("link", name="Ours").click()
+    expect(page.locator("dialog[open] h2")).to_have_text("Ours: MRR@10")
+
+
+@pytest.mark.parametrize("name", ["index.html", "toy/toy-table1.html"])
+def test_a_printed_page_is_no_wider_than_its_paper(browser, report, name):
+    page = opened(browser, report / name, viewport={"width": 1032, "height": 700})
+    page.emulate_media(media="print")  # A4 across, less its margins
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1032
+
+
+def test_the_numbers_of_a_chart_stand_below_it(browser, report):
+    page = opened(browser, report / "toy/toy-figure1.html")
+    page.locator("summary", has_text="Numbers of this chart").click()
+    lines = page.locator("figure.chart details tbody tr").all_text_contents()
+    assert lines[1:] == ["Basedepth 100.212", "Basedepth 200.312"] and "first stage" in lines[0]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_has_no_serious_finding(browser, report, name, scheme):
-    page = opened(browser, report / name, color_scheme=scheme)
-    found = Axe().run(page).response["violations"]
-    grave = [
-        (f["id"], f["nodes"][0]["html"]) for f in found if f["impact"] in ("serious", "critical")
-    ]
-    assert not grave
+    assert not serious(opened(browser, report / name, color_scheme=scheme))
 
 
 def test_axe_has_no_serious_finding_in_an_open_number(browser, report):
-    page = opened(browser, report / "toy/toy-table1.html", "#ours/rr")
-    found = Axe().run(page).response["violations"]
-    assert not [f["id"] for f in found if f["impact"] in ("serious", "critical")]
+    assert not serious(opened(browser, report / "toy/toy-table1.html", "#ours/rr"))
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -41,6 +41,16 @@ class Cell(NamedTuple):
     graph: provenance.Graph
     roots: list[str]
 
+    @property
+    def place(self) -> str:
+        """Return the row and the column of the number on its page."""
+        return f"{self.line.row}/{self.line.column}"
+
+
+def address(page: str, row: str, column: str) -> str:
+    """Return the address of a number: paper, page, row, column."""
+    return "/".join([*parts_of(page), row, column])
+
 
 def find(results: Path, address: str) -> Cell:
     """Find a number; an unknown paper, page, row or column is an error that lists the known."""
@@ -68,7 +78,7 @@ def bound(results: Path, path: str, graph: provenance.Graph) -> Judged:
 
 
 def _cell(results: Path, path: str, own: GridCell, page: Judged, graph: provenance.Graph) -> Cell:
-    name = "/".join([*parts_of(own.table), own.row, own.column])
+    name = address(own.table, own.row, own.column)
     return Cell(name, results, path, own, page, graph, _roots(own, page, graph[path].parents))
 
 

@@ -16,7 +16,7 @@ from residuum.config.specs import SEED
 from residuum.inspect import provenance
 from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
-from residuum.inspect.text import line, remade, together, wrapped
+from residuum.inspect.text import line, number, remade, together, wrapped
 from residuum.pages import derived, grids, grouped, layout
 from residuum.pages.parted import read_groups
 from residuum.pages.verdicts import LedgerRow
@@ -48,12 +48,12 @@ def _value(cell: Cell) -> str:
     row = next(row for row in table.rows if row.id == own.row)
     measured = f"{own.absence}: {own.not_run}"
     if own.measured is not None:
-        each = [f"{float(value):.6g}" for value in str(own.per_seed).split()]
+        each = [number(float(value)) for value in str(own.per_seed).split()]
         seeds = f"; per seed {' '.join(each)}" * (len(each) > 1)
-        other = own.ci_low is None or isinstance(cell.page, BoundFigure)  # that of a difference
-        interval = "" if other else f"; 95% {own.ci_low:.6g} to {own.ci_high:.6g}"
-        about = f"{own.measure} on {own.split_ref}, {own.n} queries{seeds}{interval}"
-        measured = f"{own.measured:.6g} ({about})"
+        ends = interval(cell)
+        within = f"; 95% {' to '.join(map(number, ends))}" if ends else ""
+        about = f"{own.measure} on {own.split_ref}, {own.n} queries{seeds}{within}"
+        measured = f"{number(own.measured)} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
         f"{table.printed_in}: {row.label}, {header(cell)}",
@@ -63,6 +63,14 @@ def _value(cell: Cell) -> str:
         *(line("verdict", f"{row.verdict}: {row.reason}") for row in _ledger(cell, "number")),
     ]
     return "\n".join(lines)
+
+
+def interval(cell: Cell) -> tuple[float, float] | None:
+    """Return the 95% interval of a number; that of a figure over groups is of a difference."""
+    low, high = cell.line.ci_low, cell.line.ci_high
+    if low is None or high is None or isinstance(cell.page, BoundFigure):
+        return None
+    return low, high
 
 
 def header(cell: Cell) -> str:
@@ -153,7 +161,9 @@ def _tests(cell: Cell) -> str:
         p += [over, agree]
         counts = [str(count) for count in (test.wins, test.ties, test.losses)][::sign]
         rows.append([*mean, *p, "/".join(counts)])
-    header = ["against", "difference", "95% interval", "p", "p adjusted", "", "p over seeds"]
+    with_seeds = any(test.seed_low is not None for test in tests)
+    within = f"95% interval{', seeds too' * with_seeds}"
+    header = ["against", "difference", within, "p", "p adjusted", "", "p over seeds"]
     header += ["seeds agreeing", "wins/ties/losses"]
     how = f"{tests[0].test}, correction {tests[0].correction}"
     return f"Tests it took part in ({name}: {how})\n\n{layout.grid(header, rows)}"
@@ -184,31 +194,48 @@ def _made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Valu
     return [grids.cell_value(page, row, column, metrics, parted, read) for row in rows]
 
 
+def own_values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:
+    """Return the same, but of a change the values of its own row, from which nothing is taken."""
+    return _per_query_of(_matrices(cell, read)[:1])
+
+
 def values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:
     """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id.
 
     Of a change, the differences. A choice, a count and a ratio have none. Give a `read` that keeps
     what it read where the values of many cells are taken.
     """
-    matrices = [made for made in _made(cell, read) if isinstance(made, ScoreMatrix)]
+    return _per_query_of(_matrices(cell, read))
+
+
+def _matrices(cell: Cell, read: grids.Read) -> list[ScoreMatrix]:
+    return [made for made in _made(cell, read) if isinstance(made, ScoreMatrix)]
+
+
+def _per_query_of(matrices: list[ScoreMatrix]) -> pl.DataFrame:
+    """Return the first one's values less those of the others, means over the runs."""
     if not matrices:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
     own, *others = (matrix.values.mean(axis=1) for matrix in matrices)
     return pl.DataFrame({"query_id": matrices[0].query_ids, "value": own - sum(others)})
 
 
-def _counts(cell: Cell) -> str:
+def counts(cell: Cell, read: grids.Read = trec.read_metrics) -> list[str]:
     """Count the queries behind a ratio, and those behind what it is a change from."""
-    ratios = [made for made in _made(cell) if isinstance(made, Coverage)]
+    ratios = [made for made in _made(cell, read) if isinstance(made, Coverage)]
     names = ["", f"{cell.line.row}: ", "what it is a change from: "]
-    lines = [
-        f"  {name}D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
+    return [
+        f"{name}D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
         f"{of.residual:g}, both {of.overlap:g}, neither {of.failures:g}; RoC "
         f"{layout.DASH if of.ratio is None else f'{of.ratio:.6g}'}"
+        f"{', means over seeds' * (len(of.by_seed) > 1)}"
         for name, of in zip(names[1:] if len(ratios) > 1 else names, ratios, strict=False)
     ]
-    means = ", means over seeds" * any(len(of.by_seed) > 1 for of in ratios)
-    return "\n".join([f"Queries ({_read(cell)}{means})", *lines]) if lines else ""
+
+
+def _counts(cell: Cell) -> str:
+    lines = [f"  {line}" for line in counts(cell)]
+    return "\n".join([f"Queries ({_read(cell)})", *lines]) if lines else ""
 
 
 def _read(cell: Cell) -> str:

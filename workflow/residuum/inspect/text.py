@@ -33,6 +33,11 @@ def remade(results: Path) -> str:
     return f"snakemake --cores all --config scale={scale} -- {results}/FILE ... all"
 
 
+def number(value: float) -> str:
+    """Write a number to six digits, a whole one whole."""
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.6g}"
+
+
 def line(name: str, text: str, indent: int = 2) -> str:
     """Write a name and its text, wrapped and hanging beside the name."""
     return wrapped(text or "none", f"{' ' * indent}{name:<10} ")

@@ -4,17 +4,19 @@ Usage: `charts(folder, sheet)`: charts of series of points, or of circles. Must 
 how any value was computed.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from residuum.artefacts import fidelities, files, intact
+from residuum.artefacts import fidelities
 from residuum.config.schema.figures import DEPTH, EFFORT, Projection
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages import circles, drawing
 from residuum.site.folder import Folder, Sheet
+from residuum.site.tested import Test, read, rounded, tests_of
 from residuum.site.text import shown
 from residuum.vectors import bounds
 from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundLines, BoundVenn
@@ -30,29 +32,39 @@ def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
     if sheet.kind == "figure":
         job = BoundFigure.model_validate(spec)
         if job.figure.grouped:
-            made = _groups(job, sheet)
+            made = _groups(job, sheet, tests_of(folder, sheet))
         else:
-            made = chain(_curves(job, _read(folder, sheet)), _timed(folder, job))
+            made = chain(_curves(job, read(folder, sheet)), _timed(folder, job))
     elif sheet.kind == "lines":
-        made = _lines(BoundLines.model_validate(spec), _read(folder, sheet))
+        made = _lines(BoundLines.model_validate(spec), read(folder, sheet))
     elif isinstance(sheet.job, BoundVenn):
         made = _circles(sheet.job, sheet.cells)
     elif isinstance(sheet.job, BoundDimensions):
         made = _dimensions(folder, sheet.job, sheet.cells)
     else:
         return []
-    return [chart for chart in made if chart.get("circles") or any(_points(chart))]
+    return named_apart([chart for chart in map(drawn, made) if chart])
 
 
-def _points(chart: Chart) -> Iterator[object]:
-    for series in chart.get("series", []):
-        yield from series["points"]
-        yield series.get("level")
+def drawn(chart: Chart) -> Chart | None:
+    """Return a chart with the series that have a number; None where none has."""
+    if "circles" in chart:
+        return chart if chart["circles"] else None
+    kept = [
+        series
+        for series in chart["series"]
+        if "level" in series or any(point["y"] is not None for point in series["points"])
+    ]
+    return chart | {"series": kept} if kept else None
 
 
-def _read(folder: Folder, sheet: Sheet) -> pl.DataFrame:
-    data = files.read_bytes(intact.checked(folder.results / sheet.path))
-    return pl.read_csv(data, separator="\t", infer_schema_length=None)
+def named_apart(charts: list[Chart]) -> list[Chart]:
+    """Return charts of which those of one title name their axes in it too."""
+    titles = Counter(chart["title"] for chart in charts)
+    for chart in charts:
+        if titles[chart["title"]] > 1:
+            chart["title"] += f", {chart['y']['label']} by {chart['x']['label']}"
+    return charts
 
 
 def _axis(label: str, scale: str) -> dict[str, str]:
@@ -81,18 +93,29 @@ def _curves(
         series = []
         for one in (own for at, own in job.plotted() if at == panel):
             rows = list(table.filter(panel=panel.id, series=one.id).iter_rows(named=True))
-            points = [_point(r, r[along], over) for r in rows if r[over] > 0 and r[along]]
+            points = [
+                _point(row, row["mean"], x=row[along], at=f"{over} {row[over]:g}") | _tested(row)
+                for row in rows
+                if row[over] > 0 and row[along]
+            ]
             own = {"id": one.id, "label": shown(one.label), "points": points}
             for row in (row for row in rows if row[over] == 0):
                 own |= {"level": row["mean"], "level_label": drawing.FROM_ZERO[over]}
             series.append(own)
         yield {
             "title": shown(drawing.panel_name(job, panel)),
-            "x": _axis(axis or drawing.AXES[over], scale),
+            "x": _axis(axis or drawing.AXES[over], scale) | _ticks(table, over),
             "y": _axis(panel.header, "linear"),
             "series": series,
             "against": shown(first[0].label) if first else "",
         }
+
+
+def _ticks(table: pl.DataFrame, over: str) -> dict[str, Any]:
+    """Return where the points of depths and snapshots lie; efforts are not where they are named."""
+    if over == EFFORT or over not in table.columns:
+        return {}
+    return {"ticks": sorted({x for x in table[over] if x > 0})}
 
 
 def _spread(table: pl.DataFrame, over: str) -> bool:
@@ -100,51 +123,56 @@ def _spread(table: pl.DataFrame, over: str) -> bool:
     return bool(len(from_one)) and max(from_one) >= drawing.LOG_FROM * min(from_one)
 
 
-def _point(row: Mapping[str, Any], x: float, over: str) -> dict[str, Any]:
-    """Return a point: its mean, the lowest and the highest seed, how many queries, its test."""
-    point = {"x": x, "y": row["mean"], "n": row["n"], "at": f"{over} {row[over]:g}"}
-    if row["seeds"] > 1:
-        point |= {"low": row["lowest"], "high": row["highest"], "seeds": row["seeds"]}
-    return point | _tested(row)
+def _point(of: Mapping[str, Any], y: float | None, **more: Any) -> dict[str, Any]:
+    """Return a point: its mean, the lowest and the highest of several seeds, how many queries."""
+    point = {"y": y, "n": of["n"], **more}
+    if (of["seeds"] or 0) > 1:
+        point |= {"low": of["lowest"], "high": of["highest"], "seeds": of["seeds"]}
+    return point | ({} if of.get("reported") is None else {"reported": of["reported"]})
 
 
 def _tested(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a point says of its test against the first series, if it has one."""
     if row.get("p") is None:
         return {}
-    names = ("difference", "ci_low", "ci_high", "p_adjusted")
-    test = {name: float(f"{row[name]:.6g}") for name in names if row.get(name) is not None}
-    return test | ({"significant": True} if row["significant"] else {})
+    ends = {"from": rounded(row["ci_low"]), "to": rounded(row["ci_high"])}
+    test = {"difference": rounded(row["difference"]), **ends, "p": rounded(row["p_adjusted"])}
+    return {"test": test | {"significant": row["significant"]}}
 
 
-def _groups(job: BoundFigure, sheet: Sheet) -> Iterator[Chart]:
+def _groups(job: BoundFigure, sheet: Sheet, tests: Sequence[Test]) -> Iterator[Chart]:
     """Yield a chart per panel over groups of the queries."""
-    by_place = {(cell.line.row, cell.line.column): cell for cell in sheet.cells}
+    by_place = {cell.place: cell for cell in sheet.cells}
+    of = {f"{test.a}/{test.column}": test for test in tests}
+    first = job.drawn()[:1]
     groups = list(dict.fromkeys(cell.line.column.partition("/")[2] for cell in sheet.cells))
     for panel in job.figure.panels:
         series = []
         for one in (own for at, own in job.plotted() if at == panel):
-            cells = ((g, by_place.get((one.id, f"{panel.id}/{g}"))) for g in groups)
-            points = [_of_cell(cell, group) for group, cell in cells if _has_number(cell)]
+            places = ((group, f"{one.id}/{panel.id}/{group}") for group in groups)
+            points = [
+                _of_cell(by_place[place], group) | _of_test(of.get(place))
+                for group, place in places
+                if place in by_place
+            ]
             series.append({"id": one.id, "label": shown(one.label), "points": points})
         yield {
             "title": shown(drawing.panel_name(job, panel)),
             "x": _axis(f"group of {job.figure.over}", "point"),
             "y": _axis(panel.header, "linear"),
             "series": series,
+            "against": shown(first[0].label) if first else "",
         }
 
 
-def _has_number(cell: Cell | None) -> bool:
-    return cell is not None and cell.line.measured is not None
+def _of_test(test: Test | None) -> dict[str, Any]:
+    if test is None:
+        return {}
+    return _tested({**test._asdict(), "ci_low": test.low, "ci_high": test.high})
 
 
-def _of_cell(cell: Cell | None, x: object) -> dict[str, Any]:
-    assert cell is not None
-    own = cell.line
-    point = {"x": x, "y": own.measured, "n": own.n, "place": f"{own.row}/{own.column}"}
-    if (own.seeds or 0) > 1:
-        point |= {"low": own.lowest, "high": own.highest, "seeds": own.seeds}
-    return point | ({} if own.reported is None else {"reported": own.reported})
+def _of_cell(cell: Cell, x: object) -> dict[str, Any]:
+    return _point(vars(cell.line), cell.line.measured, x=x)
 
 
 def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
@@ -153,7 +181,8 @@ def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
         series = []
         for row, label in job.labels:
             rows = table.filter(panel=panel.id, row=row).iter_rows(named=True)
-            points = [_of_line(one) for one in rows]
+            of = {one["at"]: _point(one, one["mean"], x=one["at"]) for one in rows}
+            points = [of.get(point.at, {"x": point.at, "y": None}) for point in panel.points]
             series.append({"id": row, "label": shown(label), "points": points})
         yield {
             "title": shown(panel.header),
@@ -161,13 +190,6 @@ def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
             "y": _axis(job.lines.measure, "linear"),
             "series": series,
         }
-
-
-def _of_line(row: Mapping[str, Any]) -> dict[str, Any]:
-    point = {"x": str(row["at"]), "y": row["mean"], "n": row["n"]}
-    if (row["seeds"] or 0) > 1:
-        point |= {"low": row["lowest"], "high": row["highest"], "seeds": row["seeds"]}
-    return point | ({} if row["reported"] is None else {"reported": row["reported"]})
 
 
 def _circles(job: BoundVenn, cells: Sequence[Cell]) -> Iterator[Chart]:
@@ -211,8 +233,7 @@ def _dimensions(folder: Folder, job: BoundDimensions, cells: Sequence[Cell]) -> 
 def _of_cells(row: Projection, job: BoundDimensions, own: Mapping[str, Cell]) -> Chart:
     """Return least dimensions by the length of docs, a line per share; or those of each bound."""
     if row.shows == "bounds":
-        bounds = {name: cell for name, cell in own.items() if "/" in name and _has_number(cell)}
-        points = [_of_cell(cell, name) for name, cell in bounds.items()]
+        points = [_of_cell(cell, name) for name, cell in own.items() if "/" in name]
         series = [{"id": row.id, "label": LEAST, "points": points, "mark": "dots"}]
         return {"x": _axis("bound", "point"), "y": _axis("dimensions k", "log"), "series": series}
     series = []
@@ -221,7 +242,7 @@ def _of_cells(row: Projection, job: BoundDimensions, own: Mapping[str, Cell]) ->
         points = [
             _of_cell(cell, name.removeprefix(named))
             for name, cell in own.items()
-            if name.startswith(named) and _has_number(cell) and not name.endswith("/all")
+            if name.startswith(named) and not name.endswith("/all")
         ]
         series.append({"id": named[:-1], "label": f"{share:.0%} of queries", "points": points})
     return {"series": series}

@@ -1,82 +1,93 @@
-"""Two results folders side by side: which numbers differ, and where that begins.
+"""Two results folders of one scale side by side: what differs, and where that begins.
 
-Usage: `compared(here, there)`, of two folders of one scale. Must not know HTML.
+Usage: `compared(here, there)`. Must not know HTML.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import differing
-from residuum.inspect.addressing import Cell
+from residuum.inspect.addressing import Cell, address
+from residuum.inspect.text import number
+from residuum.pages.verdicts import LedgerRow
 from residuum.site.folder import Folder
 
 
-class Difference(NamedTuple):
-    """A number that is another one there: both values, both verdicts, the first cause."""
+class Number(NamedTuple):
+    """A number that is another one there, and the first cause."""
 
     address: str
     href: str
     here: str
     there: str
     change: str
-    verdicts: str
-    others: str
     first: str
 
 
+class Verdict(NamedTuple):
+    """A row of the ledger that has another verdict there, or another p."""
+
+    address: str
+    href: str
+    claim: str
+    here: str
+    there: str
+
+
 class Compared(NamedTuple):
-    """What differs between two folders, those numbers first whose verdict did."""
+    """What differs between two folders."""
 
     here: str
     there: str
     equal: int
-    rows: list[Difference]
+    numbers: list[Number]
+    verdicts: list[Verdict]
+    pages: list[tuple[str, str]]  # that show other data: name and title
     only_here: list[str]
     only_there: list[str]
     first: str
 
 
 def compared(here: Folder, there: Folder) -> Compared:
-    """Compare the numbers of two folders by their addresses."""
+    """Compare numbers by their addresses, rows of the ledger, and the data of all pages."""
+    if here.scale != there.scale:
+        raise ResiduumError(
+            f"{here.results} is of scale {here.scale}, {there.results} of {there.scale}: give "
+            "--against a folder of the same scale, or both as --results"
+        )
     own, theirs = _cells(here), _cells(there)
-    both = [address for address in own if address in theirs]
-    if not both:
-        raise ResiduumError(f"{here.results} and {there.results} have no number in common")
-    unlike = [a for a in both if not _same(own[a], theirs[a])]
+    both = [place for place in own if place in theirs]
+    unlike = [(own[place], theirs[place]) for place in both if not _same(own[place], theirs[place])]
 
     @cache
     def first(roots: tuple[str, ...], others: tuple[str, ...]) -> str:
         return differing.first_difference(here.graph, roots, there.graph, others)
 
-    verdicts, elsewhere = _verdicts(here), _verdicts(there)
-    rows = []
-    for address in unlike:
-        a, b = own[address], theirs[address]
-        place = f"{a.line.row}/{a.line.column}"
-        rows.append(
-            Difference(
-                address,
-                f"{here.scale}/{a.line.table}.html#{place}",
-                _value(a),
-                _value(b),
-                _change(a, b),
-                verdicts.get(address, ""),
-                elsewhere.get(address, ""),
-                first(tuple(a.roots), tuple(b.roots)),
-            )
+    numbers = [
+        Number(
+            a.address,
+            f"{here.scale}/{a.line.table}.html#{a.place}",
+            _value(a),
+            _value(b),
+            _change(a, b),
+            first(tuple(a.roots), tuple(b.roots)),
         )
-    rows.sort(key=lambda row: row.verdicts == row.others)  # stable: pages keep their order
-    roots = [dict.fromkeys(r for a in unlike for r in side[a].roots) for side in (own, theirs)]
+        for a, b in unlike
+    ]
+    sides = [dict.fromkeys(r for pair in unlike for r in pair[side].roots) for side in (0, 1)]
     return Compared(
-        str(here.results),
-        str(there.results),
-        len(both) - len(unlike),
-        rows,
-        [address for address in own if address not in theirs],
-        [address for address in theirs if address not in own],
-        first(tuple(roots[0]), tuple(roots[1])) if unlike else "",
+        here=here.named,
+        there=there.named,
+        equal=len(both) - len(unlike),
+        numbers=numbers,
+        verdicts=list(_verdicts(here, there)),
+        pages=list(_pages(here, there)),
+        only_here=[place for place in own if place not in theirs],
+        only_there=[place for place in theirs if place not in own],
+        first=first(tuple(sides[0]), tuple(sides[1])) if unlike else "",
     )
 
 
@@ -89,7 +100,7 @@ def _same(a: Cell, b: Cell) -> bool:
 
 
 def _value(cell: Cell) -> str:
-    return cell.line.absence if cell.line.measured is None else f"{cell.line.measured:.6g}"
+    return cell.line.absence if cell.line.measured is None else number(cell.line.measured)
 
 
 def _change(a: Cell, b: Cell) -> str:
@@ -98,10 +109,36 @@ def _change(a: Cell, b: Cell) -> str:
     return f"{b.line.measured - a.line.measured:+.4g}"
 
 
-def _verdicts(folder: Folder) -> Mapping[str, str]:
-    """Return the verdicts of each number, in the ledger's order."""
-    of: dict[str, list[str]] = {}
-    for row in folder.ledger:
-        address = "/".join([*row.table.rpartition("-")[::2], row.row, row.column])
-        of.setdefault(address, []).append(row.verdict)
-    return {address: ", ".join(verdicts) for address, verdicts in of.items()}
+def _verdicts(here: Folder, there: Folder) -> Iterator[Verdict]:
+    """Yield the rows of both ledgers that are judged otherwise."""
+    theirs = {_key(row): row for row in there.ledger}
+    pages = {sheet.name for sheet in here.sheets}
+    for row in here.ledger:
+        other = theirs.get(_key(row))
+        if other and _judged(row) != _judged(other):
+            at = row.row if row.kind == "claim" else f"{row.row}/{row.column}"
+            href = f"{here.scale}/{row.table}.html#{at}" if row.table in pages else ""
+            name = address(row.table, row.row, row.column)
+            yield Verdict(name, href, row.claim, _judged(row), _judged(other))
+
+
+def _key(row: LedgerRow) -> tuple[str, str, str, str, str]:
+    return row.table, row.row, row.column, row.kind, row.claim
+
+
+def _judged(row: LedgerRow) -> str:
+    return row.verdict + ("" if row.p_adjusted is None else f", p {row.p_adjusted:.3g}")
+
+
+def _pages(here: Folder, there: Folder) -> Iterator[tuple[str, str]]:
+    """Yield the pages without addressed numbers whose data is another: curves, cases, claims."""
+    theirs = {sheet.name: sheet for sheet in there.sheets}
+    for sheet in here.sheets:
+        other = theirs.get(sheet.name)
+        if other and sheet.job is None:
+            data, others = (
+                files.read_bytes(of.results / one.path)
+                for of, one in ((here, sheet), (there, other))
+            )
+            if data != others:
+                yield sheet.name, sheet.title

@@ -56,6 +56,12 @@ class Folder(NamedTuple):
     graph: provenance.Graph
 
     @property
+    def named(self) -> str:
+        """Return the folder's name, below the working folder where it lies there."""
+        here, path = Path.cwd(), self.results.resolve()
+        return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
+
+    @property
     def papers(self) -> list[str]:
         """Return the papers, in the order of the ledger."""
         return list(dict.fromkeys(sheet.paper for sheet in self.sheets))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from residuum.pages.verdicts import ABSENT, VERDICTS
 from residuum.site.folder import Folder
 
-AGAIN = "as before"
+FIRST, AGAIN = "first", "as before"
 SHORT = 160  # characters of a reason in the ledger; behind the number it is whole
 Counts = list[tuple[str, int]]
 
@@ -36,9 +36,9 @@ class Line(NamedTuple):
     again: bool
 
     @property
-    def counted(self) -> str:
-        """Return what the row is counted as: its verdict, or that it was counted before."""
-        return AGAIN if self.again else self.verdict
+    def printed(self) -> str:
+        """Say whether the paper prints it here first, or as before, of the same runs."""
+        return AGAIN if self.again else FIRST
 
 
 def rows(folder: Folder) -> Iterator[Line]:

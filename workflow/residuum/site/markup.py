@@ -13,10 +13,12 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from residuum.pages.visible import visible
+from residuum.site.text import shortened
 
 # A wide grid scrolls by itself, with the keyboard too.
 OPENING = '<div class="scroll" tabindex="0" role="region" aria-label="As printed"><table>\n'
 CLOSING = "</table></div>\n"
+MOST = 5_000  # characters of a text without marks; a long note has fewer
 Places = Sequence[Sequence[str | None]]  # of a grid's body: the number that a cell shows, if any
 
 
@@ -26,6 +28,8 @@ def html(text: str, places: Places = ()) -> Markup:
     for name, line in {"table_open": OPENING, "table_close": CLOSING}.items():
         reader.add_render_rule(name, _rule(line))
     tokens = reader.parse(visible(_body(text)))
+    for part in (child for token in tokens for child in token.children or []):
+        part.content = shortened(part.content, MOST)
     _link(tokens, places)
     return Markup(reader.renderer.render(tokens, reader.options, {}))
 

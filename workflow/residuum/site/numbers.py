@@ -1,7 +1,7 @@
 """What stands behind the numbers of a page, as the page's script reads it.
 
 Usage: `data = Numbers(folder, lineage).of(sheet)`, a mapping that is JSON. Values per query are
-16-bit integers times a step, in base64: four digits of a measure. Must not know HTML.
+16-bit integers times a step, the page's, in base64: four digits of a measure. Must not know HTML.
 """
 
 import base64
@@ -15,32 +15,29 @@ from residuum.artefacts import trec
 from residuum.inspect import explaining
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages.verdicts import LedgerRow
-from residuum.paired import Comparison
 from residuum.site.folder import Folder, Sheet
 from residuum.site.lineage import Lineage
+from residuum.site.tested import Test, tests_of
 from residuum.site.text import shown
+from residuum.wiring.bound import BoundTable
 
 STEPS = 32_767  # the largest signed integer of 16 bits
 ENDS = 5  # queries at each end of a difference, whose texts are shown
-TESTED = (
-    *("column", "a", "b", "family", "difference", "low", "high", "p", "p_adjusted", "significant"),
-    *("p_over_seeds", "seeds_agreeing", "effect", "wins", "ties", "losses"),
-)
 
 
-class Packed(NamedTuple):
-    """Values of some queries: which set of queries, the step of the integers, and these."""
+class Values(NamedTuple):
+    """A number's values per query, (queries,), and which of the page's sets of queries they are of.
+
+    Of a change they are those of its own row.
+    """
 
     queries: int
-    step: float
-    data: str
+    values: np.ndarray
 
-    @classmethod
-    def of(cls, values: np.ndarray, queries: int) -> "Packed":
-        """Pack values (queries,), each to a step: their largest over 32,767."""
-        step = float(np.abs(values).max(initial=0.0)) / STEPS or 1.0
-        whole = np.rint(values / step).astype("<i2")
-        return cls(queries, step, base64.b64encode(whole.tobytes()).decode())
+    def packed(self, step: float) -> dict[str, Any]:
+        """Return them as multiples of a step."""
+        whole = np.rint(self.values / step).astype("<i2")
+        return {"queries": self.queries, "data": base64.b64encode(whole.tobytes()).decode()}
 
 
 class Numbers:
@@ -55,91 +52,103 @@ class Numbers:
             self._ledger.setdefault((row.table, row.row, row.column), []).append(row)
 
     def of(self, sheet: Sheet) -> dict[str, Any]:
-        """Return all that a page's numbers rest on; nothing of a page without numbers."""
+        """Return all that a page's numbers or sentences rest on; nothing of a page without any."""
         if sheet.kind == "claims":
             return self._claims(sheet)
         if sheet.job is None:
             return {}
-        sets: dict[tuple[str, ...], int] = {}
-        packed: dict[str, tuple[Packed, np.ndarray]] = {}
-        splits: list[str] = []
-        cells, reasons = dict[str, Any](), dict[str, int]()
+        sets: dict[tuple[str, ...], tuple[int, str]] = {}  # queries: their number, their split
+        values, reasons = dict[str, Values](), dict[str, int]()
         for cell in sheet.cells:
-            values = explaining.values(cell, self._metrics)
-            place = f"{cell.line.row}/{cell.line.column}"
-            if not values.is_empty():
-                ids = tuple(values["query_id"])
-                number = sets.setdefault(ids, len(sets))
-                if number == len(splits):
-                    splits.append(str(cell.line.split_ref))
-                own = values["value"].to_numpy()
-                packed[place] = Packed.of(own, number), own
-            cells[place] = self._cell(cell, reasons)
-        keys = self._lineage.behind(key for cell in cells.values() for key in cell["from"])
-        groups = self._lineage.groups
+            own = explaining.own_values(cell, self._metrics)
+            if not own.is_empty():
+                new = len(sets), str(cell.line.split_ref)
+                number, _ = sets.setdefault(tuple(own["query_id"]), new)
+                values[cell.place] = Values(number, own["value"].to_numpy())
+        cells = {cell.place: self._cell(cell, reasons) for cell in sheet.cells}
+        tests = tests_of(self._folder, sheet)
+        step = step_of(values)
         return {
             "page": sheet.name,
-            "results": str(self._folder.results),
+            "results": self._folder.named,
             "labels": {row.id: shown(row.label) for row in sheet.job.table.rows},
             "cells": cells,
-            "values": {place: own._asdict() for place, (own, _) in packed.items()},
-            "sets": [self._set(ids, splits[n], sheet, packed, n) for ids, n in sets.items()],
-            "tests": {"names": TESTED, "rows": [_test(test) for test in sheet.tests]},
-            "tested": _how(sheet.tests),
+            "step": step,
+            "values": {place: own.packed(step) for place, own in values.items()},
+            "sets": [self._set(ids, *at, values, tests) for ids, at in sets.items()],
+            "tests": _packed(tests),
             "reasons": list(reasons),
-            "lineage": {key: [groups[key].title, *groups[key].parents] for key in keys},
+            "lineage": self._behind(key for cell in cells.values() for key in cell["from"]),
+        }
+
+    def _behind(self, keys: Iterator[str]) -> dict[str, list[str]]:
+        """Return the artefacts behind some: title, then what each was made from."""
+        groups = self._lineage.groups
+        return {
+            key: [groups[key].title, *groups[key].parents] for key in self._lineage.behind(keys)
         }
 
     def _claims(self, sheet: Sheet) -> dict[str, Any]:
         """Return the sentences of a page, their tests, and the page that each rests on."""
-        cells, reasons = dict[str, Any](), dict[str, int]()
+        cells, reasons, labels = dict[str, Any](), dict[str, int](), dict[str, str]()
+        pages = {other.name: other for other in self._folder.sheets}
         for claim in sheet.entry["claims"]:
             at = (sheet.name, claim["id"])
             rows = [row for key, own in self._ledger.items() if key[:2] == at for row in own]
-            verdicts = [_verdict(row, reasons) for row in rows]
-            held = f"{sheet.paper}-{claim['holds']['page']}" if claim.get("holds") else ""
-            made = {"header": shown(claim["says"]), "verdicts": verdicts, "rests": held}
+            made: dict[str, Any] = {
+                "header": shown(claim["says"]),
+                "verdicts": [_verdict(row, reasons) for row in rows],
+            }
+            if claim.get("holds"):
+                rests = f"{sheet.paper}-{claim['holds']['page']}"
+                made["rests"] = rests
+                if (other := pages.get(rests)) and other.job:
+                    made["places"] = [cell.place for cell in other.cells]
+                    labels |= {row.id: shown(row.label) for row in other.job.table.rows}
             cells[claim["id"]] = _without_nothing(made)
-        tests = {"names": TESTED, "rows": [_test(test) for test in sheet.tests]}
         return {
-            "claims": True, "page": sheet.name, "cells": cells, "tests": tests, "labels": {},
-            "tested": _how(sheet.tests), "reasons": list(reasons), "values": {}, "lineage": {},
-        }  # fmt: skip
+            "claims": True,
+            "page": sheet.name,
+            "labels": labels,
+            "cells": cells,
+            "tests": _packed(tests_of(self._folder, sheet)),
+            "reasons": list(reasons),
+        }
 
     def _cell(self, cell: Cell, reasons: dict[str, int]) -> dict[str, Any]:
         """Return a number; its reasons are numbers of those that the page has so far."""
         own = cell.line
         rows = self._ledger.get((own.table, own.row, own.column), [])
-        return _without_nothing(
-            {
-                "address": cell.address,
-                "header": shown(explaining.header(cell)),
-                "measure": own.measure,
-                "split": own.split_ref,
-                "n": own.n,
-                "measured": own.measured,
-                "seeds": [float(value) for value in str(own.per_seed or "").split()],
-                "std": own.std,
-                "low": own.ci_low,
-                "high": own.ci_high,
-                "reported": cell.page.table.reported.get(own.row, {}).get(own.column),
-                "absence": own.not_run
-                and reasons.setdefault(shown(f"{own.absence}: {own.not_run}"), len(reasons)),
-                "verdicts": [_verdict(row, reasons) for row in rows],
-            }
-        ) | {"from": self._lineage.keys(cell.roots)}
+        why = own.not_run and shown(f"{own.absence}: {own.not_run}")
+        made = {
+            "address": cell.address,
+            "header": shown(explaining.header(cell)),
+            "measure": own.measure,
+            "split": own.split_ref,
+            "n": own.n,
+            "measured": own.measured,
+            "seeds": [float(value) for value in str(own.per_seed or "").split()],
+            "std": own.std,
+            "interval": explaining.interval(cell),
+            "change_from": _change_from(cell),
+            "counts": explaining.counts(cell, self._metrics),
+            "reported": cell.page.table.reported.get(own.row, {}).get(own.column),
+            "absence": why and reasons.setdefault(why, len(reasons)),
+            "verdicts": [_verdict(row, reasons) for row in rows],
+        }
+        return _without_nothing(made) | {"from": self._lineage.keys(cell.roots)}
 
     def _set(
         self,
         ids: tuple[str, ...],
-        split: str,
-        sheet: Sheet,
-        packed: Mapping[str, tuple[Packed, np.ndarray]],
         number: int,
+        split: str,
+        values: Mapping[str, Values],
+        tests: list[Test],
     ) -> dict[str, Any]:
         """Return the ids of some queries, and the texts of those that a picture may name."""
-        own = {place: values for place, (of, values) in packed.items() if of.queries == number}
-        named = sorted({int(n) for order in _orders(own, sheet.tests) for n in _ends(order)})
+        own = {place: of.values for place, of in values.items() if of.queries == number}
+        named = sorted({int(n) for order in _orders(own, tests) for n in _ends(order)})
         texts = self._texts(split)
         return {
             "split": split,
@@ -154,7 +163,21 @@ class Numbers:
         return trec.read_queries(path) if path.is_file() else {}
 
 
-def _orders(values: Mapping[str, np.ndarray], tests: list[Comparison]) -> Iterator[np.ndarray]:
+def step_of(values: Mapping[str, Values]) -> float:
+    """Return the step of a page: equal values are equal integers, whatever row they are of."""
+    largest = (float(np.abs(own.values).max(initial=0.0)) for own in values.values())
+    return max(largest, default=0.0) / STEPS or 1.0
+
+
+def _change_from(cell: Cell) -> str | None:
+    """Return the row that a number is a change from."""
+    if not isinstance(cell.page, BoundTable):
+        return None
+    column = cell.page.column(cell.line.column)
+    return column.change_from if column.is_change(cell.line.row) else None
+
+
+def _orders(values: Mapping[str, np.ndarray], tests: list[Test]) -> Iterator[np.ndarray]:
     """Yield what pictures sort: the values of each number, and the differences of each test."""
     yield from values.values()
     for test in tests:
@@ -169,17 +192,8 @@ def _ends(values: np.ndarray) -> np.ndarray:
     return np.concatenate([down, up])
 
 
-def _test(test: Comparison) -> list[object]:
-    """Return a test, as TESTED; the interval is over seeds and queries where there are seeds."""
-    ends = (test.seed_low, test.seed_high)
-    low, high = ends if test.seed_low is not None else (test.ci_low, test.ci_high)
-    numbers = {"low": low, "high": high}
-    made = (numbers.get(name, getattr(test, name, None)) for name in TESTED)
-    return [float(f"{value:.6g}") if isinstance(value, float) else value for value in made]
-
-
-def _how(tests: list[Comparison]) -> str:
-    return f"{tests[0].test} test, correction {tests[0].correction}" if tests else ""
+def _packed(tests: list[Test]) -> dict[str, Any]:
+    return {"names": Test._fields, "rows": [[*test] for test in tests]}
 
 
 def _verdict(row: LedgerRow, reasons: dict[str, int]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ Grid = list[list[str | None]]
 
 def grid(sheet: Sheet) -> Grid:
     """Return the numbers of the grid of a page's Markdown, in its rows and columns."""
-    job, known = sheet.job, {f"{cell.line.row}/{cell.line.column}" for cell in sheet.cells}
+    job, known = sheet.job, {cell.place for cell in sheet.cells}
     if isinstance(job, BoundTable | BoundCharacteristics):
         before: list[str | None] = [None] * (2 if isinstance(job, BoundTable) else 1)
         of_rows = (
@@ -26,8 +26,7 @@ def grid(sheet: Sheet) -> Grid:
         rows = [row.id for row in job.table.rows if row.id in with_numbers]
         made = [[None, *(f"{row}/{name}" for name in QUANTITIES), None] for row in rows]
     elif isinstance(job, BoundDimensions):
-        own = [f"{cell.line.row}/{cell.line.column}" for cell in sheet.cells]
-        made = [[None, None, None, place, None] for place in own]
+        made = [[None, None, None, cell.place, None] for cell in sheet.cells]
     elif isinstance(job, BoundFigure):
         made = _of_groups(job, sheet)
     elif sheet.kind == "claims":
@@ -41,12 +40,4 @@ def _of_groups(job: BoundFigure, sheet: Sheet) -> Grid:
     """Return the numbers of a figure's caption: a line per group, a column per panel and series."""
     columns = [(panel.id, series.id) for panel, series in job.plotted()]
     groups = dict.fromkeys(cell.line.column.partition("/")[2] for cell in sheet.cells)
-    order = {cell.split("|")[1].strip().rpartition(" (")[0]: None for cell in _lines(sheet)}
-    named = [group for group in order if group in groups] or [*groups]
-    return [[None, *(f"{series}/{panel}/{group}" for panel, series in columns)] for group in named]
-
-
-def _lines(sheet: Sheet) -> list[str]:
-    """Return the lines of the caption's grid below its rule."""
-    lines = [line for line in sheet.markdown.splitlines() if line.startswith("|")]
-    return lines[2:]
+    return [[None, *(f"{series}/{panel}/{group}" for panel, series in columns)] for group in groups]

@@ -10,5 +10,9 @@ MOST = 500  # characters of a text that a page shows
 
 def shown(text: str) -> str:
     """Return a text on one line, cut to 500 characters with a note of how many it has."""
-    cut = text if len(text) <= MOST else f"{text[:MOST]} ... ({len(text):,} characters)"
-    return visible(cut).replace("\n", " ")
+    return visible(shortened(text, MOST)).replace("\n", " ")
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text cut to so many characters, with a note of how many it has."""
+    return text if len(text) <= most else f"{text[:most]} ... ({len(text):,} characters)"

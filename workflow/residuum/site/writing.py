@@ -17,6 +17,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.roots import packaged
 from residuum.inspect import citing
+from residuum.inspect.addressing import PATHS
 from residuum.site import about, costs, differences, ledgers, markup, places, rendering
 from residuum.site.charts import charts
 from residuum.site.folder import Folder, Sheet, read
@@ -100,8 +101,9 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
     ]
     values = {
         "paper": ([line.paper for line in every], "paper"),
-        "verdict": ([line.counted for line in every], "verdict"),
+        "verdict": ([line.verdict for line in every], "verdict"),
         "kind": ([line.kind for line in every], "kind"),
+        "printed": ([line.printed for line in every], "printed"),
         "scale": ([line.scale for line in every], "scale"),
     }
     filters = [(name, label, list(dict.fromkeys(of))) for name, (of, label) in values.items()]
@@ -146,6 +148,7 @@ def _write_folder(
 def _write_sheet(
     folder: Folder, sheet: Sheet, output: Path, numbers: Numbers, common: dict[str, Any]
 ) -> None:
+    timed = PATHS.page_timing.fill(page=sheet.name)
     drawn = charts(folder, sheet)
     data = numbers.of(sheet) | ({"charts": drawn} if drawn else {})
     _write(
@@ -153,21 +156,25 @@ def _write_sheet(
         "page.html",
         sheet=sheet,
         has_charts=bool(drawn),
-        files=list(_drawings(folder, sheet, output / "files")),
+        files=[
+            *_drawings(folder.results / sheet.path, output / "files"),
+            *_drawings(folder.results / timed, output / "files", "time"),
+        ],
         body=markup.html(sheet.markdown, places.grid(sheet)),
         data=rendering.embedded(data),
         **common,
     )
 
 
-def _drawings(folder: Folder, sheet: Sheet, output: Path) -> Iterator[tuple[str, str]]:
-    """Copy a page's drawings beside it; yield their names and forms."""
+def _drawings(data: Path, output: Path, what: str = "") -> Iterator[tuple[str, str]]:
+    """Copy the drawings beside a page's data, if there are any; yield their names and forms."""
     for form in DRAWINGS:
-        path = (folder.results / sheet.path).with_suffix(form)
+        path = data.with_suffix(form)
         if path.is_file():
             output.mkdir(parents=True, exist_ok=True)
-            (_reduce if form == ".png" else shutil.copyfile)(path, output / path.name)
-            yield path.name, form[1:].upper()
+            name = f"{path.stem}{f'-{what}' * bool(what)}{form}"
+            (_reduce if form == ".png" else shutil.copyfile)(path, output / name)
+            yield name, f"{form[1:].upper()}{f' by {what}' * bool(what)}"
 
 
 def _reduce(path: Path, copy: Path) -> None:

@@ -3,11 +3,15 @@
 "use strict";
 
 window.charts = (() => {
-  const { element, number, signed } = report;
+  const { element, number, signed, table } = report;
   const COLOURS = ["currentColor", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
   const DASHES = ["", "5 3", "7 2 2 2", "2 3", "8 2 2 2 2 2", "10 4", "1 2"];
   const SYMBOLS = ["circle", "square", "triangle", "diamond2", "star", "wye", "cross"];
-  const style = (at) => ({ colour: COLOURS[at % 7], dash: DASHES[at % 7], symbol: SYMBOLS[at % 7] });
+  // The second seven have other symbols and dashes for the same colours.
+  const style = (at) => {
+    const turned = (at + Math.floor(at / 7)) % 7;
+    return { colour: COLOURS[at % 7], dash: DASHES[turned], symbol: SYMBOLS[turned] };
+  };
   const redraws = new Set();
 
   function width(of) {
@@ -19,9 +23,11 @@ window.charts = (() => {
     if (point.low !== undefined) lines.push(`${point.seeds ? `${point.seeds} seeds` : "from"} ${number(point.low)} to ${number(point.high)}`);
     if (point.n !== undefined && point.n !== null) lines.push(`n = ${point.n} queries`);
     if (point.reported !== undefined) lines.push(`reported ${number(point.reported)}`);
-    if (point.difference !== undefined) {
-      lines.push(`against ${chart.against}: ${signed(point.difference)}, 95% ${signed(point.ci_low)} to ${signed(point.ci_high)}`);
-      lines.push(`p adjusted ${number(point.p_adjusted, 3)}${point.significant ? ", significant" : ""}`);
+    if (point.test) {
+      const { difference, from, to, p, significant } = point.test;
+      const within = from === null || to === null ? "" : `, 95% ${signed(from)} to ${signed(to)}`;
+      lines.push(`against ${chart.against}: ${signed(difference)}${within}`);
+      lines.push(`p adjusted ${number(p, 3)}${significant ? ", significant" : ""}`);
     }
     return lines.join("\n");
   }
@@ -32,22 +38,23 @@ window.charts = (() => {
     chart.series.forEach((series, at) => {
       if (hidden.has(series.id)) return;
       const { colour, dash, symbol } = style(at);
-      const points = series.points.map((point) => ({ ...point, title: words(chart, series, point) }));
+      const line = series.points.map((point) => ({ ...point, title: words(chart, series, point) }));
+      const points = line.filter((point) => point.y !== null);
       every.push(...points);
       if (series.level !== undefined) {
         marks.push(Plot.ruleY([series.level], { stroke: colour, strokeDasharray: dash || null, strokeWidth: 0.7 }));
       }
       if (!series.mark) {
-        marks.push(Plot.lineY(points, { x: "x", y: "y", stroke: colour, strokeDasharray: dash || null }));
+        marks.push(Plot.lineY(line, { x: "x", y: "y", stroke: colour, strokeDasharray: dash || null }));
       }
       const spread = points.filter((point) => point.low !== undefined);
       marks.push(Plot.ruleX(spread, { x: "x", y1: "low", y2: "high", stroke: colour }));
       marks.push(Plot.dot(points, { x: "x", y: "y", stroke: colour, fill: "var(--ground)", symbol, r: 3.5 }));
-      const significant = points.filter((point) => point.significant);
+      const significant = points.filter((point) => point.test && point.test.significant);
       marks.push(Plot.text(significant, { x: "x", y: "y", text: () => "*", dy: -11, fill: colour }));
     });
     marks.push(Plot.tip(every, Plot.pointer({ x: "x", y: "y", title: "title" })));
-    const x = { label: chart.x.label, type: chart.x.scale };
+    const x = { label: chart.x.label, type: chart.x.scale, ticks: chart.x.ticks };
     if (chart.x.order) x.domain = chart.x.order;
     else if (chart.x.scale === "point") x.domain = [...new Set(chart.series.flatMap((one) => one.points.map((p) => p.x)))];
     const y = { label: chart.y.label, type: chart.y.scale, nice: true };
@@ -59,7 +66,23 @@ window.charts = (() => {
     }), chart.title);
   }
 
-  // A drawing is one image to a screen reader; the page's table has its numbers.
+  // The numbers of a chart, for whom its picture says nothing.
+  function listed(chart) {
+    const lines = chart.series.flatMap((series) => [
+      ...(series.level === undefined ? [] : [[series.label, series.level_label, number(series.level), "", "", "", "", ""]]),
+      ...series.points.filter((point) => point.y !== null).map((point) => [
+        series.label, String(point.at || point.x), number(point.y),
+        point.low === undefined ? "" : `${number(point.low)} to ${number(point.high)}`,
+        point.n ?? "", number(point.reported), point.test ? signed(point.test.difference) : "",
+        point.test ? `${number(point.test.p, 3)}${point.test.significant ? " *" : ""}` : "",
+      ]),
+    ]);
+    const header = ["series", chart.x.label, chart.y.label, "spread", "queries", "reported", `difference from ${chart.against}`, "p adjusted"];
+    const grid = table(chart.title, header, lines.map((line) => line.map(String)), [2, 3, 4, 5, 6, 7]);
+    return element("details", {}, element("summary", {}, "Numbers of this chart"), grid);
+  }
+
+  // A drawing is one image to a screen reader; what stands below it has its numbers.
   function named(drawing, label) {
     const svg = drawing.matches("svg") ? drawing : drawing.querySelector("svg");
     svg.setAttribute("role", "img");
@@ -84,7 +107,7 @@ window.charts = (() => {
     const hidden = new Set();
     const legend = element("div", { class: "legend", role: "group", "aria-label": `Series of ${chart.title}` });
     const place = element("div", { class: "plot" });
-    const figure = element("figure", { class: "chart" }, element("figcaption", {}, chart.title), legend, place);
+    const figure = element("figure", { class: "chart" }, element("figcaption", {}, chart.title), legend, place, listed(chart));
     const draw = () => place.replaceChildren(drawn(chart, hidden, width(place)));
     chart.series.forEach((series, at) => {
       if (!series.points.length && series.level === undefined) return;
