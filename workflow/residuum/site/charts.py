@@ -6,6 +6,7 @@ how any value was computed.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
@@ -172,7 +173,7 @@ def _of_test(test: Test | None) -> dict[str, Any]:
 
 
 def _of_cell(cell: Cell, x: object) -> dict[str, Any]:
-    return _point(vars(cell.line), cell.line.measured, x=x)
+    return _point(asdict(cell.line), cell.line.measured, x=x)
 
 
 def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
