@@ -35,13 +35,17 @@ def spec(labels=(("second", "Second"), ("first", "First"), ("third", "Third"))) 
 
 @pytest.fixture
 def table(tmp_path):
+    return write_table(tmp_path)
+
+
+def write_table(folder):
     cells = []
     for row in ("first", "second", "third"):
         for column in ("near-9", "near-80", "far-9", "far-80", "other"):
             cell = GridCell("x-table1", row, column, "RR@10", f"d-{column}/test", reported=0.3)
             values = NUMBERS.get((row, column))
             cells.append(cell.measured_as(values, 7) if values else cell)
-    path = tmp_path / "x-table1.tsv"
+    path = folder / "x-table1.tsv"
     path.write_text(grids.tidied(cells).write_csv(separator="\t"))
     return path
 

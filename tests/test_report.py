@@ -9,6 +9,7 @@ import shutil
 from html.parser import HTMLParser
 
 import numpy as np
+import polars as pl
 import pytest
 import yaml
 from markdown_it import MarkdownIt
@@ -16,9 +17,10 @@ from typer.testing import CliRunner
 
 import derived_fixture
 import drawn_fixture
+import test_lines
 from conftest import ROOT
 from hostile_texts import HOSTILE, build_hostile
-from residuum import report
+from residuum import lines, report
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import packaged
@@ -26,6 +28,7 @@ from residuum.inspect import citing, explaining
 from residuum.site import about, charts, costs, differences, folder, rendering, writing
 from residuum.site.numbers import Values, step_of
 from residuum.site.text import shown
+from residuum.wiring.drawn import BoundLines
 from results_fixture import build, change, seal
 
 AXES = {"x": {"label": "K"}, "y": {"label": "MRR"}}
@@ -257,6 +260,19 @@ def test_lines_break_where_a_place_has_no_number():
     assert charts.drawn({"title": "t", "series": chart["series"][1:]}) is None
     both = charts.named_apart([dict(AXES, title="t"), dict(AXES, title="t"), dict(AXES, title="u")])
     assert [one["title"] for one in both] == ["t, MRR by K", "t, MRR by K", "u"]
+
+
+def test_the_lines_of_a_table_are_drawn_with_their_gaps(tmp_path):
+    lines.draw(test_lines.spec(), test_lines.write_table(tmp_path), tmp_path / "x-figure1.tsv")
+    job = BoundLines.model_validate_json(test_lines.spec())
+    left, right = map(
+        charts.drawn, charts._lines(job, pl.read_csv(tmp_path / "x-figure1.tsv", separator="\t"))
+    )
+    points = {s["label"]: [(p["x"], p["y"]) for p in s["points"]] for s in left["series"]}
+    assert points["First"] == [("9", None), ("80", 0.75)]
+    assert points["Second"] == [("9", pytest.approx(0.6)), ("80", pytest.approx(0.15))]
+    assert left["x"]["order"] == ["9", "80"] and left["series"][0]["points"][0]["low"] == 0.5
+    assert [series["label"] for series in right["series"]] == ["Second"]
 
 
 def test_another_verdict_or_curve_is_seen_between_two_folders(results, tmp_path):

@@ -182,7 +182,7 @@ def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
         series = []
         for row, label in job.labels:
             rows = table.filter(panel=panel.id, row=row).iter_rows(named=True)
-            of = {one["at"]: _point(one, one["mean"], x=one["at"]) for one in rows}
+            of = {str(one["at"]): _point(one, one["mean"], x=str(one["at"])) for one in rows}
             points = [of.get(point.at, {"x": point.at, "y": None}) for point in panel.points]
             series.append({"id": row, "label": shown(label), "points": points})
         yield {
