@@ -32,12 +32,12 @@ window.charts = (() => {
     return lines.join("\n");
   }
 
-  function drawn(chart, hidden, wide) {
+  function drawn(chart, styles, hidden, wide) {
     const marks = [];
     const every = [];
-    chart.series.forEach((series, at) => {
+    chart.series.forEach((series) => {
       if (hidden.has(series.id)) return;
-      const { colour, dash, symbol } = style(at);
+      const { colour, dash, symbol } = styles.get(series.id);
       const line = series.points.map((point) => ({ ...point, title: words(chart, series, point) }));
       const points = line.filter((point) => point.y !== null);
       every.push(...points);
@@ -94,8 +94,7 @@ window.charts = (() => {
     return drawing;
   }
 
-  function sample(at) {
-    const { colour, dash, symbol } = style(at);
+  function sample({ colour, dash, symbol }) {
     const mark = d3.create("svg").attr("viewBox", "0 0 32 12").attr("aria-hidden", "true");
     mark.append("line").attr("x2", 32).attr("y1", 6).attr("y2", 6).attr("stroke", colour).attr("stroke-width", 1.5).attr("stroke-dasharray", dash);
     const shapes = { circle: d3.symbolCircle, square: d3.symbolSquare, triangle: d3.symbolTriangle, diamond2: d3.symbolDiamond2, star: d3.symbolStar, wye: d3.symbolWye, cross: d3.symbolCross };
@@ -103,16 +102,16 @@ window.charts = (() => {
     return mark.node();
   }
 
-  function plotted(chart) {
+  function plotted(chart, styles) {
     const hidden = new Set();
     const legend = element("div", { class: "legend", role: "group", "aria-label": `Series of ${chart.title}` });
     const place = element("div", { class: "plot" });
     const figure = element("figure", { class: "chart" }, element("figcaption", {}, chart.title), legend, place, listed(chart));
-    const draw = () => place.replaceChildren(drawn(chart, hidden, width(place)));
-    chart.series.forEach((series, at) => {
+    const draw = () => place.replaceChildren(drawn(chart, styles, hidden, width(place)));
+    chart.series.forEach((series) => {
       if (!series.points.length && series.level === undefined) return;
       const note = series.level_label ? ` (thin line: ${series.level_label})` : "";
-      const button = element("button", { type: "button", "aria-pressed": "true" }, sample(at), series.label + note);
+      const button = element("button", { type: "button", "aria-pressed": "true" }, sample(styles.get(series.id)), series.label + note);
       button.addEventListener("click", () => {
         const off = hidden.delete(series.id) ? false : hidden.add(series.id) && true;
         button.setAttribute("aria-pressed", String(!off));
@@ -182,7 +181,9 @@ window.charts = (() => {
 
   function all(list) {
     const place = document.getElementById("charts");
-    place.append(...list.map((chart) => (chart.circles ? circles(chart) : plotted(chart))));
+    const ids = [...new Set(list.flatMap((chart) => (chart.series || []).map((series) => series.id)))];
+    const styles = new Map(ids.map((id, at) => [id, style(at)])); // a series looks alike in all charts
+    place.append(...list.map((chart) => (chart.circles ? circles(chart) : plotted(chart, styles))));
     fit(place); // once all have their places, and so their widths
   }
 
