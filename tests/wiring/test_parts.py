@@ -13,8 +13,8 @@ from residuum.config import entries, loading
 from residuum.config.bindings import Place
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
+from residuum.config.schema.files import FilesSource
 from residuum.config.schema.scales import Config, FromModel, FromPath
-from residuum.config.schema.sources import FilesSource
 from residuum.wiring import assumptions, options, sizes
 from residuum.wiring.amounts import Estimate
 from residuum.wiring.availability import all_available, why_unavailable

@@ -215,6 +215,19 @@ def check(name: Name, config: Config = CONFIG) -> None:
     _print(datasets.check(config, name))
 
 
+@catalogue.command()
+def pin(
+    name: Name,
+    config: Config = CONFIG,
+    edition: Annotated[str, typer.Option("--name", help="of the edition")] = "pinned",
+    force: Annotated[bool, typer.Option("--force", help="replace all that is pinned")] = False,
+) -> None:
+    """Count every record of a dataset, and write the counts into its YAML."""
+    from residuum.inspect import pinning
+
+    print(pinning.pin(config, name, edition, force))
+
+
 def _print(findings: Iterable[Finding]) -> None:
     """Print findings as they come; exit with 1 if any is not good."""
     good = True

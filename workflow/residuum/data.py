@@ -4,6 +4,7 @@ Command: `python -m residuum.data corpus|split|answers|docpairs ...`. Where a co
 is the business of residuum.collections. Must not know models, indexes or measures.
 """
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,9 @@ DOCS: OpenTable[Callable[[Collection], Iterator[Doc]]] = OpenTable(
     {
         "irds": "residuum.collections.irds:docs",
         "files": "residuum.collections.files:docs",
+        "beir": "residuum.collections.files:docs",
+        "msmarco": "residuum.collections.files:docs",
+        "trec": "residuum.collections.files:docs",
         "generated": "residuum.collections.worlds:docs",
         "generated-articles": "residuum.collections.worlds:docs",
         "generated-pages": "residuum.collections.worlds:docs",
@@ -45,6 +49,9 @@ DOCPAIRS: OpenTable[Callable[[Collection, str], Iterator[triples.DocPair]]] = Op
     {
         "irds": "residuum.collections.irds:docpairs",
         "files": "residuum.collections.files:docpairs",
+        "beir": "residuum.collections.files:docpairs",
+        "msmarco": "residuum.collections.files:docpairs",
+        "trec": "residuum.collections.files:docpairs",
     },
     "source with training triples",
 )
@@ -72,7 +79,7 @@ def corpus(
 ) -> None:
     """Write the corpus as JSON-lines shards, whole or not at all."""
     collection = _collection(spec, dataset_file)
-    expected = max(edition.docs for edition in collection.editions)
+    expected = max((edition.docs for edition in collection.editions), default=None)
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
     with files.whole_directory(output) as folder:
@@ -85,6 +92,8 @@ def corpus(
         total = sum(shard["docs"] for shard in shards)
         edition = editions.matching(dataset, collection.editions, total + len(repeated))
         facts = {"docs": total, "edition": edition, "shards": shards}
+        if edition is None:
+            print(editions.unpinned(dataset, total), file=sys.stderr)
         facts |= {"repeated": len(repeated)} if first_only else {}
         read = [Path(path, "manifest.json") for path in (of, vocabulary) if path]
         others = [path for path in read if path.is_file()]  # none of a model of the hub
@@ -107,7 +116,8 @@ def _write_manifest(
     own: Sequence[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
-    inputs = [path for name in names for path in resolved(name, collection.access)]
+    below = getattr(collection.source, "below", "**/*")
+    inputs = [path for name in names for path in resolved(name, collection.access, below)]
     manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own)
 
 
@@ -169,7 +179,7 @@ def load_split(dataset: str, name: str, collection: Collection) -> Rows:
     """
     rows = _reworded(dataset, name, collection, splits.load(dataset, collection, name))
     judged = {doc_id for _, doc_id, _ in rows.qrels}
-    paths = [roots.data() / file for file in collection.source_files(None)]
+    paths = [roots.as_it_lies(roots.data() / file) for file in collection.source_files(None)]
     if not judged or not paths or not all(path.is_file() for path in paths):
         return rows
     if judged.isdisjoint(doc_id for doc_id, _ in DOCS[collection.source.kind](collection)):

@@ -9,8 +9,15 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.datasets import Edition
 
 
-def matching(dataset: str, editions: Sequence[Edition], docs: int) -> str:
-    """Return the name of the edition with this number of docs, or about it; none is an error."""
+def matching(dataset: str, editions: Sequence[Edition], docs: int) -> str | None:
+    """Return the name of the edition with this number of docs, or about it; none is an error.
+
+    Where nothing is pinned it is None: any number but 0 will do.
+    """
+    if not docs:
+        raise ResiduumError(f"{dataset}: the corpus has no docs. Are its files empty?")
+    if not editions:
+        return None
     for edition in editions:
         if edition.docs == docs or edition.about:
             return edition.name
@@ -21,4 +28,12 @@ def matching(dataset: str, editions: Sequence[Edition], docs: int) -> str:
         f"{dataset}: the corpus has {docs} docs, but config/datasets/{dataset}.yaml pins {known}. "
         f"A download may be incomplete{fewer}, or the pin is wrong: fix it. If this is another "
         "edition, add it under editions."
+    )
+
+
+def unpinned(dataset: str, docs: int) -> str:
+    """Word what follows where nothing is pinned, and how to pin it."""
+    return (
+        f"{dataset}: {docs:,} docs, and nothing is pinned: their vectors are one shard, and plans "
+        f"guess. `residuum datasets pin {dataset}` counts and pins them."
     )

@@ -1,107 +1,151 @@
-"""Collections of your own: a jsonl or TSV corpus, TSV queries, TREC qrels, DPR's questions.
+"""Collections in people's own files: docs, queries, judgements, triples, DPR's questions.
 
-Usage: `docs(collection)`, `split(collection, name)`, `questions(collection, name)`. Paths are
-relative to the folder that RESIDUUM_DATA names, or to data/. Must not know paths below results/.
+Usage: `docs(collection)`, `split(collection, name)`, `questions(collection, name)`. Which files
+these are, the source says; how each is read, its form. Paths are relative to the folder that
+RESIDUUM_DATA names, or to data/, or on the hub. Must not know paths below results/.
 """
 
 import ast
-import gzip
-import json
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from residuum.artefacts import trec
-from residuum.artefacts.files import damaged
 from residuum.cli.errors import ResiduumError
+from residuum.collections import forms, hub, sgml
+from residuum.collections.forms import MOST_SHOWN, Record, numbered
 from residuum.collections.records import Rows, join_fields, unquoted
 from residuum.config import roots
 from residuum.config.schema.datasets import Collection
-from residuum.config.schema.sources import FilesSource
+from residuum.config.schema.files import BeirSource, InFiles, TrecSource
+from residuum.config.schema.splits import Split
+
+Judgements = list[tuple[str, str, int]]
 
 
 def resolve(name: str, access: str) -> Path:
     """Return the path of a file of the collection; an absent one is an error that says where."""
-    path = roots.data() / name
+    path = roots.as_it_lies(_located(name))
     if not path.is_file():
         raise _absent(path, "no such file", access)
     return path
 
 
-def resolved(name: str, access: str) -> list[Path]:
-    """Return the files that a name stands for: itself, or the gzipped XML files of a folder."""
-    path = roots.data() / name
-    if path.is_dir() and not roots.files_of(path):
-        raise _absent(path, "no *.xml.gz in it", access)
-    return roots.files_of(path) if path.is_dir() else [resolve(name, access)]
+def resolved(name: str, access: str, below: str = "**/*") -> list[Path]:
+    """Return the files that a name stands for: itself, or those of a folder that fit a pattern."""
+    path = _located(name)
+    if path.is_dir() and not roots.files_of(path, below):
+        raise _absent(path, f"no {below.removeprefix('**/')} in it", access)
+    if path.is_dir():
+        return roots.files_of(path, below)
+    path = roots.as_it_lies(path)
+    if not path.is_file():
+        raise _absent(path, "no such file", access)
+    return [path]
+
+
+def _located(name: str) -> Path:
+    return hub.obtained(name) if roots.HUB.fullmatch(name) else roots.data() / name
 
 
 def _absent(path: Path, what: str, access: str) -> ResiduumError:
     start = f"Relative paths start at {roots.data().resolve()} (set RESIDUUM_DATA to change that)."
-    return ResiduumError(f"{path}: {what}. {start}\nAccess: {access}")
+    return ResiduumError(f"{path}: {what}. {start}" + (f"\nAccess: {access}" if access else ""))
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
-    """Stream (doc_id, fields) in file order; a bad line is named by file and number."""
+    """Stream (doc_id, fields) in the order of files and lines; a bad line is named."""
     source = collection.source
-    assert isinstance(source, FilesSource)
-    path = resolve(source.corpus, collection.access)
-    for number, line in numbered(path):
-        try:
-            record = _record(line, ".jsonl" in path.suffixes)
-            fields = join_fields(record, source)
-        except ValueError as error:
-            raise ResiduumError(f"{path}, line {number}: {error}") from None
-        yield str(record["doc_id"]), fields
+    assert isinstance(source, InFiles)
+    for path in resolved(source.corpus_file, collection.access):
+        for where, record in _read(path, source):
+            try:
+                doc = record | {"doc_id": forms.id_of(record, "doc_id", source.names)}
+                fields = join_fields(doc, source)
+            except ValueError as error:
+                raise ResiduumError(f"{where}: {error}") from None
+            yield str(doc["doc_id"]), fields
 
 
-def numbered(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file, gzipped or not, that are not empty, with their numbers."""
-    try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as handle:
-            for number, line in enumerate(handle, start=1):
-                if line.strip():
-                    form = "utf-8-sig" if number == 1 else "utf-8"  # no byte order mark in an id
-                    yield number, line.decode(form).rstrip("\n")
-    except UnicodeDecodeError as error:
-        raise ResiduumError(f"{path}, line {number}: not UTF-8 ({error})") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ResiduumError(damaged(path, error, "Get the file again.")) from None
-
-
-def _record(line: str, jsonl: bool) -> dict[str, object]:
-    if jsonl:
-        record = json.loads(line, object_pairs_hook=_once)
-        if not isinstance(record, dict):
-            raise ValueError(f"expected a JSON object, found {line[:60]}")
-        if not isinstance(record.get("doc_id", ""), str):
-            found = json.dumps(record["doc_id"])
-            raise ValueError(
-                f"doc_id must be text, in quotes: 007 is another id than 7; found {found}"
-            )
-        return record
-    doc_id, tab, text = line.partition("\t")
-    if not tab:
-        raise ValueError(f"expected doc_id TAB text, found {line[:60]!r}")
-    return {"doc_id": doc_id, "text": text}
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Make an object of its pairs, each key once."""
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"key {max(keys, key=keys.count)} is given twice")
-    return record
+def _read(path: Path, source: InFiles) -> Iterator[tuple[str, Record]]:
+    if isinstance(source, TrecSource):
+        return sgml.docs(path, source.encoding)
+    records = forms.records(path, source.columns)
+    if isinstance(source, BeirSource):  # whose docs may have no title
+        return ((where, {"title": "", **record}) for where, record in records)
+    return records
 
 
 def split(collection: Collection, name: str) -> Rows:
-    """Return queries and qrels of a split; no qrels of one that has no public judgements."""
-    queries, qrels = collection.splits[name].queries, collection.splits[name].qrels
-    assert queries is not None
-    rows = list(trec.read_queries(resolve(queries, collection.access)).items())
-    judged = trec.read_qrels(resolve(qrels, collection.access)).iter_rows() if qrels else ()
-    return Rows(rows, list(judged))
+    """Return queries and qrels of a split; no qrels of one that has no public judgements.
+
+    Of queries in a form with named columns, which splits often share, those that are judged.
+    """
+    named, entry = collection.split_files(name), collection.splits[name]
+    source, access = collection.source, collection.access
+    names = source.names if isinstance(source, InFiles) else {}
+    judged: Judgements = []
+    for path in resolved(named["qrels"], access) if "qrels" in named else ():
+        judged += _judgements(path, names)
+    rows, shared = list[tuple[str, str]](), False
+    for path in resolved(named["queries"], access):
+        shared = forms.named(path)
+        rows += _queries(path, collection, entry)
+    known = {query_id for query_id, _, _ in judged}
+    return Rows([row for row in rows if row[0] in known or not (shared and judged)], judged)
+
+
+def _queries(path: Path, collection: Collection, entry: Split) -> list[tuple[str, str]]:
+    source, field = collection.source, entry.query_field
+    if isinstance(source, TrecSource):
+        return [*sgml.topics(path, "title" if field == "text" else field, source.encoding)]
+    if not forms.named(path):
+        return [*trec.read_queries(path).items()]
+    names, queries = source.names if isinstance(source, InFiles) else {}, list[tuple[str, str]]()
+    for where, record in forms.records(path):
+        text = record.get(field)
+        try:
+            query_id = forms.id_of(record, "query_id", names)
+        except ValueError as error:
+            raise ResiduumError(f"{where}: {error}") from None
+        if not isinstance(text, str):
+            has = f"no text {field}; the query has {', '.join(record)}"
+            raise ResiduumError(f"{where}: {has}. Fix the line, or query_field of the split.")
+        queries.append((query_id, text))
+    return queries
+
+
+def _judgements(path: Path, names: Mapping[str, str]) -> Judgements:
+    """Read qrels: of named columns, of BEIR's TSV with its header, or TREC's four columns."""
+    if forms.named(path):
+        records = forms.records(path)
+    else:
+        first = next((line.split("\t") for _, line in numbered(path)), [])
+        if len(first) != 3:
+            return [*trec.read_qrels(path).iter_rows()]
+        _check_header(path, first, names)
+        records = forms.records(path, first)
+        next(records)
+    return [_judgement(where, record, names) for where, record in records]
+
+
+def _check_header(path: Path, columns: list[str], names: Mapping[str, str]) -> None:
+    try:
+        for of in ("query_id", "doc_id", "relevance"):
+            forms.value(dict.fromkeys(columns), of, names)
+    except ValueError:
+        raise ResiduumError(
+            f"{path}, line 1: expected the header query-id TAB corpus-id TAB score, found "
+            f"{' TAB '.join(columns)[:MOST_SHOWN]!r}. Add it; qrels without one have TREC's four "
+            "columns: query_id, 0, doc_id, relevance."
+        ) from None
+
+
+def _judgement(where: str, record: Record, names: Mapping[str, str]) -> tuple[str, str, int]:
+    try:
+        query_id, doc_id = (forms.id_of(record, of, names) for of in ("query_id", "doc_id"))
+        return query_id, doc_id, forms.grade_of(record, names)
+    except ValueError as error:
+        raise ResiduumError(f"{where}: {error}") from None
 
 
 def docpairs(collection: Collection, name: str) -> Iterator[tuple[str, str, str]]:

@@ -44,7 +44,7 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
                 count += 1
                 yield doc.doc_id, _fields(doc, source)
         pins = [edition.docs for edition in collection.editions]
-        fewer = count < max(pins) and count not in pins
+        fewer = count < max(pins, default=0) and count not in pins
         if fewer and (fault := faults.first(seen, faults.TooFewDocs())):
             access = f"Access: {collection.access}"
             raise ResiduumError(f"The corpus has too few docs. {fault}\n{access}")

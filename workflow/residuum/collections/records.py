@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.sources import FilesSource, IrdsSource
+from residuum.config.schema.files import InFiles
+from residuum.config.schema.sources import IrdsSource
 
 MOST_QUOTED = 60  # characters of an offending value
 
@@ -35,7 +36,7 @@ class Rows(NamedTuple):
         )
 
 
-def join_fields(record: Mapping[str, object], source: IrdsSource | FilesSource) -> dict[str, str]:
+def join_fields(record: Mapping[str, object], source: IrdsSource | InFiles) -> dict[str, str]:
     """Join a doc's text fields into `text`; keep them by name if there are several, and `fields`.
 
     One that is called text itself, beside a title say, is kept as `body`. A field that the record

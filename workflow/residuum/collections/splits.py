@@ -20,6 +20,9 @@ SPLITS: OpenTable[Callable[[Collection, str], Rows]] = OpenTable(
     {
         "irds": "residuum.collections.irds:split",
         "files": "residuum.collections.files:split",
+        "beir": "residuum.collections.files:split",
+        "msmarco": "residuum.collections.files:split",
+        "trec": "residuum.collections.files:split",
         "generated": "residuum.collections.worlds:split",
         "generated-articles": "residuum.collections.worlds:split",
         "generated-pages": "residuum.collections.worlds:split",
@@ -42,15 +45,7 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     if adverse := collection.splits[name].adverse:
         return load(dataset, collection, adverse.of)
     of = collection.origin(name)
-    if collection.splits[of].questions:
-        rows = files.questions(collection, of)
-    elif collection.splits[of].bioasq:
-        rows = bioasq.split(collection, of)
-    elif collection.splits[of].questions_of:
-        rows = taken(collection, of)
-    else:
-        rows = SPLITS[collection.source.kind](collection, of)
-    _check_ids(f"{dataset}/{of}", rows)
+    rows = whole(dataset, collection, of)
     _check_counts(dataset, of, collection, rows)
     if collection.splits[of].published:
         _check_relevance(f"{dataset}/{of}", rows)
@@ -64,6 +59,22 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     part = _listed(f"{dataset}/{name}", rest, listed) if listed else rows.of(drawn[name])
     _check_counts(dataset, name, collection, part)
     return part
+
+
+def whole(dataset: str, collection: Collection, name: str) -> Rows:
+    """Return the rows of a split as its source has them, whatever is pinned or drawn from it."""
+    if collection.splits[name].questions:
+        rows = files.questions(collection, name)
+    elif collection.splits[name].bioasq:
+        rows = bioasq.split(collection, name)
+    elif collection.splits[name].questions_of:
+        rows = taken(collection, name)
+    else:
+        rows = SPLITS[collection.source.kind](collection, name)
+    if not rows.queries:
+        raise ResiduumError(f"{dataset}/{name}: the split has no queries. Is its file empty?")
+    _check_ids(f"{dataset}/{name}", rows)
+    return rows
 
 
 def taken(collection: Collection, name: str) -> Rows:

@@ -122,9 +122,9 @@ class Bindings:
     def shards(self, dataset: str, model: str) -> int:
         """Return into how many shards a corpus is cut for a model, whichever edition it is.
 
-        They hold as many vectors, and none is empty.
+        They hold as many vectors, and none is empty. A corpus of which nothing is pinned is one.
         """
-        docs = [edition.docs for edition in self.datasets[dataset].editions]
+        docs = [edition.docs for edition in self.datasets[dataset].editions] or [1]
         vectors = max(docs) * self.vectors_each(dataset, model)
         return min(-(-vectors // self.scale.shard_docs), *docs)
 

@@ -1,9 +1,12 @@
 """The project's folder, and the two outside: that of your own files, and ir_datasets' home."""
 
 import os
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+# Files in a dataset of the Hugging Face hub, as huggingface_hub's file system writes them.
+HUB = re.compile(r"hf://datasets/(?P<id>[\w.-]+/[\w.-]+)@(?P<revision>[^/@]+)(?:/(?P<path>.*))?")
 
 
 def packaged(name: str) -> Path:
@@ -16,9 +19,18 @@ def data() -> Path:
     return Path(os.environ.get("RESIDUUM_DATA") or "data")
 
 
-def files_of(path: Path) -> list[Path]:
-    """Return a file of yours, or the gzipped XML files of a folder of yours, by their names."""
-    return sorted(path.glob("*.xml.gz")) if path.is_dir() else [path]
+def as_it_lies(path: Path) -> Path:
+    """Return the path of a file of yours, or of the same gzipped where that alone exists."""
+    packed = path.with_name(f"{path.name}.gz")
+    return packed if packed.is_file() and not path.exists() else path
+
+
+def files_of(path: Path, below: str = "**/*") -> list[Path]:
+    """Return a file of yours, or the files of a folder that fit a pattern, by their names."""
+    if not path.is_dir():
+        return [as_it_lies(path)]
+    named = ((file, file.relative_to(path).parts) for file in path.glob(below))
+    return sorted(f for f, parts in named if f.is_file() and not any(p[0] == "." for p in parts))
 
 
 def irds() -> Path:

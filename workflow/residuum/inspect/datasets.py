@@ -132,7 +132,7 @@ def _file(download: Download) -> File:
         url, size, md5 = (known.get(key) for key in ("url", "size_hint", "expected_md5"))
         return File(download.irds, path, url, size, md5, splits, makes, False, download.docpairs)
     name, own = str(download.home or download.file), download.by_hand(roots.data(), roots.irds())
-    path = own or roots.irds() / name
+    path = roots.as_it_lies(own) if own else roots.irds() / name
     size = download.bytes or (path.stat().st_size if path.is_file() else None)
     facts = download.url, size, download.md5, splits, makes, bool(own), download.docpairs
     return File(name, path, *facts)
@@ -155,9 +155,10 @@ def listing(config: Path) -> str:
     """Return a table of all datasets: size, licence, download, disk, and what is local."""
     rows = []
     for name, dataset in load(config).items():
-        edition, files = dataset.editions[0], files_of(dataset)
-        sizes = [f"{split} {size.queries:,}" for split, size in edition.splits.items()]
-        others = [split for split in dataset.splits if split not in edition.splits]
+        files, pin = files_of(dataset), next(iter(dataset.editions), None)
+        pinned = pin.splits if pin else {}
+        sizes = [f"{split} {size.queries:,}" for split, size in pinned.items()]
+        others = [split for split in dataset.splits if split not in pinned]
         known = [file.bytes for file in files if file.bytes]
         download = [amount(sum(known))] if known else []
         if unsized := len(files) - len(known):
@@ -169,7 +170,7 @@ def listing(config: Path) -> str:
             local = "generated"
         if isinstance(dataset.source, Segmented):
             local = f"cut from {dataset.source.of}"
-        counts = [name, f"{edition.docs:,}", ", ".join([*sizes, *others])]
+        counts = [name, f"{pin.docs:,}" if pin else "not pinned", ", ".join([*sizes, *others])]
         rows.append([*counts, " and ".join(download), disk, dataset.licence, local])
     header = ["dataset", "docs", "splits (queries)", "download", "disk", "licence", "local"]
     where = f"ir_datasets' home: {roots.irds()}; RESIDUUM_DATA: {roots.data()}"
@@ -202,7 +203,8 @@ def show(config: Path, name: str) -> str:
         cut = f"passages of {windows.length} tokens of {windows.body}{head}"
         text = f"models read {cut}, every {windows.stride} tokens; a doc scores as its best"
         rows.append(("windows", text))
-    lines = [f"{name}: {dataset.title}", *(line(key, text) for key, text in rows if text)]
+    title = f"{name}: {dataset.title}" if dataset.title else name
+    lines = [title, *(line(key, text) for key, text in rows if text)]
     for file in files_of(dataset):
         lines.append(f"  file       {file.name}: {file.state}")
         size = f"{file.bytes:,} bytes" if file.bytes else "size unknown"
@@ -211,6 +213,8 @@ def show(config: Path, name: str) -> str:
         about += [f"at {file.path}"] if file.path else []
         about += [f"from {file.url}"] if file.url else []
         lines += [line("", text, 4) for text in about]
+    if not dataset.editions:
+        lines.append(line("edition", f"none is pinned: residuum datasets pin {name}"))
     for edition in dataset.editions:
         lines.append(line("edition", f"{edition.name}: {edition.docs:,} docs"))
         for split, pin in edition.splits.items():
@@ -251,7 +255,8 @@ def check(config: Path, name: str) -> Iterator[Finding]:
 def _hash(file: File, access: str) -> tuple[str, bool | None]:
     if file.path is None or not file.path.is_file():
         absent = file.by_hand and not file.available
-        where = f"; it belongs at {file.path}: {access}" if absent else ""
+        how = f": {access}" if access else ""
+        where = f"; it belongs at {file.path}{how}" if absent else ""
         return f"{file.state.removeprefix('absent: ')}{where}", file.available or None
     if file.md5 is None:
         return f"{file.state}; no MD5 to compare with", file.state == "available"
@@ -274,10 +279,11 @@ def _count(name: str, dataset: Dataset, split: str | None) -> str:
     """Read the corpus (split None) or a split as an export would, and say what it holds."""
     if split is None:
         stream = data.DOCS[dataset.source.kind](dataset)
-        docs = track(stream, f"read {name}", dataset.editions[0].docs, "docs")
-        count = sum(1 for _ in docs)
+        expected = next((edition.docs for edition in dataset.editions), None)
+        count = sum(1 for _ in track(stream, f"read {name}", expected, "docs"))
         edition = editions.matching(name, dataset.editions, count)
-        return f"{count:,} docs, as pinned ({edition})"
+        pins = f", as pinned ({edition})" if edition else "; nothing is pinned"
+        return f"{count:,} docs{pins}"
     rows = data.load_split(name, split, dataset)
     pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)
     judged = len({query_id for query_id, _, _ in rows.qrels})

@@ -239,7 +239,8 @@ def _behind(registry: Registry, name: str, split: str | None, hub: Hub) -> str |
 
 def _lacking(name: str, dataset: Dataset, absent: list[Path]) -> str | None:
     listed = ", ".join(dict.fromkeys(map(str, absent)))
-    return f"no such file: {listed}. Access to {name}: {dataset.access}" if absent else None
+    access = f". Access to {name}: {dataset.access}" if dataset.access else ""
+    return f"no such file: {listed}{access}" if absent else None
 
 
 def why_no_docpairs(registry: Registry, place: Place) -> str | None:

@@ -27,8 +27,10 @@ class Exports(Part):
         if why := why_no_export(self.registry, name, split):
             where = f"Paths start at {root.resolve()} (set RESIDUUM_DATA to change that)."
             sys.exit(f"error: dataset {name}: {why}\n{where}")
-        own = self.registry.datasets[name].source_files(split)
-        return [str(path) for file in own for path in roots.files_of(root / file)]
+        dataset = self.registry.datasets[name]
+        below = getattr(dataset.source, "below", "**/*")
+        own = (roots.files_of(root / file, below) for file in dataset.source_files(split))
+        return [str(path) for files in own for path in files]
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return what decides which corpus is written, or which queries and qrels a split has."""

@@ -127,4 +127,4 @@ class Resources:
                 text = sizes.segmented_bytes(self._registry, wildcards.dataset)
                 return 2000 + int(text / TOKEN_BYTES * HELD_BYTES) // 10**6
         counts = [sum(e.splits[s].qrels for s in read if s in e.splits) for e in dataset.editions]
-        return 2000 + (max(counts) + made) * JUDGEMENT_BYTES // 10**6
+        return 2000 + (max(counts, default=0) + made) * JUDGEMENT_BYTES // 10**6

@@ -4,11 +4,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, model_validator
 
+from residuum.config import roots
 from residuum.config.schema import base, splits
 from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
+from residuum.config.schema.completing import completed
 from residuum.config.schema.downloads import Download
+from residuum.config.schema.files import InFiles, OfYours
 from residuum.config.schema.generated import (
     ANSWERED,
     FIELDS,
@@ -19,17 +22,10 @@ from residuum.config.schema.generated import (
     sized_later,
 )
 from residuum.config.schema.reading import Windows
-from residuum.config.schema.sources import (
-    Containing,
-    FilesSource,
-    PubmedSource,
-    Source,
-    TaskASource,
-)
+from residuum.config.schema.sources import Containing, Source
 from residuum.config.schema.splits import OF_ORIGIN, Split, SplitCount
 
 MADE_OTHERWISE = OF_ORIGIN | {"adverse"}
-OF_YOURS = {FilesSource: "corpus", PubmedSource: "folder", TaskASource: "articles"}  # sources' keys
 NEEDED = {  # keys of a split, by the kind of the source; of files its own
     "irds": ["irds"],
     "segments": ["questions_of"],
@@ -77,7 +73,9 @@ class Collection(Strict):
     access: str = Field("", description="shown when the collection is not available: how to get it")
     source: Source = Field(discriminator="kind")
     splits: dict[Annotated[Id, Name("split")], Split] = Field(default={})
-    editions: list[Edition] = Field(min_length=1, description="the export must match one of them")
+    editions: list[Edition] = Field(
+        [], description="the export must match one of them; none: nothing is pinned"
+    )
 
     def check(self) -> None:
         splits.check(self.splits)
@@ -97,9 +95,10 @@ class Collection(Strict):
                 text += f"; {name} has the answers_field {made}" if made else ""
                 raise ValueError(f"{key}: {text}")
             if kind == "irds" and (split.queries or split.qrels):
-                raise ValueError(f"{key}: queries and qrels go with source files; irds names both")
+                text = "queries and qrels go with sources of files; irds names both"
+                raise ValueError(f"{key}: {text}")
             if split.docpairs and (kind in generated or derived):
-                text = "training triples go with source irds or files, and no holdout"
+                text = "training triples go with source irds or one of files, and no holdout"
                 raise ValueError(f"{key}.docpairs: {text}")
             if kind in generated and not split.adverse and name not in makes:
                 raise ValueError(f"{key}: a {kind} collection has {', '.join(makes)}")
@@ -116,7 +115,8 @@ class Collection(Strict):
                 continue
             of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
             needed = NEEDED.get(kind, ["bioasq"] if split.bioasq else of_files)
-            if missing := [needs for needs in needed if not getattr(split, needs)]:
+            named = self.split_files(name)
+            if missing := [n for n in needed if not (getattr(split, n) or n in named)]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
 
     @property
@@ -150,37 +150,68 @@ class Collection(Strict):
         ]
         return [*named, *drawn]
 
+    def split_files(self, split: str) -> dict[str, str]:
+        """Return the files `queries` and `qrels` of a split itself, given or as the folder has."""
+        entry = self.splits[split]
+        given = {key: name for key in ("queries", "qrels") if (name := getattr(entry, key))}
+        if not isinstance(self.source, OfYours) or entry.brought:
+            return given
+        laid = dict(self.source.split_files(split))
+        if entry.unjudged:
+            laid.pop("qrels", None)
+        return laid | given
+
     def source_files(self, split: str | None) -> list[str]:
-        """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
+        """Return the user's files behind the corpus (split None) or a split, as YAML names them.
+
+        Those of the hub are not among them: they are downloaded when they are read.
+        """
         if split is None:
-            key = OF_YOURS.get(type(self.source))
-            return [getattr(self.source, key)] if key else []
+            corpus = [self.source.corpus_file] if isinstance(self.source, OfYours) else []
+            return _local(corpus)
         entry, adverse = self.source_of(split), self.splits[split].adverse
-        own = [name for name in (entry.questions, entry.queries, entry.qrels) if name]
-        own += entry.bioasq
+        own = [name for name in (entry.questions, *self._laid(split)) if name]
+        own = _local([*own, *entry.bioasq])
         return [*own, *self.source_files(None), *adverse.synonyms.files()] if adverse else own
+
+    def _laid(self, split: str) -> list[str]:
+        return [*self.split_files(self.origin(split)).values()]
 
     def docpairs_file(self, split: str) -> list[str]:
         """Return the user's file of a split's training triples, if it is one, as YAML names it."""
         name = self.splits[split].docpairs
-        return [name] if name and isinstance(self.source, FilesSource) else []
+        return _local([name]) if name and isinstance(self.source, InFiles) else []
+
+
+def _local(names: list[str]) -> list[str]:
+    return [name for name in names if not roots.HUB.fullmatch(name)]
 
 
 class Dataset(Collection):
-    """config/datasets/<id>.yaml: a collection and what a reader should know of it."""
+    """config/datasets/<id>.yaml: a collection and what a reader should know of it.
 
-    title: str
-    description: str
-    licence: str
-    citation: str
+    `source` and `splits` are needed, the others are for readers, or have defaults.
+    """
 
-    access: str
+    title: str = ""
+    description: str = ""
+    licence: str = ""
+    citation: str = ""
+
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
-    own: Own = Field(Own(), description="what is trained and tuned on it, for itself")
+    own: Own = Field(
+        Own(),
+        description="what is trained and tuned on it, for itself; of files: train, and tune or dev",
+    )
     windows: Windows | None = None
     downloads: list[Download] = Field([], description="for lists, plans and hints")
     budgets: base.Budgets = Field(default=[])
     disk_gb: float = Field(0, ge=0, description="estimate of what ir_datasets keeps of it")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, data: object) -> object:
+        return completed(data)
 
     def check(self) -> None:
         super().check()
@@ -210,7 +241,8 @@ class Dataset(Collection):
     def _absent(self, read: list[str], data: Path, irds_home: Path) -> list[Path]:
         of = {*read, *map(self.origin, read)}
         own = [d for d in self.downloads if (of & {*d.splits} if of else not d.splits)]
-        needed = [data / name for each in read or (None,) for name in self.source_files(each)]
+        names = [name for each in read or (None,) for name in self.source_files(each)]
+        needed = [roots.as_it_lies(data / name) for name in names]
         needed += [
             path
             for download in own

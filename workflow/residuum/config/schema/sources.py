@@ -3,11 +3,19 @@
 Must not know splits, or how anything is read.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from residuum.config.schema.base import Id, Positive, Ref, Role, SplitId, Strict
+from residuum.config.schema.files import (
+    BeirSource,
+    FilesSource,
+    MsMarcoSource,
+    NamedFields,
+    OfYours,
+    TrecSource,
+)
 from residuum.config.schema.generated import GeneratedArticles, GeneratedPages, GeneratedSource
 
 
@@ -18,18 +26,6 @@ class Sample(Strict):
     seed: int
     keep: list[SplitId] = Field(description="splits whose judged docs are all in the sample")
     level: int = Field(1, description="least relevance of a judged doc that is kept")
-
-
-def _not_taken(name: str) -> str:
-    if name in ("doc_id", "text"):
-        raise ValueError(f"{name}: every doc has that already; name other fields")
-    return name
-
-
-NamedFields = Annotated[
-    list[Annotated[str, AfterValidator(_not_taken)]],
-    Field(description="kept beside text by their names, for systems that search by field"),
-]
 
 
 class IrdsSource(Strict):
@@ -48,36 +44,33 @@ class IrdsSource(Strict):
             raise ValueError(f"quoted: {', '.join(others)}: in neither text_fields nor fields")
 
 
-class FilesSource(Strict):
-    """A collection of your own: jsonl (doc_id, text or named fields) or TSV (doc_id TAB text).
-
-    Paths are relative to the folder that the environment variable RESIDUUM_DATA names
-    (default: data/ in the working directory).
-    """
-
-    kind: Literal["files"]
-    corpus: str
-    text_fields: list[str] = Field(default=["text"], min_length=1)
-    fields: NamedFields = Field(default=[])
-
-
-class PubmedSource(Strict):
+class PubmedSource(OfYours):
     """Records of PubMed that have an abstract, of the XML files that NLM gives: baseline, updates.
 
     A newer file's record replaces an older one of the same PMID, and deletes what it lists.
     """
 
+    below: ClassVar[str] = "*.xml.gz"
+
     kind: Literal["pubmed"]
     folder: str = Field(description="of pubmedYYnNNNN.xml.gz, below the folder of RESIDUUM_DATA")
 
+    @property
+    def corpus_file(self) -> str:
+        return self.folder
 
-class TaskASource(Strict):
+
+class TaskASource(OfYours):
     """Articles of BioASQ's task A as its organisers give them, one a line, with an abstract."""
 
     kind: Literal["bioasq"]
     articles: str = Field(
         description="JSON file, gzipped or not, below the folder of RESIDUUM_DATA"
     )
+
+    @property
+    def corpus_file(self) -> str:
+        return self.articles
 
 
 class Segmented(Strict):
@@ -126,4 +119,5 @@ class Containing(Segmented):
 
 
 Generated = GeneratedSource | GeneratedPages | GeneratedArticles
-Source = Generated | IrdsSource | FilesSource | PubmedSource | TaskASource | Segments | Containing
+Files = FilesSource | BeirSource | MsMarcoSource | TrecSource
+Source = Generated | IrdsSource | Files | PubmedSource | TaskASource | Segments | Containing

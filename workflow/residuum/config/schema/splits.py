@@ -13,6 +13,7 @@ from residuum.cli.errors import unknown
 from residuum.config.schema import base
 from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.base import Id, Positive, SplitId, Strict
+from residuum.config.schema.files import YourFile
 from residuum.config.schema.questions import Synthetic
 
 
@@ -46,9 +47,13 @@ class Split(Strict):
     """Queries with their judgements. Which keys are needed depends on the source's kind."""
 
     irds: str | None = Field(None, description="ir_datasets id of queries and qrels")
-    queries: str | None = Field(None, description="TSV file, query_id TAB text")
-    query_field: str = Field("text", description="field of an ir_datasets query")
-    qrels: str | None = Field(None, description="TREC qrels file")
+    queries: YourFile | None = Field(
+        None, description="TSV, query_id TAB text; JSON lines, CSV or Parquet; TREC's topics"
+    )
+    query_field: str = Field("text", description="field of a query; of TREC's topics title, ...")
+    qrels: YourFile | None = Field(
+        None, description="TREC qrels; or query-id, corpus-id, score as TSV with a header"
+    )
     bioasq: list[str] = Field(
         [], description="JSON files of BioASQ's task B: questions, their docs"
     )
@@ -98,6 +103,12 @@ class Split(Strict):
     def derived(self) -> Holdout | Listed | Adverse | None:
         """What makes it of another split's queries; None for one that a source has."""
         return self.holdout or self.part or self.adverse
+
+    @property
+    def brought(self) -> bool:
+        """Say whether its queries come otherwise than in the files of the collection."""
+        others = self.derived or self.synthetic or self.questions or self.questions_of
+        return bool(others or self.bioasq)
 
     @property
     def published(self) -> bool:

@@ -1,0 +1,227 @@
+"""People's own collections as they lie: each layout gives the same bytes of the same data."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import layouts
+from layouts import LAYOUTS
+from residuum import data
+from residuum.artefacts import contracts
+from residuum.cli.errors import ResiduumError
+from residuum.collections import files, hub
+from residuum.config.schema.datasets import Dataset
+from residuum.config.specs import canonical_json
+
+QUERIES = "01\tcats\nnull\tdogs of the town\n"
+QRELS = "01 0 007 2\n01 0 NA 0\nnull 0 d3 1\nnull 0 gone 1\n"
+CORPUS = [
+    {"doc_id": "007", "text": "Cats cats sit on mats in Zürich", "title": "Cats",
+     "body": "cats sit on mats in Zürich"},
+    {"doc_id": "NA", "text": "dogs bark", "title": "", "body": "dogs bark"},
+    {"doc_id": "d3", "text": "Cats and dogs cats and dogs of the town sleep",
+     "title": "Cats and dogs", "body": "cats and dogs of the town sleep"},
+]  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def exported(source, split, output):
+    """Export corpus and split of a dataset as the data stage does."""
+    dataset = Dataset.model_validate({"source": source, "splits": {"test": split}})
+    data.corpus("mine", canonical_json(dataset.for_corpus()), output / "corpus")
+    paths = output / "queries.tsv", output / "qrels.trec"
+    data.split("mine", "test", canonical_json(dataset.for_split("test")), *paths)
+    return output
+
+
+def test_each_layout_gives_the_same_bytes(tmp_path, monkeypatch):
+    shards = set()
+    for name, layout in LAYOUTS.items():
+        monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path / name))
+        made = exported(*layout(tmp_path / name), tmp_path / name / "made")
+        assert list(contracts.read_docs(made / "corpus")) == CORPUS, name
+        assert (made / "queries.tsv").read_text() == QUERIES, name
+        assert (made / "qrels.trec").read_text() == QRELS, name
+        shards.add((made / "corpus" / "part-00000.jsonl.gz").read_bytes())
+    assert len(shards) == 1
+
+
+def test_a_file_may_be_gzipped(home, tmp_path):
+    made = exported(*layouts.beir(home, packed=True), tmp_path / "made")
+    assert list(contracts.read_docs(made / "corpus")) == CORPUS
+    inputs = json.loads((made / "corpus" / "manifest.json").read_text())["inputs"]
+    assert list(inputs) == [str(home / "mine" / "corpus.jsonl.gz")]
+
+
+def test_an_unpinned_corpus_says_how_it_is_pinned(home, tmp_path, capsys):
+    made = exported(*layouts.beir(home), tmp_path / "made")
+    facts = json.loads((made / "corpus" / "manifest.json").read_text())["artefact"]
+    assert (facts["docs"], facts["edition"]) == (3, None)
+    assert "mine: 3 docs, and nothing is pinned" in capsys.readouterr().err
+
+
+def test_an_unjudged_split_of_a_folder_has_all_queries(home, tmp_path):
+    source, _ = layouts.beir(home)
+    made = exported(source, {"unjudged": True}, tmp_path / "made")
+    assert (made / "queries.tsv").read_text() == "9\ta query of another split\n" + QUERIES
+    assert (made / "qrels.trec").read_text().startswith("# not run: ")
+
+
+def test_further_fields_of_a_folder_are_kept(home, tmp_path):
+    source, split = layouts.jsonl(home)
+    docs = home / "mine" / "docs.jsonl"
+    docs.write_text('{"doc_id": "d3", "title": "T", "text": "B", "url": "u"}\n')
+    made = exported({**source, "fields": ["url"]}, split, tmp_path / "made")
+    (doc,) = contracts.read_docs(made / "corpus")
+    assert doc == {"doc_id": "d3", "text": "T B", "title": "T", "body": "B", "url": "u"}
+
+
+@pytest.mark.parametrize(
+    ("field", "texts"),
+    [
+        ("title", ["cats", "dogs of the town"]),
+        ("description", ["What of cats?", "What of dogs of the town?"]),
+        ("narrative", ["All.", "All."]),
+    ],
+)
+def test_a_field_of_topics(home, field, texts):
+    source, split = layouts.trec(home)
+    dataset = Dataset.model_validate(
+        {"source": source, "splits": {"test": {**split, "query_field": field}}}
+    )
+    assert [text for _, text in files.split(dataset, "test").queries] == texts
+
+
+def test_topics_in_xml(home):
+    source, split = layouts.trec(home)
+    (home / "mine" / "topics.xml").write_text(
+        '<topics><topic number="01"><query>corona</query><question>what of it?</question></topic>'
+        "<topic><num>2</num><query>virus</query><question>why?</question></topic></topics>"
+    )
+    split |= {"queries": "mine/topics.xml", "query_field": "question"}
+    dataset = Dataset.model_validate({"source": source, "splits": {"test": split}})
+    assert files.split(dataset, "test").queries == [("01", "what of it?"), ("2", "why?")]
+
+
+def test_docs_of_trec_are_those_of_ir_datasets(home):
+    """Its reader of TREC's disks (parser `sax`) on the same file; a header field stays out."""
+    text = (
+        "<DOC>\n<DOCNO> FT911-1 </DOCNO>\n<PROFILE>_AN-BE1A</PROFILE>\n<DATE>910514\n</DATE>\n"
+        "<HEADLINE>\nFT  14 MAY 91 / A &amp; B\n</HEADLINE>\n<TEXT>\nOne  two.\n\n  a <b>x</b>\n"
+        "</TEXT>\n<PUB>The FT\n</PUB>\n</DOC>\n"
+    )
+    (home / "mine").mkdir(parents=True)
+    path = home / "mine" / "ft911_1"
+    path.write_text(text)
+    source = {"kind": "trec", "docs": "mine"}
+    split = {"queries": "q", "qrels": "r"}
+    dataset = Dataset.model_validate({"source": source, "splits": {"test": split}})
+    code = """
+import sys
+from pathlib import Path
+from ir_datasets.formats import TrecDocs
+class File:
+    def path(self, force=True): return Path(sys.argv[1])
+    def stream(self): return open(sys.argv[1], "rb")
+print([(d.doc_id, d.title, d.body) for d in TrecDocs(File(), parser="sax").docs_iter()])
+"""
+    environment = {**os.environ, "IR_DATASETS_HOME": str(home / "irds")}
+    command = [sys.executable, "-c", code, str(path)]
+    theirs = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    ours = [(i, doc["title"], doc["body"]) for i, doc in files.docs(dataset)]
+    assert repr(ours) == theirs.stdout.strip()
+    assert ours == [("FT911-1", "FT 14 MAY 91 / A & B", "910514\nOne two.\na x")]
+
+
+def test_what_compress_packed(home):
+    (home / "mine").mkdir(parents=True)
+    # `printf '<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n' | compress`: LZW of 16 bits
+    (home / "mine" / "one.Z").write_bytes(COMPRESSED)
+    dataset = Dataset.model_validate(
+        {
+            "source": {"kind": "trec", "docs": "mine"},
+            "splits": {"t": {"queries": "q", "qrels": "r"}},
+        }
+    )
+    assert [(i, doc["text"]) for i, doc in files.docs(dataset)] == [("1", "a")]
+
+
+def lzw(text):
+    """Pack bytes as Unix compress does, with codes of nine bits alone: fewer than 256 are made."""
+    codes, table, prefix = [], {bytes([n]): n for n in range(256)}, b""
+    for byte in text:
+        if prefix + bytes([byte]) in table:
+            prefix += bytes([byte])
+            continue
+        codes.append(table[prefix])
+        table[prefix + bytes([byte])] = len(table) + 1  # 256 clears the table
+        prefix = bytes([byte])
+    codes.append(table[prefix])
+    bits = sum(code << 9 * place for place, code in enumerate(codes))
+    return b"\x1f\x9d\x90" + bits.to_bytes(-(-9 * len(codes) // 8), "little")
+
+
+COMPRESSED = lzw(b"<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n")
+
+
+def test_files_of_the_hub(home, tmp_path, monkeypatch):
+    """From its cache, laid out by hand: a commit's files need no network."""
+    commit = "a" * 40
+    cached = tmp_path / "hub" / "datasets--me--mine"
+    layouts.beir(cached / "snapshots" / commit)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text(commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    source = {"kind": "beir", "folder": f"hf://datasets/me/mine@{commit}/mine"}
+    made = exported(source, {}, tmp_path / "made")
+    assert list(contracts.read_docs(made / "corpus")) == CORPUS
+    assert (made / "qrels.trec").read_text() == QRELS
+    assert json.loads((made / "corpus" / "manifest.json").read_text())["inputs"] == {}
+    with pytest.raises(ResiduumError, match="hf://datasets/me/other@main/x: the Hugging Face hub"):
+        hub.obtained("hf://datasets/me/other@main/x")
+
+
+def test_an_address_of_the_hub_names_its_revision():
+    source = {"kind": "files", "corpus": "hf://datasets/me/mine/docs.jsonl"}
+    with pytest.raises(ValueError, match="not hf://datasets/ORGANISATION/NAME@REVISION/PATH"):
+        Dataset.model_validate(
+            {"source": source, "splits": {"test": {"queries": "q", "qrels": "r"}}}
+        )
+
+
+def completed(**splits):
+    entry = {"source": {"kind": "beir", "folder": "mine"}, "splits": splits}
+    dataset = Dataset.model_validate(entry)
+    measured = {name: split.measures for name, split in dataset.splits.items()}
+    return dataset.own.train, dataset.own.tune, measured
+
+
+BOTH = ["nDCG@10", "R@100"]
+
+
+def test_splits_by_their_usual_names_train_and_tune():
+    assert completed(test={}) == (None, None, {"test": BOTH})
+    of_three = {"train": [], "dev": BOTH, "test": BOTH}
+    assert completed(train={}, dev={}, test={}) == ("train", "dev", of_three)
+    held_out = {"holdout": {"of": "train", "queries": 5, "seed": 1}}
+    assert completed(train={}, dev={}, tune=held_out)[:2] == ("train", "tune")
+    assert completed(test={"measures": ["RR@10"]}, more={"unjudged": True})[2] == {
+        "test": ["RR@10"],
+        "more": [],
+    }
+
+
+def test_what_is_said_of_training_and_tuning_stays():
+    entry = {"source": {"kind": "beir", "folder": "m"}, "splits": {"train": {}, "dev": {}}}
+    dataset = Dataset.model_validate({**entry, "own": {"train": "dev"}})
+    assert (dataset.own.train, dataset.own.tune) == ("dev", None)
+    assert dataset.splits["train"].measures == BOTH

@@ -1,0 +1,139 @@
+"""Folders of others in BEIR's, TREC's and tables' forms, damaged: one error that says where."""
+
+import gzip
+
+import pytest
+
+import layouts
+from residuum.cli.errors import ResiduumError
+from residuum.collections import files, splits
+from residuum.config.schema.datasets import Dataset
+
+LONG = '{"_id": "7", "title": "t", "text": "' + "x" * 500 + '"}\n'
+
+
+@pytest.fixture
+def read(tmp_path, monkeypatch):
+    """Lay out a collection, replace one file of it, and return what reads corpus and split."""
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+
+    def laid(layout, name, content, **more):
+        source, split = layouts.LAYOUTS[layout](tmp_path)
+        path = tmp_path / "mine" / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        entry = {"source": {**source, **more}, "splits": {"test": split}}
+        dataset = Dataset.model_validate(entry)
+
+        def go():
+            docs = list(files.docs(dataset))
+            return docs, splits.load("mine", dataset, "test")
+
+        return go
+
+    return laid
+
+
+@pytest.mark.parametrize(
+    ("layout", "name", "content", "message"),
+    [
+        ("beir", "corpus.jsonl", '{"_id": "1", "text": "on', r"corpus\.jsonl, line 1: not JSON "),
+        ("beir", "corpus.jsonl", '{"_id": 7, "text": "a"}', r"line 1: doc_id must be text, .*foun"),
+        ("beir", "corpus.jsonl", '{"text": "a"}', r"line 1: no field doc_id; the record has title"),
+        ("beir", "corpus.jsonl", '{"_id": "1"}', r"line 1: no field text; the doc has title, _id"),
+        ("beir", "corpus.jsonl", b'{"_id": "\xff"}', r"corpus\.jsonl, line 1: not UTF-8"),
+        ("beir", "queries.jsonl", '{"_id": "1", "query": "a"}', r"line 1: no text text; the query"),
+        ("beir", "queries.jsonl", '{"_id": "01", "text": "a"}', "judge 1 queries that the .*: nul"),
+        ("beir", "qrels/test.tsv", "01\t007\t1\n", r"line 1: expected the header query-id TAB cor"),
+        ("beir", "qrels/test.tsv", "query-id\tcorpus-id\tscore\n01\t007\n", r"line 2: expected qu"),
+        ("beir", "qrels/test.tsv", "query-id\tcorpus-id\tscore\n01\td\t0.5\n", r"line 2: relevanc"),
+        ("beir", "qrels/test.tsv", "", r"test\.tsv: the file is empty"),
+        ("msmarco", "collection.tsv", "1 one two\n", r"line 1: expected doc_id TAB title TAB text"),
+        ("csv", "docs.csv", 'docno,title,text\n"1,a', r"docs\.csv: not CSV with a header"),
+        ("csv", "docs.csv", "docno,text\n1,a,b,c\n", r"docs\.csv: not CSV with a header"),
+        ("csv", "qrels.csv", "query_id,docno,label\n01,d,x\n", r"qrels\.csv, record 1: relevance "),
+        ("parquet", "queries.parquet", b"PAR1 no such", r"queries\.parquet: cannot be read as Par"),
+        ("trec", "docs/two", "<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>", r"two, line 1: <DOC> without </DO"),
+        ("trec", "docs/two", "<DOC>\n<TEXT>a</TEXT>\n</DOC>\n", r"two, line 1: a doc without <DOC"),
+        ("trec", "docs/two", "x\n<DOC>\n<DOC>\n</DOC>\n", r"two, line 3: <DOC> within the doc of "),
+        ("trec", "docs/two", "a\n</DOC>\n", r"two, line 2: </DOC> closes no doc"),
+        ("trec", "docs/two", "plain text", r"two: no <DOC> in it"),
+        ("trec", "docs/two", b"<DOC>\n\xe9", r"two, line 2: not UTF-8 .*say `encoding: latin-1`"),
+        ("trec", "docs/two.Z", b"\x1f\x9d", r"two\.Z: no data of compress, or damaged"),
+        ("trec", "topics.txt", "<top>\n<num> 1\n<title> a\n", r"topics\.txt, line 1: <top> withou"),
+        ("trec", "topics.txt", "<top>\n<num> 1\n<top>\n", r"topics\.txt, line 1: <top> without </"),
+        ("trec", "topics.txt", "<top>\n<num> 1\n<desc> a\n</top>\n", r"line 1: a topic without ti"),
+        ("trec", "topics.txt", "<top>\n<title> a\n</top>\n", r"a topic without query_id <num>; it"),
+        ("trec", "topics.txt", "1\tone\n", r"topics\.txt: no <top> in it"),
+        ("trec", "qrels.txt", "01 007 1\n", r"qrels\.txt, line 1: expected 4 columns"),
+    ],
+)  # fmt: skip
+def test_what_is_damaged_is_named(read, layout, name, content, message):
+    with pytest.raises(ResiduumError, match=message) as error:
+        read(layout, name, content)()
+    assert len(str(error.value)) < 700
+
+
+def test_a_truncated_gzip_is_named(read, tmp_path):
+    whole = gzip.compress((LONG * 200).encode())
+    go = read("beir", "corpus.jsonl.gz", whole[:-20])
+    (tmp_path / "mine" / "corpus.jsonl").unlink()
+    with pytest.raises(ResiduumError, match=r"corpus\.jsonl\.gz: the gzip data is truncated"):
+        go()
+
+
+def test_ids_with_spaces_are_refused(read):
+    header = "query-id\tcorpus-id\tscore\n"
+    with pytest.raises(ResiduumError, match="the id 'a doc' is empty or holds white space"):
+        read("beir", "qrels/test.tsv", f"{header}01\ta doc\t1\n")()
+
+
+def test_a_query_that_is_given_twice_is_refused(read):
+    twice = '{"_id": "01", "text": "a"}\n' * 2 + '{"_id": "null", "text": "b"}\n'
+    with pytest.raises(ResiduumError, match="duplicate query_id 01"):
+        read("beir", "queries.jsonl", twice)()
+
+
+def test_marks_and_line_ends_of_others_are_no_part_of_a_text(read):
+    lines = '\ufeff{"_id": "1", "title": "A", "text": "b"}\r\n\r\n{"_id": "2", "text": "c"}\r\n'
+    docs, _ = read("beir", "corpus.jsonl", lines)()
+    assert [(i, doc["text"]) for i, doc in docs] == [("1", "A b"), ("2", "c")]
+
+
+def test_marks_and_line_ends_of_others_in_tsv(read):
+    docs, _ = read("msmarco", "collection.tsv", "\ufeff1\tA\tb\r\n2\tC\td\r\n")()
+    assert [(i, doc["text"]) for i, doc in docs] == [("1", "A b"), ("2", "C d")]
+
+
+def test_latin_1_is_read_where_the_source_says_so(read):
+    doc = "<DOC>\r\n<DOCNO>1</DOCNO>\r\n<TEXT>\r\ncaf\xe9\r\n</TEXT>\r\n</DOC>\r\n".encode(
+        "latin-1"
+    )
+    docs, _ = read("trec", "docs/a/one", doc, encoding="latin-1")()
+    assert ("1", "caf\xe9") in [(i, doc["text"]) for i, doc in docs]
+
+
+def test_an_encoding_that_does_not_exist_is_named(read):
+    with pytest.raises(ResiduumError, match=r"source\.encoding: klingon: Python has no such"):
+        read("trec", "docs/two", "", encoding="klingon")()
+
+
+def test_an_empty_folder_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    (tmp_path / "docs").mkdir()
+    entry = {
+        "source": {"kind": "trec", "docs": "docs"},
+        "splits": {"t": {"unjudged": True, "queries": "q"}},
+    }
+    with pytest.raises(ResiduumError, match=r"docs: no \* in it\. Relative paths start at"):
+        list(files.docs(Dataset.model_validate(entry)))
+
+
+def test_columns_of_which_none_is_the_id_are_a_fault():
+    source = {"kind": "files", "corpus": "c.tsv", "columns": ["url", "text"]}
+    with pytest.raises(ValueError, match="columns: none of url, text is the doc_id"):
+        Dataset.model_validate({"source": source, "splits": {"t": {"queries": "q", "qrels": "r"}}})
+
+
+def test_truncated_sgml_is_named(read):
+    with pytest.raises(ResiduumError, match=r"one\.gz: the gzip data is truncated"):
+        read("trec", "docs/a/one.gz", gzip.compress(LONG.encode())[:-9])()

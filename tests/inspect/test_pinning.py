@@ -1,0 +1,131 @@
+"""Pins written into a YAML: the counts of files laid by hand, and nothing else of it changed."""
+
+import pytest
+from typer.testing import CliRunner
+
+import layouts
+from residuum.__main__ import app
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries
+from residuum.config.schema.datasets import Dataset
+from residuum.inspect import datasets, pinning
+
+YAML = """# what it is
+source: {kind: beir, folder: mine}   # as it lies
+splits:
+  test: {}
+  # drawn
+  tune: {holdout: {of: test, queries: 1, seed: 1}}
+"""
+PIN = """editions:
+  - name: pinned
+    docs: 3
+    splits:
+      test: {queries: 2, qrels: 4, relevance: {0: 1, 1: 2, 2: 1}}
+"""
+OTHER = """editions:   # of others
+    - name: theirs   # by hand
+      docs: 9
+      splits: {test: {queries: 1, qrels: 1}}
+
+# what follows
+disk_gb: 1
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path / "home"))
+    layouts.beir(tmp_path / "home")
+    path = tmp_path / "config" / "datasets" / "mine.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(YAML)
+    return path
+
+
+def pin(path, edition="pinned", force=False):
+    return pinning.pin(path.parents[1], "mine", edition, force)
+
+
+def test_counts_are_written_and_all_else_stays(mine):
+    assert pin(mine) == f"{mine}: wrote\n{PIN}"
+    assert mine.read_text() == YAML + PIN
+    checked = [str(finding) for finding in datasets.check(mine.parents[1], "mine")]
+    assert "ok     corpus: 3 docs, as pinned (pinned)" in checked
+    assert "pinned already" in pin(mine) and mine.read_text() == YAML + PIN
+
+
+def test_a_file_that_ends_within_a_line_gets_its_end(mine):
+    mine.write_text(YAML.rstrip("\n"))
+    pin(mine)
+    assert mine.read_text() == YAML + PIN
+
+
+def test_another_edition_is_added_below_those_that_are(mine):
+    mine.write_text(YAML + OTHER)
+    pin(mine)
+    added = "".join(f"  {line}\n" for line in PIN.splitlines()[1:])
+    assert mine.read_text() == YAML + OTHER.replace("\n\n", f"\n{added}\n", 1)
+    assert [e.name for e in entries.parse(mine, Dataset).editions] == ["theirs", "pinned"]
+
+
+def test_a_pin_of_other_counts_stays_unless_it_is_forced(mine):
+    mine.write_text(YAML + OTHER.replace("theirs", "pinned"))
+    with pytest.raises(ResiduumError, match="its edition 'pinned' pins other counts") as error:
+        pin(mine)
+    assert "docs: 3" in str(error.value)
+    assert mine.read_text() == YAML + OTHER.replace("theirs", "pinned")
+    pin(mine, force=True)
+    assert mine.read_text() == YAML + PIN + "\n# what follows\ndisk_gb: 1\n"
+
+
+def test_what_another_edition_pins_is_not_written_twice(mine):
+    text = YAML + PIN.replace("pinned", "theirs").replace(", relevance: {0: 1, 1: 2, 2: 1}", "")
+    mine.write_text(text)
+    assert "as its edition 'theirs' pins it; nothing was written" in pin(mine)
+    assert mine.read_text() == text
+
+
+def test_editions_in_brackets_are_written_anew(mine):
+    mine.write_text("editions: [{name: theirs, docs: 9}]\n" + YAML)
+    pin(mine)
+    made = entries.parse(mine, Dataset).editions
+    assert [(e.name, e.docs) for e in made] == [("theirs", 9), ("pinned", 3)]
+    assert mine.read_text().endswith(YAML)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{source: {kind: beir, folder: mine}, splits: {test: {}}}", "one mapping in braces"),
+        (
+            "source: {kind: beir, folder: absent}\nsplits: {test: {}}",
+            r"corpus\.jsonl: no such file",
+        ),
+        (
+            "source: {kind: segments, of: wikipedia-test, tokenizer: bert, length: 9}\n"
+            "splits: {test: {questions_of: wikipedia-test}}",
+            "a run cuts it from the docs that play wikipedia-test",
+        ),
+    ],
+)
+def test_what_cannot_be_pinned_stays_as_it_is(mine, text, message):
+    mine.write_text(text)
+    with pytest.raises(ResiduumError, match=message):
+        pin(mine)
+    assert mine.read_text() == text
+    assert [path.name for path in mine.parent.iterdir()] == ["mine.yaml"]
+
+
+def test_triples_are_counted(mine, tmp_path):
+    (tmp_path / "home" / "triples.tsv").write_text("01\t007\tNA\n01\t007\td3\n")
+    mine.write_text(YAML.replace("test: {}", "test: {docpairs: triples.tsv}"))
+    pin(mine)
+    assert entries.parse(mine, Dataset).editions[0].splits["test"].docpairs == 2
+
+
+def test_the_command(mine):
+    command = ["datasets", "pin", "mine", "--config", str(mine.parents[1]), "--name", "of 2026"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert mine.read_text() == YAML + PIN.replace("pinned", "of 2026")

@@ -1,0 +1,170 @@
+"""Files of records by their form: JSON lines, CSV, Parquet, or TSV without a header.
+
+Usage: `for where, record in records(path): ...`, where `where` names file and line, as messages
+do. Must not know what a record is of, or any layout of a folder.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from residuum.artefacts.files import damaged
+from residuum.cli.errors import ResiduumError
+
+Record = dict[str, object]
+ROWS_AT_ONCE = 10_000  # of a Parquet file
+MOST_SHOWN = 60  # characters of an offending line
+TSV = ("doc_id", "text")
+# What others call these columns: BEIR, its datasets on the hub, JSON of everywhere.
+KNOWN = {
+    "doc_id": ("doc_id", "_id", "id", "corpus-id"),
+    "query_id": ("query_id", "_id", "id", "query-id"),
+    "relevance": ("relevance", "score"),
+}
+
+
+def named(path: Path) -> bool:
+    """Say whether a file, by its name, is of a form whose columns have names."""
+    return _form(path) in NAMED
+
+
+def records(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, Record]]:
+    """Yield each record of a file and where it is, as `docs.jsonl, line 7`, in the file's order.
+
+    What has no names for its columns is TSV, with these `columns`, by default doc_id and text,
+    which may hold tabs. A line that is no such record is a ResiduumError that names it.
+    """
+    read = NAMED.get(_form(path))
+    yield from read(path) if read else _tsv(path, tuple(columns) or TSV)
+
+
+def _form(path: Path) -> str:
+    """Return the last ending of a name but .gz, which Parquet does without."""
+    return next((s for s in reversed(path.suffixes) if s != ".gz"), "")
+
+
+def numbered(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file, gzipped or not, that are not empty, with their numbers."""
+    number = 0
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as handle:
+            for number, line in enumerate(handle, start=1):
+                if line.strip():
+                    form = "utf-8-sig" if number == 1 else "utf-8"  # no byte order mark in an id
+                    yield number, line.decode(form).rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise ResiduumError(f"{path}, line {number}: not UTF-8 ({error})") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ResiduumError(damaged(path, error, "Get the file again.")) from None
+
+
+def _jsonl(path: Path) -> Iterator[tuple[str, Record]]:
+    for number, line in numbered(path):
+        where = f"{path}, line {number}"
+        try:
+            record = json.loads(line, object_pairs_hook=_once)
+        except json.JSONDecodeError as error:
+            text = f"not JSON ({error.msg} at character {error.pos + 1}): {line[:MOST_SHOWN]}"
+            again = "Was the file cut short? Get it again; it has one object a line"
+            raise ResiduumError(f"{where}: {text}. {again}.") from None
+        except ValueError as error:
+            raise ResiduumError(f"{where}: {error}") from None
+        if not isinstance(record, dict):
+            text = f"expected a JSON object, found {line[:MOST_SHOWN]}"
+            raise ResiduumError(f"{where}: {text}")
+        yield where, record
+
+
+def _once(pairs: list[tuple[str, object]]) -> Record:
+    """Make an object of its pairs, each key once."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"key {max(keys, key=keys.count)} is given twice")
+    return record
+
+
+def _tsv(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
+    for number, line in numbered(path):
+        values = line.split("\t", 1) if columns == TSV else line.split("\t")
+        if len(values) != len(columns):
+            text = f"expected {' TAB '.join(columns)}, found {line[:MOST_SHOWN]!r}"
+            raise ResiduumError(f"{path}, line {number}: {text}")
+        yield f"{path}, line {number}", dict(zip(columns, values, strict=True))
+
+
+def _csv(path: Path) -> Iterator[tuple[str, Record]]:
+    import polars as pl
+
+    try:
+        table = pl.read_csv(path, infer_schema=False, empty_string_is_null=False, glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ResiduumError(f"{path}: not CSV with a header ({error})") from None
+    for number, record in enumerate(table.iter_rows(named=True), start=1):
+        yield f"{path}, record {number}", record
+
+
+def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
+    import polars as pl
+
+    try:
+        lazy = pl.scan_parquet(path, glob=False)
+        for start in range(0, lazy.select(pl.len()).collect().item(), ROWS_AT_ONCE):
+            rows = lazy.slice(start, ROWS_AT_ONCE).collect()
+            # No zeros are lost here: a column of numbers never had any.
+            for number, record in enumerate(rows.iter_rows(named=True), start=start + 1):
+                yield f"{path}, row {number}", _texts(record)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        text = f"cannot be read as Parquet ({error})"
+        raise ResiduumError(f"{path}: {text}. Get the file again.") from None
+
+
+def _texts(record: Record) -> Record:
+    return {
+        name: str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        for name, value in record.items()
+    }
+
+
+NAMED: dict[str, Callable[[Path], Iterator[tuple[str, Record]]]] = {
+    ".jsonl": _jsonl,
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
+
+
+def value(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> object:
+    """Return what stands in the column of a doc_id, a query_id or a relevance; ValueError if none.
+
+    `names` says what columns of the file are, before what is known.
+    """
+    given = [theirs for theirs, ours in names.items() if ours == of]
+    column = next((name for name in (*given, *KNOWN[of]) if name in record), None)
+    if column is None:
+        has, say = ", ".join(record), f"source.names: {{COLUMN: {of}}}"
+        raise ValueError(f"no field {of}; the record has {has}. Say which it is: {say}")
+    return record[column]
+
+
+def id_of(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> str:
+    """Return the doc_id or query_id of a record, which is text; ValueError if it is not."""
+    given = value(record, of, names)
+    if not isinstance(given, str):
+        shown = json.dumps(given, default=str)
+        text = f"{of} must be text, in quotes: 007 is another id than 7; found {shown}"
+        raise ValueError(text)
+    return given
+
+
+def grade_of(record: Mapping[str, object], names: Mapping[str, str]) -> int:
+    """Return the relevance of a judgement, a whole number; ValueError if it is none."""
+    given = value(record, "relevance", names)
+    try:
+        grade = float(str(given))
+        if isinstance(given, bool) or not grade.is_integer():
+            raise ValueError
+    except ValueError:
+        raise ValueError(f"relevance must be a whole number, found {given!r}") from None
+    return int(grade)

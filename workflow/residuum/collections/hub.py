@@ -1,0 +1,34 @@
+"""Files of a dataset of the Hugging Face hub, in the hub's cache or downloaded into it.
+
+Usage: `obtained("hf://datasets/mteb/scifact@0228b52/corpus.jsonl")`. Must not know what is in them.
+"""
+
+from pathlib import Path
+
+from residuum.cli.errors import ResiduumError
+from residuum.config import roots
+
+
+def obtained(name: str) -> Path:
+    """Return where a file or folder of a dataset lies, after a download if it is not cached.
+
+    A ResiduumError says what the hub does not give.
+    """
+    from huggingface_hub import snapshot_download
+
+    address = roots.HUB.fullmatch(name)
+    assert address is not None
+    path, revision = (address["path"] or "").strip("/"), address["revision"]
+    patterns = [path, f"{path}.gz", f"{path}/*"] if path else None
+    try:
+        folder = snapshot_download(
+            address["id"], repo_type="dataset", revision=revision, allow_patterns=patterns
+        )
+    except Exception as error:  # whatever the network or the hub does
+        text = " ".join(str(error).split())[:300]
+        raise ResiduumError(
+            f"{name}: the Hugging Face hub did not give it ({type(error).__name__}: {text}). Is "
+            "the address right, the network up, and are you logged in where it asks for that? "
+            "Or download it yourself into the folder of RESIDUUM_DATA and name that."
+        ) from None
+    return Path(folder, path)

@@ -1,0 +1,136 @@
+"""Sources of people's own files: how a folder is laid out, and what its columns are called.
+
+Usage: `BeirSource(kind="beir", folder="mine").split_files("test")` names queries and qrels. Paths
+start at the folder of RESIDUUM_DATA, or name a dataset of the Hugging Face hub. Must not know how
+any file is read.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from residuum.config import roots
+from residuum.config.schema.base import Strict
+
+
+def _not_taken(name: str) -> str:
+    if name in ("doc_id", "text"):
+        raise ValueError(f"{name}: every doc has that already; name other fields")
+    return name
+
+
+def _address(name: str) -> str:
+    if name.startswith("hf:") and not roots.HUB.fullmatch(name):
+        form = "hf://datasets/ORGANISATION/NAME@REVISION/PATH"
+        raise ValueError(f"not {form}; take a commit for the revision, so that files stay the same")
+    return name
+
+
+NamedFields = Annotated[
+    list[Annotated[str, AfterValidator(_not_taken)]],
+    Field(description="kept beside text by their names, for systems that search by field"),
+]
+YourFile = Annotated[str, AfterValidator(_address)]
+TextFields = Annotated[list[str], Field(min_length=1, description="joined in order by a space")]
+
+
+class OfYours(Strict):
+    """What sources share whose docs are in files that you have: which files those are."""
+
+    below: ClassVar[str] = "**/*"  # which files of a folder are read
+
+    @property
+    def corpus_file(self) -> str:
+        """Return the file or folder of the docs, as YAML names it."""
+        raise NotImplementedError
+
+    def split_files(self, split: str) -> Mapping[str, str]:
+        """Return the `queries` and `qrels` of a split by its name; none where it names them."""
+        return {}
+
+
+class InFiles(OfYours):
+    """What sources share whose docs, queries and judgements are files, each read by its form."""
+
+    text_fields: TextFields = Field(default=["text"])
+    fields: NamedFields = Field(default=[])
+    names: dict[str, Literal["doc_id", "query_id", "relevance"]] = Field(
+        {},
+        exclude_if=lambda names: not names,
+        description="what columns of yours are; known: _id, id, query-id, corpus-id, score",
+    )
+    columns: list[str] = Field(
+        [],
+        exclude_if=lambda columns: not columns,
+        description="of a corpus in TSV, which has no header; absent: doc_id, text",
+    )
+
+    def check(self) -> None:
+        if self.columns and "doc_id" not in {*self.columns, *map(self.names.get, self.columns)}:
+            raise ValueError(f"columns: none of {', '.join(self.columns)} is the doc_id")
+
+
+class FilesSource(InFiles):
+    """A collection of your own: each file is JSON lines, CSV, Parquet or TSV, as its name says.
+
+    A corpus may be a folder of such files. TSV is doc_id TAB text, without a header.
+    """
+
+    kind: Literal["files"]
+    corpus: YourFile
+
+    @property
+    def corpus_file(self) -> str:
+        return self.corpus
+
+
+class BeirSource(InFiles):
+    """A folder in BEIR's layout: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv, gzipped or not.
+
+    Of the queries a split has those that its qrels judge.
+    """
+
+    kind: Literal["beir"]
+    folder: YourFile
+    text_fields: TextFields = Field(default=["title", "text"])
+
+    @property
+    def corpus_file(self) -> str:
+        return f"{self.folder}/corpus.jsonl"
+
+    def split_files(self, split: str) -> Mapping[str, str]:
+        return {
+            "queries": f"{self.folder}/queries.jsonl",
+            "qrels": f"{self.folder}/qrels/{split}.tsv",
+        }
+
+
+class MsMarcoSource(InFiles):
+    """A folder in MS MARCO's layout: collection.tsv, queries.SPLIT.tsv, qrels.SPLIT.tsv."""
+
+    kind: Literal["msmarco"]
+    folder: YourFile
+
+    @property
+    def corpus_file(self) -> str:
+        return f"{self.folder}/collection.tsv"
+
+    def split_files(self, split: str) -> Mapping[str, str]:
+        return {key: f"{self.folder}/{key}.{split}.tsv" for key in ("queries", "qrels")}
+
+
+class TrecSource(InFiles):
+    """Docs in TREC's SGML, <DOC> after <DOC>, topics, qrels; gzipped, compressed (.Z) or plain.
+
+    A doc has a title and a body, as ir_datasets makes them of TREC's disks.
+    """
+
+    kind: Literal["trec"]
+    docs: YourFile = Field(description="a file, or a folder all of whose files are read")
+    text_fields: TextFields = Field(default=["title", "body"])
+    encoding: str = Field("utf-8", description="of docs and topics; TREC's disks are latin-1")
+
+    @property
+    def corpus_file(self) -> str:
+        return self.docs
