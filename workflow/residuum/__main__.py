@@ -157,6 +157,27 @@ def checklist(results: Results = RESULTS, config: Config = CONFIG) -> None:
     print(checklist.write(results, config))
 
 
+@app.command()
+def export(
+    split: Annotated[str, typer.Argument(help="DATASET/SPLIT, as cacm/test")],
+    output: Annotated[Path, typer.Option(help="folder to make, which must not exist")],
+    results: Results = RESULTS,
+    run: Annotated[list[str] | None, typer.Option(help="run id; repeat; default: all")] = None,
+    form: Annotated[
+        Literal["trec", "beir", "huggingface"],
+        typer.Option(help="TREC's lines, BEIR's JSON, or a Hugging Face dataset of Parquet"),
+    ] = "trec",
+    ir_metadata: Annotated[
+        bool, typer.Option("--ir-metadata", help="describe each run above its lines")
+    ] = False,
+    config: Config = CONFIG,
+) -> None:
+    """Write finished runs for others, whose evaluators go by score, into a new folder."""
+    from residuum.inspect import exporting
+
+    print(exporting.export(split, results, output, run or [], form, ir_metadata, config))
+
+
 @bundle.command()
 def write(
     output: Annotated[Path, typer.Option(help="archive to write, .tar.gz")],
