@@ -17,22 +17,26 @@ QUERIES = [("01", "cats"), ("null", "dogs of the town")]
 QRELS = [("01", "007", 2), ("01", "NA", 0), ("null", "d3", 1), ("null", "gone", 1)]
 
 
+def write_beir(folder, docs, queries, qrels):
+    """Write docs, queries and the qrels of each split as BEIR has them."""
+    (folder / "qrels").mkdir(parents=True)
+    records = [{"_id": i, **({"title": t} if t else {}), "text": b} for i, t, b in docs]
+    asked = [{"_id": i, "text": t} for i, t in queries]
+    for name, of in (("corpus.jsonl", records), ("queries.jsonl", asked)):
+        _write(folder / name, [json.dumps(record, ensure_ascii=False) for record in of])
+    for split, rows in qrels.items():
+        lines = ["\t".join(map(str, row)) for row in (("query-id", "corpus-id", "score"), *rows)]
+        _write(folder / "qrels" / f"{split}.tsv", lines)
+
+
 def beir(home, packed=False):
     folder = home / "mine"
-    (folder / "qrels").mkdir(parents=True)
-    docs = [{"_id": i, "title": t, "text": b, "metadata": {}} for i, t, b in DOCS]
-    docs[1].pop("title")
-    other = {"_id": "9", "text": "a query of another split"}
-    queries = [other, *({"_id": i, "text": t} for i, t in QUERIES)]
-    for name, records in (("corpus.jsonl", docs), ("queries.jsonl", queries)):
-        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-        if packed:
-            (folder / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
-        else:
-            (folder / name).write_text(text)
-    rows = [("query-id", "corpus-id", "score"), *QRELS]
-    lines = ["\t".join(map(str, row)) + "\r\n" for row in rows]
-    (folder / "qrels" / "test.tsv").write_text("".join(lines), newline="")
+    write_beir(folder, DOCS, [("9", "a query of another split"), *QUERIES], {"test": QRELS})
+    qrels = folder / "qrels" / "test.tsv"
+    qrels.write_bytes(qrels.read_bytes().replace(b"\n", b"\r\n"))
+    for path in folder.glob("*.jsonl") if packed else ():
+        (folder / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
     return {"kind": "beir", "folder": "mine"}, {}
 
 

@@ -52,6 +52,48 @@ def printed(config, what, name="mine"):
     return next(f.message for f in datasets.check(config, name) if f.what == what)
 
 
+def test_each_dataset_of_the_project_says_what_a_reader_should_know():
+    """Of one's own, source and splits will do (tests/collections/test_layouts.py)."""
+    for name, entry in datasets.load(ROOT / "config").items():
+        texts = (entry.title, entry.description, entry.licence, entry.access, entry.citation)
+        assert all(texts) and entry.editions, name
+
+
+def test_what_is_not_pinned_is_listed_checked_and_shown(mine):
+    config, _ = mine
+    path = config / "datasets" / "mine.yaml"
+    test = "{queries: mine/queries.tsv, qrels: mine/qrels.txt}"
+    path.write_text(f"source: {{kind: files, corpus: mine/docs.tsv}}\nsplits:\n  test: {test}\n")
+    assert set(marks(config).values()) == {True}
+    assert printed(config, "corpus") == "2 docs; nothing is pinned"
+    assert printed(config, "split test") == "1 queries, 1 qrels (2: 1); nothing is pinned; 1 judged"
+    assert "| mine    | not pinned | test" in datasets.listing(config)
+    shown = datasets.show(config, "mine").splitlines()
+    assert shown[0] == "mine"
+    assert shown[-1] == "  edition    none is pinned: residuum datasets pin mine"
+    assert not any("licence" in line or "access" in line for line in shown)
+
+
+def test_files_of_the_hub_are_listed_and_nothing_is_downloaded(mine, monkeypatch, tmp_path):
+    config, _ = mine
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    address = "hf://datasets/me/mine@main"
+    entry = f"source: {{kind: beir, folder: '{address}'}}\nsplits: {{test: {{}}}}\n"
+    (config / "datasets" / "mine.yaml").write_text(entry)
+    files = {file.name: file for file in datasets.files_of(datasets.find(config, "mine"))}
+    names = [f"{address}/{name}" for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")]
+    assert list(files) == names
+    assert {file.state for file in files.values()} == {"absent: downloaded when needed"}
+    assert files[names[0]].url == "https://huggingface.co/datasets/me/mine/tree/main/corpus.jsonl"
+    assert printed(config, "corpus") == f"not checked, for want of {names[0]}"
+    cached = tmp_path / "hub" / "datasets--me--mine"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("0123")
+    (cached / "snapshots" / "0123").mkdir(parents=True)
+    (cached / "snapshots" / "0123" / "corpus.jsonl.gz").write_bytes(b"")
+    assert datasets.files_of(datasets.find(config, "mine"))[0].state == "available"
+
+
 def test_a_whole_dataset_is_all_right(mine):
     config, _ = mine
     assert set(marks(config).values()) == {True}

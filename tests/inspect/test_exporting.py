@@ -109,10 +109,9 @@ def test_a_dataset_of_hugging_face(results):
     output, _ = export(results, form="huggingface", runs=["hybrid.seed1", "bm25"])
     _, head, body = (output / "README.md").read_text().split("---\n", 2)
     assert yaml.safe_load(head)["configs"] == [
-        {"config_name": name, "data_files": f"runs/{name}.parquet"}
-        for name in ("hybrid.seed1", "bm25")
+        {"config_name": name, "data_files": f"{name}.parquet"} for name in ("hybrid.seed1", "bm25")
     ]
-    table = pl.read_parquet(output / "runs" / "bm25.parquet")
+    table = pl.read_parquet(output / "bm25.parquet")
     assert table.row(2) == ("007", "d2", 3, 1.9999999)
     assert table.columns == ["query_id", "doc_id", "rank", "score"]
     assert "- Licence: mine alone\n- Access: ask me\n- Citation: Me. Mine. 2026." in body

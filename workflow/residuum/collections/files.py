@@ -156,6 +156,9 @@ def docpairs(collection: Collection, name: str) -> Iterator[tuple[str, str, str]
         if len(docs) != 2:
             text = f"expected query_id TAB positive TAB negative, found {line[:60]!r}"
             raise ResiduumError(f"{path}, line {number}: {text}")
+        if any(" " in each for each in (query_id, *docs)):
+            text = f"texts where ids are expected, as qidpidtriples have them: {line[:60]!r}"
+            raise ResiduumError(f"{path}, line {number}: {text}")
         yield query_id, docs[0], docs[1]
 
 

@@ -33,6 +33,12 @@ def files_of(path: Path, below: str = "**/*") -> list[Path]:
     return sorted(f for f, parts in named if f.is_file() and not any(p[0] == "." for p in parts))
 
 
+def hub() -> Path:
+    """Return the hub's cache: HF_HUB_CACHE, or hub/ in HF_HOME, which is in your home's .cache."""
+    home = os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE", Path(home) / "hub"))
+
+
 def irds() -> Path:
     """Return ir_datasets' home: IR_DATASETS_HOME, or .ir_datasets in yours."""
     return Path(os.environ.get("IR_DATASETS_HOME") or Path.home() / ".ir_datasets")

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import importlib.resources
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.generated import GENERATED_SPLITS
 from residuum.config.schema.sources import Segmented
-from residuum.inspect.text import Finding, line
+from residuum.inspect.text import Finding, amount, line
 from residuum.pages import layout
 
 BLOCK = 1 << 22  # bytes hashed at once
@@ -105,7 +106,7 @@ def files_of(dataset: Dataset) -> list[File]:
     own = [
         Download.model_validate({"file": name, "splits": [split] if split else []})
         for split in (None, *dataset.splits)
-        for name in dataset.source_files(split)
+        for name in dataset.named_files(split)
         if not {name, str(Path(name).parent)} & listed
     ]
     own += [
@@ -125,6 +126,8 @@ def files_of(dataset: Dataset) -> list[File]:
 
 def _file(download: Download) -> File:
     splits, makes = download.splits, [roots.irds() / name for name in download.makes]
+    if address := roots.HUB.fullmatch(download.file or ""):
+        return _hub_file(address, splits)
     if download.irds:
         known = listed_by_irds(download.irds)
         cached = known.get("cache_path")
@@ -136,6 +139,17 @@ def _file(download: Download) -> File:
     size = download.bytes or (path.stat().st_size if path.is_file() else None)
     facts = download.url, size, download.md5, splits, makes, bool(own), download.docpairs
     return File(name, path, *facts)
+
+
+def _hub_file(address: re.Match[str], splits: list[str]) -> File:
+    """Return a file of a dataset of the hub, in its cache or to be downloaded."""
+    repository, revision, path = address["id"], address["revision"], address["path"] or ""
+    folder = roots.hub() / f"datasets--{repository.replace('/', '--')}"
+    ref = folder / "refs" / revision
+    commit = ref.read_text().strip() if ref.is_file() else revision
+    url = f"https://huggingface.co/datasets/{repository}/tree/{revision}/{path}"
+    made = [roots.as_it_lies(folder / "snapshots" / commit / path)]
+    return File(address[0], None, url, None, None, splits, made, by_hand=False)
 
 
 @functools.cache
@@ -175,14 +189,6 @@ def listing(config: Path) -> str:
     header = ["dataset", "docs", "splits (queries)", "download", "disk", "licence", "local"]
     where = f"ir_datasets' home: {roots.irds()}; RESIDUUM_DATA: {roots.data()}"
     return f"{layout.grid(header, rows)}\n\n{where}\nMore of one: residuum datasets show NAME"
-
-
-def amount(size: float) -> str:
-    """Write a number of bytes in the unit that suits it: 8.5 GB, 220 kB."""
-    for unit, worth in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if size >= worth:
-            return f"{size / worth:.3g} {unit}"
-    return f"{size / 1e3:.3g} kB"
 
 
 def show(config: Path, name: str) -> str:

@@ -62,7 +62,7 @@ def export(
             elif form == "beir":
                 exported.write_beir(folder / f"{name}.json", run)
             else:
-                exported.write_parquet(folder / "runs" / f"{name}.parquet", run)
+                exported.write_parquet(folder / f"{name}.parquet", run)
             written.append(name)
         if not written:
             raise ResiduumError(f"{place}: no run to export; {_listed(refused)}")
@@ -77,7 +77,7 @@ def chosen(results: Path, dataset: str, split: str, runs: Sequence[str]) -> list
     runs_of = Paths(str(results)).run
     folder = Path(runs_of.fill(dataset=dataset, split=split, run="")).parent
     if not (dataset and split and folder.is_dir()):
-        parsed = (runs_of.parse(path) for path in results.glob("runs/*/*/*"))
+        parsed = (runs_of.parse(path) for path in results.glob(Paths().run.pattern))
         known = {f"{each['dataset']}/{each['split']}" for each in parsed if each}
         place = f"{dataset}/{split}".rstrip("/")
         raise ResiduumError(f"{results}: {unknown('split with runs', place, known)}")
@@ -116,7 +116,7 @@ def card(
 
     It holds no query, judgement or text of a doc: those are the collection's to give.
     """
-    configs = [{"config_name": name, "data_files": f"runs/{name}.parquet"} for name in runs]
+    configs = [{"config_name": name, "data_files": f"{name}.parquet"} for name in runs]
     head: dict[str, Any] = {
         "pretty_name": f"Runs on {dataset}/{split}",
         "tags": ["information-retrieval", "trec-run"],

@@ -23,8 +23,8 @@ from residuum.config import entries, loading, roots
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.scales import FromHub, Start
-from residuum.inspect.datasets import File, amount, needed
-from residuum.inspect.text import line, wrapped
+from residuum.inspect.datasets import File, needed
+from residuum.inspect.text import amount, line, wrapped
 from residuum.pages import layout
 from residuum.wiring import assumptions, sizes
 from residuum.wiring.availability import all_available
@@ -151,19 +151,13 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
 
 def _hub_file(model: FromHub) -> File:
     """Return a model as a file whose size follows from the shape that its name states."""
-    folder = hub_home() / f"models--{model.hub.replace('/', '--')}"
+    folder = roots.hub() / f"models--{model.hub.replace('/', '--')}"
     ref = folder / "refs" / model.revision
     commit = ref.read_text().strip() if ref.is_file() else model.revision
     url = f"https://huggingface.co/{model.hub}/tree/{model.revision}"
     size = BYTES_PER_PARAMETER * sizes.shape_of_hub(model.hub).parameters
     made = [folder / "snapshots" / commit / "config.json"]
     return File(model.hub, None, url, size, None, [], made, by_hand=False)
-
-
-def hub_home() -> Path:
-    """Return the hub's cache: HF_HUB_CACHE, or hub/ in HF_HOME, which is in your home's .cache."""
-    home = os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")
-    return Path(os.environ.get("HF_HUB_CACHE", Path(home) / "hub"))
 
 
 def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
@@ -177,7 +171,7 @@ def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]
         counted |= {file.name for file in of}
         unpacked = 0 if name == HUB else 1e9 * registry.datasets[name].disk_gb
         size = max(sum(file.bytes or 0 for file in of), unpacked) - local
-        home = hub_home() if name == HUB else roots.irds()
+        home = roots.hub() if name == HUB else roots.irds()
         needs[home] = needs.get(home, 0) + size
     return {home: size for home, size in needs.items() if size}
 
@@ -193,15 +187,21 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
     for name, of in files.items():
         for file in of:
             size = "about " * (name == HUB) + (amount(file.bytes) if file.bytes else "unknown")
-            rows.append([name, file.name, size, file.state, file.url or "see access"])
+            rows.append([name, file.name, size, file.state, file.url or _hand(registry, name)])
     yield layout.grid(["of", "file", "size", "local", "from"], rows)
     for name in files:
         yield name
         dataset = registry.datasets.get(name)
         own = "each model's own, on its page at its address"
-        yield line("licence", dataset.licence if dataset else own)
-        if dataset:
-            yield line("access", dataset.access)
+        stated = [("licence", dataset.licence if dataset else own)]
+        stated += [("access", dataset.access)] if dataset else []
+        yield from (line(key, text) for key, text in stated if text)
+
+
+def _hand(registry: Registry, name: str) -> str:
+    """Say where a file without an address comes from."""
+    dataset = registry.datasets.get(name)
+    return "see access" if dataset and dataset.access else "yours"
 
 
 def _rules(pending: list[Job], every: list[Job]) -> Iterator[str]:
@@ -279,8 +279,10 @@ def _assumptions(registry: Registry, pending: list[Job]) -> Iterator[str]:
     yield "Estimates rest on:"
     names = {job.wildcards.get("dataset", "") for job in pending}
     for name in sorted(names & registry.datasets.keys()):
-        docs = f"{sizes.docs(registry, name):,} docs of {sizes.doc_bytes(name):,} bytes"
-        yield wrapped(f"{name} has {docs} on average", "- ")
+        docs = f"{sizes.docs(registry, name):,} docs of {sizes.doc_bytes(name):,} bytes on average"
+        guess = f", a guess: `residuum datasets pin {name}` counts them"
+        pinned = registry.datasets[name].editions
+        yield wrapped(f"{name} has {docs}{'' if pinned else guess}", "- ")
     speed, reached = registry.config.tflops, registry.config.utilisation
     source = "--tflops, --utilisation; 312 is an A100's in bf16"
     card = f"a card of {speed:g} TFLOPS, of which {reached:.0%} are reached ({source})"

@@ -103,3 +103,11 @@ def flat(value: object, key: str = "", lists: bool = False) -> Iterator[tuple[st
         return
     for name, item in value.items():
         yield from flat(item, f"{key}.{name}" if key else str(name), lists)
+
+
+def amount(size: float) -> str:
+    """Write a number of bytes in the unit that suits it: 8.5 GB, 220 kB."""
+    for unit, worth in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if size >= worth:
+            return f"{size / worth:.3g} {unit}"
+    return f"{size / 1e3:.3g} kB"

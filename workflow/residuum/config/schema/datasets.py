@@ -166,16 +166,16 @@ class Collection(Strict):
 
         Those of the hub are not among them: they are downloaded when they are read.
         """
-        if split is None:
-            corpus = [self.source.corpus_file] if isinstance(self.source, OfYours) else []
-            return _local(corpus)
-        entry, adverse = self.source_of(split), self.splits[split].adverse
-        own = [name for name in (entry.questions, *self._laid(split)) if name]
-        own = _local([*own, *entry.bioasq])
-        return [*own, *self.source_files(None), *adverse.synonyms.files()] if adverse else own
+        return _local(self.named_files(split))
 
-    def _laid(self, split: str) -> list[str]:
-        return [*self.split_files(self.origin(split)).values()]
+    def named_files(self, split: str | None) -> list[str]:
+        """Return all that YAML names behind the corpus (split None) or a split, here or not."""
+        if split is None:
+            return [self.source.corpus_file] if isinstance(self.source, OfYours) else []
+        entry, adverse = self.source_of(split), self.splits[split].adverse
+        laid = self.split_files(self.origin(split)).values()
+        own = [name for name in (entry.questions, *laid, *entry.bioasq) if name]
+        return [*own, *self.named_files(None), *adverse.synonyms.files()] if adverse else own
 
     def docpairs_file(self, split: str) -> list[str]:
         """Return the user's file of a split's training triples, if it is one, as YAML names it."""
