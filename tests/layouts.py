@@ -21,8 +21,8 @@ def write_beir(folder, docs, queries, qrels):
     """Write docs, queries and the qrels of each split as BEIR has them."""
     (folder / "qrels").mkdir(parents=True)
     records = [{"_id": i, **({"title": t} if t else {}), "text": b} for i, t, b in docs]
-    asked = [{"_id": i, "text": t} for i, t in queries]
-    for name, of in (("corpus.jsonl", records), ("queries.jsonl", asked)):
+    texts = [{"_id": i, "text": t} for i, t in queries]
+    for name, of in (("corpus.jsonl", records), ("queries.jsonl", texts)):
         _write(folder / name, [json.dumps(record, ensure_ascii=False) for record in of])
     for split, rows in qrels.items():
         lines = ["\t".join(map(str, row)) for row in (("query-id", "corpus-id", "score"), *rows)]

@@ -5,9 +5,11 @@ import gzip
 import pytest
 
 import layouts
+from residuum import data
 from residuum.cli.errors import ResiduumError
 from residuum.collections import files, splits
 from residuum.config.schema.datasets import Dataset
+from residuum.config.specs import canonical_json
 
 LONG = '{"_id": "7", "title": "t", "text": "' + "x" * 500 + '"}\n'
 
@@ -41,7 +43,7 @@ def read(tmp_path, monkeypatch):
         ("beir", "corpus.jsonl", '{"text": "a"}', r"line 1: no field doc_id; the record has title"),
         ("beir", "corpus.jsonl", '{"_id": "1"}', r"line 1: no field text; the doc has title, _id"),
         ("beir", "corpus.jsonl", b'{"_id": "\xff"}', r"corpus\.jsonl, line 1: not UTF-8"),
-        ("beir", "queries.jsonl", '{"_id": "1", "query": "a"}', r"line 1: no text text; the query"),
+        ("beir", "queries.jsonl", '{"_id": "1", "query": "a"}', r"line 1: no text in a field text"),
         ("beir", "queries.jsonl", '{"_id": "01", "text": "a"}', "judge 1 queries that the .*: nul"),
         ("beir", "qrels/test.tsv", "01\t007\t1\n", r"line 1: expected the header query-id TAB cor"),
         ("beir", "qrels/test.tsv", "query-id\tcorpus-id\tscore\n01\t007\n", r"line 2: expected qu"),
@@ -79,6 +81,53 @@ def test_a_truncated_gzip_is_named(read, tmp_path):
     (tmp_path / "mine" / "corpus.jsonl").unlink()
     with pytest.raises(ResiduumError, match=r"corpus\.jsonl\.gz: the gzip data is truncated"):
         go()
+
+
+def spec(source):
+    entry = Dataset.model_validate({"source": source, "splits": {"test": {}}})
+    return canonical_json(entry.for_corpus())
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_an_empty_corpus_is_refused_though_nothing_is_pinned(tmp_path, monkeypatch, content):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    source, _ = layouts.beir(tmp_path)
+    (tmp_path / "mine" / "corpus.jsonl").write_text(content)
+    with pytest.raises(ResiduumError, match=r"mine: the corpus has no docs\. Are its files empty"):
+        data.corpus("mine", spec(source), tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+
+
+def test_an_id_given_twice_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    source, _ = layouts.beir(tmp_path)
+    with open(tmp_path / "mine" / "corpus.jsonl", "a") as handle:
+        handle.write('{"_id": "007", "text": "again"}\n')
+    with pytest.raises(ResiduumError, match=r"duplicate doc_id 007 .*\(docs number 1 and 4\)"):
+        data.corpus("mine", spec(source), tmp_path / "made")
+
+
+def test_qrels_of_another_corpus_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    source, split = layouts.trec(tmp_path)
+    (tmp_path / "mine" / "qrels.txt").write_text("01 0 other 1\n")
+    entry = Dataset.model_validate({"source": source, "splits": {"test": split}})
+    with pytest.raises(ResiduumError, match=r"none of the 1 judged docs, such as other, is in"):
+        data.load_split("mine", "test", entry)
+
+
+def test_queries_none_of_which_is_judged_are_named(read):
+    with pytest.raises(ResiduumError, match="2 queries that the queries file lacks: 01, null"):
+        read("beir", "queries.jsonl", '{"_id": "9", "text": "of another split"}\n')()
+
+
+def test_a_split_without_queries_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    (tmp_path / "queries.csv").write_text("query_id,text\n")
+    split = {"queries": "queries.csv", "unjudged": True}
+    entry = {"source": {"kind": "files", "corpus": "c.csv"}, "splits": {"test": split}}
+    with pytest.raises(ResiduumError, match="mine/test: the split has no queries"):
+        splits.load("mine", Dataset.model_validate(entry), "test")
 
 
 def test_ids_with_spaces_are_refused(read):

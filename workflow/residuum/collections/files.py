@@ -108,7 +108,7 @@ def _queries(path: Path, collection: Collection, entry: Split) -> list[tuple[str
         except ValueError as error:
             raise ResiduumError(f"{where}: {error}") from None
         if not isinstance(text, str):
-            has = f"no text {field}; the query has {', '.join(record)}"
+            has = f"no text in a field {field}; the query has {', '.join(record)}"
             raise ResiduumError(f"{where}: {has}. Fix the line, or query_field of the split.")
         queries.append((query_id, text))
     return queries

@@ -71,9 +71,9 @@ def whole(dataset: str, collection: Collection, name: str) -> Rows:
         rows = taken(collection, name)
     else:
         rows = SPLITS[collection.source.kind](collection, name)
+    _check_ids(f"{dataset}/{name}", rows)
     if not rows.queries:
         raise ResiduumError(f"{dataset}/{name}: the split has no queries. Is its file empty?")
-    _check_ids(f"{dataset}/{name}", rows)
     return rows
 
 
