@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from pydantic import ValidationError
 
 import layouts
 from layouts import LAYOUTS
@@ -186,6 +187,13 @@ def test_files_of_the_hub(home, tmp_path, monkeypatch):
     assert list(contracts.read_docs(made / "corpus")) == CORPUS
     assert (made / "qrels.trec").read_text() == QRELS
     assert json.loads((made / "corpus" / "manifest.json").read_text())["inputs"] == {}
+    layouts.parquet(cached / "snapshots" / commit / "tables")
+    address = f"hf://datasets/me/mine@{commit}/tables/mine"
+    source = {"kind": "files", "corpus": f"{address}/corpus", "text_fields": ["title", "text"]}
+    names = {"queries": f"{address}/queries.parquet", "qrels": f"{address}/qrels.parquet"}
+    made = exported(source, names, tmp_path / "tables")
+    assert list(contracts.read_docs(made / "corpus")) == CORPUS
+    assert (made / "queries.tsv").read_text() == QUERIES
     with pytest.raises(ResiduumError, match="hf://datasets/me/other@main/x: the Hugging Face hub"):
         hub.obtained("hf://datasets/me/other@main/x")
 
@@ -209,7 +217,7 @@ BOTH = ["nDCG@10", "R@100"]
 
 
 def test_splits_by_their_usual_names_train_and_tune():
-    assert completed(test={}) == (None, None, {"test": BOTH})
+    assert completed(test={}) == completed(test=None) == (None, None, {"test": BOTH})
     of_three = {"train": [], "dev": BOTH, "test": BOTH}
     assert completed(train={}, dev={}, test={}) == ("train", "dev", of_three)
     held_out = {"holdout": {"of": "train", "queries": 5, "seed": 1}}
@@ -218,6 +226,22 @@ def test_splits_by_their_usual_names_train_and_tune():
         "test": ["RR@10"],
         "more": [],
     }
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"source": {"kind": ["beir"]}, "splits": {"test": {}}},
+        {"source": {"kind": "beir", "folder": "m"}, "splits": {"test": [1]}},
+        {"source": {"kind": "beir", "folder": "m"}, "splits": ["test"]},
+        {"source": {"kind": "beir", "folder": "m"}, "splits": {"test": {}}, "own": 7},
+        ["source"],
+        None,
+    ],
+)
+def test_what_is_no_dataset_is_a_fault_and_no_crash(entry):
+    with pytest.raises(ValidationError):
+        Dataset.model_validate(entry)
 
 
 def test_what_is_said_of_training_and_tuning_stays():

@@ -6,7 +6,7 @@ RESIDUUM_DATA names, or to data/, or on the hub. Must not know paths below resul
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from residuum.artefacts import trec
@@ -17,9 +17,6 @@ from residuum.collections.records import Rows, join_fields, unquoted
 from residuum.config import roots
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.files import BeirSource, InFiles, TrecSource
-from residuum.config.schema.splits import Split
-
-Judgements = list[tuple[str, str, int]]
 
 
 def resolve(name: str, access: str) -> Path:
@@ -33,14 +30,12 @@ def resolve(name: str, access: str) -> Path:
 def resolved(name: str, access: str, below: str = "**/*") -> list[Path]:
     """Return the files that a name stands for: itself, or those of a folder that fit a pattern."""
     path = _located(name)
-    if path.is_dir() and not roots.files_of(path, below):
+    paths = roots.files_of(path, below)
+    if not paths:
         raise _absent(path, f"no {below.removeprefix('**/')} in it", access)
-    if path.is_dir():
-        return roots.files_of(path, below)
-    path = roots.as_it_lies(path)
-    if not path.is_file():
+    if not paths[0].is_file():
         raise _absent(path, "no such file", access)
-    return [path]
+    return paths
 
 
 def _located(name: str) -> Path:
@@ -80,52 +75,50 @@ def split(collection: Collection, name: str) -> Rows:
 
     Of queries in a form with named columns, which splits often share, those that are judged.
     """
-    named, entry = collection.split_files(name), collection.splits[name]
-    source, access = collection.source, collection.access
-    names = source.names if isinstance(source, InFiles) else {}
-    judged: Judgements = []
-    for path in resolved(named["qrels"], access) if "qrels" in named else ():
-        judged += _judgements(path, names)
-    rows, shared = list[tuple[str, str]](), False
-    for path in resolved(named["queries"], access):
-        shared = forms.named(path)
-        rows += _queries(path, collection, entry)
-    known = {query_id for query_id, _, _ in judged}
-    return Rows([row for row in rows if row[0] in known or not (shared and judged)], judged)
+    source, laid = collection.source, collection.split_files(name)
+    assert isinstance(source, InFiles)
+    paths = {key: resolved(file, collection.access) for key, file in laid.items()}
+    judged = [row for path in paths.get("qrels", ()) for row in _judgements(path, source.names)]
+    field = collection.splits[name].query_field
+    rows = [row for path in paths["queries"] for row in _queries(path, source, field)]
+    if judged and any(map(forms.named, paths["queries"])):
+        known = {query_id for query_id, _, _ in judged}
+        rows = [row for row in rows if row[0] in known]
+    return Rows(rows, judged)
 
 
-def _queries(path: Path, collection: Collection, entry: Split) -> list[tuple[str, str]]:
-    source, field = collection.source, entry.query_field
+def _queries(path: Path, source: InFiles, field: str) -> Iterable[tuple[str, str]]:
     if isinstance(source, TrecSource):
-        return [*sgml.topics(path, "title" if field == "text" else field, source.encoding)]
+        return sgml.topics(path, "title" if field == "text" else field, source.encoding)
     if not forms.named(path):
-        return [*trec.read_queries(path).items()]
-    names, queries = source.names if isinstance(source, InFiles) else {}, list[tuple[str, str]]()
-    for where, record in forms.records(path):
-        text = record.get(field)
-        try:
-            query_id = forms.id_of(record, "query_id", names)
-        except ValueError as error:
-            raise ResiduumError(f"{where}: {error}") from None
-        if not isinstance(text, str):
-            has = f"no text in a field {field}; the query has {', '.join(record)}"
-            raise ResiduumError(f"{where}: {has}. Fix the line, or query_field of the split.")
-        queries.append((query_id, text))
-    return queries
+        return trec.read_queries(path).items()
+    return (_query(where, record, source, field) for where, record in forms.records(path))
 
 
-def _judgements(path: Path, names: Mapping[str, str]) -> Judgements:
+def _query(where: str, record: Record, source: InFiles, field: str) -> tuple[str, str]:
+    text = record.get(field)
+    try:
+        query_id = forms.id_of(record, "query_id", source.names)
+    except ValueError as error:
+        raise ResiduumError(f"{where}: {error}") from None
+    if not isinstance(text, str):
+        has = f"no text in a field {field}; the query has {', '.join(record)}"
+        raise ResiduumError(f"{where}: {has}. Fix the line, or query_field of the split.")
+    return query_id, text
+
+
+def _judgements(path: Path, names: Mapping[str, str]) -> Iterable[tuple[str, str, int]]:
     """Read qrels: of named columns, of BEIR's TSV with its header, or TREC's four columns."""
     if forms.named(path):
         records = forms.records(path)
     else:
         first = next((line.split("\t") for _, line in numbered(path)), [])
         if len(first) != 3:
-            return [*trec.read_qrels(path).iter_rows()]
+            return trec.read_qrels(path).iter_rows()
         _check_header(path, first, names)
         records = forms.records(path, first)
         next(records)
-    return [_judgement(where, record, names) for where, record in records]
+    return (_judgement(where, record, names) for where, record in records)
 
 
 def _check_header(path: Path, columns: list[str], names: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
 """What manifests know of a run, as ir_metadata has it: https://www.ir-metadata.org, schema 0.1.
 
-Usage: `header(results, "mine/test", "bm25")`. Nothing is asked of the machine that exports: the
-platform is that of the run. Must not know the form of a run.
+Usage: `header(results, "mine/test", "bm25")`. The platform is that of
+the run, not of the machine that exports. Must not know the form of a run.
 """
 
 from collections.abc import Mapping

@@ -22,10 +22,9 @@ def completed(data: object) -> object:
 
     All splits but the one to train on are measured, where their docs are judged.
     """
-    source, splits = (_mapping(data).get(key) for key in ("source", "splits"))
-    if _mapping(source).get("kind") not in IN_FILES or not _mapping(splits):
+    source, names = (_mapping(_mapping(data).get(key)) for key in ("source", "splits"))
+    if str(source.get("kind")) not in IN_FILES or not names:
         return data
-    names = _mapping(splits)
     own = {use: n for use, usual in OWN.items() for n in usual[::-1] if n in names}
     entry = {"own": own, **_mapping(data)}
     trained = _mapping(entry["own"]).get("train")
@@ -33,11 +32,11 @@ def completed(data: object) -> object:
     return {**entry, "splits": measured}
 
 
-def _measured(split: object, trained: bool) -> object:
-    given = _mapping(split)
-    if not isinstance(split, Mapping) or trained or any(given.get(key) for key in BROUGHT):
+def _measured(given: object, trained: bool) -> object:
+    split = {} if given is None else given  # `test:` alone
+    if not isinstance(split, Mapping) or trained or any(split.get(key) for key in BROUGHT):
         return split
-    return {"measures": [*MEASURES], **given}
+    return {"measures": [*MEASURES], **split}
 
 
 def _mapping(data: object) -> Mapping[str, object]:
