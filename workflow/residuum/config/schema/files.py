@@ -31,6 +31,7 @@ NamedFields = Annotated[
     list[Annotated[str, AfterValidator(_not_taken)]],
     Field(description="kept beside text by their names, for systems that search by field"),
 ]
+WHERE = "below the folder of RESIDUUM_DATA, or hf://datasets/ORGANISATION/NAME@REVISION/PATH"
 YourFile = Annotated[str, AfterValidator(_address)]
 TextFields = Annotated[list[str], Field(min_length=1, description="joined in order by a space")]
 
@@ -78,7 +79,7 @@ class FilesSource(InFiles):
     """
 
     kind: Literal["files"]
-    corpus: YourFile
+    corpus: YourFile = Field(description=WHERE)
 
     @property
     def corpus_file(self) -> str:
@@ -92,7 +93,7 @@ class BeirSource(InFiles):
     """
 
     kind: Literal["beir"]
-    folder: YourFile
+    folder: YourFile = Field(description=WHERE)
     text_fields: TextFields = Field(default=["title", "text"])
 
     @property
@@ -110,7 +111,7 @@ class MsMarcoSource(InFiles):
     """A folder in MS MARCO's layout: collection.tsv, queries.SPLIT.tsv, qrels.SPLIT.tsv."""
 
     kind: Literal["msmarco"]
-    folder: YourFile
+    folder: YourFile = Field(description=WHERE)
 
     @property
     def corpus_file(self) -> str:
