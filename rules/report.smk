@@ -16,8 +16,8 @@ rule report_write:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
         **decided_by("residuum.report", "write"),
-        results=folder_of(PATHS.ledger),
-        folder=folder_of(PATHS.report),
+        results=options.folder("ledger"),
+        folder=options.output_folder,
     shell:
         "python -m residuum.report write --results {params.results} --output {params.folder} "
         "2>&1 | tee {log}"

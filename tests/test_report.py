@@ -166,7 +166,7 @@ def test_what_stands_behind_a_number_is_what_explain_says(results, made):
     assert "measured   0.75 " in text and cell["reported"] in text
     reached, ahead = [], list(cell["from"])
     while ahead:
-        title, *parents = page["lineage"][ahead.pop()]
+        title, *parents = page["provenance"][ahead.pop()]
         reached, ahead = [*reached, title], [*ahead, *parents]
     titles = {line.partition("] ")[2] for line in text.splitlines() if line.startswith("[")}
     assert {*reached} == titles

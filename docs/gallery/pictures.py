@@ -38,7 +38,7 @@ VIEWS = [
     View("effort", "mini/mebert-figure7.html", height=700, scheme="dark"),
     View("circles", "mini/roc-figure1.html", height=560),
     View("claims", "mini/clear-claims.html"),
-    View("lineage", "mini/lineage.html#a12"),
+    View("provenance", "mini/provenance.html#a12"),
     View("costs", "mini/costs.html"),
     View("narrow", "index.html", width=400, scheme="dark"),
 ]

@@ -65,7 +65,7 @@ def test_queries_at_both_ends_are_those_of_the_metrics_file(results, other):
     )
 
 
-def test_the_lineage_goes_down_to_corpus_topics_and_qrels(results):
+def test_the_provenance_goes_down_to_corpus_topics_and_qrels(results):
     message = explaining.explain(results, CELL)
     heads = [line for line in message.splitlines() if line.startswith("[")]
     assert heads == [

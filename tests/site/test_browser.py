@@ -10,7 +10,7 @@ from results_fixture import build
 
 pytestmark = needs_chromium
 PAGES = ["index.html", "against.html", "toy/toy-table1.html", "toy/toy-figure1.html",
-         "toy/toy-claims.html", "toy/lineage.html", "toy/costs.html", "toy/absent.html",
+         "toy/toy-claims.html", "toy/provenance.html", "toy/costs.html", "toy/absent.html",
          "toy/about.html"]  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def test_a_point_says_its_value_and_the_legend_hides_its_series(browser, report)
     assert dots.count() == 2
 
 
-def test_the_lineage_is_followed_from_a_number_to_the_corpus(browser, report):
+def test_the_provenance_is_followed_from_a_number_to_the_corpus(browser, report):
     page = opened(browser, report / "toy/toy-table1.html", "#base/rr")
     page.locator("dialog").get_by_role("link", name="runs/data/dev/base.trec.gz").click()
     article = page.locator("#artefact")
@@ -142,7 +142,7 @@ def test_all_is_reached_with_the_keyboard(browser, report):
 
 
 @pytest.mark.parametrize("place", ["#100%", "#%E0", "#constructor", "#__proto__", "#main"])
-@pytest.mark.parametrize("name", ["index.html", "toy/toy-table1.html", "toy/lineage.html"])
+@pytest.mark.parametrize("name", ["index.html", "toy/toy-table1.html", "toy/provenance.html"])
 def test_an_address_that_names_nothing_breaks_nothing(browser, report, name, place):
     page = opened(browser, report / name, place)
     assert not page.locator("dialog[open]").count()
@@ -156,7 +156,7 @@ def test_the_skip_link_leaves_the_filter_and_the_artefact(browser, report):
     page.locator("a.skip").focus()
     page.keyboard.press("Enter")
     assert visible_rows(page).count() == 1
-    page = opened(browser, report / "toy/lineage.html", "#a1")
+    page = opened(browser, report / "toy/provenance.html", "#a1")
     shown = page.locator("#artefact h2").text_content()
     page.locator("a.skip").focus()
     page.keyboard.press("Enter")
@@ -243,7 +243,7 @@ def test_a_script_that_came_with_the_data_would_not_run(browser, report, tmp_pat
 def test_hostile_texts_are_shown_and_not_run(browser, tmp_path):
     results = build_hostile(tmp_path / "results")
     site = writing.write([results], tmp_path / "site").parent
-    for name in ("index.html", "toy/toy-table1.html", "toy/absent.html", "toy/lineage.html"):
+    for name in ("index.html", "toy/toy-table1.html", "toy/absent.html", "toy/provenance.html"):
         page = opened(browser, site / name)
         assert page.evaluate("window.harmed") is None
     page = opened(

@@ -1,6 +1,6 @@
 """What stands behind the numbers of a page, as the page's script reads it.
 
-Usage: `data = Numbers(folder, lineage).of(sheet)`, a mapping that is JSON. Values per query are
+Usage: `data = Numbers(folder, provenance).of(sheet)`, a mapping that is JSON. Values per query are
 16-bit integers times a step, the page's, in base64: four digits of a measure. Must not know HTML.
 """
 
@@ -16,7 +16,7 @@ from residuum.inspect import explaining
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages.verdicts import LedgerRow
 from residuum.site.folder import Folder, Sheet
-from residuum.site.lineage import Lineage
+from residuum.site.provenance import Provenance
 from residuum.site.tested import Test, tests_of
 from residuum.site.text import shown
 from residuum.wiring.bound import BoundTable
@@ -43,8 +43,8 @@ class Values(NamedTuple):
 class Numbers:
     """The data of the pages of a folder; metrics and query texts are read once."""
 
-    def __init__(self, folder: Folder, lineage: Lineage) -> None:
-        self._folder, self._lineage = folder, lineage
+    def __init__(self, folder: Folder, provenance: Provenance) -> None:
+        self._folder, self._provenance = folder, provenance
         self._metrics = cache(trec.read_metrics)
         self._texts = cache(self._read_texts)
         self._ledger: dict[tuple[str, str, str], list[LedgerRow]] = {}
@@ -78,14 +78,14 @@ class Numbers:
             "sets": [self._set(ids, *at, values, tests) for ids, at in sets.items()],
             "tests": _packed(tests),
             "reasons": list(reasons),
-            "lineage": self._behind(key for cell in cells.values() for key in cell["from"]),
+            "provenance": self._behind(key for cell in cells.values() for key in cell["from"]),
         }
 
     def _behind(self, keys: Iterator[str]) -> dict[str, list[str]]:
         """Return the artefacts behind some: title, then what each was made from."""
-        groups = self._lineage.groups
+        groups = self._provenance.groups
         return {
-            key: [groups[key].title, *groups[key].parents] for key in self._lineage.behind(keys)
+            key: [groups[key].title, *groups[key].parents] for key in self._provenance.behind(keys)
         }
 
     def _claims(self, sheet: Sheet) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class Numbers:
             "absence": why and reasons.setdefault(why, len(reasons)),
             "verdicts": [_verdict(row, reasons) for row in rows],
         }
-        return _without_nothing(made) | {"from": self._lineage.keys(cell.roots)}
+        return _without_nothing(made) | {"from": self._provenance.keys(cell.roots)}
 
     def _set(
         self,

@@ -22,7 +22,7 @@ TEMPLATES = {
     "page.html": packaged("site/templates/page.html"),
     "absent.html": packaged("site/templates/absent.html"),
     "costs.html": packaged("site/templates/costs.html"),
-    "lineage.html": packaged("site/templates/lineage.html"),
+    "provenance.html": packaged("site/templates/provenance.html"),
     "about.html": packaged("site/templates/about.html"),
     "against.html": packaged("site/templates/against.html"),
 }

@@ -21,8 +21,8 @@ from residuum.inspect.addressing import PATHS
 from residuum.site import about, costs, differences, ledgers, markup, places, rendering
 from residuum.site.charts import charts
 from residuum.site.folder import Folder, Sheet, read
-from residuum.site.lineage import Lineage
 from residuum.site.numbers import Numbers
+from residuum.site.provenance import Provenance
 
 ASSETS = [
     packaged("site/assets/report.css"),
@@ -114,15 +114,15 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
 def _write_folder(
     folder: Folder, output: Path, lines: Sequence[ledgers.Line], shared: dict[str, Any]
 ) -> None:
-    """Write the pages of one scale: those of its papers, lineage, costs, what is not run, about."""
+    """Write a scale's pages: of its papers, provenance, costs, what is not run, about."""
     roots = [root for sheet in folder.sheets for cell in sheet.cells for root in cell.roots]
-    lineage = Lineage(folder.graph, roots)
-    numbers, common = Numbers(folder, lineage), {**shared, "root": "../", "folder": folder}
+    provenance = Provenance(folder.graph, roots)
+    numbers, common = Numbers(folder, provenance), {**shared, "root": "../", "folder": folder}
     for sheet in track(folder.sheets, "report", len(folder.sheets), "pages"):
         _write_sheet(folder, sheet, output, numbers, common)
-    artefacts = {key: group.shown() for key, group in lineage.groups.items()}
+    artefacts = {key: group.shown() for key, group in provenance.groups.items()}
     kin = rendering.embedded({"artefacts": artefacts})
-    _write(output / "lineage.html", "lineage.html", data=kin, **common)
+    _write(output / "provenance.html", "provenance.html", data=kin, **common)
     _write(output / "absent.html", "absent.html", groups=ledgers.absent(lines), **common)
     _write(
         output / "costs.html",

@@ -1,4 +1,4 @@
-// The ledger's filters, the dialog that shows what stands behind a number, and the lineage. All texts
+// The ledger's filters, the dialog that shows what stands behind a number, and the provenance. All texts
 // are set as text; a page's data is gzipped JSON in base64, and is never run.
 "use strict";
 
@@ -236,21 +236,21 @@ const report = (() => {
     );
   }
 
-  function lineage(page, cell) {
+  function provenance(page, cell) {
     const order = [];
     const ahead = [...(cell.from || [])];
     while (ahead.length) {
       const key = ahead.shift();
-      if (order.includes(key) || !own(page.lineage || {}, key)) continue;
+      if (order.includes(key) || !own(page.provenance || {}, key)) continue;
       order.push(key);
-      ahead.push(...page.lineage[key].slice(1));
+      ahead.push(...page.provenance[key].slice(1));
     }
     if (!order.length) return null;
     const list = element("ol");
     for (const key of order) {
-      list.append(element("li", {}, element("a", { href: `lineage.html#${key}` }, page.lineage[key][0])));
+      list.append(element("li", {}, element("a", { href: `provenance.html#${key}` }, page.provenance[key][0])));
     }
-    const text = `What it descends from: ${order.length} artefacts, each with its command`;
+    const text = `What it was made from: ${order.length} artefacts, each with its command`;
     const made = element("details", {}, element("summary", {}, text), list);
     made.open = order.length <= 12;
     return made;
@@ -281,7 +281,7 @@ const report = (() => {
       const body = [
         element("div", { class: "top" }, element("h2", { id: "about" }, text), close),
         page.claims ? null : valueFacts(page, cell), verdicts(page, cell), tests(page, cell, listed, draw),
-        page.claims ? null : drawn(listed[0]) || drawn(null), lineage(page, cell),
+        page.claims ? null : drawn(listed[0]) || drawn(null), provenance(page, cell),
       ];
       if (cell.rests) {
         body.push(element("p", {}, "It rests on ", element("a", { href: `${cell.rests}.html` }, cell.rests), "."));

@@ -1,6 +1,6 @@
-"""What numbers descend from, for a page of its own: artefacts, seeds and shards together.
+"""What numbers were made from, for a page of its own: artefacts, seeds and shards together.
 
-Usage: `kin = Lineage(graph, roots)`, then `kin.keys(cell.roots)` and `kin.groups`. Must not know
+Usage: `kin = Provenance(graph, roots)`, then `kin.keys(cell.roots)` and `kin.groups`. Must not know
 HTML, nor pages.
 """
 
@@ -44,7 +44,7 @@ class Group(NamedTuple):
         return {key: value for key, value in made.items() if value}
 
 
-class Lineage:
+class Provenance:
     """The groups behind some artefacts, sources last; each has a key that names it in links."""
 
     def __init__(self, graph: Graph, roots: Iterable[str]) -> None:
