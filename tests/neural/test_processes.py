@@ -39,6 +39,9 @@ from tiny_models import (
 )
 
 HOW = {"steps": 8, "batch_size": 7, "learning_rate": 0.001, "dropout": 0.0}  # 7: shares of 3 and 4
+# Adam moves a weight by up to the learning rate however small its gradient is, so that rounding of
+# one that is nearly nothing shows; wrong sums of gradients move most weights by whole steps.
+NEAR = HOW["learning_rate"] / 10
 SPECS = {
     "residual_margin": model_spec("residual_margin", **HOW),
     "nll": model_spec("nll", **HOW),
@@ -173,7 +176,7 @@ def test_two_processes_take_the_steps_of_one(toy: Path, name: str) -> None:
     one, two = (weights(toy / part / name) for part in ("one", "two"))
     assert one.keys() == two.keys()
     for key in one:
-        np.testing.assert_allclose(two[key], one[key], atol=2e-5, err_msg=key)
+        np.testing.assert_allclose(two[key], one[key], atol=NEAR, err_msg=key)
     parsed = [log(toy / part / name) for part in ("two", "one")]
     np.testing.assert_allclose(*(rows[0] for rows in parsed), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(*parsed, rtol=1e-4, atol=1e-4)

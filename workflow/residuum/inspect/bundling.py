@@ -15,6 +15,7 @@ import tempfile
 import zlib
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -32,6 +33,8 @@ from residuum.wiring.paths import Paths, Template, folder_of
 FORMAT = 3
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
+# Python 3.11 has it from 3.11.4 on; what leaves the folder or is no file is refused in any.
+FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
@@ -130,7 +133,7 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                     raise _refusal(archive, f"holds '{member.name}', which no bundle does")
                 if (folder / member.name).exists():
                     raise _refusal(archive, f"holds '{member.name}' twice")
-                packed.extract(member, folder, filter="data")
+                packed.extract(member, folder, **FILTER)
             whole.seek(packed.offset)
             while block := whole.read(BLOCK):
                 if block.strip(b"\0"):  # a tar ends in zeros

@@ -228,14 +228,14 @@ def counts(cell: Cell, read: grids.Read = trec.read_metrics) -> list[str]:
         f"{name}D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
         f"{of.residual:g}, both {of.overlap:g}, neither {of.failures:g}; RoC "
         f"{layout.DASH if of.ratio is None else f'{of.ratio:.6g}'}"
-        f"{', means over seeds' * (len(of.by_seed) > 1)}"
         for name, of in zip(names[1:] if len(ratios) > 1 else names, ratios, strict=False)
     ]
 
 
 def _counts(cell: Cell) -> str:
     lines = [f"  {line}" for line in counts(cell)]
-    return "\n".join([f"Queries ({_read(cell)})", *lines]) if lines else ""
+    means = ", means over seeds" * any(len(paths) > 1 for paths in _systems(cell))
+    return "\n".join([f"Queries ({_read(cell)}{means})", *lines]) if lines else ""
 
 
 def _read(cell: Cell) -> str:
