@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+WAIT = 10_000  # milliseconds
 OPENED: list[tuple[Page, list[str]]] = []
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
@@ -26,6 +27,7 @@ def chromium() -> Iterator[Browser]:
 def opened(browser: Browser, path: Path, place: str = "", **settings: object) -> Page:
     """Open a page from disk, once its data is read; `check_scripts` says if a script failed."""
     page = browser.new_context(**settings).new_page()
+    page.set_default_timeout(WAIT)
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)

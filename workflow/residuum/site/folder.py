@@ -18,6 +18,7 @@ from residuum.pages import grids
 from residuum.pages.grids import Judged
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
+from residuum.site.text import brief
 
 ENTRIES = ("table", "figure", "cases", "claims", "lines")  # where a bound page keeps its own YAML
 
@@ -57,9 +58,9 @@ class Folder(NamedTuple):
 
     @property
     def named(self) -> str:
-        """Return the folder's name, below the working folder where it lies there."""
+        """Return the folder's path, below the working folder where it lies there, or its end."""
         here, path = Path.cwd(), self.results.resolve()
-        return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
+        return brief(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
     @property
     def papers(self) -> list[str]:

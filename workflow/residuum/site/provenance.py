@@ -13,7 +13,7 @@ from residuum.inspect import provenance
 from residuum.inspect.provenance import Artefact, Graph
 from residuum.inspect.text import NUMBERED, listed, together
 from residuum.pages.visible import visible
-from residuum.site.text import shown
+from residuum.site.text import brief, shown
 
 LONG = 1500  # characters of a command that are shown
 SPEC = re.compile(r"'\{.{120,}?\}'(?= |$)")  # JSON that its manifest has too
@@ -78,7 +78,7 @@ class Provenance:
         key, title = self._key[first.path], together(paths)
         if first.manifest is None:
             lacks = first.lacks or "a file from outside the results folder"
-            return Group(key, title, "", {}, "", lacks, [*parents])
+            return Group(key, brief(title), "", {}, "", lacks, [*parents])
         facts: dict[str, list[str]] = {}
         for path, made in ((a.path, a.manifest) for a in own if a.manifest):
             kept = {k: v for k, v in made.artefact.items() if k not in provenance.ELSEWHERE}

@@ -94,10 +94,9 @@ class Wiring:
     def finished(self) -> str:
         """Return the pages to print at the end."""
         pages = [*self.pages.all(None), self.paths.ledger.beside(".md")]
-        shown = show(pages, self._workflow)
-        made = Path(self.paths.report)
-        named = f"\nOpen the report in a browser: {made.resolve()}" if made.is_file() else ""
-        return f"{shown}{named}"
+        made = _made([self.paths.report], self._workflow)
+        named = (f"\nOpen the report in a browser: {path.resolve()}" for path in made)
+        return show(pages, self._workflow) + "".join(named)
 
 
 @contextmanager
@@ -226,7 +225,12 @@ def show(pages: Iterable[str], workflow: Workflow) -> str:
 
     They are those among the targets, or all where no target or the rule all is requested.
     """
-    targets = set(workflow.dag_settings.targets or ["all"])
-    made = (Path(p) for p in pages if targets & {p, "all"} and Path(p).is_file())
+    made = _made(pages, workflow)
     texts = ((path, path.read_text(encoding="utf-8").partition(MORE)[0]) for path in made)
     return "\n".join(f"\n{path}\n\n{text}" for path, text in texts)
+
+
+def _made(files: Iterable[str], workflow: Workflow) -> Iterator[Path]:
+    """Yield the files that were made and requested, by name or by the rule all."""
+    targets = set(workflow.dag_settings.targets or ["all"])
+    yield from (Path(name) for name in files if targets & {name, "all"} and Path(name).is_file())

@@ -167,6 +167,8 @@ const report = (() => {
       if (!(cell.places || []).includes(place)) return label(name);
       return element("a", { href: `${cell.rests}.html#${encodeURI(place)}` }, label(name));
     };
+    const seeds = listed.every((test) => test.over_seeds);
+    const over = (test) => (test.over_seeds && !seeds ? " (seeds too)" : "");
     const lines = listed.map((test) => {
       let name = label(test.b);
       if (page.claims) {
@@ -177,12 +179,11 @@ const report = (() => {
       }
       const counts = test.wins === undefined ? "" : [test.wins, test.ties, test.losses].join("/");
       return [
-        name, signed(test.difference), interval(test.low, test.high, signed), number(test.p, 3),
+        name, signed(test.difference), interval(test.low, test.high, signed) + over(test), number(test.p, 3),
         number(test.p_adjusted, 3), test.significant ? "yes" : "no", number(test.p_over_seeds, 3),
         test.seeds_agreeing || "", signed(test.effect), counts,
       ];
     });
-    const seeds = listed.some((test) => test.over_seeds);
     const header = [
       page.claims ? "first and second" : "against", "difference",
       seeds ? "95% interval, seeds too" : "95% interval", "p", "p adjusted", "significant",
