@@ -126,6 +126,10 @@ def test_the_lines_for_a_question_generator_run(tmp_path):
     assert len(run(text).written) == 1
 
 
+def reranked(first, reranker):
+    return {"kind": "rerank", "first_stage": first, "reranker": reranker}
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory, backbone):
     """Return a results folder with a dual encoder, its runs, and what stands beside them."""
@@ -143,29 +147,50 @@ def results(tmp_path_factory, backbone):
     files.write_text(other / "config.json", "{}")
     record(other, {}, [start], "residuum.train", model={"kind": "cross-encoder"})
     runs, rerank = folder / "runs" / "cacm" / "test", folder / "rerank" / "cacm" / "test"
+    searched = folder / "hybrid" / "cacm" / "test" / "exact.seed1"
+    index = folder / "index" / "cacm" / "wordpieces"
+    for path, inputs in ((searched, [model]), (index, [start])):
+        files.write_text(path / "part", "x\n")
+        record(path, {}, inputs, "residuum.dense")
+    bm25, alone, clear = (
+        runs / f"{name}.trec.gz" for name in ("bm25", "clear-embedding.seed1", "clear.seed1")
+    )
+    docs = folder / "scores" / "cacm" / "test" / "bm25.on.clear-embedding.trec.gz"
+    pairs = rerank / "monobert.trec.gz"
     made = [
-        (runs / "bm25.trec.gz", []),
-        (runs / "clear-embedding.seed1.trec.gz", [model]),
-        (
-            runs / "clear.seed1.trec.gz",
-            [runs / "bm25.trec.gz", runs / "clear-embedding.seed1.trec.gz"],
-        ),
-        (rerank / "monobert.trec.gz", [other, runs / "bm25.trec.gz", runs / "clear.seed1.trec.gz"]),
-        (runs / "bm25-reranked.trec.gz", [runs / "bm25.trec.gz", rerank / "monobert.trec.gz"]),
+        (bm25, [], {"kind": "lexical"}),
+        (alone, [model], {"kind": "dense", "model": "clear"}),
+        (clear, [bm25, alone], {"kind": "fusion", "parts": ["bm25", "clear-embedding"]}),
+        (pairs, [other, bm25, clear], {}),
+        (runs / "bm25-reranked.trec.gz", [bm25, pairs], reranked("bm25", "monobert")),
         (
             runs / "clear-reranked.seed1.trec.gz",
-            [runs / "clear.seed1.trec.gz", rerank / "monobert.trec.gz"],
+            [clear, pairs],
+            reranked("clear", {"model": "reranker"}),
         ),
+        (
+            runs / "exact.seed1.trec.gz",
+            [searched],
+            {"kind": "hybrid", "parts": ["bm25-vectors", "clear-embedding"]},
+        ),
+        (docs, [bm25, alone], {"kind": "lexical"}),
+        (
+            runs / "clear.seed2.trec.gz",
+            [bm25, docs],
+            {"kind": "fusion", "parts": ["bm25", "clear-embedding"]},
+        ),
+        (runs / "clear-embedding.seed1@1.trec.gz", [model], {"kind": "dense"}),
+        (runs / "bm25-wordpieces.trec.gz", [index], {"kind": "lexical"}),
     ]
-    for number, (path, inputs) in enumerate(made):
+    for number, (path, inputs, spec) in enumerate(made):
         files.write_text(path, f"{number}\n")
-        record(path, {}, inputs, lexical.__name__)
+        record(path, {}, inputs, lexical.__name__, **spec)
         if path.parent == runs:
             metrics = (
                 folder / "metrics" / "cacm" / "test" / f"{path.name.removesuffix('.trec.gz')}.tsv"
             )
             files.write_text(metrics, "x\n")
-            means = {"RR@10": 0.1 + number / 10}
+            means = {"RR@10": 0.05 + number / 20}
             record(metrics, {"queries": 52, "means": means}, [path], "residuum.evaluate")
     table = folder / "tables" / "clear-table1.tsv"
     files.write_text(table, "x\n")
@@ -193,9 +218,9 @@ def test_a_card_is_one_that_a_hub_reads(results, config, tmp_path):
     assert read.data.library_name == "sentence-transformers"
     assert read.data.datasets == ["cacm"] and "dual-encoder" in read.data.tags
     values = {r.metric_name: r.metric_value for r in read.data.eval_results}
-    assert values == pytest.approx(
-        {"RR@10 of clear-embedding.seed1": 0.2, "RR@10 of clear.seed1": 0.3}
-    ), "of runs without another model"
+    assert values == pytest.approx({"RR@10 of clear-embedding.seed1": 0.1}), "of the model alone"
+    for run, parts in (("clear", "bm25, clear"), ("exact", "bm25-vectors, clear")):
+        assert re.search(rf"\| {run}\.seed1 +\| {parts}-embedding +\| 52 ", read.text)
     assert {r.dataset_split for r in read.data.eval_results} == {"test"}
     for said in ("residual_margin", "| batch_size", "CLEAR, Table 1", "Pairs: 800", "0.25"):
         assert said in read.text, said
@@ -220,21 +245,22 @@ def test_the_folder_holds_the_checkpoint_as_it_was_and_loads(results, config, tm
     run(text.replace("OWNER/NAME", str(tmp_path / "card")))
 
 
-def test_runs_of_other_models_and_of_other_first_stages_are_kept_apart(results):
+def test_runs_say_what_else_they_are_made_of(results):
     graph = provenance.read(results)
     checkpoint = checkpoints.find(results, graph, "clear", 1)
-    others = {r.run: r.others for r in checkpoints.results_of(checkpoint)}
-    assert others == {
-        "clear-embedding.seed1": "",
-        "clear.seed1": checkpoints.LISTS,
-        "clear-reranked.seed1": checkpoints.MODELS,
-    }
+    assert {r.run: r.made_of for r in checkpoints.results_of(checkpoint)} == {
+        "clear-embedding.seed1": (),
+        "clear.seed1": ("bm25", "clear-embedding"),
+        "exact.seed1": ("bm25-vectors", "clear-embedding"),
+        "clear-reranked.seed1": ("clear", "reranker"),
+    }, "not of another seed, whose docs are scored in one file with this one's, nor of a snapshot"
     other = checkpoints.find(results, graph, "reranker", 1)
-    others = {r.run: r.others for r in checkpoints.results_of(other)}
-    assert others == {
-        "bm25-reranked": checkpoints.LISTS,
-        "clear-reranked.seed1": checkpoints.MODELS,
+    assert {r.run: r.made_of for r in checkpoints.results_of(other)} == {
+        "bm25-reranked": ("bm25", "monobert"),
+        "clear-reranked.seed1": ("clear", "reranker"),
     }
+    start = checkpoints.find(results, graph, "mini-bert", 1)
+    assert not checkpoints.results_of(start), "of words that its tokenizer cut"
     assert checkpoints.pages_of(checkpoint) == {"clear-table1": "CLEAR, Table 1"}
 
 

@@ -21,8 +21,6 @@ from residuum.config.schema.papers import parts_of
 from residuum.config.specs import FixedId
 from residuum.inspect import citing, datasets, loads, provenance
 from residuum.inspect.checkpoints import (
-    LISTS,
-    MODELS,
     PATHS,
     UNKNOWN,
     Checkpoint,
@@ -37,6 +35,7 @@ from residuum.pages.layout import grid
 from residuum.tuning.learned import Learned
 
 CARD = "README.md"
+ALONE = "the model alone"
 Known = Mapping[str, Dataset]
 SAID = ("train_on", "corpora", "spans", "backbone")  # of a model's settings, elsewhere in a card
 
@@ -130,7 +129,7 @@ def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -
             ],
         }
         for r in measured
-        if r.others != MODELS
+        if not r.made_of
     ]
     if results:
         head["model-index"] = [{"name": checkpoint.name, "results": results}]
@@ -220,12 +219,16 @@ def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
         yield "No run that it stands behind was evaluated."
         return
     rows = [
-        [f"{r.dataset}/{r.split}", r.run, r.others, str(r.queries), text]
+        [f"{r.dataset}/{r.split}", r.run, ", ".join(r.made_of) or ALONE, str(r.queries), text]
         for r in measured
         if (text := ", ".join(f"{name} {mean:.4f}" for name, mean in r.means.items()))
     ]
-    yield grid(["split", "run", "", "queries", "means"], rows)
-    yield f"\n`{LISTS}`, `{MODELS}`: part of the run too, a fusion or a reranked list."
+    yield grid(["split", "run", "made of", "queries", "means"], rows)
+    if any(r.made_of for r in measured):
+        yield (
+            "\nA run that is made of others, as a fusion or a reranked list, has the means of all "
+            f"together: of this model are those of `{ALONE}`."
+        )
     if pages := pages_of(checkpoint):
         yield "\nPages that it stands behind:\n"
         yield from (f"- {name} ({printed})" for name, printed in pages.items())

@@ -9,24 +9,30 @@ from typing import Any, NamedTuple
 
 from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.specs import OrderId, RunId, Snapshot
+from residuum.inspect import parts
 from residuum.inspect.provenance import Graph, Manifest
 from residuum.inspect.text import flat
 from residuum.wiring.paths import Paths, folder_of
 
 PATHS = Paths()
 UNKNOWN = "not recorded"
-LISTS, MODELS = "with other lists", "with other models"
+READ_WITH = "data/", "index/"  # what a checkpoint's tokenizer cuts into words
 
 
 class Result(NamedTuple):
-    """The means of a run on a split, and what else is in the run: lists, or other checkpoints."""
+    """The means of a run on a split.
+
+    `made_of` has the systems, rerankers or other checkpoints that the run was made of; it is empty
+    where the checkpoint alone made it.
+    """
 
     dataset: str
     split: str
     run: str
     queries: int
     means: dict[str, float]
-    others: str
+    made_of: tuple[str, ...]
 
 
 class Checkpoint(NamedTuple):
@@ -86,12 +92,13 @@ def results_of(checkpoint: Checkpoint) -> list[Result]:
         record = checkpoint.graph[path].manifest
         if record is None or not (place := PATHS.metrics.parse(path)):
             continue
+        if isinstance(RunId.parse(OrderId.parse(place["run"]).run).seed, Snapshot):
+            continue  # of the model on the way of its training
         facts = record.artefact
         means = {name: float(mean) for name, mean in facts["means"].items()}
-        others, queries = _others(checkpoint, path), int(facts["queries"])
-        made.append(Result(**place, queries=queries, means=means, others=others))
-    order = ("", LISTS, MODELS)
-    return sorted(made, key=lambda r: (order.index(r.others), r.dataset, r.split, r.run))
+        queries, made_of = int(facts["queries"]), tuple(_made_of(checkpoint, path))
+        made.append(Result(**place, queries=queries, means=means, made_of=made_of))
+    return sorted(made, key=lambda r: (bool(r.made_of), r.dataset, r.split, r.run))
 
 
 def pages_of(checkpoint: Checkpoint) -> dict[str, str]:
@@ -108,8 +115,10 @@ def pages_of(checkpoint: Checkpoint) -> dict[str, str]:
 def _behind(checkpoint: Checkpoint, joint: bool = False) -> list[str]:
     """Return what was made of a checkpoint, but not of what another model made of it.
 
-    A reranker scores the lists of several first stages in one file. That such a file has a list of
-    the checkpoint's says nothing of what is made of the others: unless `joint`, it is left out.
+    Some files join several lists: a reranker's scores of several first stages, a system's scores of
+    another's docs. That such a file has a list of the checkpoint's says nothing of what is made of
+    the others: unless `joint`, it is left out. So are a choice that was made with it, and what was
+    cut with its tokenizer.
     """
     children: dict[str, list[str]] = {}
     for path, artefact in checkpoint.graph.items():
@@ -118,35 +127,45 @@ def _behind(checkpoint: Checkpoint, joint: bool = False) -> list[str]:
     seen: dict[str, None] = {}
     waiting = [checkpoint.path]
     while waiting:
-        path = waiting.pop()
+        path, first = waiting[-1], waiting.pop() == checkpoint.path
         made = [c for c in children.get(path, []) if c not in seen and not named(c)]
-        new = [c for c in made if joint or path == checkpoint.path or not _of_several(c, path)]
+        made = [c for c in made if not c.startswith(READ_WITH if first else READ_WITH[0])]
+        new = [c for c in made if first or joint or not (_joins(c, path) or PATHS.tuning.parse(c))]
         seen |= dict.fromkeys(new)
         waiting += new
     return sorted(seen)
 
 
-def _others(checkpoint: Checkpoint, path: str) -> str:
-    """Return what else a run rests on: other checkpoints, or lists of systems without one."""
+def _joins(path: str, of: str) -> bool:
+    """Say whether a file has lists of several systems, `of` being one, and is not made of such."""
+    several = [form.parse(path) is not None for form in (PATHS.pairs, PATHS.depth_curve)]
+    of_docs = PATHS.scores.parse(path) is not None and PATHS.run.parse(of) is not None
+    return of_docs or (any(several) and not _joins(of, ""))
+
+
+def _made_of(checkpoint: Checkpoint, metrics: str) -> list[str]:
+    """Return what a run was made of by its spec, or the other checkpoints behind a run of one."""
+    named_in: list[str] = []
+    for path in checkpoint.graph[metrics].parents:
+        record = checkpoint.graph[path].manifest
+        if record and (PATHS.run.parse(path) or PATHS.scores.parse(path)):
+            over = (PATHS.scores.parse(path) or {}).get("other")
+            named_in += [*parts.of(record.spec), *([over] if over else [])]
+    return named_in or _others(checkpoint, metrics)
+
+
+def _others(checkpoint: Checkpoint, path: str) -> list[str]:
+    """Return the other checkpoints that a run rests on, by name; not those that cut its words."""
     seen, waiting = set[str](), [path]
     while waiting:
-        parents = checkpoint.graph[waiting.pop()].parents
-        new = {p for p in parents if p not in seen and p != checkpoint.path}
-        for shared in filter(_of_several, new):  # of its lists, others are of other runs
-            new = new | {
-                p for p in checkpoint.graph[shared].parents if named(p) and p != checkpoint.path
-            }
+        child = waiting.pop()
+        parents = {p for p in checkpoint.graph[child].parents if not p.startswith(READ_WITH[0])}
+        if child.startswith(READ_WITH):
+            parents = {p for p in parents if not named(p)}
+        new = parents - seen - {checkpoint.path}
         seen |= new
-        waiting += [p for p in new if not named(p) and not _of_several(p)]
-    if any(map(named, seen)):
-        return MODELS
-    return LISTS if sum(PATHS.run.parse(p) is not None for p in seen) > 1 else ""
-
-
-def _of_several(path: str, of: str = "") -> bool:
-    """Say whether a file is of several first stages, and not made `of` such a file."""
-    several = [form.parse(path) is not None for form in (PATHS.pairs, PATHS.depth_curve)]
-    return any(several) and not (of and _of_several(of))
+        waiting += [p for p in new if not named(p)]
+    return sorted(filter(None, map(named, seen)))
 
 
 def trained_on(checkpoint: Checkpoint) -> list[str]:
