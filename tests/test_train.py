@@ -220,7 +220,7 @@ def test_a_loss_that_is_no_number_names_its_step(toy: Path, tmp_path: Path) -> N
     assert not (tmp_path / "model").exists()
 
 
-def test_a_doc_or_query_that_is_not_there_is_named(toy: Path, tmp_path: Path) -> None:
+def test_a_doc_or_query_that_is_absent_is_named(toy: Path, tmp_path: Path) -> None:
     strange = contracts.Tuple("q0", "d0-here", 1.0, ["nowhere"], [0.0])
     contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [strange])
     with pytest.raises(ResiduumError, match=r"corpus: doc_id nowhere of .*tuples.* \(1 such ids\)"):

@@ -63,7 +63,8 @@ def main(report: Path) -> None:
     """Take all pictures."""
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not program or not (report / "index.html").is_file():
-        raise SystemExit(f"{report}: no report there, or no chromium on this machine")
+        lacks = "no chromium on this machine" if not program else "no index.html in it"
+        raise SystemExit(f"{report}: {lacks}; give the folder of a report, and CHROMIUM")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for view in VIEWS:

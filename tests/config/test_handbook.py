@@ -37,7 +37,7 @@ def test_every_key_says_what_it_means():
     assert not bare, "Field(description=...)"
 
 
-def test_nothing_is_said_of_a_key_that_is_not_there_or_says_it_itself():
+def test_nothing_is_said_of_a_key_that_is_absent_or_says_it_itself():
     known = keys.classes()
     for name, said in keys.words().items():
         for key in said:

@@ -286,7 +286,7 @@ def test_settings_are_checked_at_load(
         Encoder.load(tmp_path, device)
 
 
-def test_devices_that_are_not_there_and_formats_that_are_not_known_are_refused() -> None:
+def test_absent_devices_and_unknown_formats_are_refused() -> None:
     with pytest.raises(ResiduumError, match=r"no device .tpu. on this machine; available: .*cpu"):
         devices.choose("tpu", "auto", 1)
     with pytest.raises(ResiduumError, match="no precision 'fp16'"):

@@ -36,7 +36,7 @@ def of_paper(name):
         ("roc/table3", 12, 1),
     ],
 )  # fmt: skip
-def test_every_blank_of_the_papers_is_there(name, count, mute):
+def test_every_blank_of_the_papers_is_known(name, count, mute):
     made = of_paper(name)
     marked = {column for _, column, cell in made.table.cells() if cell.beats or cell.below}
     columns = [column.id for column in made.table.columns if column.id in marked]

@@ -152,7 +152,7 @@ def test_a_test_question_without_answers(home):
     assert [n for n, line in enumerate(lines, 1) if "\t" not in line] == [broken.line]
 
 
-def test_disks_that_are_not_there(disks, tmp_path):
+def test_absent_disks(disks, tmp_path):
     (tmp_path / "disks45").mkdir()
     shutil.copytree(disks / "disks45" / "corpus" / "FT", tmp_path / "disks45" / "corpus" / "FT")
     broken = damage.without_newswire(tmp_path)

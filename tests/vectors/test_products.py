@@ -46,7 +46,7 @@ def test_the_best_are_those_of_plain_python(k: int) -> None:
         assert found[number] == pytest.approx(expected, rel=1e-12)
 
 
-def test_all_that_tie_with_the_last_are_there() -> None:
+def test_all_that_tie_with_the_last_are_kept() -> None:
     docs = vectors("d", [{"a": 1.0}, {"a": 2.0}, {"a": 1.0, "b": 5.0}, {"b": 1.0}, {"a": 0.5}])
     ((_, numbers, scores),) = products.best(vectors("q", [{"a": 1.0}]), docs, 2)
     assert dict(zip(numbers.tolist(), scores.tolist(), strict=True)) == {0: 1.0, 1: 2.0, 2: 1.0}

@@ -93,7 +93,7 @@ def test_a_row_without_a_system_at_all_is_refused(tmp_path: Path) -> None:
         changed(tmp_path, clear={})
 
 
-def test_columns_and_systems_that_are_not_there_are_named(tmp_path: Path) -> None:
+def test_unknown_columns_and_systems_are_named(tmp_path: Path) -> None:
     with pytest.raises(ResiduumError) as found:
         changed(tmp_path, clear={"dev-rrr": "bm25", "dl-ap": "bm26"})
     text = str(found.value)

@@ -156,7 +156,7 @@ def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
     assert all(reason.startswith("no such file") for reason in absent["reason"])
 
 
-def test_published_baselines_of_collections_that_are_not_there_are_not_run(project):
+def test_published_baselines_of_absent_collections_are_not_run(project):
     ledger = pl.read_csv(project / "results" / "smoke" / "ledger.tsv", separator="\t")
     baselines = ledger.filter(paper="lexical-baselines")
     assert set(baselines["verdict"]) == {"not run"}
@@ -166,7 +166,7 @@ def test_published_baselines_of_collections_that_are_not_there_are_not_run(proje
     assert message.count(f"not run: {cacm}") == 1
 
 
-def test_every_page_of_the_papers_is_there(project):
+def test_every_page_of_the_papers_is_made(project):
     results = project / "results" / "smoke"
     for folder, pages, kinds in [
         ("tables", ["clear-control", "clear-table1", "clear-table2", "dualrm-table1",
@@ -628,7 +628,7 @@ def test_a_faulty_external_run_empties_its_row_only(project, damage, says):
         assert says in page and says in table.filter(row="guir")["not_run"][0]
 
 
-def test_a_hub_model_that_is_not_there_empties_its_rows_only(project, edited):
+def test_an_absent_hub_model_empties_its_rows_only(project, edited):
     edited(
         "config/scales/smoke.yaml",
         "bert-large-reranker: {model: reranker-large, seed: 2}",
