@@ -178,6 +178,19 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
 
 
+def test_a_new_directory_takes_no_place_of_another(tmp_path):
+    for name in ("kept", "link"):
+        (tmp_path / name).symlink_to("nowhere") if name == "link" else (tmp_path / name).mkdir()
+        with (
+            pytest.raises(ResiduumError, match=rf"{name}: exists\. Name another folder"),
+            files.new_directory(tmp_path / name),
+        ):
+            raise AssertionError("not entered")
+    with files.new_directory(tmp_path / "deep" / "new") as folder:
+        (folder / "part").write_text("x")
+    assert [path.name for path in (tmp_path / "deep").rglob("*")] == ["new", "part"]
+
+
 def test_whole_directory_replaces_only_when_finished(tmp_path):
     target = tmp_path / "made"
     with files.whole_directory(target) as folder:

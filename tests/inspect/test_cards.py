@@ -264,6 +264,17 @@ def test_runs_say_what_else_they_are_made_of(results):
     assert checkpoints.pages_of(checkpoint) == {"clear-table1": "CLEAR, Table 1"}
 
 
+def test_what_an_entry_leaves_out_is_not_recorded(results, config, tmp_path):
+    source = "source: {kind: beir, folder: mine}\nsplits: {train: {}, test: {}}\n"
+    (config / "datasets" / "cacm.yaml").write_text(source)
+    cards.write(results, "clear", 1, tmp_path / "card", config)
+    text = (tmp_path / "card" / "README.md").read_text()
+    assert "name: cacm, test" in text
+    assert re.search(r"\| cacm/train +\| cacm +\| not recorded +\| not recorded +\|", text)
+    assert "\n- cacm: not recorded\n" in text
+    assert "\n@software{residuum,\n" in text
+
+
 def test_a_verdict_on_learning_stands_in_the_card(results, config, tmp_path):
     path = results / "learning" / "clear" / "seed1.json"
     verdict = Learned(
@@ -311,7 +322,7 @@ def test_an_edited_checkpoint_and_a_folder_that_exists_are_refused(results, conf
     with pytest.raises(ResiduumError, match=r"residuum\.json: not as its manifest records it"):
         cards.write(copy, "clear", 1, tmp_path / "card", config)
     assert not [p for p in tmp_path.iterdir() if "card" in p.name], "nothing is left"
-    with pytest.raises(ResiduumError, match="exists already"):
+    with pytest.raises(ResiduumError, match=r"exists\. Name another folder with --output"):
         cards.write(results, "clear", 1, tmp_path / "results", config)
 
 

@@ -92,7 +92,7 @@ def test_it_counts_what_the_ledger_does_and_says_how_the_pages_are_tested(result
 
 def test_data_models_and_tuning_are_those_of_the_files(results):
     text = checklist.write(results, CONFIG)
-    assert re.search(r"\| data +\| not recorded +\| 20 ", answer(text, "Which data"))
+    assert re.search(r"\| data +\| data +\| 20 ", answer(text, "Which data"))
     used = answer(text, "How many examples")
     assert re.search(r"\| data/dev \| 12 +\| 12 +\| evaluation, training, tuning ", used)
     [row] = made(results).models()
@@ -138,6 +138,11 @@ def test_a_known_collection_has_its_licence(results):
     assert rows["cacm"][2:4] == ["3,204", "kind files"]
     assert rows["cacm"][4:] == [entry.licence, entry.access, entry.citation]
     assert rows["data"][4:] == ["not recorded"] * 3
+    (results / "datasets").mkdir()
+    short = "source: {kind: beir, folder: mine}\nsplits: {dev: {}}\n"
+    (results / "datasets" / "data.yaml").write_text(short)
+    rows = {row[0]: row for row in Recorded.read(results, results).collections()}
+    assert rows["data"][1] == "data" and rows["data"][4:] == ["not recorded"] * 3
     elsewhere = Recorded.read(results, results / "no-config")
     assert not elsewhere.known
 

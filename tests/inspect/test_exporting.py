@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import ir_measures
 import polars as pl
@@ -37,7 +38,8 @@ def results(tmp_path):
     rows = [(q, f"d{n}", n + 1, score) for q in ("007", "q1") for n, score in enumerate(SCORES)]
     run = pl.DataFrame(rows, ["query_id", "doc_id", "rank", "score"], orient="row")
     bm25 = {"kind": "lexical", "bm25": {"k1": 0.9, "b": 0.4}, "analysis": {"stemmer": "porter"}}
-    hybrid = {"kind": "fusion", "label": "", "parts": ["bm25", "dense"], "unretrieved": "minimum"}
+    sum_of = {"kind": "fusion", "label": "", "parts": ["bm25", "dense"], "unretrieved": "minimum"}
+    hybrid = {**sum_of, "interpolation": {"weighted": "bm25"}}
     for name, spec, facts in (
         ("bm25", bm25, {"index": {"anserini": "1.7.1"}}),
         ("dense.seed1", {"kind": "dense", "model": "dpr"}, {}),
@@ -122,6 +124,17 @@ def test_a_dataset_of_hugging_face(results):
     ]  # fmt: skip
 
 
+def test_what_a_short_entry_leaves_out_is_not_recorded(results):
+    short = "source: {kind: beir, folder: mine}\nsplits: {test: {}}\n"
+    (results.parent / "config" / "datasets" / "mine.yaml").write_text(short)
+    output, _ = export(results, form="huggingface", runs=["bm25"])
+    text = (output / "README.md").read_text()
+    assert "# Runs on mine, test\n" in text
+    assert "## mine\n\n- Licence: not recorded\n- Access: not recorded\n" in text
+    output, _ = export(results, "described", runs=["bm25"], metadata=True)
+    assert "#     name: mine\n#     split: test\n" in (output / "bm25.trec").read_text()
+
+
 def test_a_header_of_ir_metadata(results):
     output, _ = export(results, runs=["hybrid.seed1"], metadata=True)
     lines = (output / "hybrid.seed1.trec").read_text().splitlines()
@@ -134,8 +147,9 @@ def test_a_header_of_ir_metadata(results):
         {"name": "dense.seed1", "method": "dense", "model": "dpr"},
         {"name": "bm25", "method": "lexical", "bm25": {"k1": 0.9, "b": 0.4}},
         {
-            "name": "hybrid.seed1", "method": "fusion", "unretrieved": "minimum", "weight": 0.5,
-            "interpolates": ["bm25", "dense.seed1"],
+            "name": "hybrid.seed1", "method": "fusion", "unretrieved": "minimum",
+            "interpolation": {"weighted": "bm25"}, "weight": 0.5,
+            "weights": {"bm25": 0.5, "dense.seed1": 1.0}, "interpolates": ["bm25", "dense.seed1"],
         },
     ]  # fmt: skip
     assert said["method"]["indexing"] == {"stemmer": "porter"}
@@ -145,6 +159,56 @@ def test_a_header_of_ir_metadata(results):
     python = said["platform"]["software"]["libraries"]["python"]
     assert f"polars=={pl.__version__}" in python
     assert "actor" not in said
+
+
+def stages(results, name, spec, facts=()):
+    """Return what the header says of how a run was made, by stage."""
+    path = results / "runs" / "mine" / "test" / f"{name}.trec.gz"
+    trec.write_run(path, trec.read_run(path.with_name("bm25.trec.gz")), name)
+    manifest.write(path, dict(facts), spec, [], "residuum.fusion")
+    output, _ = export(results, runs=[name], metadata=True)
+    lines = (output / f"{name}.trec").read_text().splitlines()
+    kept = lines[1 : lines.index("# ir_metadata.end")]
+    method = yaml.safe_load("\n".join(line.removeprefix("# ") for line in kept))["method"]
+    return method, {stage.pop("name"): stage for stage in method["retrieval"]}
+
+
+def test_a_part_without_a_run_stays_with_its_weight(results):
+    spec = {
+        "kind": "hybrid",
+        "parts": ["bm25-vectors", "dense", "other"],
+        "interpolation": {"weighted": "bm25-vectors", "others": {"other": 0.25}},
+    }
+    _, made = stages(results, "exact.seed1", spec, {"lambda": 2.0})
+    assert set(made) == {"exact.seed1", "dense.seed1"}
+    assert made["exact.seed1"]["interpolates"] == ["bm25-vectors", "dense.seed1", "other"]
+    weights = {"bm25-vectors": 2.0, "dense.seed1": 1.0, "other": 0.25}
+    assert made["exact.seed1"]["weights"] == weights
+
+
+def test_candidates_say_how_many_docs_are_whose(results):
+    parts = [{"system": "bm25", "top": 30}, {"system": "theirs", "top": 9}]
+    spec = {"kind": "candidates", "parts": parts, "random": 5}
+    _, made = stages(results, "pool", spec)
+    assert made["pool"] == {"method": "candidates", "candidates": parts, "random": 5}
+    assert made["bm25"]["bm25"] == {"k1": 0.9, "b": 0.4}
+
+
+def test_a_first_stage_without_a_run_stays(results):
+    spec = {"kind": "rerank", "first_stage": "theirs", "reranker": "mono"}
+    _, made = stages(results, "order", spec)
+    assert made == {"order": {"method": "rerank", "reranks": "theirs", "reranker": "mono"}}
+
+
+def test_analyses_that_differ_stand_with_their_runs(results):
+    other = {"kind": "lexical", "analysis": {"words": "bioclean"}}
+    stages(results, "words", other)
+    shutil.rmtree(results.parent / "out")
+    method, made = stages(results, "both", {"kind": "rrf", "parts": ["bm25", "words"]})
+    assert "indexing" not in method
+    assert made["bm25"]["analysis"] == {"stemmer": "porter"}
+    assert made["words"]["analysis"] == {"words": "bioclean"}
+    assert made["both"] == {"method": "rrf", "interpolates": ["bm25", "words"]}
 
 
 def test_measures_of_a_run_are_its_goal(results):
@@ -181,7 +245,7 @@ def test_nothing_is_left_of_an_export_that_failed(results):
         ("mine/test", ["bm52"], r"no run 'bm52'; known: .*Did you mean bm25\?"),
     ],
 )
-def test_what_is_not_there_is_named(results, place, runs, message):
+def test_what_is_unknown_is_named(results, place, runs, message):
     with pytest.raises(ResiduumError, match=message):
         exporting.export(place, results, results / "o", runs, "trec", False, results)
 

@@ -77,6 +77,18 @@ def whole_directory(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def new_directory(path: Path) -> Iterator[Path]:
+    """Give what `whole_directory` gives, for a folder of a name that a person chose.
+
+    What exists under that name stays, and is a ResiduumError.
+    """
+    if path.exists() or path.is_symlink():
+        raise ResiduumError(f"{path}: exists. Name another folder with --output, or remove it.")
+    with whole_directory(path) as temporary:
+        yield temporary
+
+
+@contextmanager
 def scratch(path: Path, suffix: str = "scratch") -> Iterator[Path]:
     """Give an empty directory beside `path` for what memory should not hold; it goes at the end."""
     folder = path.with_name(f".{path.name}.{suffix}")

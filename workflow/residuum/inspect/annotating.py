@@ -13,13 +13,14 @@ import yaml
 from residuum.artefacts import files, manifest
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import RunId, Seed
+from residuum.inspect import parts, stated
 from residuum.inspect.provenance import Manifest
 from residuum.wiring.paths import Paths
 
 START, END = "# ir_metadata.start", "# ir_metadata.end"
 TOOLKITS = ("pyserini", "faiss-cpu", "faiss-gpu")
 ENDING = ".trec.gz"
-NOT_PARAMETERS = {"kind", "label", "budgets", "description"}
+NOT_PARAMETERS = {"kind", "label", "budgets", "description", "parts", "first_stage"}
 Known = dict[str, Any]
 
 
@@ -88,37 +89,62 @@ def _implementation(own: Manifest) -> Known:
 
 def _method(folder: Path, run: str) -> Known:
     stages = _stages(folder, run)
-    analyses = [analysis for stage in stages.values() if (analysis := stage.pop("analysis", None))]
+    analyses = [analysis for stage in stages.values() if (analysis := stage.get("analysis"))]
+    shared = all(analysis == analyses[0] for analysis in analyses)
+    for stage in stages.values():
+        stage.pop("analysis" if shared else "", None)
     return {
         "automatic": True,
         "score ties": "none: where scores tied, the rank stands and the lower one was lowered",
-        "indexing": analyses[0] if analyses else None,
+        "indexing": analyses[0] if analyses and shared else None,
         "retrieval": [{"name": name, **stage} for name, stage in reversed(stages.items())],
     }
 
 
 def _stages(folder: Path, run: str) -> dict[str, Known]:
     """Return a run's stage by its name, and those of the runs that it was made from."""
-    own = _of(folder / f"{run}{ENDING}")
-    spec, seed = dict(own.spec), RunId.parse(run).seed
-    first, parts = (spec.pop(key, None) for key in ("first_stage", "parts"))
-    behind = [_run_of(folder, name, seed) for name in cast(list[object], parts or [])]
-    reranked = _run_of(folder, first, seed) if first else None
+    own, seed = _of(folder / f"{run}{ENDING}"), RunId.parse(run).seed
+    spec = {key: value for key, value in own.spec.items() if key not in NOT_PARAMETERS}
+    behind = [_run_of(folder, name, seed) for name in parts.summed(own.spec)]
+    first = own.spec.get("first_stage")
+    reranked = _run_of(folder, str(first), seed) if first else None
     stage = {
-        "method": spec.get("kind"),
-        **{key: value for key, value in spec.items() if key not in NOT_PARAMETERS},
-        "weight": own.artefact.get("lambda"),
-        "interpolates": [name for name in behind if name],
+        "method": own.spec.get("kind"),
+        **spec,
+        "chosen depth": own.artefact.get("depth"),
+        "chosen of each fold": own.artefact.get("folds"),
+        **_together(own, behind),
         "reranks": reranked,
     }
-    others = [_stages(folder, name) for name in [*behind, reranked] if name]
+    others = [_stages(folder, name) for name in [*behind, reranked] if name and _made(folder, name)]
     return {run: stage, **{name: each for of in others for name, each in of.items()}}
 
 
-def _run_of(folder: Path, system: object, seed: Seed | None) -> str | None:
-    """Return the run of a system that another was made from, if it is in the same folder."""
-    names = [str(RunId(str(system), seed)), str(system)]
-    return next((n for n in names if manifest.beside(folder / f"{n}{ENDING}").is_file()), None)
+def _together(own: Manifest, behind: list[str]) -> Known:
+    """Return which runs or systems a run puts together, and the weight of each in its sum."""
+    entries = cast(list[object], own.spec.get("parts") or [])
+    if not all(isinstance(entry, str) for entry in entries):
+        sizes = cast(list[Known], entries)
+        return {"candidates": [{**e, "system": n} for n, e in zip(behind, sizes, strict=True)]}
+    summed = cast(Known, own.spec.get("interpolation") or {})
+    weight = own.artefact.get("lambda")
+    fixed = {summed.get("weighted"): weight, **(summed.get("others") or {})}
+    weights = {name: fixed.get(system, 1.0) for name, system in zip(behind, entries, strict=True)}
+    return {
+        "weight": weight,
+        "weights": weights if weight is not None and summed else None,
+        "interpolates": behind,
+    }
+
+
+def _run_of(folder: Path, system: str, seed: Seed | None) -> str:
+    """Return the run of a system in the same folder; the system's own name where it has none."""
+    names = [str(RunId(system, seed)), system]
+    return next((name for name in names if _made(folder, name)), system)
+
+
+def _made(folder: Path, run: str) -> bool:
+    return manifest.beside(folder / f"{run}{ENDING}").is_file()
 
 
 def _data(results: Path, dataset: str, split: str, entry: Dataset | None) -> Known:
@@ -127,7 +153,7 @@ def _data(results: Path, dataset: str, split: str, entry: Dataset | None) -> Kno
     splits = cast(dict[str, Known], spec.get("splits") or {})
     return {
         "test collection": {
-            "name": (entry.title if entry else "") or dataset,
+            "name": stated.of(dataset, entry).title,
             "split": split,
             "source": entry.access if entry else None,
             "ir_datasets": splits.get(split, {}).get("irds"),

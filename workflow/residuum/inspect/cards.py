@@ -6,7 +6,6 @@ manifests, metrics, verdicts on learning and config/. Must not know how anything
 """
 
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,9 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.papers import parts_of
 from residuum.config.specs import FixedId
-from residuum.inspect import citing, datasets, loads, provenance
+from residuum.inspect import citing, datasets, loads, provenance, stated
 from residuum.inspect.checkpoints import (
     PATHS,
-    UNKNOWN,
     Checkpoint,
     Result,
     find,
@@ -30,6 +28,7 @@ from residuum.inspect.checkpoints import (
     results_of,
     trained_on,
 )
+from residuum.inspect.stated import UNKNOWN
 from residuum.inspect.text import flat, listed
 from residuum.pages.layout import grid
 from residuum.tuning.learned import Learned
@@ -46,16 +45,11 @@ def write(results: Path, model: str, seed: int, output: Path, config: Path) -> s
     An unknown model, a folder that exists, and a file that is no longer as its manifest records
     it are ResiduumErrors.
     """
-    if output.exists():
-        raise ResiduumError(f"{output}: exists already; name a new folder")
     checkpoint = find(results, provenance.read(results), model, seed)
     text = card(checkpoint, datasets.load(config), described(config, checkpoint.name))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".card-") as place:
-        folder = Path(place) / "made"
+    with files.new_directory(output) as folder:
         size = _copy(checkpoint, folder)
         files.write_text(folder / CARD, text)
-        folder.rename(output)
     return (
         f"{output}: {checkpoint.path} of {results}, {size / 1e6:.1f} MB, and its card, {CARD}\n"
         f"To give it out: hf upload OWNER/NAME {output}"
@@ -119,7 +113,7 @@ def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -
         {
             "task": {"type": task or "text-ranking"},
             "dataset": {
-                "name": f"{known[r.dataset].title if r.dataset in known else r.dataset}, {r.split}",
+                "name": f"{stated.of(r.dataset, known.get(r.dataset)).title}, {r.split}",
                 "type": r.dataset,
                 "split": r.split,
             },
@@ -166,9 +160,8 @@ def _data(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
     rows = []
     for place in trained_on(checkpoint):
         name = place.partition("/")[0]
-        entry = known.get(name)
-        about = [entry.title, entry.licence, entry.access] if entry else ["not in config/"] * 3
-        rows.append([place, *about])
+        about = stated.of(name, known.get(name))
+        rows.append([place, about.title, about.licence, about.access])
     yield grid(["trained on", "collection", "licence", "access"], rows)
     roles = checkpoint.settings.get("train_on") or checkpoint.settings.get("corpora")
     yield "\nOf the weights no licence is recorded; those of collections and start hold."
@@ -255,6 +248,5 @@ def _citation(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
     papers = dict.fromkeys(parts_of(page)[0] for page in pages_of(checkpoint))
     yield from (f"- {paper}" for paper in citing.papers(papers))
     for name in dict.fromkeys(place.partition("/")[0] for place in trained_on(checkpoint)):
-        if name in known:
-            yield f"- {name}: {known[name].citation}"
-    yield "- residuum: `CITATION.cff` of its repository"
+        yield f"- {name}: {stated.of(name, known.get(name)).citation}"
+    yield f"- residuum:\n\n```bibtex\n{citing.software()}\n```"

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from residuum import __version__, ledger
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
-from residuum.inspect.checkpoints import PATHS, UNKNOWN
+from residuum.inspect.checkpoints import PATHS
 from residuum.inspect.integrity import Changes
 from residuum.inspect.recorded import Recorded, Row
+from residuum.inspect.stated import UNKNOWN
 from residuum.pages import grids
 from residuum.pages.layout import grid
 from residuum.pages.verdicts import LedgerRow

@@ -12,11 +12,11 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.specs import OrderId, RunId, Snapshot
 from residuum.inspect import parts
 from residuum.inspect.provenance import Graph, Manifest
+from residuum.inspect.stated import UNKNOWN
 from residuum.inspect.text import flat
 from residuum.wiring.paths import Paths, folder_of
 
 PATHS = Paths()
-UNKNOWN = "not recorded"
 READ_WITH = "data/", "index/"  # what a checkpoint's tokenizer cuts into words
 
 

@@ -5,8 +5,7 @@ it is read; the folder appears whole or not at all, and never in another's place
 a run is made.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from residuum.artefacts import exported, files, manifest, trec
 from residuum.cli.errors import NotRun, ResiduumError, unknown
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
-from residuum.inspect import annotating
+from residuum.inspect import annotating, stated
 from residuum.pages import layout
 from residuum.wiring.paths import Paths
 
@@ -48,7 +47,7 @@ def export(
     entry = _entry(config, dataset)
     refused: dict[str, str] = {}
     written: list[str] = []
-    with _new_folder(output) as folder:
+    with files.new_directory(output) as folder:
         for name in names:
             path = Path(Paths(str(results)).run.fill(dataset=dataset, split=split, run=name))
             try:
@@ -89,14 +88,6 @@ def chosen(results: Path, dataset: str, split: str, runs: Sequence[str]) -> list
     return list(dict.fromkeys(runs)) or made
 
 
-@contextmanager
-def _new_folder(output: Path) -> Iterator[Path]:
-    if output.exists() or output.is_symlink():
-        raise ResiduumError(f"{output}: exists. Name another folder with --output, or remove it.")
-    with files.whole_directory(output) as folder:
-        yield folder
-
-
 def _entry(config: Path, dataset: str) -> Dataset | None:
     path = config / "datasets" / f"{dataset}.yaml"
     try:
@@ -122,22 +113,18 @@ def card(
         "tags": ["information-retrieval", "trec-run"],
         "configs": configs,
     }
-    title = (entry.title if entry else "") or dataset
+    about = stated.of(dataset, entry)
     parts = [
-        f"# Runs on {title}, {split}",
+        f"# Runs on {about.title}, {split}",
         "Ranked lists, a configuration for each run, in columns `query_id`, `doc_id`, `rank` (from "
         f"1) and `score`. {TIES} Made by residuum; queries, judgements and docs are not here.",
         _means(results, dataset, split, runs),
     ]
-    if entry and (terms := _terms(entry)):
-        parts.append("\n".join([f"## {title}", "", *terms]))
+    terms = [("Licence", about.licence), ("Access", about.access), ("Citation", about.citation)]
+    lines = [f"- {key}: {text}" for key, text in terms]
+    parts.append("\n".join([f"## {about.title}", "", *lines]))
     front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
     return f"---\n{front}---\n\n" + "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _terms(entry: Dataset) -> list[str]:
-    named = (("Licence", entry.licence), ("Access", entry.access), ("Citation", entry.citation))
-    return [f"- {key}: {text}" for key, text in named if text]
 
 
 def _means(results: Path, dataset: str, split: str, runs: Sequence[str]) -> str:

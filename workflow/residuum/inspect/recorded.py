@@ -15,9 +15,10 @@ from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import RunId
-from residuum.inspect import checkpoints, datasets, provenance
-from residuum.inspect.checkpoints import PATHS, UNKNOWN, Checkpoint
+from residuum.inspect import checkpoints, datasets, provenance, stated
+from residuum.inspect.checkpoints import PATHS, Checkpoint
 from residuum.inspect.provenance import Graph, Manifest
+from residuum.inspect.stated import UNKNOWN
 from residuum.inspect.text import listed
 from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
@@ -59,11 +60,8 @@ class Recorded(NamedTuple):
         for path, made in self.of(Template(str(PurePosixPath(PATHS.corpus).parent))).items():
             name, source = PurePosixPath(path).parts[1], made.spec.get("source")
             kind = listed(source) if isinstance(source, dict) else UNKNOWN
-            entry = self.known.get(name)
-            about = [entry.title] if entry else [UNKNOWN]
-            about += [f"{made.artefact['docs']:,}", kind]
-            about += [entry.licence, entry.access, entry.citation] if entry else [UNKNOWN] * 3
-            rows.append([name, *about])
+            title, *others = stated.of(name, self.known.get(name))
+            rows.append([name, title, f"{made.artefact['docs']:,}", kind, *others])
         return rows
 
     def splits(self) -> list[Row]:
