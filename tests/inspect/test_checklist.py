@@ -1,15 +1,18 @@
 """The checklist of reproducibility tracks: every answer is of a file, or says that none has it."""
 
+import json
 import re
 
 import pytest
+import yaml
 
+import residuum
 from conftest import ROOT
 from residuum import ledger
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
-from residuum.inspect import checklist, recorded
+from residuum.inspect import checklist, citing, pinned, recorded
 from residuum.inspect.recorded import Recorded
 from residuum.pages import grids
 from residuum.pages.verdicts import LedgerRow
@@ -64,6 +67,73 @@ def answer(text, question):
     """Return what stands under a question, up to the next one or a heading."""
     start = text.index(f"**{question}")
     return re.split(r"\n\*\*|\n## ", text[start:])[0].partition("\n\n")[2]
+
+
+def test_the_version_that_asks_is_not_that_of_the_results(results):
+    path = results / "metrics" / "data" / "dev" / "base.tsv.manifest.json"
+    commit = "a" * 40
+    made_by = json.loads(path.read_text())
+    made_by["environment"]["git_commit"] = commit
+    path.write_text(json.dumps(made_by))
+    text = checklist.write(results, CONFIG)
+    assert text.splitlines()[2].startswith(f"Written by residuum {residuum.__version__} from")
+    code = answer(text, "Which code")
+    assert f"commit {commit}: 1 artefacts" in code and residuum.__version__ not in code
+    assert "version of residuum that made them: not recorded" in code
+
+
+def test_pins_of_the_checkout_are_stated_where_they_agree(tmp_path):
+    lock, conda = tmp_path / "requirements.lock", tmp_path / "envs" / "neural.yaml"
+    files.write_text(lock, "# all\nIr_Datasets==0.6.3\ntorch==2.13.0\nother==1\n")
+    files.write_text(conda, "dependencies:\n  - numpy =2.4\n  - pip:\n      - torch==2.12.0\n")
+    recorded = {"ir-datasets": {"0.6.3"}, "torch": {"2.13.0"}, "numpy": {"2.4.6"}}
+    assert [*pinned.files(tmp_path)] == [lock, conda]
+    says = "- `requirements.lock` of this checkout pins the versions that are recorded: "
+    assert pinned.compared(lock, recorded) == f"{says}ir-datasets, torch"
+    assert pinned.compared(conda, recorded) == (
+        "- `envs/neural.yaml` of this checkout is not what the results were made with: "
+        "torch 2.13.0 recorded, 2.12.0 pinned"
+    )
+    assert "torch 2.9 recorded" in pinned.compared(lock, {"torch": {"2.9", "2.13.0"}})
+    assert pinned.compared(lock, {"faiss-gpu": {"1"}}).endswith("pins none of them")
+
+
+def test_what_was_made_and_not_trained_is_no_trained_model(results):
+    settings = {"kind": "backbone", "corpora": ["dev"], "seed": 1}
+    untrained = {"kind": "dual-encoder", "training": {"steps": 0}}
+    for name, facts, spec in (
+        ("backbones/mini-bert", {"vocabulary": 9}, settings),
+        ("models/still/seed1", {"steps": 0}, {"seed": 1, "model": untrained}),
+    ):
+        files.write_text(results / name / "config.json", "{}")
+        write_manifest(results / name, facts, [], "residuum.pretrain", **spec)
+    text = checklist.write(results, CONFIG)
+    models = answer(text, "Which models were trained")
+    assert "Made, not trained: `mini-bert`, `still`." in models
+    assert "mini-bert" not in models.partition("Made,")[0]
+    assert "mini-bert" not in answer(text, "How many trainings")
+
+
+def test_a_depth_was_tuned_where_its_curve_is_and_not_where_it_is_used(results):
+    curve = results / "rerank" / "data" / "tune" / "mono.depths.tsv"
+    files.write_text(curve, "x\n")
+    write_manifest(curve, {}, [], "residuum.rerank")
+    tried = [Tried(setting={"depth": n}, means=[n / 100]) for n in (5, 10)]
+    chosen = Choice(setting={"depth": 10}, queries=9, mean=0.1)
+    for split in ("dev", "judged"):
+        path = results / "tuning" / "data" / split / "reranked.json"
+        made_of = Record(choices=[chosen], measure="RR@10", queries=9, tried=tried)
+        made_of.write(path, Spec(), [curve], "residuum.rerank")
+    rows = [row for row in made(results).tunings() if row[0] == "reranked"]
+    assert rows == [
+        ["reranked", "data/tune", "RR@10 of 9 queries", "2: depth 5 to 10", "depth 10", "no"]
+    ]
+
+
+def test_the_papers_and_the_scale_are_those_of_the_pages(results):
+    text = checklist.write(results.rename(results.with_name("moved")), CONFIG)
+    assert text.startswith("# Artifact checklist, toy\n") and "--config scale=toy " in text
+    assert "@software{residuum," in answer(text, "Whose work")
 
 
 def test_every_question_is_answered_and_none_without_a_source(results):
@@ -167,3 +237,16 @@ def test_the_reasons_of_what_is_not_run_stand_with_their_pages(results):
 def test_unfinished_results_are_refused(tmp_path):
     with pytest.raises(ResiduumError, match=r"no ledger\.tsv, so its pages are not finished"):
         checklist.write(tmp_path, CONFIG)
+
+
+def test_residuum_is_cited_as_its_citation_file_says():
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    fields = dict(re.findall(r"^  (\w+) = \{+(.*?)\}+,?$", citing.software(), re.M))
+    [author] = cff["authors"]
+    assert fields == {
+        "title": cff["title"],
+        "author": author["name"],
+        "version": cff["version"],
+        "note": cff["license"],
+    }
+    assert cff["version"] == residuum.__version__

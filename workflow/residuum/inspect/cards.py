@@ -135,7 +135,8 @@ def _what(checkpoint: Checkpoint, description: str) -> Iterator[str]:
     if description:
         yield f"{description}\n"
     start = checkpoint.made.spec.get("start")
-    begun = f", trained from {_of(checkpoint, str(start))}" if start else ""
+    verb = "trained" if checkpoint.trained else "made"
+    begun = f", {verb} from {_of(checkpoint, str(start))}" if start else ""
     made = f"`{checkpoint.path}` of scale {checkpoint.results.resolve().name}"
     seed = checkpoint.made.spec.get("seed")
     yield f"A model of kind {checkpoint.kind}{begun}, seed {seed}: {made}."
@@ -187,7 +188,7 @@ def _training(checkpoint: Checkpoint) -> Iterator[str]:
     rows += [[key, str(spec[key])] for key in kept if key in spec]
     rows += [[f"{key} at the end", str(_fact(checkpoint, key))] for key in ("steps", "loss")]
     rows = [row for row in rows if row[1] not in ("None", UNKNOWN)]
-    if not checkpoint.settings.get("training"):
+    if not checkpoint.trained:
         yield "It was made, not trained.\n"
     yield grid(["setting", "value"], rows)
     if preflight := checkpoint.made.artefact.get("preflight"):

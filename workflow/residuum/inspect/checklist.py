@@ -14,6 +14,7 @@ from typing import NamedTuple
 from residuum import __version__, ledger
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
+from residuum.inspect import citing, pinned
 from residuum.inspect.checkpoints import PATHS
 from residuum.inspect.integrity import Changes
 from residuum.inspect.recorded import Recorded, Row
@@ -27,10 +28,10 @@ NOT_RUN = "not run"
 HEAD = """\
 # Artifact checklist, {scale}
 
-Answered by residuum {version} from the files of `{results}`. The questions are those of the ACM's
-artifact review and badging ({acm}), the machine learning reproducibility checklist ({ml}), the
-NeurIPS paper checklist ({neurips}), the reproducibility tracks of ECIR and SIGIR ({ir}). What no
-file has is *{unknown}*: answer it by hand.
+Written by residuum {version} from the files of `{results}`; what made those stands under "Code and
+machines". The questions are those of the ACM's artifact review and badging ({acm}), the machine
+learning reproducibility checklist ({ml}), the NeurIPS paper checklist ({neurips}), the
+reproducibility tracks of ECIR and SIGIR ({ir}). What no file has is *{unknown}*: answer it by hand.
 """
 
 
@@ -51,7 +52,7 @@ def write(results: Path, config: Path) -> str:
         )
     made = Recorded.read(results, config)
     names = {"acm": ACM, "ml": ML, "neurips": NEURIPS, "ir": IR, "unknown": UNKNOWN}
-    scale = results.resolve().name
+    scale = made.scale()
     parts = [HEAD.format(scale=scale, version=__version__, results=results, **names)]
     for title, questions in QUESTIONS.items():
         parts.append(f"## {title}\n")
@@ -65,7 +66,9 @@ def table(*header: str) -> Callable[[list[Row]], str]:
     """Return what lays rows out under a header; without rows nothing is recorded."""
 
     def laid(rows: list[Row]) -> str:
-        texts = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+        texts = [
+            [cell.replace("|", "\\|").replace("\n", " ") or UNKNOWN for cell in row] for row in rows
+        ]
         return grid(list(header), texts) if rows else UNKNOWN
 
     return laid
@@ -106,19 +109,35 @@ def _not_run(made: Recorded) -> str:
 
 
 def _code(made: Recorded) -> str:
-    lines = [f"- residuum {__version__}, Apache-2.0; the address of its repository: {UNKNOWN}"]
-    for commit, count in made.counted("git_commit"):
-        lines.append(f"- commit {commit}: {count} artefacts")
+    """Return the commits of the results; a manifest does not hold the version of residuum."""
+    lines = [
+        f"- commit {commit}: {count} artefacts" for commit, count in made.counted("git_commit")
+    ]
     codes = {record.sha256 for record in made.all}
     lines.append(f"- {len(codes)} closures of code, each artefact's in its manifest")
+    lines.append(f"- version of residuum that made them: {UNKNOWN}, but by commit")
+    lines.append(f"- licence of residuum: Apache-2.0; the address of its repository: {UNKNOWN}")
     return "\n".join(lines)
 
 
 def _pins(made: Recorded) -> str:
-    locks = [name for name in ("requirements.lock", "envs") if (ROOT / name).exists()]
-    pinned = " and ".join(f"`{name}`" for name in locks) or UNKNOWN
+    """Return the versions that are recorded, and which files of this checkout pin just these."""
     rows = made.counted("python", "platform", "packages")
-    return f"All pins: {pinned}.\n\n{table('Python', 'platform', 'packages', 'artefacts')(rows)}"
+    lines = [pinned.compared(path, made.packages()) for path in pinned.files(ROOT)]
+    return "\n".join([table("Python", "platform", "packages", "artefacts")(rows), "", *lines])
+
+
+def _cited(made: Recorded) -> str:
+    papers = citing.papers(dict.fromkeys(row.paper for row in _rows(made)))
+    return "\n".join(
+        [*(f"- {paper}" for paper in papers), f"\n```bibtex\n{citing.software()}\n```"]
+    )
+
+
+def _models(made: Recorded) -> str:
+    untrained = [f"`{each.name}`" for each in made.checkpoints() if not each.trained]
+    others = f"\n\nMade, not trained: {', '.join(untrained)}." if untrained else ""
+    return table(*MODELS)(made.models()) + others
 
 
 def _machines(made: Recorded) -> str:
@@ -126,7 +145,7 @@ def _machines(made: Recorded) -> str:
     kinds = sorted({row[0] for row in cpus})
     used = {
         " ".join(str(checkpoint.made.spec[key]) for key in ("device", "precision", "arithmetic"))
-        for checkpoint in made.checkpoints()
+        for checkpoint in made.trained()
         if "device" in checkpoint.made.spec
     }
     lines = [f"- processor: {kind}" for kind in kinds] or [f"- processor: {UNKNOWN}"]
@@ -137,7 +156,7 @@ def _machines(made: Recorded) -> str:
 def _seeds(made: Recorded) -> str:
     """Return how many trainings stand behind each model, and where their spread is shown."""
     seeds: dict[str, list[str]] = {}
-    for checkpoint in made.checkpoints():
+    for checkpoint in made.trained():
         seeds.setdefault(checkpoint.name, []).append(str(checkpoint.made.spec.get("seed", UNKNOWN)))
     rows = [[name, str(len(of)), ", ".join(of)] for name, of in seeds.items()]
     shown = (
@@ -158,7 +177,7 @@ def _whole(made: Recorded) -> str:
 
 def _again(made: Recorded) -> str:
     papers = ",".join(dict.fromkeys(row.paper for row in _rows(made)))
-    scale = made.results.resolve().name
+    scale = made.scale()
     return (
         f"```\nsnakemake --cores all --config scale={scale} 'papers=[{papers}]'\n"
         f"residuum explain PAPER/PAGE/ROW/COLUMN --results {made.results}\n"
@@ -181,6 +200,7 @@ QUESTIONS: dict[str, list[Question]] = {
         Question((ACM, IR, NEURIPS), "What is claimed, and what was reproduced?", _verdicts),
         Question((IR,), "Do the numbers compare with those that were published?", _scale),
         Question((ACM, IR), "What was not run, and why?", _not_run),
+        Question((IR,), "Whose work is reproduced, and how is residuum cited?", _cited),
     ],
     "Data": [
         Question(
@@ -205,7 +225,7 @@ QUESTIONS: dict[str, list[Question]] = {
         Question(
             (ML, NEURIPS, IR),
             "Which models were trained, and how?",
-            lambda made: table(*MODELS)(made.models()),
+            _models,
         ),
         Question(
             (ML, IR),

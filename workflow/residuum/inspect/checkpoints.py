@@ -59,6 +59,12 @@ class Checkpoint(NamedTuple):
         """The kind of the model's entry."""
         return str(self.settings["kind"])
 
+    @property
+    def trained(self) -> bool:
+        """Whether a training took a step; others are made, as an untrained backbone."""
+        steps = self.made.artefact.get("steps", 1)
+        return bool(self.settings.get("training")) and steps != 0
+
 
 def find(results: Path, graph: Graph, model: str, seed: int) -> Checkpoint:
     """Return a checkpoint by its model's id, from models/ or backbones/."""

@@ -25,6 +25,7 @@ from residuum.tuning.learned import Learned
 from residuum.wiring.paths import Template
 
 Row = list[str]
+ANSWERS = PurePosixPath(PATHS.answers).name
 Manifests = dict[str, Manifest]  # by the path of their artefact
 
 
@@ -65,7 +66,7 @@ class Recorded(NamedTuple):
         return rows
 
     def splits(self) -> list[Row]:
-        """Return the queries and judgements of each split, and what it is used for."""
+        """Return the queries and judgements, or that it has answers, of each split, and its use."""
         used: dict[str, set[str]] = {}
         for checkpoint in self.checkpoints():
             for trained in checkpoints.trained_on(checkpoint):
@@ -76,34 +77,41 @@ class Recorded(NamedTuple):
             record = Record.read(self.results / path)
             use = "tuning of each fold on the others" if record.fold_of else "tuning"
             if record.tried:
-                used.setdefault(_place(path), set()).add(use)
+                used.setdefault(self._tuned_on(path), set()).add(use)
         rows = []
         for path, made in self.graph.items():
             facts = made.manifest.artefact if made.manifest else {}
             if "queries" in facts and "qrels" in facts:  # a split, in the folder of all data
                 place = "/".join(PurePosixPath(path).parts[1:])
                 uses = ", ".join(sorted(used.get(place, {"none of these"})))
-                rows.append([place, f"{facts['queries']:,}", f"{facts['qrels']:,}", uses])
+                judged = f"{facts['qrels']:,}"
+                if not facts["qrels"] and self.graph[f"{path}/{ANSWERS}"].manifest:
+                    judged = "answers"
+                rows.append([place, f"{facts['queries']:,}", judged, uses])
         return rows
 
     def checkpoints(self) -> list[Checkpoint]:
-        """Return the trained models, in the order of their names."""
+        """Return all checkpoints, in the order of their paths."""
         made = [
             path for path in self.graph if checkpoints.named(path) and self.graph[path].manifest
         ]
         return [Checkpoint(self.results, self.graph, p, self.graph.manifest(p)) for p in made]
 
+    def trained(self) -> list[Checkpoint]:
+        """Return the checkpoints that a training took at least a step of."""
+        return [c for c in self.checkpoints() if c.trained]
+
     def models(self) -> list[Row]:
-        """Return kind, start, training and verdict of each checkpoint."""
+        """Return kind, start, training and verdict of each trained model."""
         rows = []
-        for checkpoint in self.checkpoints():
+        for checkpoint in self.trained():
             spec, training = checkpoint.made.spec, dict(checkpoint.settings.get("training") or {})
             shown = ("optimizer", "learning_rate", "batch_size", "epochs")
             losses = checkpoint.settings.get("losses") or [checkpoint.settings.get("loss") or {}]
             loss_of = " and ".join(filter(None, (str(one.get("kind", "")) for one in losses)))
             text = listed({"loss": loss_of, **{key: training.get(key) for key in shown}})
             steps, loss = (str(checkpoint.made.artefact.get(k, "")) for k in ("steps", "loss"))
-            seed, start = str(spec.get("seed", UNKNOWN)), str(spec.get("start") or "")
+            seed, start = str(spec.get("seed", UNKNOWN)), str(spec.get("start") or UNKNOWN)
             rows.append(
                 [
                     checkpoint.name,
@@ -133,6 +141,12 @@ class Recorded(NamedTuple):
             made.setdefault(RunId.parse(run).system, listed(record.spec))
         return [list(pair) for pair in sorted(made.items())]
 
+    def scale(self) -> str:
+        """Return the scale that pages name, whatever the folder is called now."""
+        made = (record.spec for form in PATHS.pages.values() for record in self.of(form).values())
+        named = (str(spec["scale"]) for spec in made if spec.get("scale"))
+        return next(named, self.results.resolve().name)
+
     def tunings(self) -> list[Row]:
         """Return what was tuned: on which split and by what, its ranges, what was chosen."""
         rows = []
@@ -142,13 +156,19 @@ class Recorded(NamedTuple):
                 if not record.tried:
                     continue
                 what = place.get("run") or place.get("model") or ""
-                of = f"{place['dataset']}/{place['split']}"
+                of = self._tuned_on(path)
                 chosen = "; ".join(dict.fromkeys(listed(dict(c.setting)) for c in record.choices))
                 edges = sorted({name for choice in record.choices for name in choice.at_edge})
                 ranges, by = _ranges(record), f"{record.measure} of {record.queries} queries"
-                tried = f"{len(record.tried)}: {ranges}"
-                rows.append([what, of, by, tried, chosen, ", ".join(edges)])
-        return rows
+                tried, at_edge = f"{len(record.tried)}: {ranges}", ", ".join(edges) or "no"
+                of += ", each fold on the others" if record.fold_of else ""
+                rows.append((what, of, by, tried, chosen, at_edge))
+        return [list(row) for row in dict.fromkeys(rows)]  # a depth is once for each split reranked
+
+    def _tuned_on(self, path: str) -> str:
+        """Return the split whose queries chose: of a depth it is not the one that is reranked."""
+        curves = [p for p in self.graph[path].parents if PATHS.depth_curve.parse(p)]
+        return _place([*curves, path][0])
 
     def tests(self) -> list[Row]:
         """Return how each page's comparisons are tested, and how many they are."""
@@ -173,6 +193,15 @@ class Recorded(NamedTuple):
         """Return the values of some keys of the manifests' environment, and how many have each."""
         counts = Counter(tuple(_text(made.environment.get(k)) for k in keys) for made in self.all)
         return [[*values, str(count)] for values, count in counts.most_common()]
+
+    def packages(self) -> dict[str, set[str]]:
+        """Return the versions of each package that any manifest records."""
+        versions: dict[str, set[str]] = {}
+        for made in self.all:
+            packages = made.environment.get("packages")
+            for name, version in packages.items() if isinstance(packages, dict) else ():
+                versions.setdefault(str(name), set()).add(str(version))
+        return versions
 
     def spent(self) -> list[Row]:
         """Return jobs, hours and the largest memory of each stage, from benchmark files."""
