@@ -195,7 +195,9 @@ def results(tmp_path_factory, backbone):
     table = folder / "tables" / "clear-table1.tsv"
     files.write_text(table, "x\n")
     metrics = folder / "metrics" / "cacm" / "test" / "clear.seed1.tsv"
-    record(table, {}, [metrics], "residuum.tables", table={"printed_in": "CLEAR, Table 1"})
+    scale = {"scale": "mini", "comparable": False, "reason": "generated."}
+    printed = {"printed_in": "CLEAR, Table 1"}
+    record(table, {}, [metrics], "residuum.tables", table=printed, **scale)
     return folder
 
 
@@ -330,3 +332,43 @@ def test_a_backbone_has_a_card_too(results, config, tmp_path):
     cards.write(results, "mini-bert", 1, tmp_path / "card", config)
     text = (tmp_path / "card" / "README.md").read_text()
     assert "kind backbone" in text and "made, not trained" in text
+    assert "| made with" in text and "trained on" not in text
+    assert "No run of it was evaluated." in text
+
+
+def test_a_card_tells_no_training_of_what_was_not_trained(results, config, tmp_path):
+    copy = Path(shutil.copytree(results, tmp_path / "results" / "moved"))
+    path = copy / "models" / "clear" / "seed1" / "manifest.json"
+    made = json.loads(path.read_text())
+    made["artefact"] = {"steps": 0, "pairs": 800, "preflight": {"loss": 1.0}}
+    path.write_text(json.dumps(made))
+    cards.write(copy, "clear", 1, tmp_path / "card", config)
+    text = (tmp_path / "card" / "README.md").read_text()
+    assert "A model of kind dual-encoder, made from" in text and "made, not trained" in text
+    for absent in ("residual_margin", "batch_size", "trained on", "Negatives", "first step"):
+        assert absent not in text
+    assert "datasets" not in ModelCard.load(tmp_path / "card" / "README.md").data.to_dict()
+
+
+def test_a_card_says_the_scale_and_if_its_numbers_compare(results, config, tmp_path):
+    copy = Path(shutil.copytree(results, tmp_path / "results" / "moved"))
+    cards.write(copy, "clear", 1, tmp_path / "card", config)
+    text = (tmp_path / "card" / "README.md").read_text()
+    assert "`models/clear/seed1` of scale mini." in text
+    assert "\nScale mini: numbers do not compare with the papers'; generated.\n" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "negatives", "says"),
+    [
+        ("dual-encoder", {"pools": {}, "seed": 1}, cards.IN_BATCH),
+        ("term-weights", {"pools": {}, "seed": 1}, ""),
+        ("term-gate", {"pools": {}, "same_as": "dpr"}, "same_as dpr"),
+    ],
+)
+def test_negatives_are_told_of_models_that_have_some(results, kind, negatives, says):
+    made = provenance.read(results)["models/clear/seed1"].manifest
+    model = {"kind": kind, "negatives": negatives}
+    other = made.model_copy(update={"spec": {"model": model}})
+    checkpoint = checkpoints.Checkpoint(results, provenance.Graph(), "models/clear/seed1", other)
+    assert cards._negatives(checkpoint) == says

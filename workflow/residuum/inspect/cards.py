@@ -26,6 +26,8 @@ from residuum.inspect.checkpoints import (
     find,
     pages_of,
     results_of,
+    scale_of,
+    scales_of,
     trained_on,
 )
 from residuum.inspect.stated import UNKNOWN
@@ -36,7 +38,12 @@ from residuum.tuning.learned import Learned
 CARD = "README.md"
 ALONE = "the model alone"
 Known = Mapping[str, Dataset]
-SAID = ("train_on", "corpora", "spans", "backbone")  # of a model's settings, elsewhere in a card
+SAID = {  # of a model's settings, elsewhere in a card
+    *("train_on", "corpora", "spans", "backbone", "training", "negatives", "trained", "kind"),
+    *("loss", "losses", "seed"),
+}
+COLUMNS = ["collection", "licence", "access"]
+IN_BATCH = "none were searched for; the other docs of a batch are (in_batch)"
 
 
 def write(results: Path, model: str, seed: int, output: Path, config: Path) -> str:
@@ -106,7 +113,7 @@ def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -
         "library_name": library,
         "pipeline_tag": task,
         "base_model": start if checkpoint.made.spec.get("revision") else None,
-        "datasets": names,
+        "datasets": names if checkpoint.trained or checkpoint.kind == "backbone" else [],
         "tags": ["residuum", "information-retrieval", checkpoint.kind],
     }
     results = [
@@ -137,13 +144,11 @@ def _what(checkpoint: Checkpoint, description: str) -> Iterator[str]:
     start = checkpoint.made.spec.get("start")
     verb = "trained" if checkpoint.trained else "made"
     begun = f", {verb} from {_of(checkpoint, str(start))}" if start else ""
-    made = f"`{checkpoint.path}` of scale {checkpoint.results.resolve().name}"
+    made = f"`{checkpoint.path}` of scale {scale_of(checkpoint.results, checkpoint.graph)}"
     seed = checkpoint.made.spec.get("seed")
     yield f"A model of kind {checkpoint.kind}{begun}, seed {seed}: {made}."
     yield f"The card is residuum's ({__version__}).\n"
-    kept = {
-        k: v for k, v in checkpoint.settings.items() if k not in (*SAID, "training", "negatives")
-    }
+    kept = {k: v for k, v in checkpoint.settings.items() if k not in SAID}
     yield f"Settings: {listed(kept, full=True)}."
 
 
@@ -163,14 +168,22 @@ def _data(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
         name = place.partition("/")[0]
         about = stated.of(name, known.get(name))
         rows.append([place, about.title, about.licence, about.access])
-    yield grid(["trained on", "collection", "licence", "access"], rows)
+    yield grid(["trained on" if checkpoint.trained else "made with", *COLUMNS], rows)
     roles = checkpoint.settings.get("train_on") or checkpoint.settings.get("corpora")
     yield "\nOf the weights no licence is recorded; those of collections and start hold."
     yield f"\nIn the role of: {listed({'': roles}).strip()}. Pairs: {_fact(checkpoint, 'pairs')}."
     if mix := checkpoint.made.artefact.get("mix"):
         yield f"Of the mix: {listed(mix)}."
-    if negatives := listed(checkpoint.settings.get("negatives") or {}, full=True):
+    if checkpoint.trained and (negatives := _negatives(checkpoint)):
         yield f"\nNegatives: {negatives}."
+
+
+def _negatives(checkpoint: Checkpoint) -> str:
+    """Return what a training had as negatives; nothing of one that has no use for any."""
+    given = checkpoint.settings.get("negatives") or {}
+    if any(given.get(key) for key in ("pools", "same_as", "triples")):
+        return listed(given, full=True)
+    return IN_BATCH if checkpoint.kind == "dual-encoder" else ""
 
 
 def _fact(checkpoint: Checkpoint, key: str) -> object:
@@ -179,11 +192,12 @@ def _fact(checkpoint: Checkpoint, key: str) -> object:
 
 def _training(checkpoint: Checkpoint) -> Iterator[str]:
     """Yield loss, optimiser, steps and arithmetic."""
-    losses = checkpoint.settings.get("losses") or [checkpoint.settings.get("loss")]
+    settings = checkpoint.settings if checkpoint.trained else {}
+    losses = settings.get("losses") or [settings.get("loss")]
     if named := [listed(loss) for loss in losses if loss]:
         yield f"Loss: {'; and '.join(named)}.\n"
     spec = checkpoint.made.spec
-    rows = [[key, str(value)] for key, value in flat(checkpoint.settings.get("training") or {})]
+    rows = [[key, str(value)] for key, value in flat(settings.get("training") or {})]
     kept = ("threads", "processes", "device", "precision", "arithmetic")
     rows += [[key, str(spec[key])] for key in kept if key in spec]
     rows += [[f"{key} at the end", str(_fact(checkpoint, key))] for key in ("steps", "loss")]
@@ -191,7 +205,8 @@ def _training(checkpoint: Checkpoint) -> Iterator[str]:
     if not checkpoint.trained:
         yield "It was made, not trained.\n"
     yield grid(["setting", "value"], rows)
-    if preflight := checkpoint.made.artefact.get("preflight"):
+    preflight = checkpoint.made.artefact.get("preflight")
+    if checkpoint.trained and preflight:
         yield f"\nBefore the first step: {listed(preflight)}."
 
 
@@ -210,7 +225,7 @@ def _learned(checkpoint: Checkpoint) -> str:
 def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
     """Yield the means of all runs that it stands behind, and the pages that show them."""
     if not measured:
-        yield "No run that it stands behind was evaluated."
+        yield "No run of it was evaluated. Models that were made with it have results of their own."
         return
     rows = [
         [f"{r.dataset}/{r.split}", r.run, ", ".join(r.made_of) or ALONE, str(r.queries), text]
@@ -221,8 +236,10 @@ def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
     if any(r.made_of for r in measured):
         yield (
             "\nA run that is made of others, as a fusion or a reranked list, has the means of all "
-            f"together: of this model are those of `{ALONE}`."
+            "together. Its parts are named by their systems, a reranker by its role or model."
         )
+    for scale, said in scales_of(checkpoint.graph).items():
+        yield f"\nScale {scale}: {said}"
     if pages := pages_of(checkpoint):
         yield "\nPages that it stands behind:\n"
         yield from (f"- {name} ({printed})" for name, printed in pages.items())

@@ -15,7 +15,7 @@ from residuum import __version__, ledger
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
 from residuum.inspect import citing, pinned
-from residuum.inspect.checkpoints import PATHS
+from residuum.inspect.checkpoints import PATHS, scales_of
 from residuum.inspect.integrity import Changes
 from residuum.inspect.recorded import Recorded, Row
 from residuum.inspect.stated import UNKNOWN
@@ -86,14 +86,7 @@ def _verdicts(made: Recorded) -> str:
 
 def _scale(made: Recorded) -> str:
     """Return whether numbers compare, by the pages' own specs."""
-    texts = {
-        f"{spec['scale']}: {'numbers compare' if spec['comparable'] else 'numbers do not compare'}"
-        f" with the papers'; {spec['reason']}": None
-        for form in PATHS.pages.values()
-        for record in made.of(form).values()
-        if "comparable" in (spec := record.spec)
-    }
-    return "\n".join(f"- {text}" for text in texts)
+    return "\n".join(f"- {scale}: {said}" for scale, said in scales_of(made.graph).items())
 
 
 def _not_run(made: Recorded) -> str:

@@ -4,6 +4,7 @@ Usage: `find(results, provenance.read(results), "clear", 1)`, then `results_of(c
 manifests only. Must not know how a card words it.
 """
 
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -105,6 +106,23 @@ def results_of(checkpoint: Checkpoint) -> list[Result]:
         queries, made_of = int(facts["queries"]), tuple(_made_of(checkpoint, path))
         made.append(Result(**place, queries=queries, means=means, made_of=made_of))
     return sorted(made, key=lambda r: (bool(r.made_of), r.dataset, r.split, r.run))
+
+
+def scales_of(graph: Graph) -> dict[str, str]:
+    """Return the scales that pages name, and whether their numbers compare with the papers'."""
+    said = {}
+    for path, artefact in graph.items():
+        spec: Mapping[str, object] = artefact.manifest.spec if artefact.manifest else {}
+        of_page = any(form.parse(path) is not None for form in PATHS.pages.values())
+        if of_page and "comparable" in spec:
+            answer = "numbers compare" if spec["comparable"] else "numbers do not compare"
+            said[str(spec["scale"])] = f"{answer} with the papers'; {spec['reason']}"
+    return said
+
+
+def scale_of(results: Path, graph: Graph) -> str:
+    """Return the scale that pages name, whatever the folder is called now; without any its name."""
+    return next(iter(scales_of(graph)), results.resolve().name)
 
 
 def pages_of(checkpoint: Checkpoint) -> dict[str, str]:

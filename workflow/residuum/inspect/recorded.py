@@ -143,9 +143,7 @@ class Recorded(NamedTuple):
 
     def scale(self) -> str:
         """Return the scale that pages name, whatever the folder is called now."""
-        made = (record.spec for form in PATHS.pages.values() for record in self.of(form).values())
-        named = (str(spec["scale"]) for spec in made if spec.get("scale"))
-        return next(named, self.results.resolve().name)
+        return checkpoints.scale_of(self.results, self.graph)
 
     def tunings(self) -> list[Row]:
         """Return what was tuned: on which split and by what, its ranges, what was chosen."""
