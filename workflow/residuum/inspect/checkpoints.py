@@ -18,7 +18,8 @@ from residuum.inspect.text import flat
 from residuum.wiring.paths import Paths, folder_of
 
 PATHS = Paths()
-READ_WITH = "data/", "index/"  # what a checkpoint's tokenizer cuts into words
+# Folders of what a checkpoint's tokenizer may have cut into words.
+DATA, INDEXES = (f"{PurePosixPath(form).parts[0]}/" for form in (PATHS.corpus, PATHS.index))
 
 
 class Result(NamedTuple):
@@ -153,7 +154,7 @@ def _behind(checkpoint: Checkpoint, joint: bool = False) -> list[str]:
     while waiting:
         path, first = waiting[-1], waiting.pop() == checkpoint.path
         made = [c for c in children.get(path, []) if c not in seen and not named(c)]
-        made = [c for c in made if not c.startswith(READ_WITH if first else READ_WITH[0])]
+        made = [c for c in made if not c.startswith((DATA, INDEXES) if first else DATA)]
         new = [c for c in made if first or joint or not (_joins(c, path) or PATHS.tuning.parse(c))]
         seen |= dict.fromkeys(new)
         waiting += new
@@ -183,8 +184,8 @@ def _others(checkpoint: Checkpoint, path: str) -> list[str]:
     seen, waiting = set[str](), [path]
     while waiting:
         child = waiting.pop()
-        parents = {p for p in checkpoint.graph[child].parents if not p.startswith(READ_WITH[0])}
-        if child.startswith(READ_WITH):
+        parents = {p for p in checkpoint.graph[child].parents if not p.startswith(DATA)}
+        if child.startswith(INDEXES):
             parents = {p for p in parents if not named(p)}
         new = parents - seen - {checkpoint.path}
         seen |= new
