@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from residuum.cli import command
-from residuum.cli.errors import printable
+from residuum.cli.errors import ResiduumError, printable
 from residuum.inspect.text import Finding
 from residuum.wiring.paths import Paths, results_of
 
@@ -214,6 +214,9 @@ def plan(
 @catalogue.callback(invoke_without_command=True)
 def listing(context: typer.Context, config: Config = CONFIG) -> None:
     """List the datasets of config/: size, licence, download, disk, and which files are local."""
+    if context.invoked_subcommand and config != CONFIG:
+        verb = context.invoked_subcommand
+        raise ResiduumError(f"--config belongs behind the verb: datasets {verb} --config {config}")
     if context.invoked_subcommand is None:
         from residuum.inspect import datasets
 

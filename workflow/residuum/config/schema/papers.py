@@ -189,15 +189,18 @@ class Printed(Strict):
 class Reported(Printed):
     """A page with numbers that the paper printed."""
 
-    tolerance: dict[AnyColumn, float] = Field(description="column, or default: largest |delta|")
+    tolerance: dict[AnyColumn, float] = Field(
+        {}, description="column, or default: largest |delta|; absent: 0"
+    )
     last_digits: bool = Field(False, description="tolerance counts last digits: of 6.9K, hundreds")
     reported: dict[RowId, dict[ColumnId, PrintedText]] = Field(
-        description="row id: column id: '0.243 ^1,2,4' (rows it beats), '0.241 ↓', '+0.05', '✓'"
+        {},
+        description="row id: column id: '0.243 ^1,2,4' (rows it beats), '0.241 ↓', '+0.05', '✓'",
     )
 
     def tolerated(self, column: str, printed: PrintedCell) -> float:
         """Return the largest |delta| at which a number that a column prints is reproduced."""
-        most = self.tolerance[column if column in self.tolerance else "default"]
+        most = self.tolerance.get(column, self.tolerance.get("default", 0.0))
         return most * printed.digit if self.last_digits else most
 
     def cells(self) -> Iterator[tuple[str, str, PrintedCell]]:
