@@ -11,7 +11,8 @@ from pydantic import ValidationError
 import layouts
 from layouts import LAYOUTS
 from residuum import data
-from residuum.artefacts import contracts
+from residuum.artefacts import contracts, manifest
+from residuum.artefacts.files import sha256_of
 from residuum.cli.errors import ResiduumError
 from residuum.collections import files, hub
 from residuum.config.schema.datasets import Dataset
@@ -186,7 +187,13 @@ def test_files_of_the_hub(home, tmp_path, monkeypatch):
     made = exported(source, {}, tmp_path / "made")
     assert list(contracts.read_docs(made / "corpus")) == CORPUS
     assert (made / "qrels.trec").read_text() == QRELS
-    assert json.loads((made / "corpus" / "manifest.json").read_text())["inputs"] == {}
+    folder = f"hf://datasets/me/mine@{commit}/mine"
+    hashes = {"corpus": f"{folder}/corpus.jsonl", "queries.tsv": f"{folder}/queries.jsonl"}
+    for artefact, name in hashes.items():
+        path = made / artefact
+        beside = path / "manifest.json" if path.is_dir() else manifest.beside(path)
+        digest = sha256_of(cached / "snapshots" / commit / "mine" / name.rpartition("/")[2])
+        assert json.loads(beside.read_text())["inputs"][name] == digest
     layouts.parquet(cached / "snapshots" / commit / "tables")
     address = f"hf://datasets/me/mine@{commit}/tables/mine"
     source = {"kind": "files", "corpus": f"{address}/corpus", "text_fields": ["title", "text"]}
@@ -194,16 +201,33 @@ def test_files_of_the_hub(home, tmp_path, monkeypatch):
     made = exported(source, names, tmp_path / "tables")
     assert list(contracts.read_docs(made / "corpus")) == CORPUS
     assert (made / "queries.tsv").read_text() == QUERIES
-    with pytest.raises(ResiduumError, match="hf://datasets/me/other@main/x: the Hugging Face hub"):
-        hub.obtained("hf://datasets/me/other@main/x")
+    inputs = json.loads((made / "corpus" / "manifest.json").read_text())["inputs"]
+    parts = [f"{address}/corpus/corpus-0000{n}-of-00002.parquet" for n in (0, 1)]
+    assert list(inputs) == parts
+    other = f"hf://datasets/me/other@{commit}/x"
+    with pytest.raises(ResiduumError, match=f"{other}: the Hugging Face hub"):
+        hub.obtained(other)
 
 
-def test_an_address_of_the_hub_names_its_revision():
-    source = {"kind": "files", "corpus": "hf://datasets/me/mine/docs.jsonl"}
-    with pytest.raises(ValueError, match="not hf://datasets/ORGANISATION/NAME@REVISION/PATH"):
-        Dataset.model_validate(
-            {"source": source, "splits": {"test": {"queries": "q", "qrels": "r"}}}
-        )
+AT = f"@{'0a' * 20}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/docs", "@main/docs", "@0228b52/docs", f"{AT}/", f"{AT}//docs", f"{AT}/a/../docs",
+     f"{AT}/./docs", f"{AT}/..", f"{AT}/a//docs", f"{AT}/docs/"],
+)  # fmt: skip
+def test_an_address_of_the_hub_names_a_commit_and_stays_below_it(path):
+    address = f"hf://datasets/me/mine{path}"
+    source = {"kind": "files", "corpus": address}
+    split = {"queries": "q", "qrels": "r"}
+    wrong = "not hf://datasets/ORGANISATION/NAME@COMMIT/PATH: a commit has 40 digits"
+    with pytest.raises(ValueError, match=wrong):
+        Dataset.model_validate({"source": source, "splits": {"test": split}})
+    for key in ("queries", "qrels", "docpairs", "questions"):
+        source = {"kind": "files", "corpus": f"hf://datasets/me/mine{AT}/..a/b..c"}
+        with pytest.raises(ValueError, match=wrong):
+            Dataset.model_validate({"source": source, "splits": {"test": {**split, key: address}}})
 
 
 def completed(**splits):

@@ -77,20 +77,21 @@ def test_what_is_not_pinned_is_listed_checked_and_shown(mine):
 def test_files_of_the_hub_are_listed_and_nothing_is_downloaded(mine, monkeypatch, tmp_path):
     config, _ = mine
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    address = "hf://datasets/me/mine@main"
+    commit = "0a" * 20
+    address = f"hf://datasets/me/mine@{commit}"
     entry = f"source: {{kind: beir, folder: '{address}'}}\nsplits: {{test: {{}}}}\n"
     (config / "datasets" / "mine.yaml").write_text(entry)
     files = {file.name: file for file in datasets.files_of(datasets.find(config, "mine"))}
     names = [f"{address}/{name}" for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")]
     assert list(files) == names
     assert {file.state for file in files.values()} == {"absent: downloaded when needed"}
-    assert files[names[0]].url == "https://huggingface.co/datasets/me/mine/tree/main/corpus.jsonl"
+    assert files[names[0]].url == (
+        f"https://huggingface.co/datasets/me/mine/tree/{commit}/corpus.jsonl"
+    )
     assert printed(config, "corpus") == f"not checked, for want of {names[0]}"
     cached = tmp_path / "hub" / "datasets--me--mine"
-    (cached / "refs").mkdir(parents=True)
-    (cached / "refs" / "main").write_text("0123")
-    (cached / "snapshots" / "0123").mkdir(parents=True)
-    (cached / "snapshots" / "0123" / "corpus.jsonl.gz").write_bytes(b"")
+    (cached / "snapshots" / commit).mkdir(parents=True)
+    (cached / "snapshots" / commit / "corpus.jsonl.gz").write_bytes(b"")
     assert datasets.files_of(datasets.find(config, "mine"))[0].state == "available"
 
 
@@ -200,6 +201,27 @@ def test_training_triples_in_a_file_of_yours_are_listed_for_themselves_alone(mon
     assert (triples.path, triples.by_hand) == (tmp_path / "cacm" / "triples.tsv", True)
     for of in (None, "test"):
         assert datasets.needed(mine, of) == datasets.needed(cacm, of)
+
+
+def test_training_triples_and_questions_on_the_hub_are_listed(mine):
+    config, _ = mine
+    address = f"hf://datasets/me/mine@{'0a' * 20}"
+    own = f"queries: mine/queries.tsv, qrels: mine/qrels.txt, docpairs: '{address}/triples.tsv'"
+    (config / "datasets" / "mine.yaml").write_text(
+        "source: {kind: files, corpus: mine/docs.tsv}\nsplits:\n"
+        f"  train: {{{own}}}\n  test: {{questions: '{address}/questions.csv'}}\n"
+    )
+    dataset = datasets.find(config, "mine")
+    (triples,) = datasets.needed(dataset, "train", docpairs=True)
+    assert (triples.name, triples.state) == (
+        f"{address}/triples.tsv",
+        "absent: downloaded when needed",
+    )
+    assert triples not in datasets.needed(dataset, "train")
+    (questions,) = datasets.needed(dataset, "test")
+    assert questions.name == f"{address}/questions.csv" and not questions.by_hand
+    shown = datasets.show(config, "mine")
+    assert f"file       {triples.name}: absent" in shown and questions.name in shown
 
 
 def test_a_residual_split_names_what_was_judged_before_it():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import layouts
 from conftest import ROOT
 from plan_fixture import BM25, DATASET, MODEL, SYSTEM, TRAINING, named, registry, with_triples
 from residuum.cli.errors import ResiduumError
@@ -17,7 +18,7 @@ from residuum.config.schema.files import FilesSource
 from residuum.config.schema.scales import Config, FromModel, FromPath
 from residuum.wiring import assumptions, options, sizes
 from residuum.wiring.amounts import Estimate
-from residuum.wiring.availability import all_available, why_unavailable
+from residuum.wiring.availability import all_available, why_no_docpairs, why_unavailable
 from residuum.wiring.corpora import Corpora, encoded_splits, searched
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.evaluations import Evaluations, needs_answers
@@ -450,6 +451,22 @@ def test_official_triples_are_exported_for_the_model_that_takes_them_alone():
     plain = part(Exports).spec(train)
     assert exports.spec(train) == plain, "queries and qrels do not depend on them"
     assert [mark in plain for mark in ("docpairs", "triples")] == [False, False]
+
+
+def test_gzipped_files_of_yours_are_inputs_as_they_lie(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    layouts.beir(tmp_path, packed=True)
+    triples = tmp_path / "mine" / "triples.tsv.gz"
+    triples.write_bytes(b"")
+    entry = {"source": {"kind": "beir", "folder": "mine"}, "splits": {"test": {}}}
+    mine = Dataset.model_validate(entry)
+    split = mine.splits["test"].model_copy(update={"docpairs": "mine/triples.tsv"})
+    mine = mine.model_copy(update={"splits": {"test": split}})
+    of_mine = replace(TOY, datasets={"toy": mine})
+    exports, test = part(Exports, of_mine), named(dataset="toy", split="test")
+    assert exports.docpairs_files(test) == [str(triples)]
+    assert exports.files(named(dataset="toy")) == [str(tmp_path / "mine" / "corpus.jsonl.gz")]
+    assert why_no_docpairs(of_mine, Place("toy", "test")) is None
 
 
 def test_a_split_without_triples_leaves_their_models_out_and_says_where_they_belong():

@@ -20,7 +20,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.collections import adverse, editions, splits
-from residuum.collections.files import resolved
+from residuum.collections.files import of_the_hub, resolved
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
 from residuum.config.schema.datasets import Behind, Collection
@@ -98,7 +98,7 @@ def corpus(
         facts |= {"repeated": len(repeated)} if first_only else {}
         read = [Path(path, "manifest.json") for path in (of, vocabulary) if path]
         others = [path for path in read if path.is_file()]  # none of a model of the hub
-        _write_manifest(folder, facts, collection, collection.source_files(None), others)
+        _write_manifest(folder, facts, collection, collection.named_files(None), others)
 
 
 def _collection(spec: str, dataset_file: Path | None) -> Collection:
@@ -118,8 +118,13 @@ def _write_manifest(
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
     below = getattr(collection.source, "below", "**/*")
-    inputs = [path for name in names for path in resolved(name, collection.access, below)]
-    manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own)
+    inputs, elsewhere = list[Path](), dict[str, Path]()
+    for name in names:
+        if of_hub := of_the_hub(name, collection.access, below):
+            elsewhere |= of_hub
+        else:
+            inputs += resolved(name, collection.access, below)
+    manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own, elsewhere)
 
 
 def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
@@ -169,7 +174,7 @@ def split(
     else:
         trec.write_refusal(qrels, f"{where} has no public judgements of its docs")
     trec.write_queries(queries, rows.queries)
-    own, names = [queries, qrels], collection.source_files(name)
+    own, names = [queries, qrels], collection.named_files(name)
     _write_manifest(queries, facts, collection, names, others, own)
 
 
@@ -233,7 +238,7 @@ def answers(
     texts = splits.load(dataset, collection, name).answers
     contracts.write_answers(output, texts)
     facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}
-    own = collection.source_files(name)
+    own = collection.named_files(name)
     _write_manifest(output, facts, collection, own, splits.taken_from(questions))
 
 
@@ -268,7 +273,7 @@ def docpairs(
                 "edition, add it under editions."
             )
     facts = {"triples": written, "of_other_queries": read[False]}
-    _write_manifest(output, facts, collection, collection.docpairs_file(name), [queries])
+    _write_manifest(output, facts, collection, collection.named_docpairs(name), [queries])
 
 
 if __name__ == "__main__":

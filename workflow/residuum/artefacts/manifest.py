@@ -59,21 +59,24 @@ def write(
     inputs: Iterable[Path],
     stage: str,
     own: Iterable[Path] | None = None,
+    elsewhere: Mapping[str, Path] | None = None,
 ) -> None:
     """Write the manifest in a folder or beside a file: facts, spec, hashes, code, command.
 
     Paths are as the command was given them; the manifest's own tells readers where results began.
+    `elsewhere` are inputs that go by an address, the same on every machine: files of the hub.
     `stage` is the dotted name of the module that made the artefact; see `made_by`. `own` are the
     files that it answers for: by default all of the folder, or the file itself. `intact` compares
     them where they are read.
     """
     path = artefact / FOLDER if artefact.is_dir() else beside(artefact)
     answered = _all_of(artefact) if own is None else own
+    read = {str(path): Path(path) for path in inputs} | dict(elsewhere or {})
     settings = spec.model_dump(mode="json") if isinstance(spec, BaseModel) else dict(spec)
     record = {
         "artefact": dict(facts),
         "spec": settings,
-        "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
+        "inputs": {name: files.sha256_of(path) for name, path in read.items()},
         "files": {
             p.relative_to(path.parent).as_posix(): described(p).model_dump() for p in answered
         },

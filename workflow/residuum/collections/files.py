@@ -23,26 +23,46 @@ def resolve(name: str, access: str) -> Path:
     """Return the path of a file of the collection; an absent one is an error that says where."""
     path = roots.as_it_lies(_located(name))
     if not path.is_file():
-        raise _absent(path, "no such file", access)
+        raise _absent(name, path, "no such file", access)
     return path
 
 
 def resolved(name: str, access: str, below: str = "**/*") -> list[Path]:
     """Return the files that a name stands for: itself, or those of a folder that fit a pattern."""
-    path = _located(name)
+    return _within(name, _located(name), access, below)
+
+
+def _within(name: str, path: Path, access: str, below: str) -> list[Path]:
     paths = roots.files_of(path, below)
     if not paths:
-        raise _absent(path, f"no {below.removeprefix('**/')} in it", access)
+        raise _absent(name, path, f"no {below.removeprefix('**/')} in it", access)
     if not paths[0].is_file():
-        raise _absent(path, "no such file", access)
+        raise _absent(name, path, "no such file", access)
     return paths
+
+
+def of_the_hub(name: str, access: str, below: str = "**/*") -> dict[str, Path]:
+    """Return the files of a dataset of the hub by their addresses; none of a name of yours.
+
+    An address is the same on every machine, whatever lies where in its cache.
+    """
+    if not roots.HUB.fullmatch(name):
+        return {}
+    path = _located(name)
+    files = _within(name, path, access, below)
+    if path.is_dir():
+        return {f"{name}/{file.relative_to(path).as_posix()}": file for file in files}
+    return {f"{name}{file.name.removeprefix(path.name)}": file for file in files}  # .gz, or none
 
 
 def _located(name: str) -> Path:
     return hub.obtained(name) if roots.HUB.fullmatch(name) else roots.data() / name
 
 
-def _absent(path: Path, what: str, access: str) -> ResiduumError:
+def _absent(name: str, path: Path, what: str, access: str) -> ResiduumError:
+    if roots.HUB.fullmatch(name):
+        text = "Is the path right? The dataset's page shows its files at this commit."
+        return ResiduumError(f"{name}: {what} in the dataset. {text}")
     start = f"Relative paths start at {roots.data().resolve()} (set RESIDUUM_DATA to change that)."
     return ResiduumError(f"{path}: {what}. {start}" + (f"\nAccess: {access}" if access else ""))
 

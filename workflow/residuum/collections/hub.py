@@ -1,6 +1,6 @@
 """Files of a dataset of the Hugging Face hub, in the hub's cache or downloaded into it.
 
-Usage: `obtained("hf://datasets/mteb/scifact@0228b52/corpus.jsonl")`. Must not know what is in them.
+Usage: `obtained("hf://datasets/mteb/scifact@COMMIT/corpus.jsonl")`. Must not know what is in them.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ def obtained(name: str) -> Path:
 
     address = roots.HUB.fullmatch(name)
     assert address is not None
-    path, revision = (address["path"] or "").strip("/"), address["revision"]
+    path, revision = address["path"] or "", address["revision"]
     patterns = [path, f"{path}.gz", f"{path}/*"] if path else None
     try:
         folder = snapshot_download(

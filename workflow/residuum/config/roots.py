@@ -5,8 +5,12 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-# Files in a dataset of the Hugging Face hub, as huggingface_hub's file system writes them.
-HUB = re.compile(r"hf://datasets/(?P<id>[\w.-]+/[\w.-]+)@(?P<revision>[^/@]+)(?:/(?P<path>.*))?")
+# Files in a dataset of the Hugging Face hub, as huggingface_hub's file system writes them; at a
+# commit, since a branch moves, and below it.
+HUB = re.compile(
+    r"hf://datasets/(?P<id>\w[\w.-]*/\w[\w.-]*)@(?P<revision>[0-9a-f]{40})"
+    r"(?:/(?P<path>(?:(?!\.\.?(?:/|$))[^/\n]+)(?:/(?!\.\.?(?:/|$))[^/\n]+)*))?"
+)
 
 
 def packaged(name: str) -> Path:

@@ -112,7 +112,7 @@ def files_of(dataset: Dataset) -> list[File]:
     own += [
         Download.model_validate({"file": name, "splits": [split], "docpairs": True})
         for split in dataset.splits
-        for name in dataset.docpairs_file(split)
+        for name in dataset.named_docpairs(split)
         if name not in listed
     ]
     named: dict[str, File] = {}
@@ -127,7 +127,7 @@ def files_of(dataset: Dataset) -> list[File]:
 def _file(download: Download) -> File:
     splits, makes = download.splits, [roots.irds() / name for name in download.makes]
     if address := roots.HUB.fullmatch(download.file or ""):
-        return _hub_file(address, splits)
+        return _hub_file(address, splits, download.docpairs)
     if download.irds:
         known = listed_by_irds(download.irds)
         cached = known.get("cache_path")
@@ -141,7 +141,7 @@ def _file(download: Download) -> File:
     return File(name, path, *facts)
 
 
-def _hub_file(address: re.Match[str], splits: list[str]) -> File:
+def _hub_file(address: re.Match[str], splits: list[str], docpairs: bool) -> File:
     """Return a file of a dataset of the hub, in its cache or to be downloaded."""
     repository, revision, path = address["id"], address["revision"], address["path"] or ""
     folder = roots.hub() / f"datasets--{repository.replace('/', '--')}"
@@ -149,7 +149,7 @@ def _hub_file(address: re.Match[str], splits: list[str]) -> File:
     commit = ref.read_text().strip() if ref.is_file() else revision
     url = f"https://huggingface.co/datasets/{repository}/tree/{revision}/{path}"
     made = [roots.as_it_lies(folder / "snapshots" / commit / path)]
-    return File(address[0], None, url, None, None, splits, made, by_hand=False)
+    return File(address[0], None, url, None, None, splits, made, False, docpairs)
 
 
 @functools.cache

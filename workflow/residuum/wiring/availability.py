@@ -249,7 +249,7 @@ def why_no_docpairs(registry: Registry, place: Place) -> str | None:
     dataset, file = registry.datasets[name], registry.file("dataset", name)
     if dataset.splits[split].docpairs is None:
         return f"{name}/{split} has no training triples: {file}: splits.{split}.docpairs"
-    paths = [roots.data() / path for path in dataset.docpairs_file(split)]
+    paths = [roots.as_it_lies(roots.data() / path) for path in dataset.docpairs_file(split)]
     own = [each for each in dataset.downloads if each.docpairs and split in each.splits]
     paths += filter(None, (each.by_hand(roots.data(), roots.irds()) for each in own))
     return _lacking(name, dataset, [path for path in paths if not path.exists()])

@@ -29,8 +29,7 @@ class Exports(Part):
             sys.exit(f"error: dataset {name}: {why}\n{where}")
         dataset = self.registry.datasets[name]
         below = getattr(dataset.source, "below", "**/*")
-        own = (roots.files_of(root / file, below) for file in dataset.source_files(split))
-        return [str(path) for files in own for path in files]
+        return _as_they_lie(dataset.source_files(split), below)
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return what decides which corpus is written, or which queries and qrels a split has."""
@@ -76,9 +75,14 @@ class Exports(Part):
     def docpairs_files(self, wildcards: Wildcards) -> list[str]:
         """Return the user's own file of a split's training triples, if it is one."""
         dataset = self.registry.datasets[wildcards.dataset]
-        return [str(roots.data() / path) for path in dataset.docpairs_file(wildcards.split)]
+        return _as_they_lie(dataset.docpairs_file(wildcards.split))
 
     def docpairs_spec(self, wildcards: Wildcards) -> str:
         """Return what decides which training triples a split has."""
         dataset = self.registry.datasets[wildcards.dataset]
         return specs.canonical_json(dataset.for_docpairs(wildcards.split))
+
+
+def _as_they_lie(names: list[str], below: str = "**/*") -> list[str]:
+    """Return the paths of files and folders of yours, gzipped ones as they are called."""
+    return [str(path) for name in names for path in roots.files_of(roots.data() / name, below)]

@@ -179,8 +179,12 @@ class Collection(Strict):
 
     def docpairs_file(self, split: str) -> list[str]:
         """Return the user's file of a split's training triples, if it is one, as YAML names it."""
+        return _local(self.named_docpairs(split))
+
+    def named_docpairs(self, split: str) -> list[str]:
+        """Return what YAML names as a split's training triples, here or on the hub."""
         name = self.splits[split].docpairs
-        return _local([name]) if name and isinstance(self.source, InFiles) else []
+        return [name] if name and isinstance(self.source, InFiles) else []
 
 
 def _local(names: list[str]) -> list[str]:

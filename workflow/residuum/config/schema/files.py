@@ -22,8 +22,9 @@ def _not_taken(name: str) -> str:
 
 def _address(name: str) -> str:
     if name.startswith("hf:") and not roots.HUB.fullmatch(name):
-        form = "hf://datasets/ORGANISATION/NAME@REVISION/PATH"
-        raise ValueError(f"not {form}; take a commit for the revision, so that files stay the same")
+        form = "hf://datasets/ORGANISATION/NAME@COMMIT/PATH"
+        commit = "a commit has 40 digits of 0-9a-f, as the hub's page of files shows; branches move"
+        raise ValueError(f"not {form}: {commit}. A path has no . or .. and no empty part")
     return name
 
 
@@ -31,7 +32,7 @@ NamedFields = Annotated[
     list[Annotated[str, AfterValidator(_not_taken)]],
     Field(description="kept beside text by their names, for systems that search by field"),
 ]
-WHERE = "below the folder of RESIDUUM_DATA, or hf://datasets/ORGANISATION/NAME@REVISION/PATH"
+WHERE = "below the folder of RESIDUUM_DATA, or hf://datasets/ORGANISATION/NAME@COMMIT/PATH"
 YourFile = Annotated[str, AfterValidator(_address)]
 TextFields = Annotated[list[str], Field(min_length=1, description="joined in order by a space")]
 

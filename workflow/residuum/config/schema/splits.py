@@ -57,10 +57,12 @@ class Split(Strict):
     bioasq: list[str] = Field(
         [], description="JSON files of BioASQ's task B: questions, their docs"
     )
-    docpairs: str | None = Field(
+    docpairs: YourFile | None = Field(
         None, description="training triples: ir_datasets id, or TSV file: query, positive, negative"
     )
-    questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
+    questions: YourFile | None = Field(
+        None, description="file in DPR's form: question TAB ['a', 'b']"
+    )
     answers_field: str | None = Field(None, description="field of a query's answers")
     questions_of: base.Role | None = Field(
         None, description="role whose split's queries and answers these are"
