@@ -113,6 +113,56 @@ def test_topics_in_xml(home):
     assert files.split(dataset, "test").queries == [("01", "what of it?"), ("2", "why?")]
 
 
+@pytest.mark.parametrize("kind", ["files", "msmarco", "trec", "beir"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.tsv", "\ufeff1\tcats\r\n\r\n2\tdogs and cats\r\n"),
+        ("q.jsonl", '{"_id": "1", "text": "cats"}\n{"query_id": "2", "text": "dogs and cats"}\n'),
+        ("q.csv", "query_id,text\n1,cats\n2,dogs and cats\n"),
+        ("topics.401-450", "\n<top>\n<num> Number: 1 \n<title> cats\n\n</top>\n"
+         "  <TOP>\n  <num> 2\n  <title> dogs\n  and cats\n  <desc> x\n  </TOP>\n"),
+        ("one.txt", "<top><num>1</num><title>cats</title><desc>a</desc></top>\n<top> <num>2</num>"
+         "<title>dogs and cats</title> </top>\n"),
+        ("t.XML", '<topics><topic number="1">cats</topic><topic number="2">dogs and cats</topic>'
+         "</topics>"),
+        ("t", '<?xml version="1.0"?>\n<t><topic id="1"><title>cats</title></topic>'
+         '<topic><num>2</num><title>dogs and cats</title></topic></t>'),
+    ],
+)  # fmt: skip
+def test_queries_are_read_by_what_they_are(home, kind, name, text):
+    """Whatever the docs are, and all of them but BEIR's, which splits share."""
+    (home / "mine").mkdir(parents=True)
+    (home / "mine" / name).write_bytes(text.encode())
+    (home / "mine" / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\td\t1\n")
+    where = {"files": "corpus", "trec": "docs"}.get(kind, "folder")
+    split = {"queries": f"mine/{name}", "qrels": "mine/qrels.tsv"}
+    every, judged = [("1", "cats"), ("2", "dogs and cats")], [("1", "cats")]
+    for only, queries in (
+        (None, judged if kind == "beir" else every),
+        (True, judged),
+        (False, every),
+    ):
+        entry = {"source": {"kind": kind, where: "mine"}, "splits": {"test": split}}
+        split = {**split, "judged_only": only}
+        dataset = Dataset.model_validate({**entry, "splits": {"test": split}})
+        rows = files.split(dataset, "test")
+        assert [(i, " ".join(t.split())) for i, t in rows.queries] == queries
+
+
+def test_an_export_says_how_many_queries_are_left_out(home, tmp_path, capsys):
+    exported(*layouts.beir(home), tmp_path / "made")
+    said = "split test: 1 of 3 queries have no judgement and are left out (judged_only)"
+    assert said in capsys.readouterr().err
+
+
+def test_which_queries_count_is_said_of_files_alone():
+    source = {"kind": "irds", "docs": "d", "text_fields": ["text"]}
+    split = {"irds": "d/test", "judged_only": True}
+    with pytest.raises(ValueError, match="judged_only: goes with sources of files, not with irds"):
+        Dataset.model_validate({"source": source, "splits": {"test": split}})
+
+
 def test_docs_of_trec_are_those_of_ir_datasets(home):
     """Its reader of TREC's disks (parser `sax`) on the same file; a header field stays out."""
     text = (

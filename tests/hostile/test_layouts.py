@@ -65,7 +65,11 @@ def read(tmp_path, monkeypatch):
         ("trec", "topics.txt", "<top>\n<num> 1\n<top>\n", r"topics\.txt, line 1: <top> without </"),
         ("trec", "topics.txt", "<top>\n<num> 1\n<desc> a\n</top>\n", r"line 1: a topic without ti"),
         ("trec", "topics.txt", "<top>\n<title> a\n</top>\n", r"a topic without query_id <num>; it"),
-        ("trec", "topics.txt", "1\tone\n", r"topics\.txt: no <top> in it"),
+        ("trec", "topics.txt", "one two\n", r"topics\.txt, line 1: expected query_id TAB text"),
+        ("trec", "topics.txt", "1\tone\n", "qrels judge 2 queries that the queries file lacks"),
+        ("beir", "queries.jsonl", '{"_id": "1", "text": "a\\ud83d"}', r"1: query '1' has half a"),
+        ("beir", "queries.jsonl", '{"_id": "a b", "text": "a"}', r"jsonl, line 1: the id 'a b' is"),
+        ("beir", "queries.jsonl", '{"_id": "1", "text": "a"}\n' * 2, r"2: duplicate query_id 1"),
         ("trec", "qrels.txt", "01 007 1\n", r"qrels\.txt, line 1: expected 4 columns"),
     ],
 )  # fmt: skip

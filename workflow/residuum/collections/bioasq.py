@@ -13,7 +13,7 @@ from typing import Any
 
 from residuum.cli.errors import ResiduumError
 from residuum.collections.files import resolve
-from residuum.collections.forms import numbered
+from residuum.collections.lines import numbered
 from residuum.collections.records import Rows
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.sources import TaskASource

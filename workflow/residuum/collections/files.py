@@ -6,13 +6,15 @@ RESIDUUM_DATA names, or to data/, or on the hub. Must not know paths below resul
 """
 
 import ast
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.collections import forms, hub, sgml
-from residuum.collections.forms import MOST_SHOWN, Record, numbered
+from residuum.collections.forms import Record
+from residuum.collections.lines import MOST_SHOWN, numbered
 from residuum.collections.records import Rows, join_fields, unquoted
 from residuum.config import roots
 from residuum.config.schema.datasets import Collection
@@ -93,26 +95,63 @@ def _read(path: Path, source: InFiles) -> Iterator[tuple[str, Record]]:
 def split(collection: Collection, name: str) -> Rows:
     """Return queries and qrels of a split; no qrels of one that has no public judgements.
 
-    Of queries in a form with named columns, which splits often share, those that are judged.
+    Which queries it has says the source, or the split: all, or those alone that are judged. An id
+    that is empty, holds white space or is given twice is an error that names its line.
     """
-    source, laid = collection.source, collection.split_files(name)
+    source, laid, entry = collection.source, collection.split_files(name), collection.splits[name]
     assert isinstance(source, InFiles)
     paths = {key: resolved(file, collection.access) for key, file in laid.items()}
     judged = [row for path in paths.get("qrels", ()) for row in _judgements(path, source.names)]
-    field = collection.splits[name].query_field
-    rows = [row for path in paths["queries"] for row in _queries(path, source, field)]
-    if judged and any(map(forms.named, paths["queries"])):
+    found = (row for path in paths["queries"] for row in _queries(path, source, entry.query_field))
+    rows = [*_once(found)]
+    only = source.judged_only if entry.judged_only is None else entry.judged_only
+    if judged and only:
         known = {query_id for query_id, _, _ in judged}
-        rows = [row for row in rows if row[0] in known]
+        every, rows = len(rows), [row for row in rows if row[0] in known]
+        if left := every - len(rows):
+            text = f"{left:,} of {every:,} queries have no judgement and are left out"
+            print(f"split {name}: {text} (judged_only)", file=sys.stderr)
     return Rows(rows, judged)
 
 
-def _queries(path: Path, source: InFiles, field: str) -> Iterable[tuple[str, str]]:
-    if isinstance(source, TrecSource):
-        return sgml.topics(path, "title" if field == "text" else field, source.encoding)
-    if not forms.named(path):
-        return trec.read_queries(path).items()
-    return (_query(where, record, source, field) for where, record in forms.records(path))
+def _once(found: Iterable[tuple[str, tuple[str, str]]]) -> Iterator[tuple[str, str]]:
+    """Yield queries, each of which has an id of its own, and text that can be written."""
+    seen = set[str]()
+    for where, (query_id, text) in found:
+        if query_id.split() != [query_id]:
+            raise ResiduumError(f"{where}: the id {query_id!r} is empty or holds white space")
+        if query_id in seen:
+            raise ResiduumError(f"{where}: duplicate query_id {query_id}")
+        if not forms.writable(query_id + text):
+            half = "half a character (a surrogate), which UTF-8 cannot hold"
+            raise ResiduumError(f"{where}: query {query_id!a} has {half}. Fix the text.")
+        seen.add(query_id)
+        yield query_id, text
+
+
+def _queries(path: Path, source: InFiles, field: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield where a query is, its id and text: topics, records with named columns, or TSV."""
+    encoding = source.encoding if isinstance(source, TrecSource) else "utf-8"
+    if forms.named(path):
+        for where, record in forms.records(path):
+            yield where, _query(where, record, source, field)
+    elif sgml.is_topics(path, encoding):
+        yield from sgml.topics(path, "title" if field == "text" else field, encoding)
+    else:
+        yield from _tsv(path, field, encoding)
+
+
+def _tsv(path: Path, field: str, encoding: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    if field != "text":
+        text = f"query_field {field}: TSV, query_id TAB text, has no such field"
+        raise ResiduumError(f"{path}: {text}. Leave query_field out.")
+    for number, line in numbered(path, encoding):
+        query_id, tab, text = line.partition("\t")
+        if not tab or not query_id or "\t" in text:
+            rule = f"expected query_id TAB text, found {line[:MOST_SHOWN]!r}"
+            known = "Else queries are topics, <top> after <top> or XML, or, by a file's name"
+            raise ResiduumError(f"{path}, line {number}: {rule}. {known}, {forms.ENDINGS}.")
+        yield f"{path}, line {number}", (query_id, text)
 
 
 def _query(where: str, record: Record, source: InFiles, field: str) -> tuple[str, str]:

@@ -4,18 +4,15 @@ Usage: `for where, record in records(path): ...`, where `where` names file and l
 do. Must not know what a record is of, or any layout of a folder.
 """
 
-import gzip
 import json
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from residuum.artefacts.files import damaged
 from residuum.cli.errors import ResiduumError
+from residuum.collections.lines import MOST_SHOWN, numbered
 
 Record = dict[str, object]
 ROWS_AT_ONCE = 10_000  # of a Parquet file
-MOST_SHOWN = 60  # characters of an offending line
 TSV = ("doc_id", "text")
 # What others call these columns: BEIR, its datasets on the hub, JSON of everywhere.
 KNOWN = {
@@ -43,21 +40,6 @@ def records(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, Reco
 def _form(path: Path) -> str:
     """Return the last ending of a name but .gz, which Parquet does without."""
     return next((s for s in reversed(path.suffixes) if s != ".gz"), "")
-
-
-def numbered(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file, gzipped or not, that are not empty, with their numbers."""
-    number = 0
-    try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as handle:
-            for number, line in enumerate(handle, start=1):
-                if line.strip():
-                    form = "utf-8-sig" if number == 1 else "utf-8"  # no byte order mark in an id
-                    yield number, line.decode(form).rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise ResiduumError(f"{path}, line {number}: not UTF-8 ({error})") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ResiduumError(damaged(path, error, "Get the file again.")) from None
 
 
 def _jsonl(path: Path) -> Iterator[tuple[str, Record]]:
@@ -133,6 +115,18 @@ NAMED: dict[str, Callable[[Path], Iterator[tuple[str, Record]]]] = {
     ".csv": _csv,
     ".parquet": _parquet,
 }
+
+
+ENDINGS = f"{', '.join(NAMED)} or .tsv, gzipped or not"
+
+
+def writable(text: str) -> bool:
+    """Say whether UTF-8 can hold a text, as JSON's escapes may cut a character in two."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def value(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> object:

@@ -5,31 +5,29 @@ query_ids and texts. Text is taken out of markup as ir_datasets does it for TREC
 know any collection.
 """
 
-import gzip
-import io
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 from xml.etree import ElementTree
 
-from residuum.artefacts.files import damaged
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.collections.faults import COMPRESSED
+from residuum.collections.lines import AGAIN, MOST_SHOWN, ended, opened
 
-AGAIN = "Get the file again."
-MOST_SHOWN = 60  # characters of an offending line
+OLDER = "Older collections are latin-1: say `encoding: latin-1` in the source."
 # Of ir_datasets/formats/trec.py: TrecDocs, whose parser `sax` reads the disks; TrecQueries.
 TITLE = {"headline", "title", "h3", "h4"}
 BODY = {"text", "hl", "head", "ttl", "dd", "date", "lp", "leadpara"}
 DOCNO = re.compile(r"<DOCNO>(.*?)</DOCNO>", re.S)
-TAGS = {
-    "query_id": re.compile(r"<num>\s*(?:Number:)?"),
-    "title": re.compile(r"<title>\s*(?:Topic:)?"),
-    "description": re.compile(r"<desc>\s*(?:Description:)?"),
-    "narrative": re.compile(r"<narr>\s*(?:Narrative:)?"),
+TAGS = {  # what a topic's parts are called in TREC's files, and what may stand before their text
+    "num": ("query_id", "Number:"),
+    "title": ("title", "Topic:"),
+    "desc": ("description", "Description:"),
+    "narr": ("narrative", "Narrative:"),
 }
+OF_TOPICS = [name for name, _ in TAGS.values() if name != "query_id"]
+# A part begins with its tag, wherever it stands; any other one ends it at the start of a line.
+PARTS = re.compile(rf"(?=</?top>|<(?:{'|'.join(TAGS)})>)", re.I)
+PART = re.compile(r"\s*<(/?\w+)\b[^>]*>")
 NUMBERS = ("number", "num", "id")  # what XML calls a topic's id
 
 
@@ -39,7 +37,7 @@ def docs(path: Path, encoding: str) -> Iterator[tuple[str, dict[str, object]]]:
     Markup that does not close, a doc without a DOCNO, and a file without docs are ResiduumErrors.
     """
     start, lines, count = 0, list[str](), 0
-    for number, line in _lines(path, encoding):
+    for number, line in ended(path, encoding, OLDER):
         where = f"{path}, line {number}"
         for part in re.split(r"(?<=</DOC>)(?!\n)", line):
             opens = "<DOC>" in part
@@ -71,66 +69,50 @@ def _doc(where: str, markup: str) -> dict[str, object]:
     return {"doc_id": docno[1].strip(), "title": title, "body": body}
 
 
-def _lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    number = 0
-    try:
-        with _opened(path) as handle:
-            for number, line in enumerate(handle, start=1):
-                text = line.decode(encoding)
-                yield number, text.removeprefix("\ufeff") if number == 1 else text
-    except UnicodeDecodeError as error:
-        text = f"not {encoding.upper()} ({error.reason} at byte {error.start} of the line)"
-        hint = "Older collections are latin-1: say `encoding: latin-1` in the source"
-        raise ResiduumError(f"{path}, line {number}: {text}. {hint}.") from None
-    except LookupError:
-        raise ResiduumError(f"source.encoding: {encoding}: Python has no such encoding") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ResiduumError(damaged(path, error, AGAIN)) from None
+def is_topics(path: Path, encoding: str) -> bool:
+    """Say whether a file holds topics: XML by its name, or what begins as topics do."""
+    if any(suffix.lower() == ".xml" for suffix in path.suffixes):
+        return True
+    return bool(re.match(r"<(top|topics|topic|\?xml)\b", _start(path, encoding), re.I))
 
 
-def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")
-    if path.suffix.lower() not in COMPRESSED:
-        return open(path, "rb")
-    from ir_datasets import lazy_libs
-
-    try:
-        return io.BytesIO(lazy_libs.unlzw3().unlzw(path))
-    except ValueError as error:
-        raise ResiduumError(f"{path}: no data of compress, or damaged ({error}). {AGAIN}") from None
+def _start(path: Path, encoding: str) -> str:
+    return next((line.strip() for _, line in ended(path, encoding, OLDER) if line.strip()), "")
 
 
-def topics(path: Path, field: str, encoding: str) -> Iterator[tuple[str, str]]:
-    """Yield query_id and the text of one field of each topic: title, description or narrative.
+def topics(path: Path, field: str, encoding: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield where each topic is, its query_id, and the text of one of its fields.
 
-    XML may have others; a topic without the field, or without a number, is a ResiduumError.
+    That is title, description or narrative; XML may have others. A topic without the field, or
+    without a number, is a ResiduumError.
     """
-    if ".xml" in path.suffixes:
+    if not _start(path, encoding).lower().startswith("<top>"):
         yield from _xml_topics(path, field)
         return
-    if field not in TAGS or field == "query_id":
-        known = {*TAGS} - {"query_id"}
-        raise ResiduumError(f"query_field: {unknown('field of a topic', field, known)}")
-    fields, reading, start, count = dict[str, str](), "", 0, 0
-    for number, line in _lines(path, encoding):
-        if line.startswith("<top>"):
-            if start:
-                raise _unclosed(path, start)
-            start = number
-        elif line.startswith("</top>"):
-            yield _topic(f"{path}, line {start or number}", fields, field)
-            fields, reading, start, count = {}, "", 0, count + 1
-        elif match := next(((n, m) for n, tag in TAGS.items() if (m := tag.match(line))), None):
-            reading, fields[match[0]] = match[0], line[match[1].end() :]
-        elif line.startswith("<") and not line.startswith("</"):
-            reading = ""  # of another section
-        elif reading:
-            fields[reading] += line
+    if field not in OF_TOPICS:
+        raise ResiduumError(f"query_field: {unknown('field of a topic', field, OF_TOPICS)}")
+    fields, reading, start = dict[str, str](), "", 0
+    for number, line in ended(path, encoding, OLDER):
+        for part in filter(None, PARTS.split(line)):
+            match = PART.match(part)
+            tag = match[1].lower() if match else ""
+            if tag == "top":
+                if start:
+                    raise _unclosed(path, start)
+                start = number
+            elif tag == "/top":
+                where = f"{path}, line {start or number}"
+                yield where, _topic(where, fields, field)
+                fields, reading, start = {}, "", 0
+            elif match and tag in TAGS:
+                reading, before = TAGS[tag]
+                fields[reading] = part[match.end() :].lstrip().removeprefix(before)
+            elif match and not tag.startswith("/"):
+                reading = ""  # of another section
+            elif reading:
+                fields[reading] += part
     if start:
         raise _unclosed(path, start)
-    if not count:
-        raise ResiduumError(f"{path}: no <top> in it; expected topics in TREC's form")
 
 
 def _unclosed(path: Path, start: int) -> ResiduumError:
@@ -147,9 +129,9 @@ def _topic(where: str, fields: dict[str, str], field: str) -> tuple[str, str]:
     return clean["query_id"], clean[field]
 
 
-def _xml_topics(path: Path, field: str) -> Iterator[tuple[str, str]]:
+def _xml_topics(path: Path, field: str) -> Iterator[tuple[str, tuple[str, str]]]:
     try:
-        with _opened(path) as handle:
+        with opened(path) as handle:
             root = ElementTree.parse(handle).getroot()
     except ElementTree.ParseError as error:
         line, _ = error.position
@@ -157,7 +139,7 @@ def _xml_topics(path: Path, field: str) -> Iterator[tuple[str, str]]:
         raise ResiduumError(f"{path}, line {line}: {text}") from None
     for number, topic in enumerate(root, start=1):
         children = {child.tag: "".join(child.itertext()) for child in topic}
-        fields = {**topic.attrib, **children}
+        fields = {**topic.attrib, **(children or {"title": topic.text or ""})}  # the text alone
         query_id = next((fields[name] for name in NUMBERS if name in fields), "")
         where = f"{path}, topic {number}"
-        yield _topic(where, {**fields, "query_id": query_id}, field)
+        yield where, _topic(where, {**fields, "query_id": query_id}, field)

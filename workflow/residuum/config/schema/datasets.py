@@ -97,6 +97,8 @@ class Collection(Strict):
             if kind == "irds" and (split.queries or split.qrels):
                 text = "queries and qrels go with sources of files; irds names both"
                 raise ValueError(f"{key}: {text}")
+            if split.judged_only is not None and not isinstance(self.source, InFiles):
+                raise ValueError(f"{key}.judged_only: goes with sources of files, not with {kind}")
             if split.docpairs and (kind in generated or derived):
                 text = "training triples go with source irds or one of files, and no holdout"
                 raise ValueError(f"{key}.docpairs: {text}")

@@ -55,6 +55,8 @@ class OfYours(Strict):
 class InFiles(OfYours):
     """What sources share whose docs, queries and judgements are files, each read by its form."""
 
+    judged_only: ClassVar[bool] = False  # of queries, which splits share; the split may say so
+
     text_fields: TextFields = Field(default=["text"])
     fields: NamedFields = Field(default=[])
     names: dict[str, Literal["doc_id", "query_id", "relevance"]] = Field(
@@ -92,6 +94,8 @@ class BeirSource(InFiles):
 
     Of the queries a split has those that its qrels judge.
     """
+
+    judged_only: ClassVar[bool] = True
 
     kind: Literal["beir"]
     folder: YourFile = Field(description=WHERE)

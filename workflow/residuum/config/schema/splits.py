@@ -54,6 +54,9 @@ class Split(Strict):
     qrels: YourFile | None = Field(
         None, description="TREC qrels; or query-id, corpus-id, score as TSV with a header"
     )
+    judged_only: bool | None = Field(
+        None, description="of files: whether queries without a judgement are left out; BEIR's are"
+    )
     bioasq: list[str] = Field(
         [], description="JSON files of BioASQ's task B: questions, their docs"
     )
@@ -83,6 +86,8 @@ class Split(Strict):
     measures: list[base.Measure] = Field([], description="beside those that the tables ask for")
 
     def check(self) -> None:
+        if self.judged_only and self.unjudged:
+            raise ValueError("judged_only: no query of an unjudged split is judged; leave it out")
         if self.questions and (self.queries or self.qrels or self.irds):
             raise ValueError("questions brings the queries; leave out queries, qrels and irds")
         if self.bioasq and (self.questions or self.queries or self.qrels or self.irds):
@@ -130,7 +135,15 @@ class Split(Strict):
 
 MADE = {Holdout: ("holdout", "a holdout"), Listed: ("part", "a part"), Adverse: ("adverse",) * 2}
 OF_ORIGIN = {"irds", "queries", "query_field", "qrels", "docpairs", "questions", "answers_field"}
-OF_ORIGIN |= {"bioasq", "questions_of", "unjudged", "relevant_by", "residual_of", "holdout"}
+OF_ORIGIN |= {
+    "judged_only",
+    "bioasq",
+    "questions_of",
+    "unjudged",
+    "relevant_by",
+    "residual_of",
+    "holdout",
+}
 
 
 class SplitCount(Strict):

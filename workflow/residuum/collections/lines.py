@@ -1,0 +1,61 @@
+"""Lines of people's files, with their numbers: plain, gzipped, or what Unix compress made.
+
+Usage: `for number, line in numbered(path): ...`. A byte order mark is no part of a line. Must not
+know what stands in one.
+"""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from residuum.artefacts.files import damaged
+from residuum.cli.errors import ResiduumError
+from residuum.collections.faults import COMPRESSED
+
+AGAIN = "Get the file again."
+MOST_SHOWN = 60  # characters of an offending line
+MARK = "\ufeff"
+
+
+def numbered(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not empty, without their ends, with their numbers from 1."""
+    for number, line in ended(path, encoding):
+        if line.strip():
+            yield number, line.rstrip("\r\n")
+
+
+def ended(path: Path, encoding: str = "utf-8", hint: str = "") -> Iterator[tuple[int, str]]:
+    """Yield all lines as they are, with their numbers; `hint` follows what is no such encoding.
+
+    Data that is cut short or cannot be decoded, and an encoding without a name, are ResiduumErrors.
+    """
+    number = 0
+    try:
+        with opened(path) as handle:
+            for number, line in enumerate(handle, start=1):
+                text = line.decode(encoding)
+                yield number, text.removeprefix(MARK) if number == 1 else text
+    except UnicodeDecodeError as error:
+        text = f"not {encoding.upper()} ({error.reason} at byte {error.start} of the line)"
+        raise ResiduumError(f"{path}, line {number}: {text}. {hint or AGAIN}") from None
+    except LookupError:
+        raise ResiduumError(f"source.encoding: {encoding}: Python has no such encoding") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ResiduumError(damaged(path, error, AGAIN)) from None
+
+
+def opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+    """Open a file for its bytes, unpacked."""
+    if path.suffix == ".gz":
+        return gzip.open(path, "rb")
+    if path.suffix.lower() not in COMPRESSED:
+        return open(path, "rb")
+    from ir_datasets import lazy_libs
+
+    try:
+        return io.BytesIO(lazy_libs.unlzw3().unlzw(path))
+    except ValueError as error:
+        raise ResiduumError(f"{path}: no data of compress, or damaged ({error}). {AGAIN}") from None
