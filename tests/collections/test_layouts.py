@@ -1,10 +1,12 @@
 """People's own collections as they lie: each layout gives the same bytes of the same data."""
 
+import gzip
 import json
 import os
 import subprocess
 import sys
 
+import polars as pl
 import pytest
 from pydantic import ValidationError
 
@@ -61,6 +63,76 @@ def test_a_file_may_be_gzipped(home, tmp_path):
     assert list(contracts.read_docs(made / "corpus")) == CORPUS
     inputs = json.loads((made / "corpus" / "manifest.json").read_text())["inputs"]
     assert list(inputs) == [str(home / "mine" / "corpus.jsonl.gz")]
+
+
+def corpus_of(home, source):
+    entry = {"source": {"kind": "files", "corpus": "mine", **source}}
+    split = {"queries": "q.tsv", "unjudged": True}
+    dataset = Dataset.model_validate({**entry, "splits": {"test": split}})
+    return [(i, doc["text"]) for i, doc in files.docs(dataset)]
+
+
+@pytest.mark.parametrize("write", ["write_ipc_stream", "write_ipc"])
+def test_what_datasets_saves_is_read(home, write):
+    """Shards as `save_to_disk` has them, a stream each, beside its own JSON; or Arrow's files."""
+    (home / "mine").mkdir(parents=True)
+    for part in (0, 1):
+        frame = pl.DataFrame({"_id": [f"0{part}"], "text": ["a" * (part + 1)]})
+        getattr(frame, write)(home / "mine" / f"data-0000{part}-of-00002.arrow")
+    for name in ("state.json", "dataset_info.json", "README.md"):
+        (home / "mine" / name).write_text("{}")
+    assert corpus_of(home, {}) == [("00", "a"), ("01", "aa")]
+
+
+def test_of_a_folder_files_of_known_endings_are_read_or_those_that_are_named(home):
+    (home / "mine" / "part").mkdir(parents=True)
+    packed = gzip.compress(b'{"id": "1", "text": "a"}')
+    (home / "mine" / "part" / "a.NDJSON.gz").write_bytes(packed)
+    (home / "mine" / "b.TSV").write_text("2\tb\n")
+    (home / "mine" / "README.md").write_text("# Mine\n")
+    assert corpus_of(home, {}) == [("2", "b"), ("1", "a")]
+    assert corpus_of(home, {"below": "**/*.gz"}) == [("1", "a")]
+    with pytest.raises(
+        ResiduumError, match=r"README\.md, line 1: expected doc_id TAB text.*\.arrow"
+    ):
+        corpus_of(home, {"below": "*"})
+    (home / "mine" / "b.TSV").rename(home / "mine" / "c.txt")
+    (home / "mine" / "part" / "a.NDJSON.gz").unlink()
+    with pytest.raises(ResiduumError, match=r"no \* that ends in \.jsonl, .*`below: '\*\*/\*'`"):
+        corpus_of(home, {})
+
+
+def test_files_of_docs_are_inputs_and_other_folders_are_read_whole(home, tmp_path):
+    source, split = layouts.trec(home)
+    (home / "mine" / "docs" / "readme.dtd").write_text("<!ELEMENT DOC>")
+    (home / "mine" / "qrels").mkdir()
+    (home / "mine" / "qrels.txt").rename(home / "mine" / "qrels" / "one.txt")
+    source |= {"below": "**/[!r]*"}
+    made = exported(source, {**split, "qrels": "mine/qrels"}, tmp_path / "made")
+    assert list(contracts.read_docs(made / "corpus")) == CORPUS
+    inputs = json.loads((made / "corpus" / "manifest.json").read_text())["inputs"]
+    assert [*inputs] == [str(home / "mine" / "docs" / name) for name in ("a/one.gz", "two")]
+    inputs = json.loads(manifest.beside(made / "queries.tsv").read_text())["inputs"]
+    assert str(home / "mine" / "qrels" / "one.txt") in inputs
+
+
+@pytest.mark.parametrize("below", ["/etc/*", "../*", "a/../../*", ""])
+def test_a_glob_stays_below_its_folder(below):
+    with pytest.raises(ValueError, match="not a pattern of paths below the folder"):
+        corpus_of(None, {"below": below})
+
+
+def test_a_split_by_ms_marcos_own_names(home, tmp_path):
+    source, split = layouts.msmarco(home)
+    for key in ("queries", "qrels"):
+        (home / "mine" / f"{key}.test.tsv").rename(home / "mine" / f"{key}.dev.small.tsv")
+    dataset = Dataset.model_validate({"source": source, "splits": {"dev-small": split}})
+    assert dataset.source_files("dev-small") == [
+        "mine/queries.dev.small.tsv",
+        "mine/qrels.dev.small.tsv",
+    ]
+    (home / "mine" / "queries.dev-small.tsv").write_text("")
+    assert "mine/queries.dev-small.tsv" in dataset.source_files("dev-small")
 
 
 def test_an_unpinned_corpus_says_how_it_is_pinned(home, tmp_path, capsys):

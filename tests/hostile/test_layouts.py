@@ -53,6 +53,9 @@ def read(tmp_path, monkeypatch):
         ("csv", "docs.csv", 'docno,title,text\n"1,a', r"docs\.csv: not CSV with a header"),
         ("csv", "docs.csv", "docno,text\n1,a,b,c\n", r"docs\.csv: not CSV with a header"),
         ("csv", "qrels.csv", "query_id,docno,label\n01,d,x\n", r"qrels\.csv, record 1: relevance "),
+        ("csv", "qrels.csv", "query_id,docno,label\n01,d,10001\n", r"1: relevance must lie betwee"),
+        ("beir", "qrels/test.tsv", "query-id\tcorpus-id\tscore\n01\td\t-1e9\n", r"2: relevance mu"),
+        ("beir", "corpus.jsonl", '{"_id": "1", "text": ' + "[" * 99_999, r"line 1: nested too dee"),
         ("parquet", "queries.parquet", b"PAR1 no such", r"queries\.parquet: cannot be read as Par"),
         ("trec", "docs/two", "<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>", r"two, line 1: <DOC> without </DO"),
         ("trec", "docs/two", "<DOC>\n<TEXT>a</TEXT>\n</DOC>\n", r"two, line 1: a doc without <DOC"),
@@ -168,6 +171,25 @@ def test_latin_1_is_read_where_the_source_says_so(read):
 def test_an_encoding_that_does_not_exist_is_named(read):
     with pytest.raises(ResiduumError, match=r"source\.encoding: klingon: Python has no such"):
         read("trec", "docs/two", "", encoding="klingon")()
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_columns_of_what_has_names_are_refused(tmp_path, monkeypatch, ending):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    (tmp_path / f"docs.{ending}").write_text("")
+    source = {"kind": "files", "corpus": f"docs.{ending}", "columns": ["doc_id", "text"]}
+    entry = {"source": source, "splits": {"t": {"unjudged": True, "queries": "q"}}}
+    with pytest.raises(ResiduumError, match="its columns have names; `columns` in the source"):
+        list(files.docs(Dataset.model_validate(entry)))
+
+
+@pytest.mark.parametrize("source", [{"kind": "beir", "folder": "m"}, {"kind": "trec", "docs": "d"}])
+def test_columns_of_layouts_without_tsv_are_a_fault(source):
+    split = {"queries": "q", "qrels": "r"}
+    with pytest.raises(ValueError, match=f"columns: of TSV; docs of kind {source['kind']} name"):
+        Dataset.model_validate(
+            {"source": {**source, "columns": ["doc_id", "text"]}, "splits": {"test": split}}
+        )
 
 
 def test_an_empty_folder_is_named(tmp_path, monkeypatch):

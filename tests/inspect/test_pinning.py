@@ -61,6 +61,23 @@ def test_a_file_that_ends_within_a_line_gets_its_end(mine):
     assert mine.read_text() == YAML + PIN
 
 
+def test_pins_stand_before_a_documents_end_or_where_their_key_is(mine):
+    mine.write_text(f"---\n{YAML}...\n")
+    pin(mine)
+    assert mine.read_text() == f"---\n{YAML}{PIN}...\n"
+    for bare in ("editions:\n", "editions:   # to come\n", "editions: null\n"):
+        mine.write_text(bare + YAML)
+        pin(mine)
+        assert mine.read_text() == PIN + YAML
+
+
+def test_the_mark_and_the_line_ends_of_a_file_stay(mine):
+    mine.write_bytes(b"\xef\xbb\xbf" + YAML.replace("\n", "\r\n").encode())
+    pin(mine)
+    made = mine.read_bytes()
+    assert made == b"\xef\xbb\xbf" + (YAML + PIN).replace("\n", "\r\n").encode()
+
+
 def test_another_edition_is_added_below_those_that_are(mine):
     mine.write_text(YAML + OTHER)
     pin(mine)

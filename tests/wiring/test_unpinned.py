@@ -42,6 +42,21 @@ def test_docs_of_a_folder_are_guessed_by_all_its_files(home):
     assert guessed_docs(dataset(source=source, splits={"test": split}), 100) == 4000
 
 
+def test_what_a_glob_leaves_out_is_not_guessed_and_a_graph_guesses_once(home):
+    for name in ("one.tsv", "readme.dtd"):
+        (home / "mine" / name).write_bytes(b"x" * 4_000_000)
+    split = {"queries": "q", "qrels": "r"}
+    source = {"kind": "trec", "docs": "mine", "below": "*.tsv"}
+    mine = dataset(source=source, splits={"test": split})
+    assert guessed_docs(mine, 1000) == 4000
+    tables = dataset(source={"kind": "files", "corpus": "mine"}, splits={"test": split})
+    assert guessed_docs(tables, 1000) == 4000
+    toy = replace(registry(), datasets={"toy": mine})
+    assert sizes.docs(toy, "toy") == 4000
+    (home / "mine" / "one.tsv").unlink()
+    assert sizes.docs(toy, "toy") == 4000 and guessed_docs(mine, 1000) == 1000
+
+
 def test_what_is_not_pinned_is_one_shard_and_planned_by_a_guess(home):
     unpinned = Dataset.model_validate({**DATASET, "editions": []})
     assert registry().shards("toy", "dual") == 4  # of 1,000 docs, 300 in each at most

@@ -23,7 +23,8 @@ from residuum.collections import adverse, editions, splits
 from residuum.collections.files import of_the_hub, resolved
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
-from residuum.config.schema.datasets import Behind, Collection
+from residuum.config.schema.behind import Behind
+from residuum.config.schema.datasets import Collection
 from residuum.config.schema.files import InFiles
 from residuum.tuning import judgements
 
@@ -117,13 +118,13 @@ def _write_manifest(
     own: Sequence[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
-    below = getattr(collection.source, "below", "**/*")
     inputs, elsewhere = list[Path](), dict[str, Path]()
     for name in names:
-        if of_hub := of_the_hub(name, collection.access, below):
+        within = collection.within(name)
+        if of_hub := of_the_hub(name, collection.access, within):
             elsewhere |= of_hub
         else:
-            inputs += resolved(name, collection.access, below)
+            inputs += resolved(name, collection.access, within)
     manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own, elsewhere)
 
 

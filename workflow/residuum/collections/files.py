@@ -29,21 +29,26 @@ def resolve(name: str, access: str) -> Path:
     return path
 
 
-def resolved(name: str, access: str, below: str = "**/*") -> list[Path]:
+def resolved(name: str, access: str, within: roots.Within = roots.EVERY) -> list[Path]:
     """Return the files that a name stands for: itself, or those of a folder that fit a pattern."""
-    return _within(name, _located(name), access, below)
+    return _among(name, _located(name), access, within)
 
 
-def _within(name: str, path: Path, access: str, below: str) -> list[Path]:
-    paths = roots.files_of(path, below)
+def _among(name: str, path: Path, access: str, within: roots.Within) -> list[Path]:
+    paths = roots.files_of(path, within)
     if not paths:
-        raise _absent(name, path, f"no {below.removeprefix('**/')} in it", access)
+        kinds = f" that ends in {', '.join(within.endings)}" if within.endings else ""
+        every = (
+            "; `below: '**/*'` in the source reads all, of other endings as TSV" if kinds else ""
+        )
+        what = f"no {within.glob.removeprefix('**/')}{kinds} in it{every}"
+        raise _absent(name, path, what, access)
     if not paths[0].is_file():
         raise _absent(name, path, "no such file", access)
     return paths
 
 
-def of_the_hub(name: str, access: str, below: str = "**/*") -> dict[str, Path]:
+def of_the_hub(name: str, access: str, within: roots.Within = roots.EVERY) -> dict[str, Path]:
     """Return the files of a dataset of the hub by their addresses; none of a name of yours.
 
     An address is the same on every machine, whatever lies where in its cache.
@@ -51,7 +56,7 @@ def of_the_hub(name: str, access: str, below: str = "**/*") -> dict[str, Path]:
     if not roots.HUB.fullmatch(name):
         return {}
     path = _located(name)
-    files = _within(name, path, access, below)
+    files = _among(name, path, access, within)
     if path.is_dir():
         return {f"{name}/{file.relative_to(path).as_posix()}": file for file in files}
     return {f"{name}{file.name.removeprefix(path.name)}": file for file in files}  # .gz, or none
@@ -73,7 +78,7 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Stream (doc_id, fields) in the order of files and lines; a bad line is named."""
     source = collection.source
     assert isinstance(source, InFiles)
-    for path in resolved(source.corpus_file, collection.access):
+    for path in resolved(source.corpus_file, collection.access, source.within):
         for where, record in _read(path, source):
             try:
                 doc = record | {"doc_id": forms.id_of(record, "doc_id", source.names)}

@@ -1,4 +1,4 @@
-"""Files of records by their form: JSON lines, CSV, Parquet, or TSV without a header.
+"""Files of records by their form: JSON lines, CSV, Parquet, Arrow, or TSV without a header.
 
 Usage: `for where, record in records(path): ...`, where `where` names file and line, as messages
 do. Must not know what a record is of, or any layout of a folder.
@@ -8,12 +8,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.collections.lines import MOST_SHOWN, numbered
+from residuum.config import roots
 
 Record = dict[str, object]
 ROWS_AT_ONCE = 10_000  # of a Parquet file
 TSV = ("doc_id", "text")
+ARROW = b"ARROW1"
 # What others call these columns: BEIR, its datasets on the hub, JSON of everywhere.
 KNOWN = {
     "doc_id": ("doc_id", "_id", "id", "corpus-id"),
@@ -24,7 +27,7 @@ KNOWN = {
 
 def named(path: Path) -> bool:
     """Say whether a file, by its name, is of a form whose columns have names."""
-    return _form(path) in NAMED
+    return roots.ending(path) in NAMED
 
 
 def records(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, Record]]:
@@ -33,13 +36,11 @@ def records(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, Reco
     What has no names for its columns is TSV, with these `columns`, by default doc_id and text,
     which may hold tabs. A line that is no such record is a ResiduumError that names it.
     """
-    read = NAMED.get(_form(path))
+    read = NAMED.get(roots.ending(path))
+    if read and columns:
+        text = "its columns have names; `columns` in the source is of TSV: leave it out"
+        raise ResiduumError(f"{path}: {text}, and say what differs by `names`.")
     yield from read(path) if read else _tsv(path, tuple(columns) or TSV)
-
-
-def _form(path: Path) -> str:
-    """Return the last ending of a name but .gz, which Parquet does without."""
-    return next((s for s in reversed(path.suffixes) if s != ".gz"), "")
 
 
 def _jsonl(path: Path) -> Iterator[tuple[str, Record]]:
@@ -51,8 +52,10 @@ def _jsonl(path: Path) -> Iterator[tuple[str, Record]]:
             text = f"not JSON ({error.msg} at character {error.pos + 1}): {line[:MOST_SHOWN]}"
             again = "Was the file cut short? Get it again; it has one object a line"
             raise ResiduumError(f"{where}: {text}. {again}.") from None
-        except ValueError as error:
-            raise ResiduumError(f"{where}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            deep = isinstance(error, RecursionError)
+            text = f"nested too deeply: {line[:MOST_SHOWN]}" if deep else str(error)
+            raise ResiduumError(f"{where}: {text}") from None
         if not isinstance(record, dict):
             text = f"expected a JSON object, found {line[:MOST_SHOWN]}"
             raise ResiduumError(f"{where}: {text}")
@@ -73,7 +76,8 @@ def _tsv(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
         values = line.split("\t", 1) if columns == TSV else line.split("\t")
         if len(values) != len(columns):
             text = f"expected {' TAB '.join(columns)}, found {line[:MOST_SHOWN]!r}"
-            raise ResiduumError(f"{path}, line {number}: {text}")
+            known = f"Other forms are known by their endings: {', '.join(NAMED)}"
+            raise ResiduumError(f"{path}, line {number}: {text}. {known}.")
         yield f"{path}, line {number}", dict(zip(columns, values, strict=True))
 
 
@@ -103,6 +107,21 @@ def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
         raise ResiduumError(f"{path}: {text}. Get the file again.") from None
 
 
+def _arrow(path: Path) -> Iterator[tuple[str, Record]]:
+    """Read what datasets' save_to_disk writes, a stream, or a file in Arrow's format of files."""
+    import polars as pl
+
+    try:
+        with open(path, "rb") as handle:
+            stream = handle.read(len(ARROW)) != ARROW
+        table = (pl.read_ipc_stream if stream else pl.read_ipc)(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        text = f"cannot be read as Arrow ({error})"
+        raise ResiduumError(f"{path}: {text}. Get the file again.") from None
+    for number, record in enumerate(table.iter_rows(named=True), start=1):
+        yield f"{path}, row {number}", _texts(record)
+
+
 def _texts(record: Record) -> Record:
     return {
         name: str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -112,8 +131,10 @@ def _texts(record: Record) -> Record:
 
 NAMED: dict[str, Callable[[Path], Iterator[tuple[str, Record]]]] = {
     ".jsonl": _jsonl,
+    ".ndjson": _jsonl,
     ".csv": _csv,
     ".parquet": _parquet,
+    ".arrow": _arrow,
 }
 
 
@@ -161,4 +182,7 @@ def grade_of(record: Mapping[str, object], names: Mapping[str, str]) -> int:
             raise ValueError
     except ValueError:
         raise ValueError(f"relevance must be a whole number, found {given!r}") from None
+    if abs(grade) > trec.MOST_RELEVANCE:
+        most = f"between -{trec.MOST_RELEVANCE} and {trec.MOST_RELEVANCE}"
+        raise ValueError(f"relevance must lie {most}, found {given!r}")
     return int(grade)

@@ -44,7 +44,7 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """
     source, counts = collection.source, Counter[str]()
     assert isinstance(source, PubmedSource)
-    paths = resolved(source.folder, collection.access, source.below)
+    paths = resolved(source.folder, collection.access, source.within)
     _check_numbers(paths)
     known = bytearray(MOST)  # a byte for each PMID: 1 where a newer file has or deletes it
     for path in reversed(paths):

@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[3]
 # Files in a dataset of the Hugging Face hub, as huggingface_hub's file system writes them; at a
@@ -29,12 +30,28 @@ def as_it_lies(path: Path) -> Path:
     return packed if packed.is_file() and not path.exists() else path
 
 
-def files_of(path: Path, below: str = "**/*") -> list[Path]:
-    """Return a file of yours, or the files of a folder that fit a pattern, by their names."""
+class Within(NamedTuple):
+    """Which files of a folder are read: those that fit a glob, with one of these endings if any."""
+
+    glob: str = "**/*"
+    endings: tuple[str, ...] = ()
+
+
+EVERY = Within()
+
+
+def files_of(path: Path, within: Within = EVERY) -> list[Path]:
+    """Return a file of yours, or files of a folder, by their names; hidden ones are left out."""
     if not path.is_dir():
         return [as_it_lies(path)]
-    named = ((file, file.relative_to(path).parts) for file in path.glob(below))
-    return sorted(f for f, parts in named if f.is_file() and not any(p[0] == "." for p in parts))
+    named = ((file, file.relative_to(path).parts) for file in path.glob(within.glob))
+    shown = (f for f, parts in named if f.is_file() and not any(p[0] == "." for p in parts))
+    return sorted(f for f in shown if not within.endings or ending(f) in within.endings)
+
+
+def ending(path: Path) -> str:
+    """Return the last ending of a name but .gz, in lower case; it says which form a file has."""
+    return next((s for s in map(str.lower, reversed(path.suffixes)) if s != ".gz"), "")
 
 
 def hub() -> Path:

@@ -4,6 +4,7 @@ Command: `residuum datasets pin mine`. Comments and the order of keys stay; the 
 it was. Must not know the graph or its results.
 """
 
+import re
 from pathlib import Path
 
 import yaml
@@ -18,7 +19,7 @@ from residuum.config.schema.datasets import Dataset, Edition
 from residuum.config.schema.sources import Segmented
 from residuum.inspect.datasets import find
 
-KEY = "editions"
+KEY, MARK = "editions", "\ufeff"
 
 
 def pin(config: Path, name: str, edition: str, force: bool) -> str:
@@ -107,10 +108,14 @@ def _plain(value: object) -> str:
 
 def _write(path: Path, editions: list[Edition], added: bool) -> None:
     """Put editions where a YAML has them, or at its end; a last one beside others is added."""
-    text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    given = path.read_bytes().decode()
+    mark, end = MARK if given.startswith(MARK) else "", "\r\n" if "\r\n" in given else "\n"
+    text = given.removeprefix(MARK).replace("\r\n", "\n")
     lines = text.splitlines(keepends=True)
     place, flow = _place(path, text)
     lines[-1:] = [lines[-1].rstrip("\n") + "\n"]
+    last = next((n for n, line in enumerate(lines) if re.match(r"\.\.\.\s", line)), len(lines))
+    after, lines = lines[last:], lines[:last]  # the document's end, if it says so
     if added and place and not flow:
         item = _block(editions[-1:]).partition("\n")[2]
         lines[place.stop : place.stop] = _indented(item, lines, place)
@@ -118,11 +123,11 @@ def _write(path: Path, editions: list[Edition], added: bool) -> None:
         lines[place.start : place.stop] = _block(editions).splitlines(keepends=True)
     else:
         lines += _block(editions).splitlines(keepends=True)
-    written = "".join(lines)
+    written = "".join([*lines, *after])
     made = yaml.safe_load(written)
     if "base" not in made:
         entries.validate(str(path), made, Dataset)
-    files.write_text(path, written)
+    files.write_text(path, mark + written.replace("\n", end))
 
 
 def _place(path: Path, text: str) -> tuple[range | None, bool]:

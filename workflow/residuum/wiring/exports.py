@@ -6,6 +6,7 @@ Usage: `Exports(registry, paths, hub).files(wildcards)`. Must not know what is m
 import sys
 
 from residuum.config import roots, specs
+from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.sources import Containing, Segmented
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of
@@ -28,8 +29,7 @@ class Exports(Part):
             where = f"Paths start at {root.resolve()} (set RESIDUUM_DATA to change that)."
             sys.exit(f"error: dataset {name}: {why}\n{where}")
         dataset = self.registry.datasets[name]
-        below = getattr(dataset.source, "below", "**/*")
-        return _as_they_lie(dataset.source_files(split), below)
+        return _as_they_lie(dataset, dataset.source_files(split))
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return what decides which corpus is written, or which queries and qrels a split has."""
@@ -75,7 +75,7 @@ class Exports(Part):
     def docpairs_files(self, wildcards: Wildcards) -> list[str]:
         """Return the user's own file of a split's training triples, if it is one."""
         dataset = self.registry.datasets[wildcards.dataset]
-        return _as_they_lie(dataset.docpairs_file(wildcards.split))
+        return _as_they_lie(dataset, dataset.docpairs_file(wildcards.split))
 
     def docpairs_spec(self, wildcards: Wildcards) -> str:
         """Return what decides which training triples a split has."""
@@ -83,6 +83,7 @@ class Exports(Part):
         return specs.canonical_json(dataset.for_docpairs(wildcards.split))
 
 
-def _as_they_lie(names: list[str], below: str = "**/*") -> list[str]:
+def _as_they_lie(dataset: Dataset, names: list[str]) -> list[str]:
     """Return the paths of files and folders of yours, gzipped ones as they are called."""
-    return [str(path) for name in names for path in roots.files_of(roots.data() / name, below)]
+    read = (roots.files_of(roots.data() / name, dataset.within(name)) for name in names)
+    return [str(path) for paths in read for path in paths]

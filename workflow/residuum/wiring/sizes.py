@@ -32,7 +32,7 @@ from residuum.config.schema.splits import Listed, SplitCount
 from residuum.config.schema.systems import CandidatesSystem, ExternalSystem, RerankSystem
 from residuum.config.schema.training import Training
 from residuum.wiring.assumptions import ANSWERED_HITS, DOC_TERMS, HELD, QUERY_TOKENS, TOKEN_BYTES
-from residuum.wiring.guesses import guessed_docs
+from residuum.wiring.guesses import guess
 from residuum.wiring.models import corpora_of, start_of, told_by_answers
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; Wikipedia's, its segments'
@@ -152,7 +152,7 @@ def stored(registry: Registry, model: str) -> int:
 def docs(registry: Registry, dataset: str) -> int:
     """Return the docs of a corpus, of its largest edition; where none is pinned, a guess."""
     pins = [edition.docs for edition in registry.datasets[dataset].editions]
-    return max(pins, default=0) or guessed_docs(registry.datasets[dataset], OTHER_DOC_BYTES)
+    return max(pins, default=0) or guess(registry, dataset, OTHER_DOC_BYTES)
 
 
 def text_bytes(registry: Registry, dataset: str) -> int:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from residuum.config import roots
 from residuum.config.schema import base, splits
 from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
+from residuum.config.schema.behind import Behind
 from residuum.config.schema.completing import completed
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.files import InFiles, OfYours
@@ -52,17 +53,6 @@ class Edition(Strict):
         description="docs is an estimate, of what is cut from another collection that is pinned",
     )
     splits: dict[SplitId, SplitCount] = Field(default={})
-
-
-class Behind(NamedTuple):
-    """Where the data stage finds what a collection is made of, and writes what is beside it."""
-
-    of: Path | None = None  # corpus that is cut into segments
-    corpus: Path | None = None  # its own, for a split
-    questions: Path | None = None  # folder of the split whose questions these are
-    vocabulary: str | None = None  # folder or hub id of a model
-    revision: str | None = None
-    output: Path | None = None  # folder of the corpus that is made
 
 
 class Collection(Strict):
@@ -179,6 +169,11 @@ class Collection(Strict):
         own = [name for name in (entry.questions, *laid, *entry.bioasq) if name]
         return [*own, *self.named_files(None), *adverse.synonyms.files()] if adverse else own
 
+    def within(self, name: str) -> roots.Within:
+        """Return which files are read of a folder that YAML names: of the docs, or another one."""
+        own = isinstance(self.source, OfYours) and name == self.source.corpus_file
+        return self.source.within if own and isinstance(self.source, OfYours) else roots.EVERY
+
     def docpairs_file(self, split: str) -> list[str]:
         """Return the user's file of a split's training triples, if it is one, as YAML names it."""
         return _local(self.named_docpairs(split))
@@ -217,6 +212,8 @@ class Dataset(Collection):
     @model_validator(mode="before")
     @classmethod
     def _completed(cls, data: object) -> object:
+        if isinstance(data, dict) and data.get("editions", ()) is None:  # `editions:` alone
+            data = {key: value for key, value in data.items() if key != "editions"}
         return completed(data)
 
     def check(self) -> None:

@@ -20,6 +20,12 @@ def _not_taken(name: str) -> str:
     return name
 
 
+def _below(glob: str) -> str:
+    if glob.startswith("/") or {"", ".."} & {*glob.split("/")}:
+        raise ValueError(f"{glob}: not a pattern of paths below the folder, such as ft/**/ft*")
+    return glob
+
+
 def _address(name: str) -> str:
     if name.startswith("hf:") and not roots.HUB.fullmatch(name):
         form = "hf://datasets/ORGANISATION/NAME@COMMIT/PATH"
@@ -34,13 +40,26 @@ NamedFields = Annotated[
 ]
 WHERE = "below the folder of RESIDUUM_DATA, or hf://datasets/ORGANISATION/NAME@COMMIT/PATH"
 YourFile = Annotated[str, AfterValidator(_address)]
+ENDINGS = (".jsonl", ".ndjson", ".csv", ".parquet", ".arrow", ".tsv")
 TextFields = Annotated[list[str], Field(min_length=1, description="joined in order by a space")]
+
+
+Below = Annotated[
+    Annotated[str, AfterValidator(_below)] | None,
+    Field(
+        exclude_if=lambda below: below is None,
+        description="glob of the files of a folder that are read, such as ft/**/ft*",
+    ),
+]
 
 
 class OfYours(Strict):
     """What sources share whose docs are in files that you have: which files those are."""
 
-    below: ClassVar[str] = "**/*"  # which files of a folder are read
+    @property
+    def within(self) -> roots.Within:
+        """Return which files of a folder of docs are read."""
+        return roots.EVERY
 
     @property
     def corpus_file(self) -> str:
@@ -71,6 +90,8 @@ class InFiles(OfYours):
     )
 
     def check(self) -> None:
+        if self.columns and isinstance(self, BeirSource | TrecSource):
+            raise ValueError(f"columns: of TSV; docs of kind {self.kind} name theirs: leave it out")
         if self.columns and "doc_id" not in {*self.columns, *map(self.names.get, self.columns)}:
             raise ValueError(f"columns: none of {', '.join(self.columns)} is the doc_id")
 
@@ -78,11 +99,17 @@ class InFiles(OfYours):
 class FilesSource(InFiles):
     """A collection of your own: each file is JSON lines, CSV, Parquet or TSV, as its name says.
 
-    A corpus may be a folder of such files. TSV is doc_id TAB text, without a header.
+    A corpus may be a folder: its files with such endings, or those that `below` names, are read.
+    TSV is doc_id TAB text, without a header.
     """
 
     kind: Literal["files"]
     corpus: YourFile = Field(description=WHERE)
+    below: Below = None
+
+    @property
+    def within(self) -> roots.Within:
+        return roots.Within(self.below) if self.below else roots.Within(endings=ENDINGS)
 
     @property
     def corpus_file(self) -> str:
@@ -123,7 +150,13 @@ class MsMarcoSource(InFiles):
         return f"{self.folder}/collection.tsv"
 
     def split_files(self, split: str) -> Mapping[str, str]:
-        return {key: f"{self.folder}/{key}.{split}.tsv" for key in ("queries", "qrels")}
+        return {key: self._named(key, split) for key in ("queries", "qrels")}
+
+    def _named(self, key: str, split: str) -> str:
+        """Return a split's file; dev-small's may be queries.dev.small.tsv, as MS MARCO's is."""
+        usual, dotted = (f"{self.folder}/{key}.{s}.tsv" for s in (split, split.replace("-", ".")))
+        lies = [roots.as_it_lies(roots.data() / name).is_file() for name in (usual, dotted)]
+        return dotted if lies == [False, True] else usual
 
 
 class TrecSource(InFiles):
@@ -134,8 +167,13 @@ class TrecSource(InFiles):
 
     kind: Literal["trec"]
     docs: YourFile = Field(description="a file, or a folder all of whose files are read")
+    below: Below = None
     text_fields: TextFields = Field(default=["title", "body"])
     encoding: str = Field("utf-8", description="of docs and topics; TREC's disks are latin-1")
+
+    @property
+    def within(self) -> roots.Within:
+        return roots.Within(self.below) if self.below else roots.EVERY
 
     @property
     def corpus_file(self) -> str:

@@ -3,10 +3,11 @@
 Must not know splits, or how anything is read.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from residuum.config import roots
 from residuum.config.schema.base import Id, Positive, Ref, Role, SplitId, Strict
 from residuum.config.schema.files import (
     BeirSource,
@@ -50,10 +51,12 @@ class PubmedSource(OfYours):
     A newer file's record replaces an older one of the same PMID, and deletes what it lists.
     """
 
-    below: ClassVar[str] = "*.xml.gz"
-
     kind: Literal["pubmed"]
     folder: str = Field(description="of pubmedYYnNNNN.xml.gz, below the folder of RESIDUUM_DATA")
+
+    @property
+    def within(self) -> roots.Within:
+        return roots.Within("*.xml.gz")
 
     @property
     def corpus_file(self) -> str:
