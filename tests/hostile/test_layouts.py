@@ -203,17 +203,6 @@ def test_an_empty_folder_is_named(tmp_path, monkeypatch):
         list(files.docs(Dataset.model_validate(entry)))
 
 
-def test_triples_of_texts_are_no_triples_of_ids(tmp_path, monkeypatch):
-    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
-    (tmp_path / "triples.tsv").write_text("01\t007\tNA\nwhat is it\tthis is\tthat was\n")
-    split = {"queries": "q", "qrels": "r", "docpairs": "triples.tsv"}
-    entry = {"source": {"kind": "msmarco", "folder": "mine"}, "splits": {"train": split}}
-    rows = files.docpairs(Dataset.model_validate(entry), "train")
-    assert next(rows) == ("01", "007", "NA")
-    with pytest.raises(ResiduumError, match=r"triples\.tsv, line 2: texts where ids are expected"):
-        next(rows)
-
-
 def test_columns_of_which_none_is_the_id_are_a_fault():
     source = {"kind": "files", "corpus": "c.tsv", "columns": ["url", "text"]}
     with pytest.raises(ValueError, match="columns: none of url, text is the doc_id"):

@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+import layouts
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
+from residuum.collections import files
 from residuum.inspect import datasets
 
 YAML = """
@@ -93,6 +95,30 @@ def test_files_of_the_hub_are_listed_and_nothing_is_downloaded(mine, monkeypatch
     (cached / "snapshots" / commit).mkdir(parents=True)
     (cached / "snapshots" / commit / "corpus.jsonl.gz").write_bytes(b"")
     assert datasets.files_of(datasets.find(config, "mine"))[0].state == "available"
+
+
+def test_checking_what_is_cached_asks_nobody(mine, monkeypatch, tmp_path):
+    config, _ = mine
+    asked = []
+
+    def snapshot_download(*arguments, **options):
+        asked.append(options["local_files_only"])
+        return str(tmp_path / "hub" / "datasets--me--mine" / "snapshots" / ("0a" * 20))
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    commit = "0a" * 20
+    layouts.beir(tmp_path / "hub" / "datasets--me--mine" / "snapshots" / commit)
+    address = f"hf://datasets/me/mine@{commit}/mine"
+    path = config / "datasets" / "mine.yaml"
+    path.write_text(f"source: {{kind: beir, folder: '{address}'}}\nsplits: {{test: {{}}}}\n")
+    assert printed(config, "corpus") == "3 docs; nothing is pinned"
+    assert set(marks(config).values()) <= {True, None} and set(asked) == {True}
+    with pytest.raises(ResiduumError) as error:
+        files.resolve(f"{address}/absent.jsonl", "")
+    assert asked[-1] is False
+    assert str(error.value).startswith(f"{address}/absent.jsonl: no such file in the dataset.")
+    assert "Relative paths" not in str(error.value)
 
 
 def test_a_whole_dataset_is_all_right(mine):

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections import Counter, namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from projects import copy_project
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
+from residuum.config.schema.datasets import Dataset
 from residuum.inspect import datasets, planning
 from residuum.inspect.planning import Job
 from residuum.lucene import jvm
@@ -139,6 +141,18 @@ def test_a_download_of_two_datasets_is_counted_once(monkeypatch, tmp_path):
     files = {name: datasets.needed(full.datasets[name], None) for name in names}
     assert "\n".join(planning._downloads(full, files)).startswith("Downloads: 1.06 GB to come")
     assert planning.homes(full, files) == {tmp_path: pytest.approx(4.3e9 + 1.1e9 - 1057717952)}
+
+
+def test_what_comes_from_the_hub_needs_room_in_its_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    full = loading.load(ROOT / "config", {"scale": "full", "papers": ["clear"]})
+    address = f"hf://datasets/me/mine@{'0a' * 20}/docs.parquet"
+    source = {"kind": "files", "corpus": address}
+    splits = {"test": {"queries": "q.tsv", "qrels": "qrels"}}
+    mine = Dataset.model_validate({"source": source, "splits": splits, "disk_gb": 2})
+    registry = replace(full, datasets={"mine": mine})
+    files = {"mine": datasets.needed(mine, None)}
+    assert planning.homes(registry, files) == {tmp_path / "hub": 2e9}
 
 
 @pytest.mark.workflow

@@ -464,7 +464,8 @@ def test_gzipped_files_of_yours_are_inputs_as_they_lie(monkeypatch, tmp_path):
     mine = mine.model_copy(update={"splits": {"test": split}})
     of_mine = replace(TOY, datasets={"toy": mine})
     exports, test = part(Exports, of_mine), named(dataset="toy", split="test")
-    assert exports.docpairs_files(test) == [str(triples)]
+    files = ["triples.tsv.gz", "corpus.jsonl.gz", "queries.jsonl.gz", "qrels/test.tsv"]
+    assert exports.docpairs_files(test) == [str(tmp_path / "mine" / name) for name in files]
     assert exports.files(named(dataset="toy")) == [str(tmp_path / "mine" / "corpus.jsonl.gz")]
     assert why_no_docpairs(of_mine, Place("toy", "test")) is None
 

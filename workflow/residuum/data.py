@@ -50,10 +50,10 @@ DOCS: OpenTable[Callable[[Collection], Iterator[Doc]]] = OpenTable(
 DOCPAIRS: OpenTable[Callable[[Collection, str], Iterator[triples.DocPair]]] = OpenTable(
     {
         "irds": "residuum.collections.irds:docpairs",
-        "files": "residuum.collections.files:docpairs",
-        "beir": "residuum.collections.files:docpairs",
-        "msmarco": "residuum.collections.files:docpairs",
-        "trec": "residuum.collections.files:docpairs",
+        "files": "residuum.collections.docpairs:docpairs",
+        "beir": "residuum.collections.docpairs:docpairs",
+        "msmarco": "residuum.collections.docpairs:docpairs",
+        "trec": "residuum.collections.docpairs:docpairs",
     },
     "source with training triples",
 )
@@ -274,7 +274,7 @@ def docpairs(
                 "edition, add it under editions."
             )
     facts = {"triples": written, "of_other_queries": read[False]}
-    _write_manifest(output, facts, collection, collection.named_docpairs(name), [queries])
+    _write_manifest(output, facts, collection, collection.behind_docpairs(name), [queries])
 
 
 if __name__ == "__main__":

@@ -97,11 +97,12 @@ def _read(path: Path, source: InFiles) -> Iterator[tuple[str, Record]]:
     return records
 
 
-def split(collection: Collection, name: str) -> Rows:
+def split(collection: Collection, name: str, every: bool = False) -> Rows:
     """Return queries and qrels of a split; no qrels of one that has no public judgements.
 
-    Which queries it has says the source, or the split: all, or those alone that are judged. An id
-    that is empty, holds white space or is given twice is an error that names its line.
+    Which queries it has says the source, or the split, unless `every` is wanted: all, or those
+    alone that are judged. An id that is empty, holds white space or is given twice is an error
+    that names its line.
     """
     source, laid, entry = collection.source, collection.split_files(name), collection.splits[name]
     assert isinstance(source, InFiles)
@@ -110,11 +111,11 @@ def split(collection: Collection, name: str) -> Rows:
     found = (row for path in paths["queries"] for row in _queries(path, source, entry.query_field))
     rows = [*_once(found)]
     only = source.judged_only if entry.judged_only is None else entry.judged_only
-    if judged and only:
+    if judged and only and not every:
         known = {query_id for query_id, _, _ in judged}
-        every, rows = len(rows), [row for row in rows if row[0] in known]
-        if left := every - len(rows):
-            text = f"{left:,} of {every:,} queries have no judgement and are left out"
+        total, rows = len(rows), [row for row in rows if row[0] in known]
+        if left := total - len(rows):
+            text = f"{left:,} of {total:,} queries have no judgement and are left out"
             print(f"split {name}: {text} (judged_only)", file=sys.stderr)
     return Rows(rows, judged)
 
@@ -203,20 +204,6 @@ def _judgement(where: str, record: Record, names: Mapping[str, str]) -> tuple[st
         return query_id, doc_id, forms.grade_of(record, names)
     except ValueError as error:
         raise ResiduumError(f"{where}: {error}") from None
-
-
-def docpairs(collection: Collection, name: str) -> Iterator[tuple[str, str, str]]:
-    """Stream a split's training triples; a line that is none is named by file and number."""
-    path = resolve(str(collection.splits[name].docpairs), collection.access)
-    for number, line in numbered(path):
-        query_id, *docs = line.split("\t")
-        if len(docs) != 2:
-            text = f"expected query_id TAB positive TAB negative, found {line[:60]!r}"
-            raise ResiduumError(f"{path}, line {number}: {text}")
-        if any(" " in each for each in (query_id, *docs)):
-            text = f"texts where ids are expected, as qidpidtriples have them: {line[:60]!r}"
-            raise ResiduumError(f"{path}, line {number}: {text}")
-        yield query_id, docs[0], docs[1]
 
 
 def questions(collection: Collection, name: str) -> Rows:

@@ -3,10 +3,25 @@
 Usage: `obtained("hf://datasets/mteb/scifact@COMMIT/corpus.jsonl")`. Must not know what is in them.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import roots
+
+_local = ContextVar("_local", default=False)
+
+
+@contextmanager
+def cached_only() -> Iterator[None]:
+    """Let nothing be downloaded in the block, nor the hub be asked."""
+    token = _local.set(True)
+    try:
+        yield
+    finally:
+        _local.reset(token)
 
 
 def obtained(name: str) -> Path:
@@ -22,7 +37,11 @@ def obtained(name: str) -> Path:
     patterns = [path, f"{path}.gz", f"{path}/*"] if path else None
     try:
         folder = snapshot_download(
-            address["id"], repo_type="dataset", revision=revision, allow_patterns=patterns
+            address["id"],
+            repo_type="dataset",
+            revision=revision,
+            allow_patterns=patterns,
+            local_files_only=_local.get(),
         )
     except Exception as error:  # whatever the network or the hub does
         text = " ".join(str(error).split())[:300]

@@ -3,7 +3,7 @@
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[3]
 # Files in a dataset of the Hugging Face hub, as huggingface_hub's file system writes them; at a
@@ -58,6 +58,13 @@ def hub() -> Path:
     """Return the hub's cache: HF_HUB_CACHE, or hub/ in HF_HOME, which is in your home's .cache."""
     home = os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")
     return Path(os.environ.get("HF_HUB_CACHE", Path(home) / "hub"))
+
+
+def snapshot(kind: Literal["models", "datasets"], name: str, revision: str) -> Path:
+    """Return where a revision of a model or a dataset lies in the hub's cache, if it does."""
+    folder = hub() / f"{kind}--{name.replace('/', '--')}"
+    ref = folder / "refs" / revision
+    return folder / "snapshots" / (ref.read_text().strip() if ref.is_file() else revision)
 
 
 def irds() -> Path:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from residuum import data
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
-from residuum.collections import editions, splits
+from residuum.collections import editions, hub, splits
 from residuum.config import entries, roots
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
@@ -144,11 +144,9 @@ def _file(download: Download) -> File:
 def _hub_file(address: re.Match[str], splits: list[str], docpairs: bool) -> File:
     """Return a file of a dataset of the hub, in its cache or to be downloaded."""
     repository, revision, path = address["id"], address["revision"], address["path"] or ""
-    folder = roots.hub() / f"datasets--{repository.replace('/', '--')}"
-    ref = folder / "refs" / revision
-    commit = ref.read_text().strip() if ref.is_file() else revision
+    folder = roots.snapshot("datasets", repository, revision)
     url = f"https://huggingface.co/datasets/{repository}/tree/{revision}/{path}"
-    made = [roots.as_it_lies(folder / "snapshots" / commit / path)]
+    made = [roots.as_it_lies(folder / path)]
     return File(address[0], None, url, None, None, splits, made, False, docpairs)
 
 
@@ -252,7 +250,8 @@ def check(config: Path, name: str) -> Iterator[Finding]:
             message = "not checked, because the YAML lists no downloads: reading may download it"
         else:
             try:
-                message, good = _count(name, dataset, split), True
+                with hub.cached_only():
+                    message, good = _count(name, dataset, split), True
             except ResiduumError as error:
                 message, good = str(error), False
         yield Finding(f"split {split}" if split else "corpus", message, good)

@@ -151,12 +151,9 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
 
 def _hub_file(model: FromHub) -> File:
     """Return a model as a file whose size follows from the shape that its name states."""
-    folder = roots.hub() / f"models--{model.hub.replace('/', '--')}"
-    ref = folder / "refs" / model.revision
-    commit = ref.read_text().strip() if ref.is_file() else model.revision
     url = f"https://huggingface.co/{model.hub}/tree/{model.revision}"
     size = BYTES_PER_PARAMETER * sizes.shape_of_hub(model.hub).parameters
-    made = [folder / "snapshots" / commit / "config.json"]
+    made = [roots.snapshot("models", model.hub, model.revision) / "config.json"]
     return File(model.hub, None, url, size, None, [], made, by_hand=False)
 
 
@@ -171,7 +168,8 @@ def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]
         counted |= {file.name for file in of}
         unpacked = 0 if name == HUB else 1e9 * registry.datasets[name].disk_gb
         size = max(sum(file.bytes or 0 for file in of), unpacked) - local
-        home = roots.hub() if name == HUB else roots.irds()
+        of_hub = name == HUB or any(roots.HUB.fullmatch(f.name) for f in of if not f.available)
+        home = roots.hub() if of_hub else roots.irds()
         needs[home] = needs.get(home, 0) + size
     return {home: size for home, size in needs.items() if size}
 

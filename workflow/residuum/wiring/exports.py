@@ -6,7 +6,7 @@ Usage: `Exports(registry, paths, hub).files(wildcards)`. Must not know what is m
 import sys
 
 from residuum.config import roots, specs
-from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.datasets import Dataset, local
 from residuum.config.schema.sources import Containing, Segmented
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of
@@ -73,9 +73,9 @@ class Exports(Part):
         return [self.paths.corpus.fill(dataset=wildcards.dataset)] if made else []
 
     def docpairs_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the user's own file of a split's training triples, if it is one."""
+        """Return the user's own file of a split's training triples, and what it is looked up in."""
         dataset = self.registry.datasets[wildcards.dataset]
-        return _as_they_lie(dataset, dataset.docpairs_file(wildcards.split))
+        return _as_they_lie(dataset, local(dataset.behind_docpairs(wildcards.split)))
 
     def docpairs_spec(self, wildcards: Wildcards) -> str:
         """Return what decides which training triples a split has."""

@@ -22,6 +22,8 @@ def completed(data: object) -> object:
 
     All splits but the one to train on are measured, where their docs are judged.
     """
+    if isinstance(data, Mapping) and data.get("editions", ()) is None:  # `editions:` alone
+        data = {key: value for key, value in data.items() if key != "editions"}
     source, names = (_mapping(_mapping(data).get(key)) for key in ("source", "splits"))
     if str(source.get("kind")) not in IN_FILES or not names:
         return data

@@ -148,17 +148,15 @@ class Collection(Strict):
         given = {key: name for key in ("queries", "qrels") if (name := getattr(entry, key))}
         if not isinstance(self.source, OfYours) or entry.brought:
             return given
-        laid = dict(self.source.split_files(split))
-        if entry.unjudged:
-            laid.pop("qrels", None)
-        return laid | given
+        laid = self.source.split_files(split).items()
+        return {key: name for key, name in laid if key != "qrels" or not entry.unjudged} | given
 
     def source_files(self, split: str | None) -> list[str]:
         """Return the user's files behind the corpus (split None) or a split, as YAML names them.
 
         Those of the hub are not among them: they are downloaded when they are read.
         """
-        return _local(self.named_files(split))
+        return local(self.named_files(split))
 
     def named_files(self, split: str | None) -> list[str]:
         """Return all that YAML names behind the corpus (split None) or a split, here or not."""
@@ -171,20 +169,26 @@ class Collection(Strict):
 
     def within(self, name: str) -> roots.Within:
         """Return which files are read of a folder that YAML names: of the docs, or another one."""
-        own = isinstance(self.source, OfYours) and name == self.source.corpus_file
-        return self.source.within if own and isinstance(self.source, OfYours) else roots.EVERY
+        source = self.source if isinstance(self.source, OfYours) else None
+        return source.within if source and name == source.corpus_file else roots.EVERY
 
     def docpairs_file(self, split: str) -> list[str]:
         """Return the user's file of a split's training triples, if it is one, as YAML names it."""
-        return _local(self.named_docpairs(split))
+        return local(self.named_docpairs(split))
 
     def named_docpairs(self, split: str) -> list[str]:
         """Return what YAML names as a split's training triples, here or on the hub."""
         name = self.splits[split].docpairs
         return [name] if name and isinstance(self.source, InFiles) else []
 
+    def behind_docpairs(self, split: str) -> list[str]:
+        """Return what YAML names as such triples, and files that texts are looked up in."""
+        named = self.named_docpairs(split)
+        return named and [*named, *self.named_files(None), *self.named_files(split)]
 
-def _local(names: list[str]) -> list[str]:
+
+def local(names: list[str]) -> list[str]:
+    """Return the names that are of files of yours, and not of the hub."""
     return [name for name in names if not roots.HUB.fullmatch(name)]
 
 
@@ -212,8 +216,6 @@ class Dataset(Collection):
     @model_validator(mode="before")
     @classmethod
     def _completed(cls, data: object) -> object:
-        if isinstance(data, dict) and data.get("editions", ()) is None:  # `editions:` alone
-            data = {key: value for key, value in data.items() if key != "editions"}
         return completed(data)
 
     def check(self) -> None:
@@ -283,7 +285,8 @@ class Dataset(Collection):
         for edition in self.editions:
             counts = {n: count for n, count in edition.splits.items() if n == name}
             pins.append(edition.model_copy(update={"splits": counts}).model_dump())
-        keys = ("irds", "queries", "qrels", "questions", "docpairs")
+        keys = ["irds", "queries", "qrels", "questions", "docpairs"]
+        keys += ["query_field", "bioasq"] if isinstance(self.source, InFiles) else []
         kept = {name: {key: split[key] for key in keys if key in split}}
         return {"source": self.for_corpus()["source"], "splits": kept, "editions": pins}
 

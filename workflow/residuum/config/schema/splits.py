@@ -61,7 +61,7 @@ class Split(Strict):
         [], description="JSON files of BioASQ's task B: questions, their docs"
     )
     docpairs: YourFile | None = Field(
-        None, description="training triples: ir_datasets id, or TSV file: query, positive, negative"
+        None, description="triples: ir_datasets id, or TSV: query, positive, negative; ids or texts"
     )
     questions: YourFile | None = Field(
         None, description="file in DPR's form: question TAB ['a', 'b']"
