@@ -40,6 +40,8 @@ def read(tmp_path, monkeypatch):
     [
         ("beir", "corpus.jsonl", '{"_id": "1", "text": "on', r"corpus\.jsonl, line 1: not JSON "),
         ("beir", "corpus.jsonl", '{"_id": 7, "text": "a"}', r"line 1: doc_id must be text, .*foun"),
+        ("beir", "corpus.jsonl", '{"_id": "a b", "text": "a"}', r"line 1: the id 'a b' is emp"),
+        ("csv", "qrels.csv", "query_id,docno,label\n01,,1\n", r"record 1: the id '' is empty or"),
         ("beir", "corpus.jsonl", '{"text": "a"}', r"line 1: no field doc_id; the record has title"),
         ("beir", "corpus.jsonl", '{"_id": "1"}', r"line 1: no field text; the doc has title, _id"),
         ("beir", "corpus.jsonl", b'{"_id": "\xff"}', r"corpus\.jsonl, line 1: not UTF-8"),

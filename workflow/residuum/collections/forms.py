@@ -164,12 +164,14 @@ def value(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> ob
 
 
 def id_of(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> str:
-    """Return the doc_id or query_id of a record, which is text; ValueError if it is not."""
+    """Return the doc_id or query_id of a record: text without white space; else a ValueError."""
     given = value(record, of, names)
     if not isinstance(given, str):
         shown = json.dumps(given, default=str)
         text = f"{of} must be text, in quotes: 007 is another id than 7; found {shown}"
         raise ValueError(text)
+    if given.split() != [given]:
+        raise ValueError(f"the id {given!r} is empty or holds white space")
     return given
 
 
