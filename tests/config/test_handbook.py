@@ -5,6 +5,7 @@ import re
 import pytest
 
 from conftest import ROOT
+from residuum import rerank
 from residuum.config import handbook, keys, loading
 
 SCHEMAS = loading.schemas()
@@ -45,6 +46,11 @@ def test_nothing_is_said_of_a_key_that_is_absent_or_says_it_itself():
                 assert known[name].model_fields[key].description is None, f"{name}.{key}"
             else:
                 assert any(key in of.model_fields for of in known.values()), key
+
+
+def test_a_record_of_a_stage_that_is_called_alike_hides_no_entry():
+    assert rerank.Tried.__module__ == "residuum.rerank"
+    assert keys.classes()["Tried"].__module__ == "residuum.config.schema.fidelities"
 
 
 def test_a_class_says_more_of_a_key_than_what_it_extends_and_any_least():

@@ -49,7 +49,7 @@ def ended(path: Path, encoding: str = "utf-8", hint: str = "") -> Iterator[tuple
 
 def opened(path: Path) -> IO[bytes] | gzip.GzipFile:
     """Open a file for its bytes, unpacked."""
-    if path.suffix == ".gz":
+    if path.suffix.lower() == ".gz":
         return gzip.open(path, "rb")
     if path.suffix.lower() not in COMPRESSED:
         return open(path, "rb")
