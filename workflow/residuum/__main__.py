@@ -234,9 +234,9 @@ def show(name: Name, config: Config = CONFIG) -> None:
 @catalogue.command()
 def check(name: Name, config: Config = CONFIG) -> None:
     """Compare hashes and counts of a dataset with its pins; exit with 1 at any fault."""
-    from residuum.inspect import datasets
+    from residuum.inspect import checking
 
-    _print(datasets.check(config, name))
+    _print(checking.check(config, name))
 
 
 @catalogue.command()

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from residuum import __version__, ledger
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
+from residuum.config.schema.papers import parts_of
 from residuum.inspect import citing, pinned
 from residuum.inspect.checkpoints import PATHS, scales_of
 from residuum.inspect.integrity import Changes
@@ -74,11 +75,19 @@ def table(*header: str) -> Callable[[list[Row]], str]:
     return laid
 
 
+def _papers(made: Recorded) -> list[str]:
+    """Return the papers of all pages, those that report nothing too."""
+    pages = [path for path in made.graph for form in PATHS.pages.values() if form.parse(path)]
+    return list(dict.fromkeys(parts_of(Path(page).stem)[0] for page in sorted(pages)))
+
+
 def _rows(made: Recorded) -> list[LedgerRow]:
     return grids.rows(made.results / PATHS.ledger, LedgerRow)
 
 
 def _verdicts(made: Recorded) -> str:
+    if not _rows(made):
+        return "No page reports a number that was published. Tests: `significance/`."
     return (
         f"{ledger.counts(_rows(made))}\n\nEvery row: `ledger.md`; the verdicts: docs/verdicts.md."
     )
@@ -121,7 +130,7 @@ def _pins(made: Recorded) -> str:
 
 
 def _cited(made: Recorded) -> str:
-    papers = citing.papers(dict.fromkeys(row.paper for row in _rows(made)))
+    papers = citing.papers(_papers(made))
     return "\n".join(
         [*(f"- {paper}" for paper in papers), f"\n```bibtex\n{citing.software()}\n```"]
     )
@@ -169,7 +178,7 @@ def _whole(made: Recorded) -> str:
 
 
 def _again(made: Recorded) -> str:
-    papers = ",".join(dict.fromkeys(row.paper for row in _rows(made)))
+    papers = ",".join(_papers(made))
     scale = made.scale()
     return (
         f"```\nsnakemake --cores all --config scale={scale} 'papers=[{papers}]'\n"

@@ -82,7 +82,9 @@ def find(results: Path, graph: Graph, model: str, seed: int) -> Checkpoint:
     if seeds:
         raise ResiduumError(f"model {model} has no seed {seed}; made: {', '.join(seeds)}")
     names = list(dict.fromkeys(name.partition(" ")[0] for name in known))
-    raise ResiduumError(f"{results}: {unknown('checkpoint', model, names)}")
+    near = [name for name in names if name.partition("@")[0] == model]
+    meant = f" Its models are made for collections: {', '.join(near)}." if near else ""
+    raise ResiduumError(f"{results}: {unknown('checkpoint', model, names)}{meant}")
 
 
 def named(path: str) -> str | None:

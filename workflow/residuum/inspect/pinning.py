@@ -18,6 +18,7 @@ from residuum.config import entries
 from residuum.config.schema.datasets import Dataset, Edition
 from residuum.config.schema.sources import Segmented
 from residuum.inspect.datasets import find
+from residuum.inspect.ids import Ids
 
 KEY, MARK = "editions", "\ufeff"
 
@@ -56,12 +57,15 @@ def counted(name: str, dataset: Dataset, edition: str) -> Edition:
         text = f"a run cuts it from the docs that play {dataset.source.of}; nothing to read"
         raise ResiduumError(f"{name}: {text}")
     stream = track(data.DOCS[dataset.source.kind](dataset), f"count {name}", None, "docs")
-    docs = sum(1 for _ in stream)
-    if not docs:
+    own = Ids(doc_id for doc_id, _ in stream)
+    if not own.count:
         raise ResiduumError(f"{name}: the corpus has no docs. Are its files empty?")
+    if own.twice:
+        text = f"{own.twice} docs of the corpus have an id that another has"
+        raise ResiduumError(f"{name}: {text}; no run takes such a corpus: give each its own")
     sizes = {split: _size(name, dataset, split) for split in dataset.splits}
     known = {split: size for split, size in sizes.items() if size}
-    return Edition.model_validate({"name": edition, "docs": docs, "splits": known})
+    return Edition.model_validate({"name": edition, "docs": own.count, "splits": known})
 
 
 def _size(name: str, dataset: Dataset, split: str) -> dict[str, object] | None:
