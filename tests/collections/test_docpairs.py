@@ -127,6 +127,10 @@ def test_the_export_names_what_it_read(mine, tmp_path):
 
 def test_an_index_holds_little_for_each_doc():
     index = docpairs.Index((str(n), f"text {n % 50_000}") for n in range(100_000))
-    assert index.found(["text 7", "none", "text 49999"]) == [["7", "50007"], [], ["49999", "99999"]]
+    assert index.ids_of(["text 7", "none", "text 49999"]) == [
+        ["7", "50007"],
+        [],
+        ["49999", "99999"],
+    ]
     arrays = [value for value in vars(index).values() if isinstance(value, np.ndarray)]
     assert sum(array.nbytes for array in arrays) == 16 * 100_000

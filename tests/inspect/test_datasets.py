@@ -99,10 +99,10 @@ def test_files_of_the_hub_are_listed_and_nothing_is_downloaded(mine, monkeypatch
 
 def test_checking_what_is_cached_asks_nobody(mine, monkeypatch, tmp_path):
     config, _ = mine
-    asked = []
+    local_only = []
 
     def snapshot_download(*arguments, **options):
-        asked.append(options["local_files_only"])
+        local_only.append(options["local_files_only"])
         return str(tmp_path / "hub" / "datasets--me--mine" / "snapshots" / ("0a" * 20))
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
@@ -113,10 +113,10 @@ def test_checking_what_is_cached_asks_nobody(mine, monkeypatch, tmp_path):
     path = config / "datasets" / "mine.yaml"
     path.write_text(f"source: {{kind: beir, folder: '{address}'}}\nsplits: {{test: {{}}}}\n")
     assert printed(config, "corpus") == "3 docs; nothing is pinned"
-    assert set(marks(config).values()) <= {True, None} and set(asked) == {True}
+    assert set(marks(config).values()) <= {True, None} and set(local_only) == {True}
     with pytest.raises(ResiduumError) as error:
         files.resolve(f"{address}/absent.jsonl", "")
-    assert asked[-1] is False
+    assert local_only[-1] is False
     assert str(error.value).startswith(f"{address}/absent.jsonl: no such file in the dataset.")
     assert "Relative paths" not in str(error.value)
 

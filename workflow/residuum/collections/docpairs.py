@@ -101,7 +101,7 @@ def _ids(path: Path, first: Line, lines: Iterator[Line]) -> Iterator[Triple]:
 class Index:
     """Ids by the digest of their text, in the order they came: arrays of numbers, and one of bytes.
 
-    `Index(rows)` of (id, text) reads them once; `found(texts)` looks many up together.
+    `Index(rows)` of (id, text) reads them once; `ids_of(texts)` looks many up together.
     """
 
     def __init__(self, rows: Iterable[tuple[str, str]]) -> None:
@@ -114,10 +114,10 @@ class Index:
         self._order = np.argsort(unsorted, kind="stable")  # of equal texts the first stays first
         self._digests, self._ends = unsorted[self._order], ends
 
-    def found(self, texts: Sequence[str]) -> list[list[str]]:
+    def ids_of(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the ids of each text, none where no id has it."""
-        wanted = np.fromiter(map(_digest, texts), np.uint64, len(texts))
-        sides = (np.searchsorted(self._digests, wanted, side) for side in ("left", "right"))
+        digests = np.fromiter(map(_digest, texts), np.uint64, len(texts))
+        sides = (np.searchsorted(self._digests, digests, side) for side in ("left", "right"))
         spans = zip(*(side.tolist() for side in sides), strict=True)
         return [[self._id(n) for n in self._order[start:stop].tolist()] for start, stop in spans]
 
@@ -148,8 +148,12 @@ def _looked_up(
     lost, unknown = "", 0
     for some in _joined(first, lines):
         texts = [*zip(*(line.triple for line in some), strict=True)]
-        found = [of_queries.found(texts[0]), of_docs.found(texts[1]), of_docs.found(texts[2])]
-        for line, queries, positives, negatives in zip(some, *found, strict=True):
+        looked_up = [
+            of_queries.ids_of(texts[0]),
+            of_docs.ids_of(texts[1]),
+            of_docs.ids_of(texts[2]),
+        ]
+        for line, queries, positives, negatives in zip(some, *looked_up, strict=True):
             if queries and positives and negatives:
                 yield (*_judged(queries, positives, relevant), negatives[0])
                 continue

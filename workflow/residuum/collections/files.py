@@ -100,7 +100,7 @@ def _read(path: Path, source: InFiles) -> Iterator[tuple[str, Record]]:
 def split(collection: Collection, name: str, every: bool = False) -> Rows:
     """Return queries and qrels of a split; no qrels of one that has no public judgements.
 
-    Which queries it has says the source, or the split, unless `every` is wanted: all, or those
+    Which queries it has says the source, or the split, unless `every` is given: all, or those
     alone that are judged. An id that is empty, holds white space or is given twice is an error
     that names its line.
     """
@@ -108,8 +108,8 @@ def split(collection: Collection, name: str, every: bool = False) -> Rows:
     assert isinstance(source, InFiles)
     paths = {key: resolved(file, collection.access) for key, file in laid.items()}
     judged = [row for path in paths.get("qrels", ()) for row in _judgements(path, source.names)]
-    found = (row for path in paths["queries"] for row in _queries(path, source, entry.query_field))
-    rows = [*_once(found)]
+    read = (row for path in paths["queries"] for row in _queries(path, source, entry.query_field))
+    rows = [*_once(read)]
     only = source.judged_only if entry.judged_only is None else entry.judged_only
     if judged and only and not every:
         known = {query_id for query_id, _, _ in judged}
@@ -120,10 +120,10 @@ def split(collection: Collection, name: str, every: bool = False) -> Rows:
     return Rows(rows, judged)
 
 
-def _once(found: Iterable[tuple[str, tuple[str, str]]]) -> Iterator[tuple[str, str]]:
+def _once(given: Iterable[tuple[str, tuple[str, str]]]) -> Iterator[tuple[str, str]]:
     """Yield queries, each of which has an id of its own, and text that can be written."""
     seen = set[str]()
-    for where, (query_id, text) in found:
+    for where, (query_id, text) in given:
         if query_id.split() != [query_id]:
             raise ResiduumError(f"{where}: the id {query_id!r} is empty or holds white space")
         if query_id in seen:
