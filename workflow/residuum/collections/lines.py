@@ -39,8 +39,10 @@ def ended(path: Path, encoding: str = "utf-8", hint: str = "") -> Iterator[tuple
                 text = line.decode(encoding)
                 yield number, text.removeprefix(MARK) if number == 1 else text
     except UnicodeDecodeError as error:
-        text = f"not {encoding.upper()} ({error.reason} at byte {error.start} of the line)"
-        raise ResiduumError(f"{path}, line {number}: {text}. {hint or AGAIN}") from None
+        raise ResiduumError(
+            f"{path}, line {number}: not {encoding.upper()} ({error.reason} at byte {error.start} "
+            f"of the line). {hint or AGAIN}"
+        ) from None
     except LookupError:
         raise ResiduumError(f"source.encoding: {encoding}: Python has no such encoding") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
