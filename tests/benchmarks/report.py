@@ -15,7 +15,10 @@ from pathlib import Path
 from browsing import chromium
 from residuum.site import writing
 
-PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+PAINT = """() => new Promise((done) => new PerformanceObserver((list) => {
+    const [first] = list.getEntriesByName("first-contentful-paint");
+    if (first) done(first.startTime);
+}).observe({type: "paint", buffered: true}))"""
 READY = "html[data-ready=yes]"
 VISITS = 5
 
