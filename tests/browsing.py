@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 WAIT = 10_000  # milliseconds
 OPENED: list[tuple[Page, list[str]]] = []
+# Not every machine has a browser; `.ci/run` installs one, so that there every page is opened.
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
 

@@ -24,8 +24,9 @@ from residuum import lines, report
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import packaged
-from residuum.inspect import citing, explaining
-from residuum.site import about, charts, costs, differences, folder, rendering, writing
+from residuum.inspect import citing, explaining, origins, spent
+from residuum.inspect.text import duration
+from residuum.site import charts, differences, folder, writing
 from residuum.site.numbers import Values, step_of
 from residuum.site.text import shown
 from residuum.wiring.drawn import BoundLines
@@ -116,7 +117,7 @@ def test_only_a_report_is_replaced(results, tmp_path):
     output = tmp_path / "mine"
     output.mkdir()
     (output / "notes.txt").write_text("keep")
-    with pytest.raises(ResiduumError, match="is there and is no report"):
+    with pytest.raises(ResiduumError, match="exists and holds no report"):
         writing.write([results], output)
     assert (output / "notes.txt").read_text() == "keep"
     writing.write([results], tmp_path / "site")
@@ -299,17 +300,17 @@ def test_costs_add_up_to_those_of_the_jobs(results, tmp_path):
         path = copy / "benchmarks" / f"{name}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"s\tmax_rss\tcpu_time\n{seconds}\t120.5\t-\n")
-    train, data = costs.stages(folder.read(copy))
+    train, data = spent.stages(copy)
     assert (train.name, train.jobs, train.seconds, train.longest) == (
         "train", 2, 63.75, "train/a.seed1",
     )  # fmt: skip
     assert (data.memory, data.core_seconds) == (120.5, 0.0)
-    [pairs] = costs.rerankings(folder.read(copy))
+    [pairs] = spent.rerankings(folder.read(copy).graph)
     assert (pairs.pairs, pairs.alone, pairs.runs) == (100, 200, 1)
     site = writing.write([copy], tmp_path / "site").parent
     text = (site / "toy" / "costs.html").read_text()
     assert "1:04" in text and "50%" in text
-    assert [rendering.duration(s) for s in (0.44, 12.4, 185, 7630)] == [
+    assert [duration(s) for s in (0.44, 12.4, 185, 7630)] == [
         "0.4 s", "12 s", "3:05", "2:07:10",
     ]  # fmt: skip
 
@@ -323,10 +324,10 @@ def test_every_paper_of_the_configuration_is_cited():
 def test_where_it_was_made_is_what_the_manifests_record(results, made):
     opened = folder.read(results)
     manifests = [json.loads(path.read_text()) for path in results.rglob("*manifest.json")]
-    recorded = dict(about.environments(opened))
+    recorded = origins.environments(opened.graph)
     for key in ("python", "git_commit"):
-        assert recorded[key] == [(str(manifests[0]["environment"][key]), len(manifests))]
-    [corpus] = about.collections(opened)
+        assert recorded[key] == {str(manifests[0]["environment"][key]): len(manifests)}
+    [corpus] = origins.corpora(opened.graph)
     assert (corpus.name, corpus.docs, corpus.edition) == ("data", "20", "first")
     text = (made / "toy" / "about.html").read_text()
     assert manifests[0]["environment"]["packages"]["numpy"] in text and "BibTeX" not in text

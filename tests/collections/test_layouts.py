@@ -224,8 +224,8 @@ def test_queries_are_read_by_what_they_are(home, kind, name, text):
 
 def test_an_export_says_how_many_queries_are_left_out(home, tmp_path, capsys):
     exported(*layouts.beir(home), tmp_path / "made")
-    said = "split test: 1 of 3 queries have no judgement and are left out (judged_only)"
-    assert said in capsys.readouterr().err
+    warning = "split test: 1 of 3 queries have no judgement and are left out (judged_only)"
+    assert warning in capsys.readouterr().err
 
 
 def test_which_queries_count_is_said_of_files_alone():

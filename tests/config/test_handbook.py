@@ -40,8 +40,8 @@ def test_every_key_says_what_it_means():
 
 def test_nothing_is_said_of_a_key_that_is_absent_or_says_it_itself():
     known = keys.classes()
-    for name, said in keys.words().items():
-        for key in said:
+    for name, meanings in keys.words().items():
+        for key in meanings:
             if name != keys.ANY:
                 assert known[name].model_fields[key].description is None, f"{name}.{key}"
             else:
@@ -54,12 +54,12 @@ def test_a_record_of_a_stage_that_is_called_alike_hides_no_entry():
 
 
 def test_a_class_says_more_of_a_key_than_what_it_extends_and_any_least():
-    said = {"Collection": {"splits": "a"}, "any": {"splits": "b", "title": "c"}}
+    meanings = {"Collection": {"splits": "a"}, "any": {"splits": "b", "title": "c"}}
     dataset = keys.classes()["Dataset"]
-    assert keys.meaning(said, dataset, "splits") == "a"
-    assert keys.meaning(said, dataset, "title") == "c"
-    assert keys.meaning({**said, "Dataset": {"splits": "d"}}, dataset, "splits") == "d"
-    assert keys.meaning(said, dataset, "licence") == ""
+    assert keys.meaning(meanings, dataset, "splits") == "a"
+    assert keys.meaning(meanings, dataset, "title") == "c"
+    assert keys.meaning({**meanings, "Dataset": {"splits": "d"}}, dataset, "splits") == "d"
+    assert keys.meaning(meanings, dataset, "licence") == ""
 
 
 def test_every_key_of_every_form_stands_in_a_row_and_every_link_leads_somewhere():

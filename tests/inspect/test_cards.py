@@ -224,8 +224,8 @@ def test_a_card_is_one_that_a_hub_reads(results, config, tmp_path):
     for run, parts in (("clear", "bm25, clear"), ("exact", "bm25-vectors, clear")):
         assert re.search(rf"\| {run}\.seed1 +\| {parts}-embedding +\| 52 ", read.text)
     assert {r.dataset_split for r in read.data.eval_results} == {"test"}
-    for said in ("residual_margin", "| batch_size", "CLEAR, Table 1", "Pairs: 800", "0.25"):
-        assert said in read.text, said
+    for text in ("residual_margin", "| batch_size", "CLEAR, Table 1", "Pairs: 800", "0.25"):
+        assert text in read.text, text
     entry = yaml.safe_load((config / "datasets" / "cacm.yaml").read_text())
     assert entry["licence"] in read.text and entry["citation"] in read.text
     assert (

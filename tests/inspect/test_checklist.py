@@ -182,11 +182,11 @@ def test_data_models_and_tuning_are_those_of_the_files(results):
     assert re.search(r"\| clear +\| 1 +\| 2 ", trainings)
 
 
-def test_hours_and_memory_are_sums_and_maxima_of_benchmark_files(results):
+def test_time_and_memory_are_sums_and_maxima_of_benchmark_files(results):
     assert made(results).spent() == [
-        ["fusion", "1", "0.010", "0.000", "0"],
-        ["train", "2", "1.500", "1.000", "900"],
-        ["all", "3", "1.510", "1.000", "900"],
+        ["train", "2", "1:30:00", "1:00:00", "900"],
+        ["fusion", "1", "36 s", "0.0 s", "0"],
+        ["all", "3", "1:30:36", "1:00:00", "900"],
     ]
     for path in (results / "benchmarks").rglob("*.tsv"):
         path.unlink()
@@ -205,14 +205,14 @@ def test_a_known_collection_has_its_licence(results):
     write_manifest(corpus, {"docs": 3204}, [], "residuum.data", source={"kind": "files"})
     rows = {row[0]: row for row in made(results).collections()}
     entry = made(results).known["cacm"]
-    assert rows["cacm"][2:4] == ["3,204", "kind files"]
-    assert rows["cacm"][4:] == [entry.licence, entry.access, entry.citation]
-    assert rows["data"][4:] == ["not recorded"] * 3
+    assert rows["cacm"][2:5] == ["3,204", "not recorded", "kind files"]
+    assert rows["cacm"][5:] == [entry.licence, entry.access, entry.citation]
+    assert rows["data"][5:] == ["not recorded"] * 3
     (results / "datasets").mkdir()
     short = "source: {kind: beir, folder: mine}\nsplits: {dev: {}}\n"
     (results / "datasets" / "data.yaml").write_text(short)
     rows = {row[0]: row for row in Recorded.read(results, results).collections()}
-    assert rows["data"][1] == "data" and rows["data"][4:] == ["not recorded"] * 3
+    assert rows["data"][1] == "data" and rows["data"][5:] == ["not recorded"] * 3
     elsewhere = Recorded.read(results, results / "no-config")
     assert not elsewhere.known
 

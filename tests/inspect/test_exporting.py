@@ -62,8 +62,8 @@ def results(tmp_path):
 def export(results, output="out", form="trec", runs=(), metadata=False):
     output = results.parent / output
     config = results.parent / "config"
-    said = exporting.export("mine/test", results, output, runs, form, metadata, config)
-    return output, said
+    message = exporting.export("mine/test", results, output, runs, form, metadata, config)
+    return output, message
 
 
 def ours(results):
@@ -72,8 +72,8 @@ def ours(results):
 
 
 def test_ir_measures_gives_the_values_that_the_project_gives(results):
-    output, said = export(results)
-    assert said.splitlines() == [
+    output, message = export(results)
+    assert message.splitlines() == [
         f"{output}: bm25, dense.seed1, hybrid.seed1",
         "left out refused: no such file: theirs.txt",
     ]
@@ -141,9 +141,9 @@ def test_a_header_of_ir_metadata(results):
     end = lines.index("# ir_metadata.end")
     assert lines[0] == "# ir_metadata.start"
     assert lines[end + 1] == "007 Q0 d0 1 3.0 hybrid.seed1"
-    said = yaml.safe_load("\n".join(line.removeprefix("# ") for line in lines[1:end]))
-    assert (said["schema version"], said["tag"]) == (0.1, "hybrid.seed1")
-    assert said["method"]["retrieval"] == [
+    metadata = yaml.safe_load("\n".join(line.removeprefix("# ") for line in lines[1:end]))
+    assert (metadata["schema version"], metadata["tag"]) == (0.1, "hybrid.seed1")
+    assert metadata["method"]["retrieval"] == [
         {"name": "dense.seed1", "method": "dense", "model": "dpr"},
         {"name": "bm25", "method": "lexical", "bm25": {"k1": 0.9, "b": 0.4}},
         {
@@ -152,13 +152,13 @@ def test_a_header_of_ir_metadata(results):
             "weights": {"bm25": 0.5, "dense.seed1": 1.0}, "interpolates": ["bm25", "dense.seed1"],
         },
     ]  # fmt: skip
-    assert said["method"]["indexing"] == {"stemmer": "porter"}
-    assert said["data"] == {
+    assert metadata["method"]["indexing"] == {"stemmer": "porter"}
+    assert metadata["data"] == {
         "test collection": {"name": "Mine", "split": "test", "source": "ask me"}
     }
-    python = said["platform"]["software"]["libraries"]["python"]
+    python = metadata["platform"]["software"]["libraries"]["python"]
     assert f"polars=={pl.__version__}" in python
-    assert "actor" not in said
+    assert "actor" not in metadata
 
 
 def stages(results, name, spec, facts=()):

@@ -44,8 +44,9 @@ def ledger(results: Results = RESULTS) -> None:
 @app.command()
 def report(
     results: Annotated[
-        list[Path], typer.Option(help="results folder of a scale; repeat for more scales")
-    ] = [RESULTS],  # noqa: B006 - Typer reads it and nothing changes it
+        list[Path] | None,
+        typer.Option(help=f"results folder of a scale; repeat for more; default: {RESULTS}"),
+    ] = None,
     against: Annotated[
         Path | None, typer.Option(help="results of the first one's scale to show differences from")
     ] = None,
@@ -56,7 +57,8 @@ def report(
     """Write the results as a static site that opens from disk; print the path of its first page."""
     from residuum.site import writing
 
-    print(writing.write(results, output or Path(Paths(str(results[0])).report).parent, against))
+    folders = results or [RESULTS]
+    print(writing.write(folders, output or Path(Paths(str(folders[0])).report).parent, against))
 
 
 @app.command()

@@ -161,6 +161,12 @@ def damaged(path: Path, error: Exception, remedy: str = REMAKE) -> str:
     return f"{path}: the gzip data is truncated or damaged ({error}). {remedy}"
 
 
+def digest(text: str) -> int:
+    """Return 64 bits of a text, the same on every machine: memory holds millions of them."""
+    data = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
 def sha256(path: Path) -> str:
     """Return the hex SHA-256 of a file, read once a process as long as nothing changes it."""
     return _sha256(path, state(path))

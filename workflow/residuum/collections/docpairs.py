@@ -4,7 +4,6 @@ Usage: `docpairs(collection, "train")` streams query_id, positive, negative. Tex
 digests, so that memory holds 24 bytes and an id for each doc. Must not know paths below results/.
 """
 
-import hashlib
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from residuum.artefacts.files import digest
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -22,7 +22,6 @@ from residuum.collections.records import Rows
 from residuum.config.schema.datasets import Collection
 
 LINES_AT_ONCE = 4096
-DIGEST_BYTES = 8
 Triple = tuple[str, str, str]  # query_id, positive, negative; or their texts
 
 
@@ -126,8 +125,7 @@ class Index:
 
 
 def _digest(text: str) -> int:
-    digest = hashlib.blake2b(_plain(text).encode(), digest_size=DIGEST_BYTES).digest()
-    return int.from_bytes(digest, "little")
+    return digest(_plain(text))
 
 
 def _plain(text: str) -> str:

@@ -195,8 +195,7 @@ def _form(form: Schema) -> Iterator[str]:
     for key, given in form["properties"].items():
         default = "required" if key in required else _default(given.get("default"))
         named = ", ".join(map(_named, named_by(of, key)))
-        said = plain(given.get("description", ""))
-        meaning = f"{said} (names {named})" if named else said
+        meaning = plain(given.get("description", "")) + (f" (names {named})" if named else "")
         rows.append(f"| `{key}` | {typed(given)} | {default} | {meaning} |")
     yield from table("key", "type", "default", "meaning", rows)
 
@@ -245,11 +244,11 @@ def _tuple(node: Schema) -> str:
 
 
 def _bounds(node: Schema) -> str:
-    said = {
+    bounds = {
         "minimum": "at least",
         "exclusiveMinimum": "above",
         "maximum": "at most",
         "exclusiveMaximum": "below",
     }
-    bounds = [f"{word} {node[key]:g}" for key, word in said.items() if key in node]
-    return f" ({', '.join(bounds)})" if bounds else ""
+    given = [f"{word} {node[key]:g}" for key, word in bounds.items() if key in node]
+    return f" ({', '.join(given)})" if given else ""

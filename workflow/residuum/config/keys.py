@@ -38,7 +38,7 @@ def words() -> Words:
 
 def described(schema: Schema) -> Schema:
     """Return a JSON schema in which every property that something is said of has a description."""
-    said, known = words(), classes()
+    meanings, known = words(), classes()
 
     def visit(node: Any) -> Any:
         if isinstance(node, list):
@@ -49,7 +49,10 @@ def described(schema: Schema) -> Schema:
         if isinstance(node.get("properties"), dict) and node.get("title") in known:
             of = known[node["title"]]
             made["properties"] = {
-                key: {**given, "description": given.get("description") or meaning(said, of, key)}
+                key: {
+                    **given,
+                    "description": given.get("description") or meaning(meanings, of, key),
+                }
                 for key, given in made["properties"].items()
             }
         return made
@@ -57,10 +60,10 @@ def described(schema: Schema) -> Schema:
     return dict(visit(schema))
 
 
-def meaning(said: Words, of: type[Strict], key: str) -> str:
+def meaning(meanings: Words, of: type[Strict], key: str) -> str:
     """Return what a key means by its class, by one that this extends, or in any; else nothing."""
     names = [*(one.__name__ for one in of.__mro__), ANY]
-    return next((said[name][key] for name in names if key in said.get(name, {})), "")
+    return next((meanings[name][key] for name in names if key in meanings.get(name, {})), "")
 
 
 def named_by(of: type[Strict], key: str) -> list[Ref]:

@@ -20,7 +20,6 @@ from residuum.config.schema.papers import parts_of
 from residuum.config.specs import FixedId
 from residuum.inspect import citing, datasets, loads, provenance, stated
 from residuum.inspect.checkpoints import (
-    PATHS,
     Checkpoint,
     Result,
     find,
@@ -29,16 +28,16 @@ from residuum.inspect.checkpoints import (
     scale_of,
     scales_of,
     trained_on,
+    verdict,
 )
 from residuum.inspect.stated import UNKNOWN
 from residuum.inspect.text import flat, listed
 from residuum.pages.layout import grid
-from residuum.tuning.learned import Learned
 
 CARD = "README.md"
 ALONE = "the model alone"
 Known = Mapping[str, Dataset]
-SAID = {  # of a model's settings, elsewhere in a card
+SHOWN_ELSEWHERE = {  # of a model's settings
     *("train_on", "corpora", "spans", "backbone", "training", "negatives", "trained", "kind"),
     *("loss", "losses", "seed"),
 }
@@ -148,7 +147,7 @@ def _what(checkpoint: Checkpoint, description: str) -> Iterator[str]:
     seed = checkpoint.made.spec.get("seed")
     yield f"A model of kind {checkpoint.kind}{begun}, seed {seed}: {made}."
     yield f"The card is residuum's ({__version__}).\n"
-    kept = {k: v for k, v in checkpoint.settings.items() if k not in SAID}
+    kept = {k: v for k, v in checkpoint.settings.items() if k not in SHOWN_ELSEWHERE}
     yield f"Settings: {listed(kept, full=True)}."
 
 
@@ -212,14 +211,11 @@ def _training(checkpoint: Checkpoint) -> Iterator[str]:
 
 def _learned(checkpoint: Checkpoint) -> str:
     """Return the verdict on learning, or that there is none."""
-    place = PATHS.checkpoint.parse(f"{checkpoint.path}/{manifest.FOLDER}")
-    path = checkpoint.results / PATHS.learning.fill(**place) if place else None
-    if path is None or not path.is_file():
+    if (made := verdict(checkpoint)) is None:
         return "No verdict on learning was made of this checkpoint."
-    verdict = Learned.read(path)
-    answer = "Yes" if verdict.learned else "No: a table would say `not learned` of it"
-    on = f"on {verdict.examples} held-out examples of {verdict.split_ref}"
-    return f"{answer}. {verdict.reason} ({verdict.measure}, {on}; {listed(dict(verdict.means))})."
+    answer = "Yes" if made.learned else "No: a table would say `not learned` of it"
+    on = f"on {made.examples} held-out examples of {made.split_ref}"
+    return f"{answer}. {made.reason} ({made.measure}, {on}; {listed(dict(made.means))})."
 
 
 def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
@@ -238,8 +234,8 @@ def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
             "\nA run that is made of others, as a fusion or a reranked list, has the means of all "
             "together. Its parts are named by their systems, a reranker by its role or model."
         )
-    for scale, said in scales_of(checkpoint.graph).items():
-        yield f"\nScale {scale}: {said}"
+    for scale, compares in scales_of(checkpoint.graph).items():
+        yield f"\nScale {scale}: {compares}"
     if pages := pages_of(checkpoint):
         yield "\nPages that it stands behind:\n"
         yield from (f"- {name} ({printed})" for name, printed in pages.items())

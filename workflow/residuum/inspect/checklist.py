@@ -77,8 +77,8 @@ def table(*header: str) -> Callable[[list[Row]], str]:
 
 def _papers(made: Recorded) -> list[str]:
     """Return the papers of all pages, those that report nothing too."""
-    pages = [path for path in made.graph for form in PATHS.pages.values() if form.parse(path)]
-    return list(dict.fromkeys(parts_of(Path(page).stem)[0] for page in sorted(pages)))
+    pages = filter(None, map(PATHS.page_of, made.graph))
+    return sorted({parts_of(page)[0] for page in pages})
 
 
 def _rows(made: Recorded) -> list[LedgerRow]:
@@ -95,7 +95,7 @@ def _verdicts(made: Recorded) -> str:
 
 def _scale(made: Recorded) -> str:
     """Return whether numbers compare, by the pages' own specs."""
-    return "\n".join(f"- {scale}: {said}" for scale, said in scales_of(made.graph).items())
+    return "\n".join(f"- {scale}: {compares}" for scale, compares in scales_of(made.graph).items())
 
 
 def _not_run(made: Recorded) -> str:
@@ -193,10 +193,10 @@ def _by_hand(_: Recorded) -> str:
     return UNKNOWN
 
 
-COLLECTIONS = ("dataset", "title", "docs", "source", "licence", "access", "citation")
+COLLECTIONS = ("dataset", "title", "docs", "edition", "source", "licence", "access", "citation")
 MODELS = ("model", "kind", "seed", "start", "training", "steps", "loss at the end", "learned")
 TUNINGS = ("tuned", "on", "by", "settings tried", "chosen", "at an edge of the grid")
-COST = ("stage", "jobs", "hours", "core hours", "largest memory, MB")
+COST = ("stage", "jobs", "time", "core time", "largest memory, MB")
 QUESTIONS: dict[str, list[Question]] = {
     "Claims": [
         Question((ACM, IR, NEURIPS), "What is claimed, and what was reproduced?", _verdicts),

@@ -15,6 +15,7 @@ from residuum.inspect import parts
 from residuum.inspect.provenance import Graph, Manifest
 from residuum.inspect.stated import UNKNOWN
 from residuum.inspect.text import flat
+from residuum.tuning.learned import Learned
 from residuum.wiring.paths import Paths, folder_of
 
 PATHS = Paths()
@@ -68,6 +69,13 @@ class Checkpoint(NamedTuple):
         return bool(self.settings.get("training")) and steps != 0
 
 
+def verdict(checkpoint: Checkpoint) -> Learned | None:
+    """Return whether a checkpoint learned; None where no verdict was made."""
+    place = PATHS.checkpoint.parse(f"{checkpoint.path}/{manifest.FOLDER}")
+    path = checkpoint.results / PATHS.learning.fill(**place) if place else None
+    return Learned.read(path) if path and path.is_file() else None
+
+
 def find(results: Path, graph: Graph, model: str, seed: int) -> Checkpoint:
     """Return a checkpoint by its model's id, from models/ or backbones/."""
     paths = [
@@ -113,14 +121,13 @@ def results_of(checkpoint: Checkpoint) -> list[Result]:
 
 def scales_of(graph: Graph) -> dict[str, str]:
     """Return the scales that pages name, and whether their numbers compare with the papers'."""
-    said = {}
+    compares = {}
     for path, artefact in graph.items():
         spec: Mapping[str, object] = artefact.manifest.spec if artefact.manifest else {}
-        of_page = any(form.parse(path) is not None for form in PATHS.pages.values())
-        if of_page and "comparable" in spec:
+        if PATHS.page_of(path) and "comparable" in spec:
             answer = "numbers compare" if spec["comparable"] else "numbers do not compare"
-            said[str(spec["scale"])] = f"{answer} with the papers'; {spec['reason']}"
-    return said
+            compares[str(spec["scale"])] = f"{answer} with the papers'; {spec['reason']}"
+    return compares
 
 
 def scale_of(results: Path, graph: Graph) -> str:
@@ -133,9 +140,9 @@ def pages_of(checkpoint: Checkpoint) -> dict[str, str]:
     pages: dict[str, str] = {}
     for path in _behind(checkpoint, joint=True):
         record = checkpoint.graph[path].manifest
-        if record and any(form.parse(path) is not None for form in PATHS.pages.values()):
+        if record and (page := PATHS.page_of(path)):
             printed = [value for key, value in flat(record.spec) if key.endswith("printed_in")]
-            pages[PurePosixPath(path).stem] = str(printed[0]) if printed else UNKNOWN
+            pages[page] = str(printed[0]) if printed else UNKNOWN
     return dict(sorted(pages.items()))
 
 
@@ -198,6 +205,6 @@ def _others(checkpoint: Checkpoint, path: str) -> list[str]:
 def trained_on(checkpoint: Checkpoint) -> list[str]:
     """Return what it was trained on: <dataset>/<split>, or <dataset> of a corpus alone."""
     data = [PurePosixPath(p).parts for p in checkpoint.graph[checkpoint.path].parents]
-    places = [parts[1:] for parts in data if parts[0] == "data" and len(parts) > 2]
+    places = [parts[1:] for parts in data if f"{parts[0]}/" == DATA and len(parts) > 2]
     splits = ["/".join(parts) for parts in places if parts[1] != "corpus"]
     return splits or [parts[0] for parts in places]

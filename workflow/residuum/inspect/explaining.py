@@ -13,7 +13,7 @@ import polars as pl
 from residuum import venn
 from residuum.artefacts import trec
 from residuum.config.specs import SEED
-from residuum.inspect import provenance
+from residuum.inspect import kin, provenance
 from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, number, remade, together, wrapped
@@ -36,9 +36,9 @@ def explain(results: Path, address: str, full: bool = False, deep: bool = False)
     `deep`.
     """
     cell = find(results, address)
-    kin = provenance.described(provenance.ancestors(cell.graph, cell.roots), full)
+    behind = kin.described(provenance.ancestors(cell.graph, cell.roots), full)
     parts = [_value(cell), _changed(cell, deep), _claims(cell), _first(cell), _tests(cell)]
-    parts += [_per_query(cell), _counts(cell), kin]
+    parts += [_per_query(cell), _counts(cell), behind]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -175,7 +175,7 @@ def tests_of(results: Path, page: str) -> list[Comparison]:
     return grids.rows(path, Comparison) if path.is_file() else []
 
 
-def _made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Value]:
+def made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Value]:
     """Return what a cell shows, then what it is a change from; none of a choice or a count."""
     page, own, metrics = cell.page, cell.line, cell.results / PATHS.metrics_root
     if own.measured is None or isinstance(page, BoundCharacteristics | BoundDimensions):
@@ -194,35 +194,27 @@ def _made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Valu
     return [grids.cell_value(page, row, column, metrics, parted, read) for row in rows]
 
 
-def own_values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:
-    """Return the same, but of a change the values of its own row, from which nothing is taken."""
-    return _per_query_of(_matrices(cell, read)[:1])
-
-
 def values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:
     """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id.
 
     Of a change, the differences. A choice, a count and a ratio have none. Give a `read` that keeps
     what it read where the values of many cells are taken.
     """
-    return _per_query_of(_matrices(cell, read))
+    return per_query(made(cell, read))
 
 
-def _matrices(cell: Cell, read: grids.Read) -> list[ScoreMatrix]:
-    return [made for made in _made(cell, read) if isinstance(made, ScoreMatrix)]
-
-
-def _per_query_of(matrices: list[ScoreMatrix]) -> pl.DataFrame:
-    """Return the first one's values less those of the others, means over the runs."""
+def per_query(shown: list[derived.Value]) -> pl.DataFrame:
+    """Return query_id and value of what a cell shows, less what it is a change from."""
+    matrices = [each for each in shown if isinstance(each, ScoreMatrix)]
     if not matrices:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
     own, *others = (matrix.values.mean(axis=1) for matrix in matrices)
     return pl.DataFrame({"query_id": matrices[0].query_ids, "value": own - sum(others)})
 
 
-def counts(cell: Cell, read: grids.Read = trec.read_metrics) -> list[str]:
-    """Count the queries behind a ratio, and those behind what it is a change from."""
-    ratios = [made for made in _made(cell, read) if isinstance(made, Coverage)]
+def counts(cell: Cell, shown: list[derived.Value]) -> list[str]:
+    """Count the queries behind a ratio that a cell shows, and behind what it is a change from."""
+    ratios = [each for each in shown if isinstance(each, Coverage)]
     names = ["", f"{cell.line.row}: ", "what it is a change from: "]
     return [
         f"{name}D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
@@ -233,7 +225,7 @@ def counts(cell: Cell, read: grids.Read = trec.read_metrics) -> list[str]:
 
 
 def _counts(cell: Cell) -> str:
-    lines = [f"  {line}" for line in counts(cell)]
+    lines = [f"  {line}" for line in counts(cell, made(cell))]
     means = ", means over seeds" * any(len(paths) > 1 for paths in _systems(cell))
     return "\n".join([f"Queries ({_read(cell)}{means})", *lines]) if lines else ""
 

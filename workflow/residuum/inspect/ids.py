@@ -3,11 +3,12 @@
 Usage: `known = Ids(doc_ids)`, then `known.twice`, `known.lacking(qrels)`. Must not know datasets.
 """
 
-import hashlib
 from array import array
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+
+from residuum.artefacts import files
 
 Judgement = tuple[str, str, int]  # query_id, doc_id, relevance
 
@@ -16,7 +17,7 @@ class Ids:
     """The ids of a corpus; two of a thousand million would fall together once in forty."""
 
     def __init__(self, doc_ids: Iterable[str]) -> None:
-        read = np.array(array("Q", map(_digest, doc_ids)), dtype=np.uint64)
+        read = np.array(array("Q", map(files.digest, doc_ids)), dtype=np.uint64)
         self.count = len(read)
         self._known = np.unique(read)
 
@@ -27,12 +28,6 @@ class Ids:
 
     def lacking(self, qrels: Sequence[Judgement]) -> list[Judgement]:
         """Return the judgements of docs that the corpus lacks."""
-        judged = np.array([_digest(doc_id) for _, doc_id, _ in qrels], dtype=np.uint64)
+        judged = np.array([files.digest(doc_id) for _, doc_id, _ in qrels], dtype=np.uint64)
         known = np.isin(judged, self._known)
         return [one for one, has in zip(qrels, known, strict=True) if not has]
-
-
-def _digest(doc_id: str) -> int:
-    """Return 64 bits of an id."""
-    data = doc_id.encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")

@@ -1,12 +1,12 @@
-"""What an artefact was made from: the graph of a results folder's manifests, and as text.
+"""What an artefact was made from: the graph of a results folder's manifests.
 
 Usage: `graph = read(Path("results/mini")); ancestors(graph, ["metrics/data/dev/bm25.tsv"])`.
-Reads manifests only. Must not know tables, measures, or how a difference is worded.
+Reads manifests only. Must not know tables, measures, or how any of it is worded.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple
 
@@ -17,7 +17,6 @@ from residuum.artefacts.machine import Cpu
 from residuum.artefacts.manifest import FOLDER, Own
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
-from residuum.inspect.text import LONG, NUMBERED, line, listed, together, wrapped
 from residuum.wiring.paths import MANIFEST, Paths, Template
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -25,8 +24,6 @@ SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # one ma
 NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"
 MANIFESTS = ["**/*manifest.json"]
 AGAIN = "run snakemake --cores all again"
-# Facts that another artefact's lines or the path show, or nobody reads.
-ELSEWHERE = ("shards", "index", "shard")
 
 
 class Manifest(BaseModel):
@@ -176,45 +173,3 @@ def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) ->
     for root in roots:
         visit(root)
     return list(done.values())
-
-
-def described(kin: list[Artefact], full: bool = False) -> str:
-    """Lay out what `ancestors` returns, last artefacts first, seeds and shards together.
-
-    `full` keeps long arguments and values whole.
-    """
-    groups: dict[tuple[str, str], list[Artefact]] = {}
-    for artefact in reversed(kin):
-        alike = (NUMBERED.sub(r"\1*", artefact.path), artefact.lacks)
-        groups.setdefault(alike, []).append(artefact)
-    numbers = {a.path: n for n, group in enumerate(groups.values(), 1) for a in group}
-    shown = ["Provenance"] if kin else []
-    for group in (sorted(group, key=lambda artefact: artefact.path) for group in groups.values()):
-        head = f"[{numbers[group[0].path]}] {together([artefact.path for artefact in group])}"
-        shown.append("\n".join([head, *_lines(group, numbers, full)]))
-    return "\n\n".join(shown)
-
-
-def _lines(group: list[Artefact], numbers: Mapping[str, int], full: bool) -> Iterator[str]:
-    """Yield what is known of artefacts that differ by their seed or shard."""
-    first = group[0]
-    if first.manifest is None:
-        gone = " and so is the file" * (first.lacks == NO_FILE)
-        missing = f"its manifest is missing{gone}, so what it was made from is not known; {AGAIN}"
-        yield wrapped(missing if first.lacks else "a file from outside the results folder", " " * 4)
-        return
-    command = str(first.manifest.environment.get("command") or "not recorded")
-    if not full:
-        command = re.sub(rf"'\{{.{{{LONG},}}?\}}'(?= |$)", "'{...}'", command)
-    yield line("command", command, 4)
-    yield line("spec", listed(first.manifest.spec, full), 4)
-    facts: dict[str, list[str]] = {}
-    for path, made in ((a.path, a.manifest) for a in group if a.manifest):
-        kept = {key: fact for key, fact in made.artefact.items() if key not in ELSEWHERE}
-        label = "/".join(match[0] for match in NUMBERED.finditer(path))
-        facts.setdefault(listed(kept, full), []).append(label or path)
-    for text, labels in facts.items():
-        yield line("facts", text if len(facts) == 1 else f"{together(labels)}: {text}", 4)
-    yield line("code", f"{first.manifest.module} {first.manifest.sha256[:12]}", 4)
-    if parents := sorted({numbers[parent] for a in group for parent in a.parents}):
-        yield line("from", " ".join(f"[{number}]" for number in parents), 4)

@@ -5,23 +5,18 @@ Reads manifests, tuning records, benchmark files and config/datasets. Must not k
 are put to it.
 """
 
-import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Self
 
-from residuum.artefacts import manifest
-from residuum.cli.errors import ResiduumError
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import RunId
-from residuum.inspect import checkpoints, datasets, provenance, stated
+from residuum.inspect import checkpoints, datasets, origins, provenance, spent, stated
 from residuum.inspect.checkpoints import PATHS, Checkpoint
 from residuum.inspect.provenance import Graph, Manifest
 from residuum.inspect.stated import UNKNOWN
-from residuum.inspect.text import listed
+from residuum.inspect.text import duration, listed
 from residuum.tuning.choosing import Record
-from residuum.tuning.learned import Learned
 from residuum.wiring.paths import Template
 
 Row = list[str]
@@ -38,11 +33,11 @@ class Recorded(NamedTuple):
 
     @classmethod
     def read(cls, results: Path, config: Path) -> Self:
-        """Read all manifests; a folder without any is a ResiduumError."""
-        try:
-            known = datasets.load(config)
-        except ResiduumError:
-            known = {}  # what it would say is then not recorded
+        """Read all manifests; a folder without any is a ResiduumError, a faulty entry too.
+
+        Where there is no config/, what it would say is not recorded.
+        """
+        known = datasets.load(config) if (config / "datasets").is_dir() else {}
         return cls(results, provenance.read(results), known)
 
     def of(self, form: Template) -> Manifests:
@@ -56,13 +51,11 @@ class Recorded(NamedTuple):
         return [artefact.manifest for artefact in self.graph.values() if artefact.manifest]
 
     def collections(self) -> list[Row]:
-        """Return dataset, title, docs, source, licence, access and citation of each corpus."""
+        """Return name, title, docs, edition, source, licence, access, citation of each corpus."""
         rows = []
-        for path, made in self.of(Template(str(PurePosixPath(PATHS.corpus).parent))).items():
-            name, source = PurePosixPath(path).parts[1], made.spec.get("source")
-            kind = listed(source) if isinstance(source, dict) else UNKNOWN
-            title, *others = stated.of(name, self.known.get(name))
-            rows.append([name, title, f"{made.artefact['docs']:,}", kind, *others])
+        for corpus in origins.corpora(self.graph):
+            title, *others = stated.of(corpus.name, self.known.get(corpus.name))
+            rows.append([corpus.name, title, corpus.docs, corpus.edition, corpus.source, *others])
         return rows
 
     def splits(self) -> list[Row]:
@@ -121,17 +114,10 @@ class Recorded(NamedTuple):
                     text,
                     steps,
                     loss[:8],
-                    self._learned(checkpoint),
+                    _learned(checkpoint),
                 ]
             )
         return rows
-
-    def _learned(self, checkpoint: Checkpoint) -> str:
-        place = PATHS.checkpoint.parse(f"{checkpoint.path}/{manifest.FOLDER}")
-        path = self.results / PATHS.learning.fill(**place) if place else None
-        if path is None or not path.is_file():
-            return UNKNOWN
-        return "yes" if Learned.read(path).learned else "no"
 
     def systems(self) -> list[Row]:
         """Return the settings of each system that made a run, whatever its seeds."""
@@ -194,25 +180,28 @@ class Recorded(NamedTuple):
 
     def packages(self) -> dict[str, set[str]]:
         """Return the versions of each package that any manifest records."""
-        versions: dict[str, set[str]] = {}
-        for made in self.all:
-            packages = made.environment.get("packages")
-            for name, version in packages.items() if isinstance(packages, dict) else ():
-                versions.setdefault(str(name), set()).add(str(version))
-        return versions
+        named = origins.environments(self.graph).items()
+        mark = "packages."
+        return {key.removeprefix(mark): {*of} for key, of in named if key.startswith(mark)}
 
     def spent(self) -> list[Row]:
-        """Return jobs, hours and the largest memory of each stage, from benchmark files."""
-        rows: dict[str, list[dict[str, str]]] = {}
-        root = self.results / PurePosixPath(PATHS.time("")).parts[0]
-        for path in sorted(root.rglob("*.tsv")):
-            with open(path, encoding="utf-8", newline="") as handle:
-                rows.setdefault(path.relative_to(root).parts[0], []).extend(
-                    csv.DictReader(handle, delimiter="\t")
-                )
-        made = [[stage, *_cost(jobs)] for stage, jobs in rows.items()]
-        every = [job for jobs in rows.values() for job in jobs]
-        return [*made, ["all", *_cost(every)]] if every else []
+        """Return jobs, time by clock and processor, and the largest memory of each stage."""
+        stages = spent.stages(self.results)
+        return [
+            [
+                one.name,
+                str(one.jobs),
+                duration(one.seconds),
+                duration(one.core_seconds),
+                f"{one.memory:,.0f}",
+            ]
+            for one in ([*stages, spent.together(stages)] if stages else [])
+        ]
+
+
+def _learned(checkpoint: Checkpoint) -> str:
+    made = checkpoints.verdict(checkpoint)
+    return UNKNOWN if made is None else "yes" if made.learned else "no"
 
 
 def _place(path: str) -> str:
@@ -224,23 +213,6 @@ def _text(value: object) -> str:
     if isinstance(value, dict):
         return listed(value, full=True)
     return UNKNOWN if value is None else str(value)
-
-
-def _cost(jobs: Iterable[dict[str, str]]) -> Iterator[str]:
-    """Yield the number of jobs, their hours by clock and processor, and the largest memory."""
-    kept = list(jobs)
-    yield str(len(kept))
-    for key in ("s", "cpu_time"):
-        yield f"{sum(_number(job.get(key)) for job in kept) / 3600:.3f}"
-    yield f"{max(_number(job.get('max_rss')) for job in kept):,.0f}"
-
-
-def _number(text: str | None) -> float:
-    """Return a value of a benchmark file, where `-` and NA stand for none."""
-    try:
-        return float(text or 0)
-    except ValueError:
-        return 0.0
 
 
 def _ranges(record: Record) -> str:

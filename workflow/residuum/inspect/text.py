@@ -105,6 +105,15 @@ def flat(value: object, key: str = "", lists: bool = False) -> Iterator[tuple[st
         yield from flat(item, f"{key}.{name}" if key else str(name), lists)
 
 
+def duration(seconds: float) -> str:
+    """Write seconds for reading: 0.4 s, 12 s, 3:05, 2:07:10."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def amount(size: float) -> str:
     """Write a number of bytes in the unit that suits it: 8.5 GB, 220 kB."""
     for unit, worth in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):

@@ -13,6 +13,7 @@ from residuum.inspect import differing
 from residuum.inspect.addressing import Cell, address
 from residuum.inspect.text import number
 from residuum.pages.verdicts import LedgerRow
+from residuum.site import ledgers
 from residuum.site.folder import Folder
 
 
@@ -69,7 +70,7 @@ def compared(here: Folder, there: Folder) -> Compared:
     numbers = [
         Number(
             a.address,
-            f"{here.scale}/{a.line.table}.html#{a.place}",
+            here.href(a.line.table, a.place),
             _value(a),
             _value(b),
             _change(a, b),
@@ -112,13 +113,10 @@ def _change(a: Cell, b: Cell) -> str:
 def _verdicts(here: Folder, there: Folder) -> Iterator[Verdict]:
     """Yield the rows of both ledgers that are judged otherwise."""
     theirs = {_key(row): row for row in there.ledger}
-    pages = {sheet.name for sheet in here.sheets}
     for row in here.ledger:
         other = theirs.get(_key(row))
         if other and _judged(row) != _judged(other):
-            at = row.row if row.kind == "claim" else f"{row.row}/{row.column}"
-            href = f"{here.scale}/{row.table}.html#{at}" if row.table in pages else ""
-            name = address(row.table, row.row, row.column)
+            name, href = address(row.table, row.row, row.column), ledgers.href(here, row)
             yield Verdict(name, href, row.claim, _judged(row), _judged(other))
 
 

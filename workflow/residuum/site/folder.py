@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
@@ -70,6 +71,11 @@ class Folder(NamedTuple):
     def of(self, paper: str) -> list[Sheet]:
         """Return the pages of a paper."""
         return [sheet for sheet in self.sheets if sheet.paper == paper]
+
+    def href(self, page: str, place: str) -> str:
+        """Return where the report shows a number or a claim; nothing where it has no such page."""
+        there = any(sheet.name == page for sheet in self.sheets)
+        return f"{self.scale}/{page}.html#{quote(place)}" if there else ""
 
 
 def read(results: Path) -> Folder:

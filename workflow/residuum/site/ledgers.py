@@ -7,9 +7,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-from urllib.parse import quote
 
-from residuum.pages.verdicts import ABSENT, VERDICTS
+from residuum.pages.verdicts import ABSENT, VERDICTS, LedgerRow
 from residuum.site.folder import Folder
 
 FIRST, AGAIN = "first", "as before"
@@ -43,11 +42,8 @@ class Line(NamedTuple):
 
 def rows(folder: Folder) -> Iterator[Line]:
     """Yield the ledger's rows in its order."""
-    pages = {sheet.name for sheet in folder.sheets}
     for row in folder.ledger:
         form = ".4g" if row.kind == "number" else "+.4g"
-        at = row.row if row.kind == "claim" else f"{row.row}/{row.column}"
-        href = f"{folder.scale}/{row.table}.html#{quote(at)}" if row.table in pages else ""
         again = f"{AGAIN}: {row.same_as}" if row.same_as else ""
         why = "" if row.reason == folder.reason else textwrap.shorten(row.reason, SHORT)
         yield Line(
@@ -63,9 +59,14 @@ def rows(folder: Folder) -> Iterator[Line]:
             verdict=row.verdict,
             why=again or why,
             reason=row.reason,
-            href=href,
+            href=href(folder, row),
             again=bool(again),
         )
+
+
+def href(folder: Folder, row: LedgerRow) -> str:
+    """Return where a row's number or claim is shown; nothing where its page was not made."""
+    return folder.href(row.table, row.row if row.kind == "claim" else f"{row.row}/{row.column}")
 
 
 def _rounded(value: float | None, form: str) -> str:

@@ -5,6 +5,7 @@ Usage: `html(text, places)`. Raw HTML, images and links to scripts stay text. Mu
 
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import dropwhile
 from typing import Any
 from urllib.parse import quote
 
@@ -41,12 +42,8 @@ def _rule(line: str) -> Callable[..., str]:
 def _body(text: str) -> str:
     """Return what follows the title, where it is printed and the drawing."""
     parts = text.split("\n\n")
-    head = ("## ", "(", "![")
-    while parts and parts[0].startswith(head[0]):
-        parts = parts[1:]
-    while parts and parts[0].startswith(head[1:]):
-        parts = parts[1:]
-    return "\n\n".join(parts)
+    untitled = dropwhile(lambda part: part.startswith("## "), parts)
+    return "\n\n".join(dropwhile(lambda part: part.startswith(("(", "![")), untitled))
 
 
 def _link(tokens: list[Token], places: Places) -> None:

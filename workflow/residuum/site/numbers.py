@@ -14,6 +14,7 @@ import numpy as np
 from residuum.artefacts import trec
 from residuum.inspect import explaining
 from residuum.inspect.addressing import PATHS, Cell
+from residuum.pages import derived
 from residuum.pages.verdicts import LedgerRow
 from residuum.site.folder import Folder, Sheet
 from residuum.site.provenance import Provenance
@@ -59,13 +60,15 @@ class Numbers:
             return {}
         sets: dict[tuple[str, ...], tuple[int, str]] = {}  # queries: their number, their split
         values, reasons = dict[str, Values](), dict[str, int]()
+        cells = dict[str, Any]()
         for cell in sheet.cells:
-            own = explaining.own_values(cell, self._metrics)
+            made = explaining.made(cell, self._metrics)
+            own = explaining.per_query(made[:1])
             if not own.is_empty():
                 new = len(sets), str(cell.line.split_ref)
                 number, _ = sets.setdefault(tuple(own["query_id"]), new)
                 values[cell.place] = Values(number, own["value"].to_numpy())
-        cells = {cell.place: self._cell(cell, reasons) for cell in sheet.cells}
+            cells[cell.place] = self._cell(cell, made, reasons)
         tests = tests_of(self._folder, sheet)
         step = step_of(values)
         return {
@@ -78,14 +81,9 @@ class Numbers:
             "sets": [self._set(ids, *at, values, tests) for ids, at in sets.items()],
             "tests": _packed(tests),
             "reasons": list(reasons),
-            "provenance": self._behind(key for cell in cells.values() for key in cell["from"]),
-        }
-
-    def _behind(self, keys: Iterator[str]) -> dict[str, list[str]]:
-        """Return the artefacts behind some: title, then what each was made from."""
-        groups = self._provenance.groups
-        return {
-            key: [groups[key].title, *groups[key].parents] for key in self._provenance.behind(keys)
+            "provenance": self._provenance.behind(
+                key for cell in cells.values() for key in cell["from"]
+            ),
         }
 
     def _claims(self, sheet: Sheet) -> dict[str, Any]:
@@ -115,12 +113,14 @@ class Numbers:
             "reasons": list(reasons),
         }
 
-    def _cell(self, cell: Cell, reasons: dict[str, int]) -> dict[str, Any]:
+    def _cell(
+        self, cell: Cell, made: list[derived.Value], reasons: dict[str, int]
+    ) -> dict[str, Any]:
         """Return a number; its reasons are numbers of those that the page has so far."""
         own = cell.line
         rows = self._ledger.get((own.table, own.row, own.column), [])
         why = own.not_run and shown(f"{own.absence}: {own.not_run}")
-        made = {
+        known = {
             "address": cell.address,
             "header": shown(explaining.header(cell)),
             "measure": own.measure,
@@ -131,12 +131,12 @@ class Numbers:
             "std": own.std,
             "interval": explaining.interval(cell),
             "change_from": _change_from(cell),
-            "counts": explaining.counts(cell, self._metrics),
+            "counts": explaining.counts(cell, made),
             "reported": cell.page.table.reported.get(own.row, {}).get(own.column),
             "absence": why and reasons.setdefault(why, len(reasons)),
             "verdicts": [_verdict(row, reasons) for row in rows],
         }
-        return _without_nothing(made) | {"from": self._provenance.keys(cell.roots)}
+        return _without_nothing(known) | {"from": self._provenance.keys(cell.roots)}
 
     def _set(
         self,

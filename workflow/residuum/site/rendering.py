@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from residuum.config.roots import packaged
+from residuum.inspect.text import duration
 from residuum.site.text import shown
 
 TEMPLATES = {
@@ -61,15 +62,6 @@ def _environment() -> Environment:
 def tone(verdict: str) -> str:
     """Return the colour of a verdict: good, fair, bad or none."""
     return TONES.get(verdict, "none")
-
-
-def duration(seconds: float) -> str:
-    """Write seconds for reading: 0.4 s, 12 s, 3:05, 2:07:10."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def embedded(data: Mapping[str, Any]) -> str:

@@ -16,13 +16,13 @@ from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.roots import packaged
-from residuum.inspect import citing
+from residuum.inspect import citing, origins, spent
 from residuum.inspect.addressing import PATHS
-from residuum.site import about, costs, differences, ledgers, markup, places, rendering
+from residuum.site import differences, ledgers, markup, places, rendering
 from residuum.site.charts import charts
 from residuum.site.folder import Folder, Sheet, read
 from residuum.site.numbers import Numbers
-from residuum.site.provenance import Provenance
+from residuum.site.provenance import Provenance, artefact
 
 ASSETS = [
     packaged("site/assets/report.css"),
@@ -36,6 +36,7 @@ ASSETS = [
 VENDORED = packaged("site/vendor/vendored.yaml")
 INDEX = "index.html"
 DRAWINGS = (".pdf", ".png")
+FILTERS = ("paper", "verdict", "kind", "printed", "scale")  # of the ledger's rows
 COLOURS = 64  # of a PNG: some lines, and their edges
 
 
@@ -77,7 +78,7 @@ def _refuse_other(output: Path) -> None:
     written = (output / "assets" / ASSETS[0].name).is_file()  # Snakemake deletes the index before
     if output.exists() and not written and (not output.is_dir() or any(output.iterdir())):
         raise ResiduumError(
-            f"{output}: is there and is no report, so that nothing is overwritten; name another "
+            f"{output}: exists and holds no report, so nothing in it is overwritten; name another "
             "folder with --output"
         )
 
@@ -99,14 +100,7 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
         for folder in folders
         for paper in folder.papers
     ]
-    values = {
-        "paper": ([line.paper for line in every], "paper"),
-        "verdict": ([line.verdict for line in every], "verdict"),
-        "kind": ([line.kind for line in every], "kind"),
-        "printed": ([line.printed for line in every], "printed"),
-        "scale": ([line.scale for line in every], "scale"),
-    }
-    filters = [(name, label, list(dict.fromkeys(of))) for name, (of, label) in values.items()]
+    filters = {name: list(dict.fromkeys(getattr(line, name) for line in every)) for name in FILTERS}
     scales = ", ".join(lines)
     return {"papers": papers, "rows": every, "filters": filters, "scales": scales}
 
@@ -120,24 +114,25 @@ def _write_folder(
     numbers, common = Numbers(folder, provenance), {**shared, "root": "../", "folder": folder}
     for sheet in track(folder.sheets, "report", len(folder.sheets), "pages"):
         _write_sheet(folder, sheet, output, numbers, common)
-    artefacts = {key: group.shown() for key, group in provenance.groups.items()}
+    artefacts = {key: artefact(group) for key, group in provenance.groups.items()}
     kin = rendering.embedded({"artefacts": artefacts})
     _write(output / "provenance.html", "provenance.html", data=kin, **common)
     _write(output / "absent.html", "absent.html", groups=ledgers.absent(lines), **common)
+    stages = spent.stages(folder.results)
     _write(
         output / "costs.html",
         "costs.html",
-        stages=costs.stages(folder),
-        rerankings=list(costs.rerankings(folder)),
-        disk=costs.disk(folder),
+        stages=[*stages, spent.together(stages)] if stages else [],
+        rerankings=list(spent.rerankings(folder.graph)),
+        disk=spent.disk(folder.results),
         **common,
     )
     _write(
         output / "about.html",
         "about.html",
-        collections=list(about.collections(folder)),
-        seeds=about.seeds(folder),
-        environments=about.environments(folder),
+        corpora=list(origins.corpora(folder.graph)),
+        seeds=origins.seeds(folder.graph),
+        environments=origins.environments(folder.graph),
         papers=citing.papers(folder.papers),
         citation=citing.software(),
         libraries=yaml.safe_load(files.read_bytes(VENDORED)),

@@ -137,6 +137,11 @@ class Paths:
     def _below(self, path: str) -> Template:
         return Template(self._results + path)
 
+    def page_of(self, path: str) -> str | None:
+        """Return the page whose TSV a path is; None for another file."""
+        parsed = (form.parse(path) for form in self.pages.values())
+        return next((at["page"] for at in parsed if at), None)
+
     def log(self, name: str) -> str:
         """Return the log of a job, such as `data/{dataset}.corpus`."""
         return self._below(f"logs/{name}.log")

@@ -5,6 +5,7 @@ start at the folder of RESIDUUM_DATA, or name a dataset of the Hugging Face hub.
 any file is read.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
@@ -62,9 +63,9 @@ class OfYours(Strict):
         return roots.EVERY
 
     @property
+    @abstractmethod
     def corpus_file(self) -> str:
         """Return the file or folder of the docs, as YAML names it."""
-        raise NotImplementedError
 
     def split_files(self, split: str) -> Mapping[str, str]:
         """Return the `queries` and `qrels` of a split by its name; none where it names them."""

@@ -1,19 +1,20 @@
 """What a results folder cost: time and memory of each stage, disk, pairs scored and saved.
 
-Usage: `stages(folder)`, `rerankings(folder)`. Reads Snakemake's benchmarks, which no manifest
-names: no two runs share seconds. Must not know HTML.
+Usage: `stages(results)`, `rerankings(graph)`. Reads Snakemake's benchmarks, which no manifest
+names: no two runs share seconds. Must not know how any of it is shown.
 """
 
 import csv
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from residuum.inspect.addressing import PATHS
-from residuum.site.folder import Folder
-from residuum.wiring.paths import folder_of
+from residuum.inspect.provenance import Graph
+from residuum.wiring.paths import Paths, folder_of
 
+PATHS = Paths()
 REPORT = folder_of(PATHS.report)
+TIMES = PurePath(PATHS.time("")).parts[0]
 
 
 class Stage(NamedTuple):
@@ -38,11 +39,25 @@ class Reranking(NamedTuple):
     runs: int
 
 
-def stages(folder: Folder) -> list[Stage]:
+def stages(results: Path) -> list[Stage]:
     """Return the stages by their time; those of jobs whose benchmarks lie in the folder."""
-    root = folder.results / "benchmarks"
+    root = results / TIMES
     made = (_stage(path, root) for path in sorted(root.glob("*")) if path.is_dir())
     return sorted((stage for stage in made if stage.jobs), key=lambda stage: -stage.seconds)
+
+
+def together(stages: list[Stage]) -> Stage:
+    """Return all stages as one: sums, and the largest memory and the longest job of any."""
+    longest = max(stages, key=lambda stage: stage.longest_seconds)
+    return Stage(
+        "all",
+        sum(stage.jobs for stage in stages),
+        sum(stage.seconds for stage in stages),
+        sum(stage.core_seconds for stage in stages),
+        max(stage.memory for stage in stages),
+        longest.longest,
+        longest.longest_seconds,
+    )
 
 
 def _stage(path: Path, root: Path) -> Stage:
@@ -62,16 +77,16 @@ def _job(path: Path) -> dict[str, str]:
 
 
 def _number(text: str | None) -> float:
-    """Return a number of a benchmark; 0 where Snakemake measured none."""
+    """Return a number of a benchmark; 0 for `-` and NA, where Snakemake measured none."""
     try:
         return float(text or 0)
     except ValueError:
         return 0.0
 
 
-def rerankings(folder: Folder) -> Iterator[Reranking]:
+def rerankings(graph: Graph) -> Iterator[Reranking]:
     """Yield what each reranker scored."""
-    for path, artefact in folder.graph.items():
+    for path, artefact in graph.items():
         at, made = PATHS.pairs.parse(path), artefact.manifest
         if at and made and "pairs_without_sharing" in made.artefact:
             facts, split = made.artefact, f"{at['dataset']}/{at['split']}"
@@ -79,10 +94,10 @@ def rerankings(folder: Folder) -> Iterator[Reranking]:
             yield Reranking(at["reranker"], split, int(facts["pairs"]), alone, runs)
 
 
-def disk(folder: Folder) -> list[tuple[str, int, int]]:
+def disk(results: Path) -> list[tuple[str, int, int]]:
     """Return name, files and bytes of each part of the results folder, largest first."""
     made = []
-    for part in folder.results.iterdir():
+    for part in results.iterdir():
         if part.is_dir() and not part.name.startswith(".") and part.name != REPORT:
             sizes = [file.stat().st_size for file in part.rglob("*") if file.is_file()]
             made.append((part.name, len(sizes), sum(sizes)))
