@@ -4,19 +4,21 @@ PYTHON ?= python3
 VENV   ?= .venv
 CORES  ?= all
 BIN    := $(VENV)/bin
+# One line of progress in place of Snakemake's messages, which VERBOSE=1 brings back.
+LOGGER := $(if $(VERBOSE),,--logger residuum)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 # As pip would, but on all cores, also where PYTHONDONTWRITEBYTECODE is set: there no process would
 # keep what it compiles. A package may ship a file that is no Python of this version.
 # Left out: the tests of packages, and the models of transformers, of which a job imports two or three.
 COMPILE = @$(BIN)/python -m compileall -q -q -j 0 -x '/tests/|/transformers/models/' $(VENV)/lib || true
 
-.PHONY: mini smoke test check form types lint gallery generated install clean
+.PHONY: mini smoke test check form types lint cluster gallery generated install clean
 
 mini: install
-	$(BIN)/snakemake --cores $(CORES) --config scale=mini
+	$(BIN)/snakemake --cores $(CORES) $(LOGGER) --config scale=mini
 
 smoke: install
-	$(BIN)/snakemake --cores $(CORES) --config scale=smoke
+	$(BIN)/snakemake --cores $(CORES) $(LOGGER) --config scale=smoke
 
 test: install $(VENV)/test.lock
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -33,6 +35,11 @@ types: install $(VENV)/test.lock
 
 lint: install $(VENV)/test.lock
 	$(BIN)/snakemake --lint
+
+# The scale smoke through SLURM, with faults; as root, on a machine that has no cluster.
+cluster: install $(VENV)/test.lock
+	$(PIP) --no-deps -r requirements-slurm.lock
+	$(BIN)/python tests/cluster/run.py
 
 gallery: install $(VENV)/test.lock
 	$(BIN)/python docs/gallery/pictures.py results/mini/report

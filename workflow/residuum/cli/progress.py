@@ -11,6 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 _subject = ""
 SECONDS_BETWEEN_LINES = 10.0
+QUIET = "RESIDUUM_QUIET"  # where it is set, what a job says goes to its log alone
 
 
 def about(arguments: list[str]) -> None:

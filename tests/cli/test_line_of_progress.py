@@ -1,0 +1,160 @@
+"""The line of progress of a whole run: what it estimates, and what it shows of Snakemake."""
+
+import logging
+import os
+from types import SimpleNamespace
+
+import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
+
+import snakemake_logger_plugin_residuum as plugin
+from residuum.cli.progress import QUIET
+from snakemake_logger_plugin_residuum import remaining
+from snakemake_logger_plugin_residuum.remaining import Remaining
+
+
+@pytest.fixture(autouse=True)
+def typical(monkeypatch):
+    monkeypatch.setattr(remaining, "TYPICAL", {"train": 10.0, "page": 2.0})
+    monkeypatch.setattr(remaining, "OTHERWISE", 1.0)
+
+
+def test_nothing_is_said_before_a_job_has_ended():
+    left = Remaining({"train": 2})
+    left.start(1, "train", 0.0)
+    assert left.seconds(5.0) is None
+
+
+def test_jobs_that_ended_say_how_fast_this_machine_is():
+    left = Remaining({"train": 1, "page": 4})
+    left.start(1, "page", 0.0)
+    left.end(1, 4.0)  # twice as long as typical
+    assert left.done == 1
+    # page: (2 * 2 + 4) / 2 = 4 each of three, train: 2 * 10; one at a time
+    assert left.seconds(4.0) == pytest.approx(3 * 4 + 20)
+
+
+def test_two_at_once_take_half_the_time_and_what_runs_has_run_a_while():
+    left = Remaining({"page": 4})
+    for job in (1, 2):
+        left.start(job, "page", 0.0)
+        left.end(job, 2.0)
+    for job in (3, 4):
+        left.start(job, "page", 2.0)
+    assert left.seconds(3.0) == pytest.approx((1 + 1) / 2)
+    assert left.seconds(30.0) == 0, "longer than expected, but no less than nothing"
+
+
+def test_a_job_that_is_tried_again_is_counted_once():
+    left = Remaining({"page": 2})
+    left.start(1, "page", 0.0)
+    left.start(1, "page", 5.0)
+    left.end(1, 7.0)
+    assert (left.waiting, left.done) == ({"page": 1}, 1)
+    assert left.elapsed(7.0) == 7.0
+
+
+def test_a_rule_without_a_typical_job_is_no_fault():
+    left = Remaining({"new": 3})
+    left.start(1, "new", 0.0)
+    left.end(1, 6.0)
+    assert left.seconds(6.0) == pytest.approx(12)
+
+
+def test_the_estimate_comes_near_a_run_whose_jobs_take_what_they_take():
+    """Two cores, jobs in turn: halfway the estimate is within a tenth of what is left."""
+    takes = {"train": 33.0, "page": 1.0}
+    queue = ["train", "page", "page"] * 40
+    left = Remaining({"train": 40, "page": 80})
+    ends = [0.0, 0.0]
+    free, told = [], []
+    for number, rule in enumerate(queue):
+        now = min(ends)
+        for job, end in [*free]:
+            if end <= now:
+                left.end(job, end)
+                free.remove((job, end))
+        if number == 60:
+            told.append((now, left.seconds(now)))
+        left.start(number, rule, now)
+        ends[ends.index(now)] = now + takes[rule]
+        free.append((number, now + takes[rule]))
+    ((then, said),) = told
+    assert said == pytest.approx(max(ends) - then, rel=0.1)
+
+
+@pytest.fixture
+def handler(monkeypatch):
+    monkeypatch.setenv(QUIET, "")
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(plugin.time, "monotonic", lambda: clock.now)
+    made = plugin.LogHandler(SimpleNamespace(), None)
+    made.setFormatter(logging.Formatter("%(message)s"))
+    made.clock = clock
+    return made
+
+
+def tell(handler, event=None, level=logging.INFO, message="", **fields):
+    record = logging.LogRecord("snakemake", level, "", 0, message, (), None)
+    record.__dict__.update(fields, event=event)
+    handler.emit(record)
+
+
+def start(handler, job, rule, output, log=()):
+    tell(handler, LogEvent.JOB_INFO, jobid=job, rule_name=rule, output=output, log=[*log])
+
+
+def test_snakemake_finds_the_handler_by_its_name():
+    assert LoggerPluginRegistry().get_plugin("residuum").log_handler is plugin.LogHandler
+
+
+def test_a_run_is_told_in_lines_where_no_terminal_is(handler, tmp_path, capsys):
+    log = tmp_path / "page.log"
+    log.write_text("results/mini/x: read\nresults/mini/x: warning: lambda is at the edge\n")
+    tell(handler, LogEvent.RUN_INFO, stats={"train": 1, "page": 1, "total": 2})
+    start(
+        handler,
+        4,
+        "page",
+        ["results/mini/tables/x.md", "results/mini/tables/x.md.manifest.json"],
+        [log],
+    )
+    start(
+        handler, 5, "train", ["results/mini/models/a/config.json", "results/mini/models/a/weights"]
+    )
+    handler.clock.now = 40.0
+    tell(handler, LogEvent.JOB_FINISHED, job_id=4)
+    handler.clock.now = 50.0
+    tell(handler, LogEvent.JOB_FINISHED, job_id=5)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-3:] == [
+        "page tables/x.md: results/mini/x: warning: lambda is at the edge",
+        "1 of 2 jobs; about 3 min left; train models/a",  # 20 * 10 s, of which 40 are over
+        "2 jobs in 50 s",
+    ]
+    assert os.environ[QUIET] == "1", "jobs are silent"
+
+
+def test_a_failed_job_shows_the_end_of_its_log(handler, tmp_path, capsys):
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"line {number}\n" for number in range(100)) + "error: no such file\n")
+    tell(handler, LogEvent.JOB_ERROR, logging.ERROR, "Error in rule train", log=[str(log)])
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == "Error in rule train"
+    assert shown[-1].strip() == "error: no such file"
+    assert len(shown) == 1 + plugin.LAST_LINES
+
+
+def test_messages_are_shown_from_warnings_on(handler, capsys):
+    tell(handler, message="Select jobs to execute...")
+    tell(handler, level=logging.ERROR, message="Workflow defines that rule x is eligible")
+    assert capsys.readouterr().err == "Workflow defines that rule x is eligible\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "10 s"), (34, "30 s"), (89, "90 s"), (100, "2 min"), (3600, "60 min"), (9000, "2.5 h")],
+)
+def test_durations(seconds, text):
+    assert plugin.duration(seconds) == text

@@ -1,0 +1,73 @@
+"""How long a graph of jobs still takes, judged by those that have ended.
+
+Usage: `left = Remaining(counts)`; tell it what starts and ends, then ask `left.seconds(now)`.
+Must not know Snakemake.
+"""
+
+from collections.abc import Mapping
+
+# Mean seconds of a job at scale mini, two at a time on two cores: what is believed of a rule
+# before one of its jobs has ended. The first jobs say how much faster or slower this machine is.
+TYPICAL: Mapping[str, float] = {}
+OTHERWISE = 1.0  # seconds of a job whose rule stands nowhere
+
+
+class Remaining:
+    """The jobs of a run by rule: waiting, running, ended."""
+
+    def __init__(self, counts: Mapping[str, int], cores: float = 1) -> None:
+        """Take the number of jobs of each rule, and how many run at once until some have ended."""
+        self.waiting = dict(counts)
+        self.total = sum(counts.values())
+        self.running: dict[int, tuple[str, float]] = {}
+        self._ended: dict[str, list[float]] = {}
+        self._cores = cores
+        self._begun: float | None = None
+
+    @property
+    def done(self) -> int:
+        """Return how many jobs have ended."""
+        return sum(map(len, self._ended.values()))
+
+    def start(self, job: int, rule: str, now: float) -> None:
+        """Take note of a job that starts; one that is tried again starts anew."""
+        if job not in self.running:
+            self.waiting[rule] = max(0, self.waiting.get(rule, 0) - 1)
+        self.running[job] = rule, now
+        self._begun = now if self._begun is None else self._begun
+
+    def end(self, job: int, now: float) -> None:
+        """Take note of a job that ended well; one that nobody started counts for nothing."""
+        if job in self.running:
+            rule, since = self.running.pop(job)
+            self._ended.setdefault(rule, []).append(now - since)
+
+    def elapsed(self, now: float) -> float:
+        """Return the seconds since the first job started."""
+        return now - (now if self._begun is None else self._begun)
+
+    def seconds(self, now: float) -> float | None:
+        """Return the seconds that the rest takes; None before a job has ended."""
+        if not self._ended:
+            return None
+        rest = [max(self._mean(rule) - (now - at), 0) for rule, at in self.running.values()]
+        work = sum(rest) + sum(count * self._mean(rule) for rule, count in self.waiting.items())
+        spent = sum(now - since for _, since in self.running.values())
+        spent += sum(map(sum, self._ended.values()))
+        elapsed = self.elapsed(now)
+        at_once = spent / elapsed if elapsed else self._cores
+        return max([work / max(at_once, 1), *rest])
+
+    def _mean(self, rule: str) -> float:
+        """Return a job's seconds: what was believed counts as much as one job that has ended."""
+        ended = self._ended.get(rule, [])
+        return (self._slower() * _typical(rule) + sum(ended)) / (1 + len(ended))
+
+    def _slower(self) -> float:
+        """Return how many times as long as believed jobs took, all together."""
+        believed = sum(_typical(rule) * len(ended) for rule, ended in self._ended.items())
+        return sum(map(sum, self._ended.values())) / believed
+
+
+def _typical(rule: str) -> float:
+    return TYPICAL.get(rule, OTHERWISE)
