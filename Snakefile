@@ -1,6 +1,5 @@
 # The whole of residuum: public collections in, significance-tested tables and a ledger out.
-# snakemake --cores all                        the scale that config/config.yaml names
-# snakemake --cores all --config scale=smoke   another one; every key of config.yaml works so
+# snakemake --cores all --config scale=smoke; every key of config/config.yaml works so
 from pathlib import Path
 
 from snakemake.utils import min_version
@@ -15,7 +14,6 @@ include: "rules/wiring.smk"
 
 
 STAGES = {path.stem for path in Path(workflow.current_basedir, "rules").glob("*.smk")} - {"wiring"}
-
 for stage in sorted(STAGES):
 
     include: f"rules/{stage}.smk"
@@ -29,6 +27,9 @@ rule all:
         timings=WIRING.figures.timed,
         ledger=PATHS.ledger,
         report=PATHS.report,
+
+
+WIRING.batch()
 
 
 onstart:

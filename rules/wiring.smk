@@ -39,4 +39,8 @@ wildcard_constraints:
     other=ONLY.other,
 
 
+resource_scopes:
+    batch="local",
+
+
 report: "../workflow/report/workflow.rst"

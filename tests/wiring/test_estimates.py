@@ -186,13 +186,18 @@ def resources(**config):
     return Resources(replace(TOY, config=TOY.config.model_copy(update=config)))
 
 
-def test_a_job_declares_its_start_and_is_limited_to_an_hour_and_four_times_its_estimate():
+def test_a_job_declares_its_start_and_is_limited_to_a_quarter_and_four_times_its_estimate():
     made = resources().cpu(lambda w: Estimate(disk=2.5e6, core_s=7200), mem_mb=4000)
-    assert (made["mem_mb"], made["gpu"], made["disk_mb"](None), made["core_s"](None)) == (
-        4000, 0, 3, 7203,
-    )  # fmt: skip
-    assert made["runtime"](None, threads=4, attempt=1) == 60 + 4 * 30
-    assert made["runtime"](None, threads=4, attempt=2) == 2 * (60 + 4 * 30)
+    assert (made["gpu"], made["disk_mb"](None), made["core_s"](None)) == (0, 3, 7203)
+    assert made["runtime"](None, threads=4, attempt=1) == 15 + 4 * 30
+
+
+def test_a_job_that_is_tried_again_has_more_time_and_memory():
+    made = resources().cpu(lambda w: Estimate(core_s=7200), mem_mb=4000)
+    assert made["runtime"](None, threads=4, attempt=2) == 2 * (15 + 4 * 30)
+    assert [made["mem_mb"](None, attempt=attempt) for attempt in (1, 2, 3)] == [4000, 8000, 12000]
+    made = resources().card(lambda w: Estimate(), mem_mb=lambda w: 500)
+    assert made["mem_mb"](None, attempt=2) == 1000
 
 
 def test_a_card_takes_its_share_of_its_speed_and_a_step_its_least():
@@ -202,9 +207,11 @@ def test_a_card_takes_its_share_of_its_speed_and_a_step_its_least():
     assert card.card(lambda w: work, mem_mb=1)["gpu_mb"](None) == 3500
     made = card.training(lambda w: steps, mem_mb=1000)
     assert (made["gpu_s"](None), made["gflop"](None)) == (50, 10**6)
-    assert (made["gpu"], made["mem_mb"](named(model="dual"))) == (2, 2000), "60 pairs take nothing"
+    assert (made["gpu"], made["mem_mb"](named(model="dual"), 1)) == (2, 2000), (
+        "60 pairs take nothing"
+    )
 
 
 def test_without_a_card_the_limit_follows_from_the_cores():
     made = resources(device="cpu").card(lambda w: Estimate(operations=60e9 * 7200), mem_mb=1)
-    assert made["runtime"](None, threads=2, attempt=1) == 60 + 4 * 60
+    assert made["runtime"](None, threads=2, attempt=1) == 15 + 4 * 60

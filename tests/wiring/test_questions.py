@@ -215,7 +215,7 @@ def test_pairs_of_synthetic_questions_are_held_by_each_process_of_a_training() -
     several = replace(toy, config=Config(scale="toy", papers=["toy"], device="cuda", gpus=2))
     resources = Resources(several)
     training = resources.training(Estimates(several).training, mem_mb=6000)
-    assert training["mem_mb"](named(model="learner", seed="1")) == 2 * (6000 + 1500)
+    assert training["mem_mb"](named(model="learner", seed="1"), 1) == 2 * (6000 + 1500)
     assert resources.tuples_mb(named(model="learner")) == 4000 + 400
 
 

@@ -14,6 +14,7 @@ import yaml
 from conftest import ROOT
 from residuum.code.closure import Library
 from residuum.preload import client
+from residuum.wiring.batches import BATCH
 from residuum.wiring.paths import Paths, Template
 
 PACKAGE = ROOT / "workflow" / "residuum"
@@ -84,11 +85,13 @@ def test_a_job_of_a_neural_environment_is_forked_from_what_has_loaded_torch(name
         assert served == "tables"
 
 
-def test_what_computes_on_cards_gets_one_of_slurm():
+def test_a_cluster_gets_shards_as_tasks_of_arrays_and_all_else_in_batches():
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
-    asked = {rule for rule, own in profile["set-resources"].items() if "gpu:1" in str(own)}
-    carded = re.compile(r"RESOURCES\.(card|training)\(")
-    assert asked == {name for name, (_, body) in RULES.items() if carded.search(body)}
+    shards = {name for name, (_, body) in RULES.items() if "{shard}" in body}
+    assert {*profile["slurm-array-jobs"].split(",")} == shards
+    assert profile["jobs"] == "unlimited", "an array waits for tasks that may not start"
+    assert profile["resources"] == [f"{BATCH}=1"], "one after another"
+    assert profile["group-components"][0].partition("=")[0] == BATCH
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from residuum.artefacts import files
 from residuum.artefacts.machine import ARITHMETIC
+from residuum.cli import progress
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import Registry
@@ -24,6 +25,7 @@ from residuum.config.schema.scales import Config, FromHub
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
 from residuum.wiring.arithmetic import Arithmetic
+from residuum.wiring.batches import Batches
 from residuum.wiring.characteristics import Counts
 from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora
@@ -83,9 +85,14 @@ class Wiring:
         """Return what marks outputs for Snakemake's own report, given its function `report`."""
         return Reported(self.registry, mark)
 
+    def batch(self) -> None:
+        """Have a cluster start short jobs together, where the profile says how many."""
+        Batches(self._workflow).apply()
+
     def start(self) -> None:
         """Do what comes before the first job: lock the folder, preload, say what is missing."""
         with in_snakemakes_words():
+            check_arrays(self._workflow)
             hold_lock()
         calm_scheduler(self._workflow)
         preload(self._workflow, self.registry.config)
@@ -116,7 +123,8 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
     Jobs find the package by PYTHONPATH, so that a rule's environment holds dependencies only;
     without conda they run the Python that runs Snakemake. Where `preload` has started parents, the
     function `python` has one of them fork the job: with torch loaded, whose arithmetic the
-    environment must have decided before.
+    environment must have decided before. `tee` leaves the terminal alone where a line of progress
+    stands there.
     """
     conda = "conda" in str(workflow.deployment_settings.deployment_method).lower()
     path = "" if conda else f'export PATH={_quoted(Path(sys.executable).parent)}:"$PATH"; '
@@ -129,9 +137,13 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
         f'python() {{{{ if [ -n "${{{{{server.FOLDER}-}}}}" ]; '
         f'then command python -I -S {client} $$ "$@"; else command python "$@"; fi; }}}}; '
     )
+    tee = (
+        f'tee() {{{{ if [ -n "${{{{{progress.QUIET}-}}}}" ]; '
+        'then cat > "$1"; else command tee "$1"; fi; }}; '
+    )
     pinned = "".join(f" {name}={value}" for name, value in ARITHMETIC[arithmetic].items())
     home = f"export PYTHONUTF8=1{pinned} PYTHONPATH={_quoted(package)}"
-    return f"set -euo pipefail; {home}; {path}{python}"
+    return f"set -euo pipefail; {home}; {path}{python}{tee}"
 
 
 def _quoted(path: Path) -> str:
@@ -175,10 +187,31 @@ def calm_scheduler(workflow: Workflow) -> None:
 
     With it, each look of Snakemake 9's scheduler orders another one a second later: looks multiply
     with the jobs done, and took an eighth of two cores. (Tried with 9.27; where a Snakemake has no
-    such attribute, this does nothing.)
+    such attribute, this does nothing.) Arrays need it lifted too, see `check_arrays`.
     """
-    if workflow.local_exec and hasattr(workflow.scheduler, "job_rate_limiter"):
+    free = workflow.local_exec or arrays_of(workflow)
+    if free and hasattr(workflow.scheduler, "job_rate_limiter"):
         workflow.scheduler.job_rate_limiter = None
+
+
+def arrays_of(workflow: Workflow) -> str | None:
+    """Return the rules whose jobs a cluster gets as tasks of arrays; None where it has none."""
+    rules: str | None = getattr(workflow.executor_settings, "array_jobs", None)
+    return rules
+
+
+def check_arrays(workflow: Workflow) -> None:
+    """Refuse arrays where not all jobs may start at once.
+
+    The plugin holds back jobs of an array until all that are ready have come, and never asks for
+    them again; Snakemake takes them for running, and waits for ever (issue 473 of the plugin).
+    """
+    if arrays_of(workflow) and workflow.nodes != sys.maxsize:
+        raise ResiduumError(
+            f"slurm-array-jobs with jobs: {workflow.nodes}: the SLURM plugin would lose tasks of "
+            "an array that may not all start at once. Say `jobs: unlimited`, as profiles/slurm "
+            "does, or leave slurm-array-jobs out."
+        )
 
 
 class HubLookup:

@@ -14,12 +14,15 @@ from residuum.config.schema.sources import Containing
 from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate
 from residuum.wiring.assumptions import CORE_GFLOPS, DOC_TERMS, START_S, STEP_S, TOKEN_BYTES
+from residuum.wiring.batches import BATCH
 from residuum.wiring.part import Wildcards
 
 Estimator = Callable[[Wildcards], Estimate]
 Memory = int | Callable[[Wildcards], int]
-Declared = dict[str, Memory | Callable[[Wildcards, int, int], int]]
-LEAST_MINUTES, MARGIN = 60, 4  # a job may run for an hour and four times its estimate
+Declared = dict[
+    str, Memory | Callable[[Wildcards, int, int], int] | Callable[[Wildcards, int], int]
+]
+LEAST_MINUTES, MARGIN = 15, 4  # a job may run for a quarter of an hour and four times its estimate
 VECTOR_KB = 4  # float32 of 1024 dimensions
 JUDGEMENT_BYTES = 400
 PAIR_BYTES = 1500  # of a pair that a training holds, its texts among them (300,000: 1,470)
@@ -79,8 +82,15 @@ class Resources:
         }
 
     def cpu(self, estimate: Estimator, mem_mb: Memory) -> Declared:
-        """Return the resources of a job that needs no card; each attempt has as much time again."""
+        """Return the resources of a job that needs no card.
+
+        Each further attempt has as much time and memory again, for one that was ended for want of
+        it.
+        """
         carded = self._registry.config.device != "cpu"
+
+        def memory(wildcards: Wildcards, attempt: int) -> int:
+            return attempt * (mem_mb(wildcards) if callable(mem_mb) else mem_mb)
 
         def runtime(wildcards: Wildcards, threads: int, attempt: int) -> int:
             job = estimate(wildcards)
@@ -89,7 +99,8 @@ class Resources:
             return attempt * ceil(LEAST_MINUTES + MARGIN * seconds / 60)
 
         return {
-            "mem_mb": mem_mb,
+            "mem_mb": memory,
+            BATCH: 1,
             "gpu": 0,
             "disk_mb": lambda wildcards: ceil(estimate(wildcards).disk / 1e6),
             "core_s": lambda wildcards: round(START_S + estimate(wildcards).core_s),

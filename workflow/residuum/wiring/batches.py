@@ -1,0 +1,84 @@
+"""Which jobs a cluster starts together: short ones that wait for the same number of others.
+
+Usage: `Batches(workflow).apply()` once all rules are read; a profile says how many go together,
+`group-components: batch=20`, and they then run one after another in one job of the cluster. Jobs
+by shard are left alone: they are what job arrays are for. Must not know what jobs compute.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+Workflow = Any  # Snakemake's, which has no types
+BATCH = "batch"  # what profiles call it, and the resource of which a batch has one
+LONGEST_S = 600.0  # of a job that goes with others, estimated
+SHARD = "shard"  # the wildcard of jobs by shard
+T = TypeVar("T", bound=Hashable)
+
+
+class Batches:
+    """The groups of Snakemake's jobs, known when its graph is."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self._workflow = workflow
+        self._groups: dict[tuple[str, frozenset[tuple[str, str]]], str | None] = {}
+
+    def apply(self) -> None:
+        """Give every rule its group, which Snakemake looks up once the graph is known."""
+        for rule in self._workflow.rules:
+            rule.group = partial(self._group, rule.name)
+
+    def _group(self, rule: str, wildcards: Mapping[str, str]) -> str | None:
+        """Return a job's group: a name that the profile's `batch` stands for, or None.
+
+        The jobs of a batch, which a Snakemake of their own runs, have none; nor has any job where
+        the profile asks for no batches.
+        """
+        components = self._workflow.group_settings.group_components
+        if components.get(BATCH, 1) == 1 or self._workflow.remote_exec:
+            return None
+        if not self._groups:
+            dag = self._workflow.dag
+            level = levels(dag.jobs, lambda job: dag.dependencies[job])
+            for job in dag.jobs:
+                self._groups[_key(job.rule.name, job.wildcards_dict)] = name(job, level[job])
+        group = self._groups[_key(rule, dict(wildcards))]
+        if group is not None:
+            self._workflow.parent_groupids[group] = BATCH
+        return group
+
+
+def levels(jobs: Iterable[T], dependencies: Callable[[T], Iterable[T]]) -> dict[T, int]:
+    """Return how many jobs stand one behind another before each, itself included.
+
+    No job needs one of its own level, and what it needs is of a lower one: however jobs of a level
+    are put together, no batch waits for itself.
+    """
+    level: dict[T, int] = {}
+    for job in jobs:
+        open_ = [job]
+        while open_:
+            before = [other for other in dependencies(open_[-1]) if other not in level]
+            if before:
+                open_ += before
+            else:
+                last = open_.pop()
+                level[last] = 1 + max((level[other] for other in dependencies(last)), default=0)
+    return level
+
+
+def name(job: Any, level: int) -> str | None:
+    """Return the group of a job that is short: its level, and what it takes; None of others.
+
+    Cards are not shared with jobs that need none, nor many threads with those that use one.
+    """
+    takes = job.resources
+    cards, threads = takes.get("gpu", 0), job.threads
+    seconds = max(takes.get("gpu_s", 0), takes.get("core_s", 0) / threads)
+    if takes.get(BATCH) is None or SHARD in job.wildcards_dict or seconds > LONGEST_S:
+        return None
+    return f"{BATCH}-{level}-{threads}-threads-{cards}-cards"
+
+
+def _key(rule: str, wildcards: Mapping[str, str]) -> tuple[str, frozenset[tuple[str, str]]]:
+    return rule, frozenset(wildcards.items())
