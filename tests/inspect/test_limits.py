@@ -1,5 +1,7 @@
 """Limits of plans of other sizes, on two plans of a few jobs, by hand."""
 
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -63,16 +65,32 @@ def test_memory_is_that_of_a_node():
 
 
 def test_jobs_shards_and_arguments_are_those_that_a_job_stands_for():
-    """30,000 folders of 13 characters and 32 bytes more each are 1.35 MB."""
-    shards = made("dense_search", "hits/a/shard-0/manifest.json", shards=30_000)
-    others = made("dense_gather", "run", "hits/a/shard-0/manifest.json", "queries.tsv")
+    """`--hits results/toy/hits/a/shard-0` are two words, an end behind and a pointer to each."""
+    folder = "results/toy/hits/a/shard-0"
+    shards = made("dense_search", f"{folder}/manifest.json", shards=30_000)
+    others = made("dense_gather", "run", f"{folder}/manifest.json", "queries.tsv")
     rows = found((shards, {"shards": 15_000}), (others, {}))
     assert rows["jobs of a graph", "all"] == ["20,000", "30,001", "1.5", "2.67 G"]
     assert rows["shards of a corpus", "dense_search"] == ["100,000", "30,000", "0.3", "13.3 G"]
-    bytes_ = 30_000 * (len("hits/a/shard-0") + 32)
-    assert bytes_ == 1_380_000
+    size = 30_000 * (len("--hits") + len(folder) + 2 * (1 + 8))
+    assert size == 1_500_000
     cells = rows["arguments of a command", "dense_gather"]
-    assert cells == ["2.1 MB", "1.38 MB", "0.66", f"{4 * 2 * 2**20 / bytes_:.3g} G"]
+    assert cells == ["2.1 MB", "1.5 MB", "0.72", f"{4 * 2 * 2**20 / size:.3g} G"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of Linux's own limit")
+def test_linux_takes_as_many_arguments_as_counted():
+    """Of a stack of 8 MiB, tried with as many folders as the limit bears, and with a tenth more."""
+    folder = "results/full/hits/msmarco-passage/clear/seed1/top1000/shard-00000"
+    made_by = made("dense_search", f"{folder}/manifest.json", shards=1)
+    one = limits._named(made_by._replace(inputs=made_by.outputs), {made_by.outputs[0]: 1})
+    borne = int(limits.ARGUMENTS / one)
+    stack = "import resource; resource.setrlimit(resource.RLIMIT_STACK, (2**23, 2**23))"
+    run = "import os, sys; os.execve('/bin/true', ['true', *['--hits', {0!r}] * {1}], {{}})"
+    for count, status in [(int(0.99 * borne), 0), (int(1.1 * borne), 1)]:
+        code = f"{stack}; {run.format(folder, count)}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+        assert done.returncode == status, done.stderr
 
 
 def test_the_first_to_break_stands_first():

@@ -19,7 +19,7 @@ WEEK_H = 168.0
 SHARDS = 10**5
 TRIED_JOBS = 20_000
 ARGUMENTS = 2 * 2**20  # bytes
-ARGUMENT = 32  # bytes of an option and a folder, without the folder's path: words, two pointers
+ARGUMENT = 20  # bytes of an option and a folder beside their letters: --, two ends, two pointers
 WITHIN = 10  # times the planned docs, up to which a limit is shown that is not exceeded
 HEADER = ["limit", "of", "most", "planned", "times", "bears docs up to"]
 TEXTS = [
@@ -166,9 +166,15 @@ def _made(jobs: Iterable[Job]) -> dict[str, int]:
 
 
 def _named(job: Job, made: Mapping[str, int]) -> float:
-    """Return the bytes of the arguments by which a job names the folders of shards."""
+    """Return the bytes of the arguments by which a job names the folders of shards.
+
+    Its option is called as the folder below that of the scale: --hits results/full/hits/...
+    """
     folders = ((path.rpartition("/")[0], made[path]) for path in job.inputs if path in made)
-    return sum(count * (len(folder.encode()) + ARGUMENT) for folder, count in folders)
+    return sum(
+        count * (len(folder.encode()) + len(folder.split("/")[2]) + ARGUMENT)
+        for folder, count in folders
+    )
 
 
 def _number(value: float, unit: str) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from residuum.cli.errors import ResiduumError
 
 ENDED, FAILED, BACK = range(3)
+BOUNDLESS = np.iinfo(np.int64).max
 NOWHERE = np.zeros(0, dtype=np.int64)
 PATIENCE = 20  # times the seconds of a schedule without failures, after which it never ends
 
@@ -173,6 +174,7 @@ class _Simulation:
         self.needs, (levels, self.followers) = _needs(batches), _levels(batches)
         order = sorted(range(len(batches)), key=lambda number: (-levels[number], number))
         self.rank = {number: place for place, number in enumerate(order)}
+        self.divisors = np.maximum(1, self.needs)
         self.free = np.tile(np.array(node, dtype=np.int64), (nodes, 1))
         self.up = np.ones(nodes, dtype=bool)
         self.done, self.released = [0] * len(batches), [0] * len(batches)
@@ -242,9 +244,7 @@ class _Simulation:
                 return
             _, seconds, number = key
             need = self.needs[number]
-            room = np.where(
-                need > 0, self.free[nodes] // np.maximum(1, need), np.iinfo(np.int64).max
-            )
+            room = np.where(need > 0, self.free[nodes] // self.divisors[number], BOUNDLESS)
             fit = np.minimum(room.min(axis=1), self.jobs[key])
             taken = np.minimum(fit, np.maximum(0, self.jobs[key] - (np.cumsum(fit) - fit)))
             some = taken > 0

@@ -23,7 +23,7 @@ from residuum.wiring import sizes
 
 FORM = re.compile(r"(\d+) cores?, (\d+) cards?, (\d+(?:\.\d+)?) GB")
 DAYS, REPAIR_H = 264.0, 24.0
-SEEDS = range(1, 6)
+SEEDS = range(1, 12)
 PART_S = 600.0  # between two parts of what is made in parts, at most
 RESUMED = ("rerank_score", "termweights_predict", "questions_generate")
 HEADER = ["nodes", "longest path", "work: cores", "cards", "memory", "binding", "makespan"]
