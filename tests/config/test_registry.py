@@ -844,7 +844,7 @@ def test_unknown_scale_and_unknown_config_key():
     with pytest.raises(ResiduumError, match=r"no scale 'minii'.*Did you mean mini\?"):
         load(scale="minii")
     with pytest.raises(
-        ResiduumError, match="config: scael: unknown key; valid: arithmetic, device, encoder"
+        ResiduumError, match="config: scael: unknown key; valid: arithmetic, device, docs, encoder"
     ):
         load(scael="mini")
 
