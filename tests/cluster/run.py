@@ -116,7 +116,7 @@ def see(cluster: slurm.Cluster, folder: Path, fault: Fault) -> bool:
     say(f"processes left of the training: {len(left)}")
     again = on_cluster(folder, "--", ROAD)
     say(f"the next run: status {again.status}, {again.seconds:.0f} s, {jobs_of(again.text)}")
-    slurm.run("scontrol", "update", f"nodename={','.join(cluster.nodes)}", "state=resume")
+    cluster.resume()
     return again.status == 0 and not left
 
 

@@ -109,6 +109,11 @@ class Cluster:
         lines.append(f"PartitionName=all Nodes={','.join(self.nodes)} Default=YES State=UP\n")
         return "\n".join(lines)
 
+    def resume(self) -> None:
+        """Take nodes back that were set down."""
+        for node in run("sinfo", "-h", "-N", "-t", "down", "-o", "%N").split():
+            run("scontrol", "update", f"nodename={node}", "state=resume")
+
     def job_of(self, command: str, seconds: float = 600) -> Job:
         """Wait until a process whose words hold `command` runs in a job; stop it, return the job.
 

@@ -844,7 +844,7 @@ def test_unknown_scale_and_unknown_config_key():
     with pytest.raises(ResiduumError, match=r"no scale 'minii'.*Did you mean mini\?"):
         load(scale="minii")
     with pytest.raises(
-        ResiduumError, match="config: scael: unknown key; valid: arithmetic, device, encoder"
+        ResiduumError, match="config: scael: unknown key; valid: arithmetic, device, docs, encoder"
     ):
         load(scael="mini")
 
@@ -1073,3 +1073,30 @@ def test_a_dataset_that_is_cut_from_itself_is_refused(config, name, changes):
     edit(config, name, **changes)
     with pytest.raises(ResiduumError, match="dataset would be made from itself: ict-50 -> ict-50"):
         load(config, scale="mini")
+
+
+def test_docs_in_place_of_pins_are_those_of_every_edition_and_nothing_else_changes():
+    plain, asked = load(scale="full"), load(scale="full", docs={"msmarco-passage": 138_364_198})
+    assert {edition.docs for edition in asked.datasets["msmarco-passage"].editions} == {138_364_198}
+    assert asked.shards("msmarco-passage", "clear") == 277, "500,000 docs each"
+    assert asked.datasets["msmarco-passage-raw"] == plain.datasets["msmarco-passage-raw"]
+    for split in ("train", "dev"):
+        place = Place("msmarco-passage", split)
+        assert sizes.queries(asked, place) == sizes.queries(plain, place)
+        assert sizes.pairs(asked, place) == sizes.pairs(plain, place)
+
+
+def test_docs_of_a_dataset_without_pins_are_given_too(config):
+    edit(config, "datasets/nfcorpus.yaml", editions=[])
+    asked = load(config, scale="smoke", docs={"nfcorpus": 12_345})
+    assert sizes.docs(asked, "nfcorpus") == 12_345 != sizes.docs(load(config), "nfcorpus")
+
+
+@pytest.mark.parametrize(("docs", "fault"), [
+    ({"msmarco": 5}, "docs.*: no dataset 'msmarco'; known: .*msmarco-passage"),
+    ({"nfcorpus": 0}, "docs.nfcorpus: .*greater than 0"),
+    ({"nfcorpus": "many"}, "docs.nfcorpus: .*integer"),
+])  # fmt: skip
+def test_other_docs_are_refused(docs, fault):
+    with pytest.raises(ResiduumError, match=f"config: {fault}"):
+        load(scale="smoke", docs=docs)

@@ -145,6 +145,38 @@ def test_where_answers_judge_most_of_what_tells_it_are_docs_that_hold_one():
     assert result.operations == pytest.approx(2 * 1000 * doc), "no doc of the corpus twice"
 
 
+def test_in_a_plan_of_other_sizes_one_job_stands_for_all_shards():
+    """10,000 docs by 300 a shard are 34 shards; of a real run each is a job."""
+    edition = TOY.datasets["toy"].editions[1].model_copy(update={"docs": 10_000})
+    dataset = TOY.datasets["toy"].model_copy(update={"editions": [edition]})
+    real = replace(TOY, datasets={"toy": dataset})
+    config = TOY.config.model_copy(update={"docs": {"toy": 10_000}})
+    imagined, searched = replace(real, config=config), named(**CORPUS, k="10", shard="0")
+    shards = {}
+    for registry_ in (real, imagined):
+        estimates = Estimates(registry_)
+        jobs = (estimates.doc_vectors, estimates.dense_search, estimates.doc_term_vectors)
+        shards[registry_] = [job(searched).shards for job in jobs]
+        assert estimates.index(named(dataset="toy", index="en")).shards == 1
+        assert estimates.dense_search(searched).core_s == pytest.approx(
+            2 * 64 * (10_000 / 34) * 30 / 60e9
+        )
+    assert shards == {real: [1, 1, 1], imagined: [34, 34, 34]}
+    assert [*imagined.numbered(34)] == [0]
+    assert len(real.numbered(34)) == 34
+    assert [*imagined.numbered(0)] == []
+
+
+def test_only_a_plan_of_other_sizes_declares_shards():
+    asked = TOY.config.model_copy(update={"docs": {"toy": 1000}})
+    declared = [
+        Resources(each).card(Estimates(each).doc_vectors, 1)
+        for each in (TOY, replace(TOY, config=asked))
+    ]
+    assert "shards" not in declared[0]
+    assert declared[1]["shards"](named(**CORPUS, shard="0")) == 4
+
+
 def test_shards_share_the_corpus():
     shard = ESTIMATES.doc_vectors(named(**CORPUS, shard="0"))  # 300 docs a shard: four
     assert shard.operations == pytest.approx(1000 * DOC / 4)

@@ -4,6 +4,7 @@ Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of
 `python -m residuum.<stage>`. Imports what is heavy inside the verbs. Must not know how they work.
 """
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -206,11 +207,28 @@ def plan(
     paper: Annotated[list[str] | None, typer.Option(help="default: config.yaml's; repeat")] = None,
     tflops: Annotated[float | None, typer.Option(help="rated speed of the card")] = None,
     utilisation: Annotated[float | None, typer.Option(help="share of it that is reached")] = None,
+    docs: Annotated[
+        list[str] | None,
+        typer.Option(help="DATASET=DOCS in place of its pins, as msmarco-passage=1e9; repeat"),
+    ] = None,
+    nodes: Annotated[
+        list[int] | None, typer.Option(help="schedule the jobs on so many nodes; repeat", min=1)
+    ] = None,
+    node: Annotated[str, typer.Option(help="what each has")] = "32 cores, 4 cards, 256 GB",
+    days_between_failures: Annotated[
+        float, typer.Option(help="of a node, on average", min=0.001)
+    ] = 264.0,
+    repair_hours: Annotated[float, typer.Option(help="that a failed one is away", min=0)] = 24.0,
+    cut_hours: Annotated[
+        float | None, typer.Option(help="as if longer jobs could be cut into equal ones", min=0.01)
+    ] = None,
 ) -> None:
-    """Show what a run needs: downloads, jobs to run, disk, memory, hours."""
-    from residuum.inspect import planning
+    """Show what a run needs: downloads, jobs, disk, memory, hours; or one of sizes nobody has."""
+    from residuum.inspect import planning, simulated
 
-    print(planning.plan(scale, paper or [], tflops, utilisation))
+    had, cut = simulated.node_of(node), cut_hours or math.inf
+    cluster = simulated.Cluster(nodes or [], had, days_between_failures, repair_hours, cut)
+    print(planning.plan(scale, paper or [], tflops, utilisation, docs or [], cluster))
 
 
 @catalogue.callback(invoke_without_command=True)

@@ -128,6 +128,14 @@ class Bindings:
         vectors = max(docs) * self.vectors_each(dataset, model)
         return min(-(-vectors // self.scale.shard_docs), *docs)
 
+    def numbered(self, shards: int) -> range:
+        """Return the numbers of those of so many shards that are jobs: all of them.
+
+        In a plan for sizes that `config.docs` gives, the first is one that stands for all: a graph
+        of Snakemake's does not hold so many.
+        """
+        return range(min(1, shards) if self.config.docs else shards)
+
     def backbone(self, role: str, dataset: str | None) -> Start | None:
         """Return what plays a backbone role for models of a dataset, or of none that is named.
 

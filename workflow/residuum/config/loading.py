@@ -74,6 +74,11 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     for dataset, editions in scales[name].editions.items():
         if entry := loaded["datasets"].get(dataset):
             loaded["datasets"][dataset] = entry.model_copy(update={"editions": editions})
+    for dataset, docs in chosen.docs.items():
+        if entry := loaded["datasets"].get(dataset):
+            sized = [edition.model_copy(update={"docs": docs}) for edition in entry.editions]
+            sized = sized or [datasets.Edition(name="planned", docs=docs, about=True)]
+            loaded["datasets"][dataset] = entry.model_copy(update={"editions": sized})
     registry = Registry(chosen, folder=folder, **loaded)
     if faults := faults + between(registry):
         _refuse(faults)

@@ -1,29 +1,27 @@
 """What a run needs before its first byte: downloads, jobs, disk, memory, hours, and gaps.
 
 Command: `residuum plan --scale full --paper clear`. Jobs and what they take are those of
-Snakemake's own dry run, with every hub model available (`--summary` and `--d3dag` would ask the
-hub); files are looked for by name and size. Must not know how a job is estimated.
+Snakemake's own dry run (`residuum.inspect.dryrun`); files are looked for by name and size. Given
+`--docs` it is a plan of sizes that nobody has. Must not know how a job is estimated.
 """
 
-import importlib.util
 import os
-import re
 import shutil
-import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
-from subprocess import PIPE, Popen
-from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, roots
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.scales import FromHub, Start
+from residuum.inspect import limits, simulated
 from residuum.inspect.datasets import File, needed
+from residuum.inspect.dryrun import ALL, Job, dry_runs, plans, sums
+from residuum.inspect.simulated import Cluster
 from residuum.inspect.text import amount, line, wrapped
 from residuum.pages import layout
 from residuum.wiring import assumptions, sizes
@@ -36,96 +34,81 @@ from residuum.wiring.runs import player_of
 HUB = "hub"
 BYTES_PER_PARAMETER = 4  # float32, as nearly all of these checkpoints are stored
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
+NO_CLUSTER = Cluster()
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
-JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
-FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)
-WILDCARD = re.compile(r"(\w+)=([^,]*)")
-NUMBER = re.compile(r"\b(\w+)=(\d+)(?=,|$)")
-CORES = 1_000_000  # so that Snakemake does not lower any job's threads to what this machine has
-
-
-class Job(NamedTuple):
-    """A planned job, and what its rule declares that it takes (residuum.wiring.resources)."""
-
-    rule: str
-    wildcards: dict[str, str]
-    inputs: list[str]
-    outputs: list[str]
-    threads: int
-    resources: Counter[str]  # 0 where the rule declares none
 
 
 def plan(
-    scale: str | None, papers: Sequence[str], tflops: float | None, utilisation: float | None
+    scale: str | None,
+    papers: Sequence[str],
+    tflops: float | None,
+    utilisation: float | None,
+    docs: Sequence[str] = (),
+    cluster: Cluster = NO_CLUSTER,
 ) -> str:
     """Return the page for a scale, papers and a card, config.yaml's where None or none is given.
 
-    Raises ResiduumError where config/ is at fault or Snakemake cannot plan.
+    `docs` are sizes in place of pins, as `msmarco-passage=1e9`; a cluster with numbers of nodes has
+    the jobs scheduled on them. Raises ResiduumError where config/ is at fault or Snakemake cannot
+    plan.
     """
-    chosen = {"scale": scale, "papers": [*papers], "tflops": tflops, "utilisation": utilisation}
-    chosen = {key: value for key, value in chosen.items() if value not in (None, [])}
     file = Path("config/config.yaml")
     for name in (file, Path("Snakefile")):
         if not name.is_file():
             raise ResiduumError(f"no {name} in {Path.cwd()}. Run this in the project's folder.")
-    registry = loading.load(file.parent, {**entries.parse(file, dict[str, object]), **chosen})
+    base = entries.parse(file, dict[str, object])
+    keys = ("scale", "papers", "tflops", "utilisation", "docs")
+    sized = limits.sizes_of(docs, file.parent, base.get("docs"))
+    given = zip(keys, (scale, [*papers], tflops, utilisation, sized), strict=True)
+    chosen = {key: value for key, value in given if value not in (None, [], {})}
+    registry = loading.load(file.parent, {**base, **chosen})
     results = Path(results_of(registry.config.scale))
-    pending, every = plans([f"{key}={value}" for key, value in chosen.items()], results)
-    files = required(registry, pending)
-    jobs = f"{len(pending)} of {len(every)} jobs have to run"
-    head = (
-        f"Scale {registry.config.scale}, papers {', '.join(registry.config.papers)}: "
-        f"{jobs if pending else f'all {len(every)} jobs are finished'}. "
-        "Sizes, memory and hours are estimates; their assumptions are listed at the end."
-    )
-    parts: list[Iterable[str]] = [
-        [wrapped(head)],
-        _downloads(registry, files),
-        _rules(pending, every),
-        _gaps(registry),
-        disks({results: 1e6 * _sums(pending)["disk_mb"], **homes(registry, files)}),
-        _assumptions(registry, pending) if pending else (),
-    ]
+    if registry.config.docs:
+        pending, parts = _imagined(registry, chosen, results, cluster)
+    else:
+        pending, parts = _real(registry, chosen, results)
+    parts += [simulated.page(registry, pending, cluster)] if pending and cluster.nodes else []
+    parts += [_assumptions(registry, pending)] if pending else []
     return "\n\n".join(text for part in parts if (text := "\n".join(part)))
 
 
-def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
-    """Return the jobs that have to run, and all jobs, finished ones too.
-
-    `config` are values of `--config`. A ResiduumError says why Snakemake cannot plan.
-    """
-    if importlib.util.find_spec("snakemake") is None:
-        raise ResiduumError(
-            "no Snakemake in this environment, and it is Snakemake that plans the jobs. Install "
-            "the project whole: make, or pip install '.[graph]'"
-        )
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
-    command += ["--quiet", "host", "--config", *config]  # in place of the profile's quiet rules
-    commands = [command, [*command, "--forceall"]][: 1 + results.exists()]  # else all have to run
-    runs = [Popen(each, stdout=PIPE, stderr=PIPE, text=True) for each in commands]
-    jobs = []
-    for run in runs:
-        printed, faults = run.communicate()
-        if run.returncode:
-            text = faults + printed
-            start = re.search(r"^\w*(Error|Exception)\b", text, re.MULTILINE)
-            message = text[start.start() if start else 0 :].strip()
-            raise ResiduumError(f"Snakemake cannot plan {' '.join(config)}:\n{message}")
-        jobs.append(read(printed))
-    return jobs[0], jobs[-1]
+def _real(
+    registry: Registry, chosen: Mapping[str, object], results: Path
+) -> tuple[list[Job], list[Iterable[str]]]:
+    """Return the jobs that have to run, and the parts of their page."""
+    pending, every = plans(_pairs(chosen), results)
+    files = required(registry, pending)
+    jobs = f"{len(pending)} of {len(every)} jobs have to run"
+    head = _head(registry, f": {jobs if pending else f'all {len(every)} jobs are finished'}. ")
+    room = {results: 1e6 * sums(pending)["disk_mb"], **homes(registry, files)}
+    parts = [head, _downloads(registry, files), _rules(pending, every), _gaps(registry)]
+    return pending, [*parts, disks(room)]
 
 
-def read(printed: str) -> list[Job]:
-    """Return the jobs that a dry run prints; a rule without outputs, such as all, is none."""
-    jobs = []
-    for rule, body in JOB.findall(printed):
-        fields = defaultdict(str, FIELD.findall(body))
-        if fields["output"]:
-            inputs, outputs = (fields[name].split(", ") for name in ("input", "output"))
-            wildcards, threads = WILDCARD.findall(fields["wildcards"]), int(fields["threads"] or 1)
-            takes = Counter({name: int(n) for name, n in NUMBER.findall(fields["resources"])})
-            jobs.append(Job(rule, dict(wildcards), inputs, outputs, threads, takes))
-    return jobs
+def _imagined(
+    registry: Registry, chosen: Mapping[str, object], results: Path, cluster: Cluster
+) -> tuple[list[Job], list[Iterable[str]]]:
+    """Return all jobs of a plan of sizes that nobody has, and the parts of their page."""
+    docs = registry.config.docs
+    half = {name: max(1, size // 2) for name, size in docs.items()}
+    asked = [_pairs({**chosen, "docs": sized}) for sized in (docs, half)]
+    every, halved = dry_runs((config, [ALL]) for config in asked)
+    given = ", ".join(f"{size:,} docs of {name}" for name, size in docs.items())
+    total = sum(job.alike for job in every)
+    head = _head(registry, f", as if there were {given}: {total:,} jobs, none of them finished. ")
+    broken = limits.Limits(docs, every, halved, cluster.node.memory).rows()
+    room = disks({results: 1e6 * sums(every)["disk_mb"]})
+    return every, [head, _rules(every, every), room, limits.page(broken)]
+
+
+def _pairs(chosen: Mapping[str, object]) -> list[str]:
+    return [f"{key}={value}" for key, value in chosen.items()]
+
+
+def _head(registry: Registry, jobs: str) -> list[str]:
+    of = f"Scale {registry.config.scale}, papers {', '.join(registry.config.papers)}"
+    text = "Sizes, memory and hours are estimates; their assumptions are listed at the end."
+    return [wrapped(f"{of}{jobs}{text}")]
 
 
 def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
@@ -211,7 +194,7 @@ def _rules(pending: list[Job], every: list[Job]) -> Iterator[str]:
         f"threads of its rule.\nJVM heap in jobs of lexical and negatives: {heap} "
         "(RESIDUUM_JVM_HEAP)."
     )
-    if gflop := _sums(pending)["gflop"]:
+    if gflop := sums(pending)["gflop"]:
         instead = hours(gflop / assumptions.CORE_GFLOPS)
         yield f"Without a card: {instead} core hours in place of the GPU hours."
 
@@ -224,17 +207,14 @@ def table(pending: list[Job], every: list[Job]) -> list[list[str]]:
     rows = []
     for rule in [*sorted(last, key=lambda rule: (last[rule], rule)), "total"]:
         own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (pending, every))
-        sums, largest = _sums(own), reduce(or_, (job.resources for job in own), Counter[str]())
-        seconds = (max(j.resources["gpu_s"], j.resources["core_s"] / j.threads) for j in own)
-        megabytes = (sums["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
+        took, largest = sums(own), reduce(or_, (job.resources for job in own), Counter[str]())
+        seconds = (job.seconds for job in own)
+        megabytes = (took["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
         row = [amount(1e6 * mb) if mb else "" for mb in megabytes]
-        row += map(hours, (sums["core_s"], sums["gpu_s"], max(seconds, default=0)))
-        rows.append([rule, f"{len(own)} of {len(total)}", *row])
+        row += map(hours, (took["core_s"], took["gpu_s"], max(seconds, default=0)))
+        counts = (sum(job.alike for job in jobs) for jobs in (own, total))
+        rows.append([rule, " of ".join(f"{number:,}" for number in counts), *row])
     return rows
-
-
-def _sums(jobs: list[Job]) -> Counter[str]:
-    return sum((job.resources for job in jobs), Counter[str]())
 
 
 def hours(seconds: float) -> str:

@@ -10,13 +10,17 @@ from residuum.wiring import sizes
 
 
 class Estimate(NamedTuple):
-    """Bytes below results/, seconds of one core, operations, steps and bytes of a card."""
+    """Bytes below results/, seconds of one core, operations, steps and bytes of a card.
+
+    `shards` is how many jobs alike this one stands for (`Bindings.numbered`).
+    """
 
     disk: float = 0.0
     core_s: float = 0.0
     operations: float = 0.0
     steps: int = 0
     card: float = 0.0
+    shards: int = 1
 
 
 def of_run(lines: float, core_s: float) -> Estimate:

@@ -238,5 +238,5 @@ def shards_of(
 ) -> list[str]:
     """Return a file of each shard of what a model makes of a corpus, each once."""
     made = {"dataset": dataset, "model": model, "seed": registry.vectors_seed(model, seed), **more}
-    shards = range(registry.shards(dataset, model))
+    shards = registry.numbered(registry.shards(dataset, model))
     return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))

@@ -93,6 +93,7 @@ class Wiring:
         """Do what comes before the first job: lock the folder, preload, say what is missing."""
         with in_snakemakes_words():
             check_arrays(self._workflow)
+            refuse_planned(self.registry.config)
             hold_lock()
         calm_scheduler(self._workflow)
         preload(self._workflow, self.registry.config)
@@ -162,6 +163,16 @@ def preload(workflow: Workflow, config: Config) -> None:
     if config.preload and workflow.local_exec and not deployed and not cards:
         server.start()
         benchmarks.adopt()
+
+
+def refuse_planned(config: Config) -> None:
+    """Refuse to make anything of sizes that a plan was asked for: they are nobody's collections."""
+    if config.docs:
+        given = ", ".join(f"{name}: {docs}" for name, docs in config.docs.items())
+        raise ResiduumError(
+            f"config: docs: {{{given}}} is for plans alone (residuum plan --docs, or a dry run). "
+            "Leave it out of --config and of config/config.yaml to run."
+        )
 
 
 def hold_lock(path: Path = LOCK) -> None:

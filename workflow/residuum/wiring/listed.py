@@ -51,7 +51,7 @@ class Listed(Corpora):
                 **{"other": wildcards.other, "model": name, "seed": seed, "shard": f"{n:05d}"},
             )
             for name in self._answering(wildcards)
-            for n in range(count)
+            for n in self.registry.numbered(count)
         ]
 
     def lists(self, wildcards: Wildcards) -> str:

@@ -98,7 +98,9 @@ class Resources:
             seconds = cores / threads + (self._card_s(job) if carded else 0)
             return attempt * ceil(LEAST_MINUTES + MARGIN * seconds / 60)
 
+        alike: Declared = {"shards": lambda wildcards: estimate(wildcards).shards}
         return {
+            **(alike if self._registry.config.docs else {}),
             "mem_mb": memory,
             BATCH: 1,
             "gpu": 0,

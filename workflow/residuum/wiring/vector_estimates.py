@@ -44,6 +44,14 @@ class VectorEstimates:
         vectors = sizes.vectors(self.registry, w.dataset, w.model)
         return vectors / self.registry.shards(w.dataset, w.model)
 
+    def _alike(self, shards: int) -> int:
+        """Return how many jobs a shard's stands for, which is one of so many."""
+        return max(1, shards) if self.registry.config.docs else 1
+
+    def _of_corpus(self, w: Wildcards) -> int:
+        """Return how many jobs that of a shard of a corpus stands for."""
+        return self._alike(self.registry.shards(w.dataset, w.model))
+
     def _searched(self, w: Wildcards) -> int:
         """Return the queries of all splits that a model searches."""
         splits = encoded_splits(self.registry, w.dataset, w.model, trained_with(seed_of(w.seed)))
@@ -54,19 +62,21 @@ class VectorEstimates:
         encoder, vectors = self.registry.entry(w.model, DualEncoder).encoder, self._shard(w)
         texts, limit = vectors / encoder.pooling.most("doc"), encoder.doc_length
         read = self._encoded(w, texts, sizes.doc_tokens(w.dataset, limit), limit)
-        return read._replace(disk=4.0 * sizes.stored(self.registry, w.model) * vectors)
+        disk = 4.0 * sizes.stored(self.registry, w.model) * vectors
+        return read._replace(disk=disk, shards=self._of_corpus(w))
 
     def listed_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of one shard of candidates; the corpus is read for them."""
         place, encoder = place_of(w), self.registry.entry(w.model, DualEncoder).encoder
-        docs = float(sizes.listed(self.registry, place, w.other))
-        docs /= max(1, shards_alone(self.registry, place, w.model, w.other))
+        shards = shards_alone(self.registry, place, w.model, w.other)
+        docs = sizes.listed(self.registry, place, w.other) / max(1, shards)
         limit, each = encoder.doc_length, self.registry.vectors_each(w.dataset, w.model)
         passages = docs * each / encoder.pooling.most("doc")
         read = self._encoded(w, passages, sizes.doc_tokens(w.dataset, limit), limit)
         seconds = sizes.text_bytes(self.registry, w.dataset) / MB / assumed.EXPORT_MB
         disk = 4.0 * sizes.stored(self.registry, w.model) * docs * each
-        return read._replace(disk=disk, core_s=read.core_s + seconds)
+        core_s = read.core_s + seconds
+        return read._replace(disk=disk, core_s=core_s, shards=self._alike(shards))
 
     def query_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of all queries that a model searches."""
@@ -78,7 +88,8 @@ class VectorEstimates:
         share = 1 / self.registry.shards(w.dataset, w.model)
         seconds = sizes.text_bytes(self.registry, w.dataset) / MB / assumed.INDEX_MB
         hidden = sizes.shape(self.registry, w.model).hidden
-        return Estimate(4.0 * hidden * self._shard(w), share * seconds)
+        disk = 4.0 * hidden * self._shard(w)
+        return Estimate(disk, share * seconds, shards=self._of_corpus(w))
 
     def query_term_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the lexical vectors of all queries that are searched or trained on."""
@@ -96,9 +107,10 @@ class VectorEstimates:
         """Estimate an exact search of one shard for all splits."""
         queries, vectors = self._searched(w), self._shard(w)
         products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
-        return of_run(
+        found = of_run(
             queries * min(depth_of(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS
         )
+        return found._replace(shards=self._of_corpus(w))
 
     def hybrid(self, w: Wildcards) -> Estimate:
         """Estimate one search of all vectors of several models, by all weights of a grid."""

@@ -182,6 +182,9 @@ class Config(Strict):
     gpus: Positive = Field(1, description="that train one model; the last digits depend on them")
     tflops: float = Field(312, gt=0, description="rated speed of a GPU, for estimates of time")
     utilisation: float = Field(0.4, gt=0, le=1, description="share of it that is reached")
+    docs: dict[DatasetId, Positive] = Field(
+        {}, description="of datasets in place of their pins: for plans alone; a run refuses it"
+    )
     preload: bool = Field(True, description="fork jobs from a process with its packages loaded")
 
     def check(self) -> None:

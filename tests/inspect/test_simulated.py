@@ -1,0 +1,98 @@
+"""What the jobs of a plan are to a scheduler, and the page of a simulated schedule."""
+
+import math
+import re
+from collections import Counter
+
+import pytest
+
+from plan_fixture import registry
+from residuum.cli.errors import ResiduumError
+from residuum.inspect import simulated
+from residuum.inspect.dryrun import Job
+from residuum.inspect.scheduling import Batch, Node
+from residuum.inspect.simulated import Cluster
+
+TOY = registry()
+SHARDS = {"shards": 4, "mem_mb": 5000}
+ENCODE = Job("encode_docs", {"model": "dual"}, ["c", "m"], ["e"], 8, Counter(gpu_s=30, **SHARDS))
+SEARCH = Job("dense_search", {"model": "dual"}, ["e", "q"], ["h"], 2, Counter(core_s=80, **SHARDS))
+GATHER = Job("dense_gather", {"run": "vectors.seed1"}, ["h"], ["r"], 1, Counter(core_s=7200))
+
+
+def test_a_shard_waits_for_its_own_and_what_gathers_them_for_all():
+    encode, search, gather = simulated.batches(TOY, [ENCODE, SEARCH, GATHER])
+    assert encode == Batch("encode_docs dual", 8, 1, 5000, 30, 4)
+    assert search == Batch("dense_search dual", 2, 0, 5000, 40, 4, (), (0,))
+    assert gather == Batch("dense_gather vectors.seed1", 1, 0, 0, 7200, 1, (1,), ())
+
+
+def test_a_training_holds_the_cards_that_its_rule_asks_for_and_saves_its_state():
+    """60 pairs twice in batches of 4 are 30 steps: no checkpoint comes before its end, of 500."""
+    takes = Counter(gpu=2, gpu_s=90)
+    job = Job("train_train", {"model": "dual", "seed": "1"}, [], ["m"], 2, takes)
+    [batch] = simulated.batches(TOY, [job])
+    assert (batch.cards, batch.saves) == (2, 90)
+
+
+def test_a_training_saves_every_so_many_of_its_steps():
+    toy, dual = registry(), TOY.models["dual"]
+    often = dual.training.model_copy(update={"checkpoint_every": 10})
+    toy.models["dual"] = dual.model_copy(update={"training": often})
+    job = Job("train_train", {"model": "dual", "seed": "1"}, [], ["m"], 2, Counter(gpu_s=90))
+    assert simulated.batches(toy, [job])[0].saves == 30
+
+
+def test_what_is_made_in_parts_loses_one_at_most():
+    rules = {"rerank_score": 600, "termweights_predict": 600, "lexical_index": math.inf}
+    jobs = [Job(rule, {}, [], [rule], 1, Counter()) for rule in rules]
+    assert [batch.saves for batch in simulated.batches(TOY, jobs)] == [*rules.values()]
+
+
+def test_a_longer_job_is_cut_into_equal_ones():
+    _, search, gather = simulated.batches(TOY, [ENCODE, SEARCH, GATHER], cut=0.75)
+    assert (gather.jobs, gather.seconds) == (3, 2400)
+    assert (search.jobs, search.beside) == (4, (0,))
+    both = simulated.batches(TOY, [ENCODE, SEARCH, GATHER], cut=30 / 3600)
+    assert (both[1].jobs, both[1].seconds) == (8, 20)
+    assert (both[1].after, both[1].beside) == ((0,), ()), "parts of a shard wait for all"
+
+
+@pytest.mark.parametrize(("text", "node"), [
+    ("32 cores, 4 cards, 256 GB", Node(32, 4, 256_000)),
+    ("1 core, 1 card, 1.5 GB", Node(1, 1, 1500)),
+    ("96 cores, 0 cards, 768 GB", Node(96, 0, 768_000)),
+])  # fmt: skip
+def test_a_node_is_told_in_words(text, node):
+    assert simulated.node_of(text) == node
+
+
+@pytest.mark.parametrize(
+    "text", ["", "32,4,256", "0 cores, 4 cards, 256 GB", "4 cards, 32 cores, 1 GB"]
+)
+def test_other_words_are_refused_with_an_example(text):
+    with pytest.raises(
+        ResiduumError, match=rf"^--node '{text}': write .*'32 cores, 4 cards, 256 GB'"
+    ):
+        simulated.node_of(text)
+
+
+def test_the_page_has_a_row_for_each_number_of_nodes_and_the_longest_path():
+    """Four encodings of an hour in a row on the one card, searches of two hours beside them."""
+    encode = ENCODE._replace(resources=Counter(gpu_s=3600, shards=4))
+    search = SEARCH._replace(resources=Counter(core_s=4 * 3600, shards=4))
+    cluster = Cluster([1, 4], Node(10, 1, 9000), days=10**9)
+    lines = list(simulated.page(TOY, [encode, search, GATHER], cluster))
+    text = "\n".join(lines)
+    assert "nodes of 10 cores, 1 card, 9 GB, hours (9 jobs)" in text
+    one, four = (re.split(r" *\| *", row)[1:-1] for row in re.findall(r"\| [14] .*", text))
+    # Path: 1 + 2 + 2. Cores: 4 * 8 + 4 * 2 * 2 + 2 = 50 core hours. Cards: 4.
+    assert one[1:5] == ["5.0", "5.0", "4.0", "0.0"]
+    assert one[6:9] == ["8.0", "8.0 (8.0 to 8.0)", "0"], "4 + 2 + 2"
+    assert one[10:] == [f"{50 / 80:.0%}", "50%"]
+    assert four[1:8] == ["5.0", "1.2", "1.0", "0.0", "path", "5.0", "5.0 (5.0 to 5.0)"]
+    path = text.partition("longest path takes 5.0 hours")[2].partition("takes for granted")[0]
+    assert re.findall(r"\| (\w+ [\w.]+) +\| ([\d.]+)", path) == [
+        ("encode_docs dual", "1.0"), ("dense_search dual", "2.0"),
+        ("dense_gather vectors.seed1", "2.0"),
+    ]  # fmt: skip

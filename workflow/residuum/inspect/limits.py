@@ -1,0 +1,191 @@
+"""Which limits a plan of other sizes exceeds, by how much, and how many docs each of them bears.
+
+Usage: `Limits(docs, planned, half, memory).rows()`, of two plans, the second at half the docs: what
+a job takes grows evenly between two sizes, so that both tell where it passes a limit. Must not know
+how a job is estimated, nor how jobs are scheduled.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.inspect.dryrun import Job
+from residuum.inspect.text import amount, wrapped
+from residuum.pages import layout
+
+LUCENE_DOCS = 2**31 - 1 - 128  # IndexWriter.MAX_DOCS
+WEEK_H = 168.0
+SHARDS = 10**5
+TRIED_JOBS = 20_000
+ARGUMENTS = 2 * 2**20  # bytes
+ARGUMENT = 20  # bytes of an option and a folder beside their letters: --, two ends, two pointers
+WITHIN = 10  # times the planned docs, up to which a limit is shown that is not exceeded
+HEADER = ["limit", "of", "most", "planned", "times", "bears docs up to"]
+TEXTS = [
+    f"docs of an index: Lucene takes {LUCENE_DOCS:,} (IndexWriter.MAX_DOCS)",
+    f"hours of a job: {WEEK_H:.0f}, a week, taken for the longest that a cluster lets a job run",
+    "memory of a job: what its rule requests, of what a node has (--node)",
+    f"jobs of a graph: {TRIED_JOBS:,} are the most of which a dry run was tried (docs/scaling.md); "
+    "no fixed limit",
+    f"shards of a corpus: {SHARDS:,}, as five digits number them (rules/wiring.smk)",
+    "arguments of a command: a job that reads all shards names each; Linux takes "
+    f"{ARGUMENTS / 2**20:.0f} MiB, a quarter of a stack of 8 MiB (execve(2))",
+]
+Measure = Callable[[Job], float]
+
+
+class Limit(NamedTuple):
+    """A quantity that may not pass a bound, as planned and at half the docs."""
+
+    name: str
+    of: str
+    most: float
+    planned: float
+    half: float
+    unit: str = ""
+
+    @property
+    def borne(self) -> float:
+        """Times the planned docs at which the bound is reached; infinity if it never is."""
+        growth = 2 * (self.planned - self.half)
+        return 1 + (self.most - self.planned) / growth if growth > 0 else float("inf")
+
+    @property
+    def passed(self) -> bool:
+        """Whether the plan exceeds it."""
+        return self.planned > self.most
+
+
+class Limits:
+    """The limits of a plan for docs of datasets, given the same plan at half of them.
+
+    `memory` is a node's, in MB.
+    """
+
+    def __init__(
+        self, docs: Mapping[str, int], planned: Sequence[Job], half: Sequence[Job], memory: int
+    ) -> None:
+        self._docs, self._memory = docs, memory
+        self._planned, self._half = planned, {job.outputs[0]: job for job in half}
+        self._rules = list(dict.fromkeys(job.rule for job in planned))
+
+    def rows(self) -> list[list[str]]:
+        """Return the cells of each limit that is exceeded, or nearly; the first to break first."""
+        shown = [limit for limit in self.all() if limit.passed or limit.borne <= WITHIN]
+        return [self._cells(limit) for limit in sorted(shown, key=lambda one: (one.borne, one.of))]
+
+    def all(self) -> Iterator[Limit]:
+        """Yield the limits of all datasets and rules, whether exceeded or not."""
+        for name, docs in self._docs.items():
+            of = [
+                job.wildcards.get("dataset") for job in self._planned if job.rule == "lexical_index"
+            ]
+            if name in of:
+                yield Limit("docs of an index", name, LUCENE_DOCS, docs, docs / 2)
+        total, half = (sum(j.alike for j in jobs) for jobs in (self._planned, self._half.values()))
+        yield Limit("jobs of a graph", "all", TRIED_JOBS, total, half)
+        for rule in self._rules:
+            yield self._largest("hours of a job", rule, WEEK_H, _hours)
+            yield self._largest("memory of a job", rule, self._memory, _memory, "MB")
+            yield self._largest("shards of a corpus", rule, SHARDS, _alike)
+        yield from self._arguments()
+
+    def _largest(
+        self, name: str, rule: str, most: float, measure: Measure, unit: str = ""
+    ) -> Limit:
+        """Return a limit for the job of a rule that comes nearest to it."""
+        job = max((job for job in self._planned if job.rule == rule), key=measure)
+        return Limit(name, rule, most, measure(job), measure(self._half[job.outputs[0]]), unit)
+
+    def _arguments(self) -> Iterator[Limit]:
+        """Yield the bytes of the arguments of jobs that name every shard of something."""
+        now, before = _made(self._planned), _made(self._half.values())
+        for rule in self._rules:
+            of = [job for job in self._planned if job.rule == rule and job.alike == 1]
+            job = max(of, key=lambda job: _named(job, now), default=None)
+            if job and _named(job, now):
+                halved = _named(self._half[job.outputs[0]], before)
+                yield Limit(
+                    "arguments of a command", rule, ARGUMENTS, _named(job, now), halved, "B"
+                )
+
+    def _cells(self, limit: Limit) -> list[str]:
+        times, borne = limit.planned / limit.most, limit.borne
+        numbers = [_number(value, limit.unit) for value in (limit.most, limit.planned)]
+        bears = ", ".join(large(max(0, borne) * docs) for docs in self._docs.values())
+        shown = f"{times:.2g}" if times < 10 else f"{times:,.0f}"
+        return [limit.name, limit.of, *numbers, shown, bears if borne < float("inf") else "none"]
+
+
+def sizes_of(docs: Iterable[str], folder: Path, base: object) -> dict[str, int]:
+    """Return {dataset: docs} of what `--docs` says over config.yaml's; a ResiduumError if amiss."""
+    known = [path.stem for path in (folder / "datasets").glob("*.yaml")]
+    sized = dict(base) if isinstance(base, dict) else {}
+    for text in docs:
+        name, _, number = text.partition("=")
+        if name not in known:
+            raise ResiduumError(f"--docs {text}: {unknown('dataset', name, known)}")
+        try:
+            value = float(number.replace(",", ""))
+        except ValueError:
+            value = 0
+        if not (1 <= value < 1e15 and value.is_integer()):
+            raise ResiduumError(
+                f"--docs {text}: '{number}' is no number of docs; write {name}=1e9, "
+                f"{name}=138_364_198 or any other whole number from 1 to below 1e15"
+            )
+        sized[name] = int(value)
+    return sized
+
+
+def page(rows: list[list[str]]) -> Iterator[str]:
+    """Yield the rows as a grid, with what each limit is."""
+    if not rows:
+        return
+    yield "What breaks first, and up to how many docs each would do:"
+    yield layout.grid(HEADER, rows)
+    yield from (wrapped(text, "- ") for text in TEXTS)
+
+
+def _hours(job: Job) -> float:
+    return job.seconds / 3600
+
+
+def _memory(job: Job) -> float:
+    return job.resources["mem_mb"]
+
+
+def _alike(job: Job) -> float:
+    return job.alike
+
+
+def _made(jobs: Iterable[Job]) -> dict[str, int]:
+    """Return how many files each output of a job that is one of many stands for."""
+    return {path: job.alike for job in jobs if job.alike > 1 for path in job.outputs}
+
+
+def _named(job: Job, made: Mapping[str, int]) -> float:
+    """Return the bytes of the arguments by which a job names the folders of shards.
+
+    Its option is called as the folder below that of the scale: --hits results/full/hits/...
+    """
+    folders = ((path.rpartition("/")[0], made[path]) for path in job.inputs if path in made)
+    return sum(
+        count * (len(folder.encode()) + len(folder.split("/")[2]) + ARGUMENT)
+        for folder, count in folders
+    )
+
+
+def _number(value: float, unit: str) -> str:
+    if unit:
+        return amount(value * {"MB": 1e6, "B": 1.0}[unit])
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def large(value: float) -> str:
+    """Write a large number in few letters: 113 M, 2.15 G."""
+    for unit, worth in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= worth:
+            return f"{value / worth:.3g} {unit}"
+    return f"{value:.0f}"
