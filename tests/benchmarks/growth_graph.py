@@ -8,11 +8,11 @@ alone grow: queries, training pairs, judgements and steps of training stay the s
 `--shard-docs`, so that there are more shards to encode, to search and to gather. All docs are read
 for the backbone, its start, negatives and what tells if a model learned.
 Of each rule: seconds and CPU seconds, summed over its jobs, and the most memory that one of them
-held, from Snakemake's benchmark files; beside it what the rule declares, above which a cluster
-ends a job. Jobs are forked, as by default: then the kernel says what a job held at its most, where
-Snakemake would look now and then ("Cheap starts" in docs/performance.md). What it shares with the
-process that forked it counts, as it would else have loaded it itself; a job of Lucene below
-100,000 docs may have its process, and that one's most memory, from another.
+held, from Snakemake's benchmark files; beside it what the rule declares at the last number of
+docs, above which a cluster ends a job. Jobs are forked, as by default: then the kernel says what a
+job held at its most, where Snakemake would look now and then ("Cheap starts" in
+docs/performance.md). What it shares with the process that forked it counts, as it would else have
+loaded it itself; a job of Lucene below 100,000 docs may have its process from another.
 Of the whole: seconds of Snakemake by the clock, CPU seconds of it and all its jobs, and the most
 memory of any process. Exponents as in growth.py, of each two sizes; where starting a job is most of
 its time, they are near 0.
