@@ -15,7 +15,7 @@ rule pretrain_backbone:
         NEURAL
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(ESTIMATES.backbone, mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.backbone, mem_mb=RESOURCES.backbone_mb),
     params:
         **decided_by("residuum.pretrain", "backbone", WIRING.models.spec),
         corpora=options.each("corpus", "corpora", folder_of),

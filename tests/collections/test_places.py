@@ -11,7 +11,7 @@ import pytest
 from corpora import digests_of_other_processes
 from residuum.collections import place_facts as places
 from residuum.collections.places import generate
-from residuum.collections.worlds import Generated
+from residuum.collections.worlds import Generated, Stream
 
 SMOKE = {
     "seed": 1,
@@ -277,3 +277,29 @@ def test_asking_for_too_much_says_what_is_possible(changes, message):
 def test_all_faults_come_in_one_message():
     with pytest.raises(ValueError, match=r"(?s)entities: 3.*passages: 400.*dev"):
         make(entities=3, dev=1000)
+
+
+@pytest.mark.parametrize("count", [0, 1, 6, 12, 99])
+def test_a_few_of_many_are_drawn_as_from_a_shuffled_copy_of_all(count):
+    drawn = Stream(3, "docs").sample(range(100), count)
+    pool, random = list(range(100)), Stream(3, "docs").random
+    for place in range(count):
+        other = place + int(random() * (100 - place))
+        pool[place], pool[other] = pool[other], pool[place]
+    assert drawn == pool[:count]
+    assert Stream(3, "docs").sample("ab", 6) == Stream(3, "docs").shuffled("ab")
+
+
+def test_a_listing_takes_no_longer_in_a_larger_world():
+    class Places(list):
+        looked_at = 0
+
+        def __getitem__(self, number):
+            self.looked_at += 1
+            return super().__getitem__(number)
+
+        def __iter__(self):
+            raise AssertionError("all places were copied")
+
+    many = Places(range(100_000))
+    assert len(set(Stream(1, "docs").sample(many, places.LISTED))) == many.looked_at == 6

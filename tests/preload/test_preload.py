@@ -127,6 +127,32 @@ def test_a_benchmark_holds_all_that_a_job_took(job, tmp_path, monkeypatch, paren
     assert not list(Path(parents[0]).glob(f"{shell.pid}.*"))
 
 
+def test_a_benchmark_has_the_numbers_of_a_job_that_snakemake_never_saw(
+    job, tmp_path, monkeypatch, parents
+):
+    for name in ("__init__", "cancel"):
+        monkeypatch.setattr(BenchmarkTimer, name, getattr(BenchmarkTimer, name))
+    monkeypatch.setattr(BenchmarkTimer, "work", lambda own: None)
+    monkeypatch.setenv("RESIDUUM_PRELOAD", parents[0])
+    benchmarks.adopt()
+    shell = subprocess.Popen(
+        [
+            "bash",
+            "-c",
+            f"export -n PWD; {sys.executable} -I -S '{CLIENT}' $$ -m job work 0.1; true",
+        ],
+        cwd=tmp_path,
+        env=environment({"RESIDUUM_PRELOAD": parents[0]}),
+        stdout=DEVNULL,
+    )
+    with benchmarked(shell.pid) as record:
+        shell.wait()
+    record.running_time = 1.0
+    written = dict(zip(record.get_header(), record.to_tsv(False).split("\t"), strict=True))
+    assert float(written["cpu_time"]) == pytest.approx(0.1, rel=0.5)
+    assert float(written["max_rss"]) > 10
+
+
 def test_the_pages_of_a_job_are_counted_seldom(monkeypatch):
     """What the kernel has to count for it is as of the last look; what it knows, as of now."""
     looks = []

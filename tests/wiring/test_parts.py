@@ -440,6 +440,15 @@ def test_an_export_holds_the_judgements_of_what_it_reads():
     assert resources.export_mb(named(dataset="toy")) == 2000
 
 
+def test_a_backbone_that_is_made_holds_the_words_and_factors_of_all_docs():
+    assert Resources(TOY).backbone_mb(named(model="small")) == 4000, "of few docs"
+    large = TOY.datasets["toy"].editions[1].model_copy(update={"docs": 9_000_000})
+    dataset = TOY.datasets["toy"].model_copy(update={"editions": [large]})
+    memory = Resources(replace(TOY, datasets={"toy": dataset})).backbone_mb(named(model="small"))
+    words, factors = 12 * 1000 / 4.5, 4 * 8 * (64 + 10)
+    assert memory == 1000 + int(9 * (words + factors))
+
+
 def test_official_triples_are_exported_for_the_model_that_takes_them_alone():
     toy = with_triples(first=70)
     models, exports = part(Models, toy), part(Exports, toy)

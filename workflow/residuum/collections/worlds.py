@@ -25,6 +25,7 @@ Judgement = tuple[int, int, int]  # position of the query in its split, position
 Drawn = tuple[list[str], list[Judgement]]  # the queries of a split, judged
 STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")  # no more: see Stream
 ZIPF_OFFSET = 2
+FEW = 8  # fewer than one item in so many are drawn without a copy of all
 
 
 class Generated(NamedTuple):
@@ -125,12 +126,23 @@ class Stream:
 
     def sample(self, items: Sequence[T], count: int) -> list[T]:
         """`count` of the items, each at most once; all of them where there are fewer."""
+        size = len(items)
+        if count < size // FEW:
+            return self._few(items, count)
         pool, random = list(items), self.random
-        size = len(pool)
         for i in range(min(count, size)):
             j = i + int(random() * (size - i))
             pool[i], pool[j] = pool[j], pool[i]
         return pool[:count]
+
+    def _few(self, items: Sequence[T], count: int) -> list[T]:
+        """What `sample` draws, without a copy of all: its time does not grow with the items."""
+        taken, moved, random = list[T](), dict[int, int](), self.random  # who stands at a place
+        for i in range(count):
+            j = i + int(random() * (len(items) - i))
+            taken.append(items[moved.get(j, j)])
+            moved[j] = moved.get(i, i)
+        return taken
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """All the items in a drawn order."""

@@ -7,6 +7,7 @@ len(vocabulary), dimensions=64, seed=1, threads=1)`. Must not know corpora or qu
 from __future__ import annotations
 
 import heapq
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
@@ -140,16 +141,19 @@ def token_vectors(
     from sklearn.feature_extraction.text import TfidfTransformer
     from threadpoolctl import threadpool_limits
 
-    rows = [np.unique(ids, return_counts=True) for ids in docs]
-    columns = np.concatenate([np.zeros(0, dtype=np.int32), *(ids for ids, _ in rows)])
-    values = np.concatenate([np.zeros(0), *(counts for _, counts in rows)])
-    starts = np.cumsum([0, *(len(ids) for ids, _ in rows)])
-    counts = csr_matrix((values, columns, starts), shape=(len(rows), vocabulary))
+    columns, values, starts = bytearray(), bytearray(), array("q", [0])  # all grow in place
+    for ids in docs:
+        own, repeats = np.unique(ids, return_counts=True)
+        columns += own.astype(np.int32).tobytes()
+        values += repeats.astype(np.float64).tobytes()
+        starts.append(starts[-1] + len(own))
+    parts = (np.frombuffer(values), np.frombuffer(columns, np.int32), np.array(starts))
+    counts = csr_matrix(parts, shape=(len(starts) - 1, vocabulary))
     possible = min(dimensions, min(counts.shape) - 1)
     if possible < 1:
         return np.zeros((vocabulary, 0), dtype=np.float32)
     with threadpool_limits(threads):
-        weights = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+        weights = TfidfTransformer(sublinear_tf=True).fit(counts).transform(counts, copy=False)
         svd = TruncatedSVD(possible, random_state=seed).fit(weights)
     vectors = svd.components_.T * svd.singular_values_
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

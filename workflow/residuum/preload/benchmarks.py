@@ -98,6 +98,7 @@ def adopt() -> None:
                 used, rss = map(float, line.split())
                 seconds += used
                 record.max_rss = max(record.max_rss or 0, rss / 1024)
+                record.data_collected = True  # also where Snakemake never saw the job
         record.cpu_time = max(record.cpu_time or 0, seconds)
 
     timer.__init__, timer.cancel = start, cancel

@@ -15,6 +15,7 @@ from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate
 from residuum.wiring.assumptions import CORE_GFLOPS, DOC_TERMS, START_S, STEP_S, TOKEN_BYTES
 from residuum.wiring.batches import BATCH
+from residuum.wiring.models import corpora_of
 from residuum.wiring.part import Wildcards
 
 Estimator = Callable[[Wildcards], Estimate]
@@ -26,6 +27,8 @@ LEAST_MINUTES, MARGIN = 15, 4  # a job may run for a quarter of an hour and four
 VECTOR_KB = 4  # float32 of 1024 dimensions
 JUDGEMENT_BYTES = 400
 PAIR_BYTES = 1500  # of a pair that a training holds, its texts among them (300,000: 1,470)
+WORD_BYTES = 12  # of a wordpiece of a doc that latent semantic analysis holds: weight, number
+LSA_MATRICES, LSA_SPARE = 4, 10  # of float64, docs by dimensions, held at once; dimensions more
 HELD_BYTES = 12  # of a token whose collection is made for queries: its id, marks, its segments
 
 
@@ -113,6 +116,16 @@ class Resources:
         config = self._registry.config
         return max(job.operations / (config.tflops * 1e12 * config.utilisation), job.steps * STEP_S)
 
+    def backbone_mb(self, wildcards: Wildcards) -> int:
+        """Return the memory of a backbone that is made, which analyses all docs of its corpora."""
+        held = 0.0
+        dimensions = sizes.shape(self._registry, wildcards.model).hidden + LSA_SPARE
+        for dataset in corpora_of(self._registry, wildcards.model):
+            words = WORD_BYTES * sizes.doc_bytes(dataset) / TOKEN_BYTES
+            each = words + LSA_MATRICES * 8 * dimensions
+            held += each * sizes.docs(self._registry, dataset)
+        return max(4000, 1000 + int(held) // 10**6)
+
     def fidelity_mb(self, wildcards: Wildcards) -> int:
         """Return the memory of a measurement of fidelity, which holds the docs' vectors whole.
 
@@ -127,7 +140,8 @@ class Resources:
         """Return the memory of an export, which holds judgements whole.
 
         They are those of the split, published or made of answers, or of the splits that a sample of
-        a corpus keeps. One made for queries holds all tokens that it is cut from.
+        a corpus keeps. One made for queries holds all tokens that it is cut from, a generated one
+        all docs.
         """
         dataset, made = self._registry.datasets[wildcards.dataset], 0
         if split := getattr(wildcards, "split", None):
