@@ -2,6 +2,7 @@
 
 import logging
 import os
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 import snakemake_logger_plugin_residuum as plugin
 from residuum.cli.progress import QUIET
+from residuum.wiring import driver
 from snakemake_logger_plugin_residuum import remaining
 from snakemake_logger_plugin_residuum.remaining import Remaining
 
@@ -158,3 +160,25 @@ def test_messages_are_shown_from_warnings_on(handler, capsys):
 )
 def test_durations(seconds, text):
     assert plugin.duration(seconds) == text
+
+
+@pytest.mark.parametrize(("quiet", "shown"), [("", "read 3 docs\n"), ("1", "")])
+def test_what_a_job_says_is_in_its_log_and_beside_a_line_nowhere_else(tmp_path, quiet, shown):
+    flow = SimpleNamespace(deployment_settings=SimpleNamespace(deployment_method=set()))
+    command = driver.shell_prefix(flow).format() + "echo 'read 3 docs' 2>&1 | tee 'a log'"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        env={**os.environ, QUIET: quiet},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, (tmp_path / "a log").read_text()) == (shown, "read 3 docs\n")
+
+
+def test_a_job_that_fails_beside_a_line_fails(tmp_path):
+    flow = SimpleNamespace(deployment_settings=SimpleNamespace(deployment_method=set()))
+    command = driver.shell_prefix(flow).format() + "sh -c 'exit 3' 2>&1 | tee log"
+    env = {**os.environ, QUIET: "1"}
+    assert subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env).returncode == 3

@@ -2,7 +2,8 @@
 
 Usage: `with Cluster(folder, nodes=2) as cluster: ...`. As root on Debian or Ubuntu; what is missing
 of slurm-wlm and munge is installed. Each node is a slurmd of its own that has this machine's cores.
-Memory is watched by polling, as where there are no control groups.
+Memory is watched by polling, as where there are no control groups; a node says that it has 64 GB,
+since rules request more than their jobs at `smoke` use.
 """
 
 import os
@@ -64,7 +65,7 @@ class Job(NamedTuple):
 class Cluster:
     """A controller and nodes, up within the `with`."""
 
-    def __init__(self, folder: Path, nodes: int = 2, cores: int | None = None, mb: int = 12_000):
+    def __init__(self, folder: Path, nodes: int = 2, cores: int | None = None, mb: int = 64_000):
         self.folder, self.nodes = folder, [f"node{n}" for n in range(1, nodes + 1)]
         self.cores, self.mb = cores or os.cpu_count() or 1, mb
 
