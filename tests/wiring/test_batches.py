@@ -18,8 +18,8 @@ class Thing(SimpleNamespace):
     __hash__ = object.__hash__
 
 
-def job(rule, seconds=3, threads=1, gpu=0, gpu_s=0, **wildcards):
-    takes = {"batch": 1, "core_s": seconds, "gpu": gpu, "gpu_s": gpu_s}
+def job(rule, seconds=3, threads=1, gpu=0, gpu_s=0, mem_mb=4000, **wildcards):
+    takes = {"batch": 1, "core_s": seconds, "gpu": gpu, "gpu_s": gpu_s, "mem_mb": mem_mb}
     return Thing(rule=Thing(name=rule), resources=takes, threads=threads, wildcards_dict=wildcards)
 
 
@@ -51,13 +51,14 @@ def test_however_jobs_of_a_level_are_put_together_no_batch_waits_for_itself(seed
 
 
 def test_short_jobs_that_take_the_same_go_together():
-    assert batches.name(job("evaluate_run"), 4) == batches.name(job("fusion_fuse"), 4)
+    assert batches.name(job("evaluate_run"), 4) == batches.name(job("fuse", mem_mb=8000), 4)
     others = [
+        batches.name(job("rerank_score", mem_mb=16000), 4),
         batches.name(job("fusion_fuse"), 5),
         batches.name(job("fusion_fuse", threads=8), 4),
         batches.name(job("encode_queries", gpu=1), 4),
     ]
-    assert len({batches.name(job("evaluate_run"), 4), *others}) == 4
+    assert len({batches.name(job("evaluate_run"), 4), *others}) == 5
 
 
 def test_long_jobs_and_shards_go_alone():
@@ -84,7 +85,7 @@ def test_rules_have_groups_that_the_profiles_batch_stands_for():
     made = workflow({"batch": 20})
     Batches(made).apply()
     groups = [rule.group({"run": "bm25"}) for rule in made.rules]
-    assert groups == ["batch-1-1-threads-0-cards", "batch-2-1-threads-0-cards"]
+    assert groups == [f"batch-{level}-1-threads-0-cards-8-gb" for level in (1, 2)]
     assert made.parent_groupids == dict.fromkeys(groups, "batch")
 
 

@@ -7,11 +7,13 @@ by shard are left alone: they are what job arrays are for. Must not know what jo
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
+from math import ceil
 from typing import Any, TypeVar
 
 Workflow = Any  # Snakemake's, which has no types
 BATCH = "batch"  # what profiles call it, and the resource of which a batch has one
 LONGEST_S = 600.0  # of a job that goes with others, estimated
+STEP_MB = 8000  # jobs whose memory is between the same two steps go together
 SHARD = "shard"  # the wildcard of jobs by shard
 T = TypeVar("T", bound=Hashable)
 
@@ -70,14 +72,16 @@ def levels(jobs: Iterable[T], dependencies: Callable[[T], Iterable[T]]) -> dict[
 def name(job: Any, level: int) -> str | None:
     """Return the group of a job that is short: its level, and what it takes; None of others.
 
-    Cards are not shared with jobs that need none, nor many threads with those that use one.
+    A batch holds what the largest of its jobs takes: cards, threads and much memory are not held
+    for jobs that need less.
     """
     takes = job.resources
     cards, threads = takes.get("gpu", 0), job.threads
+    gb = ceil(takes.get("mem_mb", 0) / STEP_MB) * STEP_MB // 1000
     seconds = max(takes.get("gpu_s", 0), takes.get("core_s", 0) / threads)
     if takes.get(BATCH) is None or SHARD in job.wildcards_dict or seconds > LONGEST_S:
         return None
-    return f"{BATCH}-{level}-{threads}-threads-{cards}-cards"
+    return f"{BATCH}-{level}-{threads}-threads-{cards}-cards-{gb}-gb"
 
 
 def _key(rule: str, wildcards: Mapping[str, str]) -> tuple[str, frozenset[tuple[str, str]]]:
