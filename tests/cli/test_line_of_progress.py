@@ -2,18 +2,26 @@
 
 import logging
 import os
+import pty
+import re
 import subprocess
+import sys
+import time
 from types import SimpleNamespace
 
 import pytest
+from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 import snakemake_logger_plugin_residuum as plugin
+from conftest import ROOT
 from residuum.cli.progress import QUIET
 from residuum.wiring import driver
 from snakemake_logger_plugin_residuum import remaining
 from snakemake_logger_plugin_residuum.remaining import Remaining
+
+TYPICAL = {**remaining.TYPICAL}
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +65,28 @@ def test_a_job_that_is_tried_again_is_counted_once():
     assert left.elapsed(7.0) == 7.0
 
 
+def test_a_job_that_failed_is_no_longer_waited_for():
+    left = Remaining({"page": 3})
+    for job in (1, 2):
+        left.start(job, "page", 0.0)
+    left.end(1, 2.0)
+    left.fail(2, 2.0)
+    assert (left.failed, left.running) == (1, {})
+    assert left.seconds(2.0) == pytest.approx(2 / 2), "one of 2 s; two had run at once"
+    left.start(2, "page", 4.0)
+    assert (left.failed, left.waiting) == (0, {"page": 1}), "tried again"
+
+
+def test_what_is_believed_is_of_rules_that_there_are_and_of_the_long_ones():
+    rules = {
+        rule
+        for path in (ROOT / "rules").glob("*.smk")
+        for rule in re.findall(r"^rule (\w+):", path.read_text(), re.M)
+    }
+    assert TYPICAL.keys() <= rules
+    assert max(TYPICAL, key=TYPICAL.__getitem__) == "train_train"
+
+
 def test_a_rule_without_a_typical_job_is_no_fault():
     left = Remaining({"new": 3})
     left.start(1, "new", 0.0)
@@ -91,7 +121,7 @@ def handler(monkeypatch):
     monkeypatch.setenv(QUIET, "")
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(plugin.time, "monotonic", lambda: clock.now)
-    made = plugin.LogHandler(SimpleNamespace(), None)
+    made = plugin.LogHandler(SimpleNamespace(dryrun=False), None)
     made.setFormatter(logging.Formatter("%(message)s"))
     made.clock = clock
     return made
@@ -127,12 +157,13 @@ def test_a_run_is_told_in_lines_where_no_terminal_is(handler, tmp_path, capsys):
     )
     handler.clock.now = 40.0
     tell(handler, LogEvent.JOB_FINISHED, job_id=4)
+    now = handler._line()
     handler.clock.now = 50.0
     tell(handler, LogEvent.JOB_FINISHED, job_id=5)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[-3:] == [
+    handler.close()
+    assert now == "1 of 2 jobs; about 3 min left; train models/a"  # 20 * 10 s, 40 of them over
+    assert capsys.readouterr().err.splitlines() == [
         "page tables/x.md: results/mini/x: warning: lambda is at the edge",
-        "1 of 2 jobs; about 3 min left; train models/a",  # 20 * 10 s, of which 40 are over
         "2 jobs in 50 s",
     ]
     assert os.environ[QUIET] == "1", "jobs are silent"
@@ -146,6 +177,69 @@ def test_a_failed_job_shows_the_end_of_its_log(handler, tmp_path, capsys):
     assert shown[0] == "Error in rule train"
     assert shown[-1].strip() == "error: no such file"
     assert len(shown) == 1 + plugin.LAST_LINES
+
+
+def test_a_line_comes_by_itself_while_a_job_runs(handler, monkeypatch, capsys):
+    monkeypatch.setattr(plugin, "BETWEEN_LINES", 0.01)
+    tell(handler, LogEvent.RUN_INFO, stats={"train": 2, "total": 2})
+    start(handler, 1, "train", ["results/mini/models/a.txt"])
+    time.sleep(0.2)
+    handler.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 2 and {*lines[1:]} == {"0 of 2 jobs; train models/a.txt"}
+
+
+def test_a_run_that_goes_on_after_a_failure_ends_with_what_failed(handler, capsys):
+    tell(handler, LogEvent.RUN_INFO, stats={"train": 1, "page": 2, "total": 3})
+    start(handler, 1, "train", [])
+    start(handler, 2, "page", [])
+    handler.clock.now = 2.0
+    tell(handler, LogEvent.JOB_ERROR, logging.ERROR, "Error in rule train", jobid=1, log=[])
+    tell(handler, LogEvent.JOB_FINISHED, job_id=2)
+    handler.close()
+    handler.close()
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == ["Error in rule train", "1 of 3 jobs; 1 failed; about 10 s left"]
+
+
+def test_a_batch_that_fails_says_so_in_a_line(handler, capsys):
+    tell(handler, LogEvent.GROUP_ERROR, logging.ERROR, "Error in group batch-1", aux_logs=[])
+    assert capsys.readouterr().err == "Error in group batch-1\n"
+
+
+def test_where_all_is_made_that_is_said(handler, capsys):
+    tell(handler, message="Building DAG of jobs...")
+    tell(handler, message=NOTHING_TO_BE_DONE_MSG)
+    assert capsys.readouterr().err == f"{NOTHING_TO_BE_DONE_MSG}\n"
+
+
+def test_a_dry_run_is_snakemakes_own(handler, capsys):
+    handler.common_settings.dryrun = True
+    tell(handler, LogEvent.RUN_INFO, message="Job stats: 3", stats={"total": 3})
+    assert capsys.readouterr().err == "Job stats: 3\n"
+
+
+def test_on_a_terminal_pages_keep_to_standard_output(tmp_path):
+    """The line is drawn on the terminal; what is printed meanwhile goes where it would."""
+    code = """
+import sys, time
+from snakemake_logger_plugin_residuum import Line
+line = Line(3, lambda: "1 of 3 jobs; " + "train models/a " * 20)
+line.say("warning: [bold]lambda")
+print("| a table | " + "wide " * 40)
+time.sleep(0.3)
+line.stop()
+"""
+    first, second = pty.openpty()
+    with open(tmp_path / "out", "w") as out:
+        env = {**os.environ, "TERM": "xterm", "COLUMNS": "60"}
+        subprocess.run([sys.executable, "-c", code], stdout=out, stderr=second, env=env, check=True)
+    os.close(second)
+    shown = os.read(first, 100_000).decode()
+    os.close(first)
+    assert (tmp_path / "out").read_text() == "| a table | " + "wide " * 40 + "\n"
+    assert "1 of 3 jobs" in shown and "\u2026" in shown, "cut to the terminal's width"
+    assert "warning: [bold]lambda" in shown and "a table" not in shown
 
 
 def test_messages_are_shown_from_warnings_on(handler, capsys):

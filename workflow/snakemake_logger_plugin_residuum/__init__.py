@@ -2,14 +2,15 @@
 
 Usage: `snakemake --cores all --logger residuum`, as `make mini` does; `make mini VERBOSE=1` leaves
 Snakemake's own messages. What jobs say goes to their logs alone; of what it says, warnings are
-shown when a job ends, and the whole of it when a job fails. Must not know what jobs do.
+shown when a job ends, and the end of it when a job fails. Must not know what jobs do.
 """
 
 import logging
 import os
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from snakemake_logger_plugin_residuum.remaining import Remaining
 
 BETWEEN_LINES = 30.0  # seconds, where there is no terminal
 MOST_NAMES, LAST_LINES = 2, 30
+IDLE = "Nothing to be done"  # how Snakemake begins to say that all is made
 
 
 class LogHandler(LogHandlerBase):
@@ -36,36 +38,40 @@ class LogHandler(LogHandlerBase):
         self._left: Remaining | None = None
         self._names: dict[int, str] = {}
         self._logs: dict[int, list[str]] = {}
-        self._cores, self._last, self._told = 1.0, 0.0, False
-        self._bar: Any = None
+        self._cores = 1.0
+        self._shown: Line | Lines | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a record in, and show the line anew."""
+        """Take a record in."""
         try:
-            self._take(record)
+            if self.common_settings.dryrun:
+                self._say(self.format(record))
+            else:
+                self._take(record)
         except Exception:
             self.handleError(record)
 
     def _take(self, record: logging.LogRecord) -> None:
-        event, now = getattr(record, "event", None), time.monotonic()
+        event, now, told = getattr(record, "event", None), time.monotonic(), record.__dict__
         if event == LogEvent.RESOURCES_INFO:
-            self._cores = getattr(record, "cores", None) or self._cores
+            self._cores = told.get("cores") or self._cores
         elif event == LogEvent.RUN_INFO:
-            counts = {**record.__dict__["stats"]}
-            counts.pop("total", None)
+            counts = {rule: count for rule, count in told["stats"].items() if rule != "total"}
             self._left = Remaining(counts, self._cores)
+            show = Line if sys.stderr.isatty() else Lines
+            self._shown = show(self._left.total, self._line)
         elif event == LogEvent.JOB_INFO:
-            self._start(record, now)
+            self._start(told, now)
         elif event == LogEvent.JOB_FINISHED:
-            self._end(record.__dict__["job_id"], now)
-        elif event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR):
-            self._fail(record)
-        elif record.levelno >= logging.WARNING:
+            self._end(told["job_id"], now)
+        elif event == LogEvent.JOB_ERROR:
+            self._fail(record, now)
+        elif event == LogEvent.GROUP_ERROR:
+            self._say(str(record.msg))  # its jobs follow one by one
+        elif record.levelno >= logging.WARNING or str(record.msg).startswith(IDLE):
             self._say(self.format(record))
-        self._show(now)
 
-    def _start(self, record: logging.LogRecord, now: float) -> None:
-        told = record.__dict__
+    def _start(self, told: dict[str, Any], now: float) -> None:
         job, rule = told["jobid"], told["rule_name"]
         self._names[job] = name(rule, told["output"] or [])
         self._logs[job] = [*(told["log"] or [])]
@@ -73,84 +79,116 @@ class LogHandler(LogHandlerBase):
             self._left.start(job, rule, now)
 
     def _end(self, job: int, now: float) -> None:
-        if self._left:
-            self._left.end(job, now)
         title = self._names.pop(job, "")
-        for line in lines_of(self._logs.pop(job, [])):
-            if line.startswith("warning: ") or ": warning: " in line:
-                self._say(line if title in line else f"{title}: {line}")
+        for text in lines_of(self._logs.pop(job, [])):
+            if text.startswith("warning: ") or ": warning: " in text:
+                self._say(f"{title}: {text}")
+        if self._left and self._shown:
+            self._left.end(job, now)
+            self._shown.move(self._left.done)
+            if self._left.done == self._left.total:
+                self._shown.stop()
 
-    def _fail(self, record: logging.LogRecord) -> None:
-        """Show Snakemake's message and the end of the logs that it names."""
-        self._say(self.format(record))
+    def _fail(self, record: logging.LogRecord, now: float) -> None:
+        """Show Snakemake's message and the end of the job's log."""
         told = record.__dict__
-        logs = [*(told.get("log") or []), *(told.get("aux_logs") or [])]
-        logs += [log for job in told.get("job_error_info") or [] for log in job["log"]]
-        for line in [*lines_of(logs)][-LAST_LINES:]:
-            self._say(f"    {line}")
+        self._names.pop(told.get("jobid", -1), None)
+        if self._left:
+            self._left.fail(told.get("jobid", -1), now)
+        self._say(self.format(record))
+        for text in [*lines_of(told.get("log") or [])][-LAST_LINES:]:
+            self._say(f"    {text}")
+
+    def _line(self) -> str:
+        return line(self._left, [*self._names.values()], time.monotonic()) if self._left else ""
 
     def _say(self, text: str) -> None:
         """Print above the line."""
-        if self._bar:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        else:
+        if self._shown:
+            self._shown.say(text)
+        elif text:
             print(text, file=sys.stderr, flush=True)
-
-    def _show(self, now: float) -> None:
-        """Show the line: always on a terminal, elsewhere now and then."""
-        left = self._left
-        if left is None or not left.total:
-            return
-        if sys.stderr.isatty():
-            self._draw(left, now)
-        elif now - self._last >= BETWEEN_LINES or self._finished(left):
-            self._last = now
-            print(line(left, self._names.values(), now), file=sys.stderr, flush=True)
-
-    def _finished(self, left: Remaining) -> bool:
-        """Say, once, that all jobs have ended."""
-        ended, self._told = left.done == left.total and not self._told, left.done == left.total
-        return ended
-
-    def _draw(self, left: Remaining, now: float) -> None:
-        if self._bar is None:
-            self._bar = bar(left.total)
-        self._bar.update(0, completed=left.done, line=line(left, self._names.values(), now))
-        if self._finished(left):
-            self._bar.stop()
 
     def close(self) -> None:
         """Leave the terminal as it was."""
-        if self._bar:
-            self._bar.stop()
+        if self._shown:
+            self._shown.stop()
         super().close()
 
 
-def bar(total: int) -> Any:
-    """Return a started bar of rich's, one line whose text is its field `line`."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-    from rich.table import Column
+class Line:
+    """The line on a terminal, beside a bar, drawn anew several times a second."""
 
-    text = TextColumn("{task.fields[line]}", markup=False, table_column=Column(no_wrap=True))
-    made = Progress(
-        BarColumn(20, table_column=Column(min_width=20)), text, console=Console(stderr=True)
-    )
-    made.add_task("", total=total, line="")
-    made.start()
-    return made
+    def __init__(self, total: int, text: Callable[[], str]) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, ProgressColumn, Task
+        from rich.table import Column
+        from rich.text import Text
+
+        class Now(ProgressColumn):
+            def render(self, task: Task) -> Text:
+                return Text(text(), no_wrap=True, overflow="ellipsis")
+
+        wide = BarColumn(20, table_column=Column(min_width=20))
+        self._bar = Progress(
+            wide,
+            Now(table_column=Column(no_wrap=True)),
+            console=Console(stderr=True),
+            redirect_stdout=False,  # the pages at the end are no part of the terminal's line
+            redirect_stderr=False,
+        )
+        self._bar.add_task("", total=total)
+        self._bar.start()
+
+    def move(self, done: int) -> None:
+        """Move the bar."""
+        self._bar.update(self._bar.task_ids[0], completed=done)
+
+    def say(self, text: str) -> None:
+        """Print above the line."""
+        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def stop(self) -> None:
+        """Draw it for the last time."""
+        self._bar.stop()
 
 
-def line(left: Remaining, names: Iterable[str], now: float) -> str:
+class Lines:
+    """The line anew every half minute, where there is no terminal."""
+
+    def __init__(self, total: int, text: Callable[[], str]) -> None:
+        self._text, self._over = text, threading.Event()
+        threading.Thread(target=self._tell, daemon=True).start()
+
+    def _tell(self) -> None:
+        while not self._over.wait(BETWEEN_LINES):
+            self.say(self._text())
+
+    def move(self, done: int) -> None:
+        """Leave it to the time."""
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        print(text, file=sys.stderr, flush=True)
+
+    def stop(self) -> None:
+        """Tell it for the last time, once."""
+        if not self._over.is_set():
+            self._over.set()
+            self.say(self._text())
+
+
+def line(left: Remaining, names: list[str], now: float) -> str:
     """Return the line: jobs, time, and what is being made."""
     if left.done == left.total:
         return f"{left.total:,} jobs in {duration(left.elapsed(now))}"
-    seconds, shown = left.seconds(now), [*names]
+    seconds = left.seconds(now)
     parts = [f"{left.done:,} of {left.total:,} jobs"]
+    parts += [f"{left.failed} failed"] if left.failed else []
     parts += [f"about {duration(seconds)} left"] if seconds is not None else []
-    if shown:
-        more = f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
-        parts.append(", ".join(shown[:MOST_NAMES]) + more)
+    if names:
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        parts.append(", ".join(names[:MOST_NAMES]) + more)
     return "; ".join(parts)
 
 

@@ -6,10 +6,29 @@ Must not know Snakemake.
 
 from collections.abc import Mapping
 
-# Mean seconds of a job at scale mini, two at a time on two cores: what is believed of a rule
-# before one of its jobs has ended. The first jobs say how much faster or slower this machine is.
-TYPICAL: Mapping[str, float] = {}
-OTHERWISE = 1.0  # seconds of a job whose rule stands nowhere
+# CPU seconds of a job at scale mini, on average: what is believed of a rule before one of its jobs
+# has ended. Those that have say how much faster or slower this machine is.
+TYPICAL: Mapping[str, float] = {
+    "cases_find": 0.9,
+    "dense_search": 0.9,
+    "dimensions_draw": 0.8,
+    "encode_docs": 2.0,
+    "fidelity_measure": 3.1,
+    "fusion_tune": 0.9,
+    "learning_score": 1.5,
+    "negatives_mine": 3.3,
+    "pretrain_adapt": 5.4,
+    "pretrain_backbone": 5.4,
+    "questions_generate": 4.9,
+    "report_write": 2.8,
+    "rerank_depths": 0.9,
+    "rerank_score": 5.7,
+    "rm3_tune": 3.0,
+    "sweep_measure": 2.5,
+    "termweights_predict": 3.6,
+    "train_train": 8.1,
+}
+OTHERWISE = 0.4  # of all others
 
 
 class Remaining:
@@ -20,7 +39,10 @@ class Remaining:
         self.waiting = dict(counts)
         self.total = sum(counts.values())
         self.running: dict[int, tuple[str, float]] = {}
+        self.failed = 0
         self._ended: dict[str, list[float]] = {}
+        self._lost = 0.0  # seconds of attempts that failed
+        self._known: set[int] = set()
         self._cores = cores
         self._begun: float | None = None
 
@@ -31,8 +53,11 @@ class Remaining:
 
     def start(self, job: int, rule: str, now: float) -> None:
         """Take note of a job that starts; one that is tried again starts anew."""
-        if job not in self.running:
+        if job not in self._known:
             self.waiting[rule] = max(0, self.waiting.get(rule, 0) - 1)
+        elif job not in self.running:
+            self.failed -= 1
+        self._known.add(job)
         self.running[job] = rule, now
         self._begun = now if self._begun is None else self._begun
 
@@ -41,6 +66,13 @@ class Remaining:
         if job in self.running:
             rule, since = self.running.pop(job)
             self._ended.setdefault(rule, []).append(now - since)
+
+    def fail(self, job: int, now: float) -> None:
+        """Take note of a job that failed: it is waited for no longer, unless it starts again."""
+        if job in self.running:
+            _, since = self.running.pop(job)
+            self._lost += now - since
+            self.failed += 1
 
     def elapsed(self, now: float) -> float:
         """Return the seconds since the first job started."""
@@ -52,7 +84,7 @@ class Remaining:
             return None
         rest = [max(self._mean(rule) - (now - at), 0) for rule, at in self.running.values()]
         work = sum(rest) + sum(count * self._mean(rule) for rule, count in self.waiting.items())
-        spent = sum(now - since for _, since in self.running.values())
+        spent = self._lost + sum(now - since for _, since in self.running.values())
         spent += sum(map(sum, self._ended.values()))
         elapsed = self.elapsed(now)
         at_once = spent / elapsed if elapsed else self._cores

@@ -6,11 +6,15 @@ rules/wiring.smk. Must not know rules or stages.
 
 import fcntl
 import json
+import logging
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from logging.handlers import QueueHandler
 from pathlib import Path
+from queue import Queue
 from shlex import quote
 from typing import IO, Any
 
@@ -100,11 +104,21 @@ class Wiring:
         print_gaps(self.registry, self.hub)
 
     def finished(self) -> str:
-        """Return the pages to print at the end."""
+        """Return the pages to print at the end, once all that is told before them has been."""
+        _settle()
         pages = [*self.pages.all(None), self.paths.ledger.beside(".md")]
         made = _made([self.paths.report], self._workflow)
         named = (f"\nOpen the report in a browser: {path.resolve()}" for path in made)
         return show(pages, self._workflow) + "".join(named)
+
+
+def _settle(seconds: float = 5.0) -> None:
+    """Wait until plugins that log, in a thread of their own, have told all that they have."""
+    until = time.monotonic() + seconds
+    for handler in logging.getLogger("snakemake.logging").handlers:
+        if isinstance(handler, QueueHandler) and isinstance(handler.queue, Queue):
+            while handler.queue.unfinished_tasks and time.monotonic() < until:
+                time.sleep(0.02)
 
 
 @contextmanager
