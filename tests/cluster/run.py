@@ -77,9 +77,11 @@ def check(work: Path, papers: Sequence[str], target: Sequence[str], faults: Sequ
     local = snakemake(here, *target)
     say(f"here: status {local.status}, {local.seconds:.0f} s, {jobs_of(local.text)}")
     before = project(work / "before", papers)
-    snakemake(before, "--omit-from", "train_train", "--", ROAD)
+    runs = [local, snakemake(before, "--omit-from", "train_train", "--", ROAD)]
     road = copy(before, work / "road")
-    snakemake(road, "--", ROAD)
+    runs.append(snakemake(road, "--", ROAD))
+    if failed := [run.text[-3000:] for run in runs if run.status]:
+        raise SystemExit(f"without a cluster it fails already:\n{failed[0]}")
     with slurm.Cluster(work / "slurm") as cluster:
         done = on_cluster(there, *target)
         (work / "cluster.log").write_text(done.text)
@@ -148,6 +150,7 @@ def on_cluster(folder: Path, *options: str) -> Run:
 
 
 def cluster_command(options: Sequence[str]) -> list[str]:
+    """Return the command that runs the scale through SLURM."""
     profile = ["--workflow-profile", "profiles/slurm", "--config", f"scale={SCALE}"]
     return [sys.executable, "-m", "snakemake", *profile, *HERE, *options]
 

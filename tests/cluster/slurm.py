@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -21,8 +22,9 @@ PACKAGES = ["slurm-wlm", "munge"]
 CONFIG = Path("/etc/slurm/slurm.conf")  # the one place where every command of a job looks
 MARK = "# made by residuum's tests/cluster"
 PORT = 16810  # of the controller; nodes have those above it
+NAME = "residuum-test"
 TEXT = """{mark}
-ClusterName=residuum
+ClusterName={name}
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 SlurmUser=root
@@ -77,14 +79,22 @@ class Cluster:
         self.folder.mkdir(parents=True)
         (self.folder / "state").mkdir()
         CONFIG.parent.mkdir(exist_ok=True)
-        CONFIG.write_text(self._config())
-        _start_munge()
+        try:
+            CONFIG.write_text(self._config())
+            _start_munge()
+            self._start()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def _start(self) -> None:
         run("slurmctld", "-c")
         for node in self.nodes:
             run("slurmd", "-N", node)
         for _ in range(60):
             if run("sinfo", "-h", "-o", "%D %t").split() == [str(len(self.nodes)), "idle"]:
-                return self
+                return
             time.sleep(0.5)
         raise SystemExit(f"the nodes do not come up: see {self.folder}/*.log")
 
@@ -96,14 +106,17 @@ class Cluster:
     ) -> None:
         """Cancel what runs, stop all processes, and leave no configuration behind."""
         subprocess.run(["scancel", "--full", "--signal=KILL", "--me"], check=False)
+        self._stop()
+
+    def _stop(self) -> None:
         for path in [*self.folder.glob("slurmd.*.pid"), self.folder / "slurmctld.pid"]:
-            if path.is_file():
+            with suppress(OSError):  # it never came up, or has gone
                 os.kill(int(path.read_text()), signal.SIGTERM)
-        CONFIG.unlink()
+        CONFIG.unlink(missing_ok=True)
 
     def _config(self) -> str:
         host = socket.gethostname().partition(".")[0]
-        lines = [TEXT.format(mark=MARK, host=host, port=PORT, folder=self.folder)]
+        lines = [TEXT.format(mark=MARK, name=NAME, host=host, port=PORT, folder=self.folder)]
         for number, name in enumerate(self.nodes, 1):
             port = PORT + number
             lines.append(NODE.format(name=name, host=host, port=port, cores=self.cores, mb=self.mb))
@@ -124,11 +137,8 @@ class Cluster:
         while time.monotonic() < until:
             for process in _processes(command):
                 os.kill(process, signal.SIGSTOP)
-                environment = Path(f"/proc/{process}/environ").read_bytes().decode().split("\0")
-                values = dict(line.split("=", 1) for line in environment if "=" in line)
-                if number := values.get("SLURM_JOB_ID"):
-                    return Job(number, run("squeue", "-h", "-j", number, "-o", "%N").strip())
-                os.kill(process, signal.SIGCONT)
+                number = _job_of(process)
+                return Job(number, run("squeue", "-h", "-j", number, "-o", "%N").strip())
             time.sleep(0.05)
         raise SystemExit(f"no job came to {command} in {seconds:.0f} s")
 
@@ -149,6 +159,17 @@ def processes_left(command: str) -> list[int]:
     return list(_processes(command))
 
 
+def _job_of(process: int) -> str:
+    """Return the job of a cluster of this kind that a process is of; nothing of other processes."""
+    try:
+        text = Path(f"/proc/{process}/environ").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+    values = dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
+    own = values.get("SLURM_CLUSTER_NAME") == NAME
+    return values.get("SLURM_JOB_ID", "") if own else ""
+
+
 def _processes(command: str) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -156,8 +177,9 @@ def _processes(command: str) -> list[int]:
             words = path.read_bytes().decode(errors="replace").replace("\0", " ")
         except OSError:  # it has ended
             continue
-        if re.match(rf"\S*python\S* (-X \S+ )?{re.escape(command)}", words):
-            found.append(int(path.parent.name))
+        process = int(path.parent.name)
+        if re.match(rf"\S*python\S* (-X \S+ )?{re.escape(command)}", words) and _job_of(process):
+            found.append(process)
     return found
 
 

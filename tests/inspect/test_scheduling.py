@@ -9,18 +9,18 @@ import pytest
 
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import scheduling
-from residuum.inspect.scheduling import Batch, Failures, Node, simulate
+from residuum.inspect.scheduling import Alike, Failures, Node, simulate
 
 NODE = Node(4, 2, 100)
 ONE_CORE = Node(1, 0, 0)
 
 
 def job(seconds, *after, cores=1, cards=0, memory=0, **more):
-    return Batch("job", cores, cards, memory, seconds, after=after, **more)
+    return Alike("job", cores, cards, memory, seconds, after=after, **more)
 
 
-def spans(batches, node, nodes):
-    return simulate(batches, node, nodes).makespan
+def spans(several, node, nodes):
+    return simulate(several, node, nodes).makespan
 
 
 def test_jobs_that_wait_for_each_other_take_their_sum():
@@ -40,9 +40,9 @@ def test_the_largest_first_are_not_the_best_on_two_cores():
 
 def test_what_most_waits_for_goes_first():
     """On one core: 1, then the chain behind it while the long one waits its turn."""
-    batches = [job(5), job(1), job(6, 1)]  # levels 5, 7, 6
-    assert spans(batches, ONE_CORE, 2) == 7
-    assert scheduling.critical(batches) == [1, 2]
+    several = [job(5), job(1), job(6, 1)]  # levels 5, 7, 6
+    assert spans(several, ONE_CORE, 2) == 7
+    assert scheduling.critical(several) == [1, 2]
 
 
 @pytest.mark.parametrize(("needs", "waves"), [
@@ -54,11 +54,11 @@ def test_each_of_what_a_node_has_may_be_short(needs, waves):
 
 def test_one_node_takes_the_whole_work_where_a_job_takes_the_whole_node():
     random = Random(7)
-    batches = [job(random.randint(1, 9), cores=4, jobs=random.randint(1, 5)) for _ in range(8)]
-    outcome = simulate(batches, NODE, 1)
-    assert outcome.makespan == sum(batch.jobs * batch.seconds for batch in batches)
+    several = [job(random.randint(1, 9), cores=4, jobs=random.randint(1, 5)) for _ in range(8)]
+    outcome = simulate(several, NODE, 1)
+    assert outcome.makespan == sum(alike.jobs * alike.seconds for alike in several)
     assert outcome.cores == 1
-    assert scheduling.bounds(batches, NODE, 1).binding == "cores"
+    assert scheduling.bounds(several, NODE, 1).binding == "cores"
 
 
 def test_shards_that_wait_for_their_own_alone_overlap():
@@ -78,37 +78,37 @@ def test_the_share_of_time_that_cores_and_cards_work():
 
 @dataclass
 class Single:
-    """A job by itself, for a simulation that knows no batches."""
+    """A job by itself, for a simulation that knows no several."""
 
     level: float
-    batch: int
+    alike: int
     needs: tuple[int, ...]
     seconds: float
     before: list[int] = field(default_factory=list)
 
 
-def levels(batches):
-    later = [[n for n, b in enumerate(batches) if i in b.before] for i in range(len(batches))]
+def levels(several):
+    later = [[n for n, b in enumerate(several) if i in b.before] for i in range(len(several))]
 
     def level(i):
-        return batches[i].seconds + max(map(level, later[i]), default=0)
+        return several[i].seconds + max(map(level, later[i]), default=0)
 
-    return [level(i) for i in range(len(batches))]
+    return [level(i) for i in range(len(several))]
 
 
-def job_by_job(batches, node, nodes):
+def job_by_job(several, node, nodes):
     """Schedule each job by itself: at any time the first in order on the first node with room."""
-    ranks, singles, own = levels(batches), [], []
-    for number, batch in enumerate(batches):
+    ranks, singles, own = levels(several), [], []
+    for number, alike in enumerate(several):
         own.append([])
-        for place in range(batch.jobs):
-            before = [one for earlier in batch.after for one in own[earlier]]
-            before += [own[earlier][place] for earlier in batch.beside]
+        for place in range(alike.jobs):
+            before = [one for earlier in alike.after for one in own[earlier]]
+            before += [own[earlier][place] for earlier in alike.beside]
             own[number].append(len(singles))
-            needs = (batch.cores, batch.cards, batch.memory)
-            singles.append(Single(ranks[number], number, needs, batch.seconds, before))
+            needs = (alike.cores, alike.cards, alike.memory)
+            singles.append(Single(ranks[number], number, needs, alike.seconds, before))
     free, ends, started, now = [list(node) for _ in range(nodes)], {}, {}, 0.0
-    order = sorted(range(len(singles)), key=lambda i: (-singles[i].level, singles[i].batch, i))
+    order = sorted(range(len(singles)), key=lambda i: (-singles[i].level, singles[i].alike, i))
     while len(ends) < len(singles):
         for i in order:
             ready = all(ends.get(j, math.inf) <= now for j in singles[i].before)
@@ -128,42 +128,42 @@ def job_by_job(batches, node, nodes):
 
 
 def drawn(seed):
-    """Return some batches; each waits for earlier ones, or each of its jobs for one's own."""
-    random, batches = Random(seed), []
+    """Return some several; each waits for earlier ones, or each of its jobs for one's own."""
+    random, several = Random(seed), []
     for number in range(random.randint(2, 8)):
         jobs = random.choice([1, 1, 3, 5])
         earlier = random.sample(range(number), random.randint(0, min(2, number)))
-        beside = tuple(n for n in earlier if batches[n].jobs == jobs > 1)
+        beside = tuple(n for n in earlier if several[n].jobs == jobs > 1)
         after = tuple(n for n in earlier if n not in beside)
         needs = {"cores": random.randint(1, 4), "cards": random.randint(0, 2)}
         needs["memory"] = random.choice([0, 30, 60])
-        batches.append(job(random.randint(1, 9), *after, jobs=jobs, beside=beside, **needs))
-    return batches
+        several.append(job(random.randint(1, 9), *after, jobs=jobs, beside=beside, **needs))
+    return several
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_counts_give_the_schedule_of_job_after_job(seed):
-    batches, nodes = drawn(seed), 1 + seed % 4
-    assert spans(batches, NODE, nodes) == job_by_job(batches, NODE, nodes)
+    several, nodes = drawn(seed), 1 + seed % 4
+    assert spans(several, NODE, nodes) == job_by_job(several, NODE, nodes)
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_grahams_bounds_hold(seed):
     """No less than the longest path and the work on each core; no more than both (1969, eq. 2)."""
-    batches = [batch._replace(cores=1, cards=0, memory=0) for batch in drawn(seed)]
-    path = max(levels(batches))
+    several = [alike._replace(cores=1, cards=0, memory=0) for alike in drawn(seed)]
+    path = max(levels(several))
     for cores in (1, 2, 5):
-        work = sum(batch.jobs * batch.seconds for batch in batches) / cores
-        made = spans(batches, ONE_CORE, cores)
+        work = sum(alike.jobs * alike.seconds for alike in several) / cores
+        made = spans(several, ONE_CORE, cores)
         assert max(path, work) <= made <= work + (1 - 1 / cores) * path + 1e-9
-        least = scheduling.bounds(batches, ONE_CORE, cores)
+        least = scheduling.bounds(several, ONE_CORE, cores)
         assert (least.path, least.cores) == pytest.approx((path, work))
-    assert spans(batches, ONE_CORE, 1000) == path
+    assert spans(several, ONE_CORE, 1000) == path
 
 
 def test_a_job_that_no_node_has_room_for_is_refused():
     with pytest.raises(ResiduumError, match=r"big: .* 5 cores, 0 cards, 1 GB; .* 4 cores, 2 cards"):
-        simulate([Batch("big", 5, 0, 1000, 1)], NODE, 3)
+        simulate([Alike("big", 5, 0, 1000, 1)], NODE, 3)
 
 
 def alone(seconds, saves, failures):
@@ -179,8 +179,8 @@ def alone(seconds, saves, failures):
 @pytest.mark.parametrize("seed", range(8))
 def test_a_killed_job_begins_anew_or_goes_on_from_what_it_saved(seed, saves):
     failures = Failures(20, 5, seed)
-    batch = job(30, saves=saves or math.inf)
-    outcome = simulate([batch], ONE_CORE, 1, failures)
+    alike = job(30, saves=saves or math.inf)
+    outcome = simulate([alike], ONE_CORE, 1, failures)
     assert (outcome.makespan, outcome.lost) == pytest.approx(alone(30, saves, failures))
 
 
@@ -205,13 +205,13 @@ def test_other_jobs_go_on_while_a_node_is_away():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_without_a_failure_the_schedule_is_the_plain_one(seed):
-    batches = drawn(seed)
-    assert simulate(batches, NODE, 2, Failures(1e12, 1, seed)) == simulate(batches, NODE, 2)
+    several = drawn(seed)
+    assert simulate(several, NODE, 2, Failures(1e12, 1, seed)) == simulate(several, NODE, 2)
 
 
 def test_a_seed_decides_the_failures():
-    batches = [job(10, jobs=50, cores=2)]
-    one, same, other = (simulate(batches, NODE, 3, Failures(60, 5, seed)) for seed in (1, 1, 2))
+    several = [job(10, jobs=50, cores=2)]
+    one, same, other = (simulate(several, NODE, 3, Failures(60, 5, seed)) for seed in (1, 1, 2))
     assert one == same
     assert one.failures and one.makespan != other.makespan
 
@@ -223,5 +223,5 @@ def test_failures_that_come_faster_than_a_job_ends_are_no_endless_simulation():
 
 def test_a_million_jobs_alike_are_quick_to_schedule():
     """Each event starts as many as there is room for: waves count, not jobs."""
-    batches = [job(1, jobs=1_000_000), job(1, jobs=1_000_000, beside=(0,))]
-    assert spans(batches, NODE, 1000) == 2_000_000 / 4000
+    several = [job(1, jobs=1_000_000), job(1, jobs=1_000_000, beside=(0,))]
+    assert spans(several, NODE, 1000) == 2_000_000 / 4000

@@ -3,14 +3,15 @@
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from plan_fixture import registry
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import simulated
+from residuum.inspect import scheduling, simulated
 from residuum.inspect.dryrun import Job
-from residuum.inspect.scheduling import Batch, Node
+from residuum.inspect.scheduling import Alike, Node
 from residuum.inspect.simulated import Cluster
 
 TOY = registry()
@@ -21,18 +22,18 @@ GATHER = Job("dense_gather", {"run": "vectors.seed1"}, ["h"], ["r"], 1, Counter(
 
 
 def test_a_shard_waits_for_its_own_and_what_gathers_them_for_all():
-    encode, search, gather = simulated.batches(TOY, [ENCODE, SEARCH, GATHER])
-    assert encode == Batch("encode_docs dual", 8, 1, 5000, 30, 4)
-    assert search == Batch("dense_search dual", 2, 0, 5000, 40, 4, (), (0,))
-    assert gather == Batch("dense_gather vectors.seed1", 1, 0, 0, 7200, 1, (1,), ())
+    encode, search, gather = simulated.scheduled(TOY, [ENCODE, SEARCH, GATHER])
+    assert encode == Alike("encode_docs dual", 8, 1, 5000, 30, 4)
+    assert search == Alike("dense_search dual", 2, 0, 5000, 40, 4, (), (0,))
+    assert gather == Alike("dense_gather vectors.seed1", 1, 0, 0, 7200, 1, (1,), ())
 
 
 def test_a_training_holds_the_cards_that_its_rule_asks_for_and_saves_its_state():
     """60 pairs twice in batches of 4 are 30 steps: no checkpoint comes before its end, of 500."""
     takes = Counter(gpu=2, gpu_s=90)
     job = Job("train_train", {"model": "dual", "seed": "1"}, [], ["m"], 2, takes)
-    [batch] = simulated.batches(TOY, [job])
-    assert (batch.cards, batch.saves) == (2, 90)
+    [alike] = simulated.scheduled(TOY, [job])
+    assert (alike.cards, alike.saves) == (2, 90)
 
 
 def test_a_training_saves_every_so_many_of_its_steps():
@@ -40,22 +41,51 @@ def test_a_training_saves_every_so_many_of_its_steps():
     often = dual.training.model_copy(update={"checkpoint_every": 10})
     toy.models["dual"] = dual.model_copy(update={"training": often})
     job = Job("train_train", {"model": "dual", "seed": "1"}, [], ["m"], 2, Counter(gpu_s=90))
-    assert simulated.batches(toy, [job])[0].saves == 30
+    assert simulated.scheduled(toy, [job])[0].saves == 30
 
 
 def test_what_is_made_in_parts_loses_one_at_most():
     rules = {"rerank_score": 600, "termweights_predict": 600, "lexical_index": math.inf}
     jobs = [Job(rule, {}, [], [rule], 1, Counter()) for rule in rules]
-    assert [batch.saves for batch in simulated.batches(TOY, jobs)] == [*rules.values()]
+    assert [alike.saves for alike in simulated.scheduled(TOY, jobs)] == [*rules.values()]
 
 
 def test_a_longer_job_is_cut_into_equal_ones():
-    _, search, gather = simulated.batches(TOY, [ENCODE, SEARCH, GATHER], cut=0.75)
+    _, search, gather = simulated.scheduled(TOY, [ENCODE, SEARCH, GATHER], cut=0.75)
     assert (gather.jobs, gather.seconds) == (3, 2400)
     assert (search.jobs, search.beside) == (4, (0,))
-    both = simulated.batches(TOY, [ENCODE, SEARCH, GATHER], cut=30 / 3600)
+    both = simulated.scheduled(TOY, [ENCODE, SEARCH, GATHER], cut=30 / 3600)
     assert (both[1].jobs, both[1].seconds) == (8, 20)
     assert (both[1].after, both[1].beside) == ((0,), ()), "parts of a shard wait for all"
+
+
+def test_shards_that_are_cut_are_waited_for_by_all_that_are_not():
+    """Two hours of encoding each, in two parts; searches of half an hour, whole."""
+    encode = ENCODE._replace(resources=Counter(gpu_s=7200, shards=4))
+    search = SEARCH._replace(resources=Counter(core_s=3600, shards=4))
+    made = simulated.scheduled(TOY, [encode, search], cut=1)
+    assert [alike.jobs for alike in made] == [8, 4]
+    assert (made[1].after, made[1].beside) == ((0,), ())
+    [span] = [scheduling.simulate(made, Node(10, 1, 9000), 1).makespan]
+    assert span == 8.5 * 3600, "8 hours of the one card, and the searches, five at once"
+
+
+def test_without_cards_operations_are_those_of_cores():
+    config = TOY.config.model_copy(update={"device": "cpu"})
+    job = ENCODE._replace(resources=Counter(gpu_s=30, gflop=60 * 7200, core_s=800))
+    [alike] = simulated.scheduled(replace(TOY, config=config), [job])
+    assert (alike.cards, alike.seconds) == (0, (7200 + 800) / 8)
+
+
+def test_a_job_that_no_node_has_room_for_is_told_in_place_of_the_table():
+    lines = [*simulated.page(TOY, [ENCODE], Cluster([1], Node(8, 0, 9000)))]
+    assert (
+        lines[-1]
+        .replace("\n  ", " ")
+        .startswith(
+            "not simulated: encode_docs dual: a job takes 8 cores, 1 card, 5 GB; a node has 8 cores"
+        )
+    )
 
 
 @pytest.mark.parametrize(("text", "node"), [

@@ -3,13 +3,19 @@
 import graphlib
 import random
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from plan_fixture import registry
 from residuum.cli.errors import ResiduumError
 from residuum.wiring import batches, driver
+from residuum.wiring.amounts import Estimate
 from residuum.wiring.batches import Batches
+from residuum.wiring.resources import Resources
+
+TOY = registry()
 
 
 class Thing(SimpleNamespace):
@@ -18,8 +24,8 @@ class Thing(SimpleNamespace):
     __hash__ = object.__hash__
 
 
-def job(rule, seconds=3, threads=1, gpu=0, gpu_s=0, mem_mb=4000, **wildcards):
-    takes = {"batch": 1, "core_s": seconds, "gpu": gpu, "gpu_s": gpu_s, "mem_mb": mem_mb}
+def job(rule, runtime=16, threads=1, gpu=0, mem_mb=4000, **wildcards):
+    takes = {"batch": 1, "runtime": runtime, "gpu": gpu, "mem_mb": mem_mb}
     return Thing(rule=Thing(name=rule), resources=takes, threads=threads, wildcards_dict=wildcards)
 
 
@@ -62,19 +68,33 @@ def test_short_jobs_that_take_the_same_go_together():
 
 
 def test_long_jobs_and_shards_go_alone():
-    assert batches.name(job("rm3_tune", seconds=601), 1) is None
-    assert batches.name(job("rm3_tune", seconds=601, threads=2), 1) is not None
-    assert batches.name(job("train_train", gpu=1, gpu_s=3600), 1) is None
+    assert batches.name(job("rm3_tune", runtime=56), 1) is None
+    assert batches.name(job("rm3_tune", runtime=55), 1) is not None
     assert batches.name(job("encode_docs", shard="00000"), 1) is None
-    every = Thing(resources={}, threads=1, wildcards_dict={})
-    assert batches.name(every, 9) is None, "the rule all runs nothing"
+
+
+@pytest.mark.parametrize(("seconds", "alone"), [(600, False), (603, True)])
+def test_a_short_job_is_one_of_ten_minutes_by_its_limit_of_time(seconds, alone):
+    takes = Resources(TOY).cpu(lambda w: Estimate(core_s=seconds * 2), mem_mb=4000)
+    limit = takes["runtime"](None, threads=2, attempt=1)
+    assert (batches.name(job("cases_find", runtime=limit, threads=2), 1) is None) == alone
+
+
+def test_a_job_is_as_long_as_where_it_computes_makes_it():
+    """Operations count as a core's where the configuration says that there is no card."""
+    work = Estimate(operations=60e9 * 7200)
+    for device, alone in (("cpu", True), ("cuda", False)):
+        config = TOY.config.model_copy(update={"device": device})
+        takes = Resources(replace(TOY, config=config)).card(lambda w: work, mem_mb=4000)
+        limit = takes["runtime"](None, threads=1, attempt=1)
+        assert (batches.name(job("rerank_score", runtime=limit), 1) is None) == alone
 
 
 def workflow(components, remote=False):
     """Return what Snakemake knows once a graph of two jobs, one after the other, is built."""
     first, second = job("lexical_search", run="bm25"), job("evaluate_run", run="bm25")
     dag = Thing(jobs=[second, first], dependencies={first: {}, second: {first: set()}})
-    rules = [Thing(name="lexical_search"), Thing(name="evaluate_run")]
+    rules = [Thing(name=name, norun=False) for name in ("lexical_search", "evaluate_run")]
     settings = Thing(group_components=components)
     return Thing(
         rules=rules, dag=dag, group_settings=settings, remote_exec=remote, parent_groupids={}
@@ -104,12 +124,19 @@ def test_the_jobs_of_a_batch_have_no_groups_themselves():
 
 def cluster(jobs, arrays="encode_docs"):
     scheduler = Thing(job_rate_limiter="a hundred a second")
-    settings = Thing(array_jobs=arrays)
-    return Thing(executor_settings=settings, nodes=jobs, scheduler=scheduler, local_exec=False)
+    settings, scopes = Thing(array_jobs=arrays), Thing(is_local=lambda name: name == "batch")
+    return Thing(
+        executor_settings=settings,
+        nodes=jobs,
+        scheduler=scheduler,
+        local_exec=False,
+        global_resources={},
+        resource_scopes=scopes,
+    )
 
 
 def test_arrays_are_refused_where_their_tasks_may_not_all_start():
-    with pytest.raises(ResiduumError, match=r"jobs: 50.*`jobs: unlimited`"):
+    with pytest.raises(ResiduumError, match=r"with jobs: 50: .*`jobs: unlimited`"):
         driver.check_arrays(cluster(50))
     driver.check_arrays(cluster(50, arrays=None))
     driver.check_arrays(cluster(sys.maxsize))
@@ -120,3 +147,20 @@ def test_with_arrays_all_that_is_ready_starts_at_once(arrays, limit):
     made = cluster(sys.maxsize, arrays)
     driver.calm_scheduler(made)
     assert made.scheduler.job_rate_limiter == limit
+
+
+def test_a_rule_that_runs_nothing_has_no_group_so_that_it_is_no_job_of_the_cluster():
+    flow = workflow({"batch": 20})
+    every = Thing(name="all", norun=True, group=None)
+    flow.rules.append(every)
+    Batches(flow).apply()
+    assert every.group is None
+
+
+def test_arrays_are_refused_with_limits_of_a_resource_that_their_tasks_share():
+    made = cluster(sys.maxsize)
+    made.global_resources["gpu"] = Thing(value=8)
+    with pytest.raises(ResiduumError, match="resources: gpu=8"):
+        driver.check_arrays(made)
+    made.global_resources = {"batch": Thing(value=1), "_cores": Thing(value=8)}
+    driver.check_arrays(made)

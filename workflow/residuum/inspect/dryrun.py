@@ -75,7 +75,12 @@ def dry_runs(asked: Iterable[tuple[Sequence[str], Sequence[str]]]) -> list[list[
         (config, Popen([*command, *more, "--config", *config], stdout=PIPE, stderr=PIPE, text=True))
         for config, more in asked
     ]
-    return list(_finished(runs))
+    try:
+        return list(_finished(runs))
+    finally:
+        for _, run in runs:  # of which one may have failed before others have ended
+            run.kill()
+            run.communicate()
 
 
 def _finished(runs: Iterable[tuple[Sequence[str], "Popen[str]"]]) -> Iterator[list[Job]]:

@@ -1,7 +1,7 @@
 """A schedule of jobs on nodes, some of which fail: list scheduling, simulated by counts.
 
-Usage: `simulate(batches, Node(32, 4, 256_000), nodes=100)`. Jobs alike are a batch, whose jobs take
-one another's place, and so are nodes: an event starts or ends as many as there are. Must not know
+Usage: `simulate(several, Node(32, 4, 256_000), nodes=100)`. Jobs alike take one
+another's place, and so do nodes: an event starts or ends as many as there are. Must not know
 rules or how long a job takes. Source: Graham, Bounds on multiprocessing timing anomalies, 1969
 (list scheduling); a job goes first that the longest path to the end waits for.
 """
@@ -23,10 +23,10 @@ NOWHERE = np.zeros(0, dtype=np.int64)
 PATIENCE = 20  # times the seconds of a schedule without failures, after which it never ends
 
 
-class Batch(NamedTuple):
+class Alike(NamedTuple):
     """Jobs alike: each takes cores, cards and memory (MB) of one node, and seconds.
 
-    They start when all jobs of the batches in `after` have ended, and each when its own one of
+    They start when all jobs of those in `after` have ended, and each when its own one of
     each in `beside` has, which have as many jobs. A job that is killed goes on from where it last
     saved, every `saves` seconds of work; by default it begins anew.
     """
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
     @property
     def before(self) -> tuple[int, ...]:
-        """The batches that come before it."""
+        """Those that come before it."""
         return (*self.after, *self.beside)
 
 
@@ -95,69 +95,69 @@ class Bounds(NamedTuple):
         return max(self._fields, key=lambda name: float(getattr(self, name)))
 
 
-def bounds(batches: Sequence[Batch], node: Node, nodes: int) -> Bounds:
+def bounds(several: Sequence[Alike], node: Node, nodes: int) -> Bounds:
     """Return the lower bounds of a schedule without failures."""
-    each = np.array([batch.jobs * batch.seconds for batch in batches], dtype=float)
-    work = (each @ _needs(batches)) / np.maximum(1, nodes * np.array(node))
-    path = sum(batches[number].seconds for number in critical(batches))
+    each = np.array([alike.jobs * alike.seconds for alike in several], dtype=float)
+    work = (each @ _needs(several)) / np.maximum(1, nodes * np.array(node))
+    path = sum(several[number].seconds for number in critical(several))
     return Bounds(path, *work.tolist())
 
 
-def critical(batches: Sequence[Batch]) -> list[int]:
-    """Return the numbers of the batches of the longest path, in the order of time."""
-    levels, followers = _levels(batches)
-    path, left = list[int](), [n for n, batch in enumerate(batches) if not batch.before]
+def critical(several: Sequence[Alike]) -> list[int]:
+    """Return the numbers of those on the longest path, in the order of time."""
+    levels, followers = _levels(several)
+    path, left = list[int](), [n for n, alike in enumerate(several) if not alike.before]
     while left:
         path.append(max(left, key=lambda number: (levels[number], -number)))
         left = followers[path[-1]]
     return path
 
 
-def _levels(batches: Sequence[Batch]) -> tuple[list[float], list[list[int]]]:
-    """Return the seconds of the longest path from each batch to the end, and what follows each."""
-    followers: list[list[int]] = [[] for _ in batches]
-    for number, batch in enumerate(batches):
-        for earlier in batch.before:
+def _levels(several: Sequence[Alike]) -> tuple[list[float], list[list[int]]]:
+    """Return the seconds of the longest path from each to the end, and what follows each."""
+    followers: list[list[int]] = [[] for _ in several]
+    for number, alike in enumerate(several):
+        for earlier in alike.before:
             followers[earlier].append(number)
-    levels, open_ = [0.0] * len(batches), [len(own) for own in followers]
+    levels, open_ = [0.0] * len(several), [len(own) for own in followers]
     ready = [number for number, left in enumerate(open_) if not left]
     while ready:
         number = ready.pop()
-        levels[number] = batches[number].seconds + max(
+        levels[number] = several[number].seconds + max(
             (levels[later] for later in followers[number]), default=0.0
         )
-        for earlier in batches[number].before:
+        for earlier in several[number].before:
             open_[earlier] -= 1
             ready += [earlier] if not open_[earlier] else []
     return levels, followers
 
 
-def _needs(batches: Sequence[Batch]) -> np.ndarray:
-    """Return cores, cards and memory of a job of each batch: (batches, 3)."""
-    return np.array([(b.cores, b.cards, b.memory) for b in batches], dtype=np.int64).reshape(-1, 3)
+def _needs(several: Sequence[Alike]) -> np.ndarray:
+    """Return cores, cards and memory of a job of each: (several, 3)."""
+    return np.array([(b.cores, b.cards, b.memory) for b in several], dtype=np.int64).reshape(-1, 3)
 
 
 def simulate(
-    batches: Sequence[Batch], node: Node, nodes: int, failures: Failures | None = None
+    several: Sequence[Alike], node: Node, nodes: int, failures: Failures | None = None
 ) -> Outcome:
     """Return what a list schedule comes to: whenever there is room, a job starts.
 
     First those that most still waits for. Where failures come faster than a job ends, its makespan
     is infinite. Raises ResiduumError for a job that no node has room for.
     """
-    for batch in batches:
-        if any(own > had for own, had in zip(batch[1:4], node, strict=True)):
-            needs = Node(*batch[1:4])
-            raise ResiduumError(f"{batch.name}: a job takes {needs}; a node has {node} (--node)")
-    least = bounds(batches, node, nodes)
+    for alike in several:
+        if any(own > had for own, had in zip(alike[1:4], node, strict=True)):
+            needs = Node(*alike[1:4])
+            raise ResiduumError(f"{alike.name}: a job takes {needs}; a node has {node} (--node)")
+    least = bounds(several, node, nodes)
     horizon = PATIENCE * sum(least) if failures else math.inf
-    return _Simulation(batches, node, nodes, failures).run(horizon)
+    return _Simulation(several, node, nodes, failures).run(horizon)
 
 
 class _Running(NamedTuple):
-    """Jobs of a batch that started at one time, by node; each takes so many seconds."""
+    """Jobs alike that started at one time, by node; each takes so many seconds."""
 
-    batch: int
+    alike: int
     start: float
     seconds: float
     nodes: np.ndarray
@@ -168,16 +168,16 @@ class _Simulation:
     """The state of a schedule at one time."""
 
     def __init__(
-        self, batches: Sequence[Batch], node: Node, nodes: int, failures: Failures | None
+        self, several: Sequence[Alike], node: Node, nodes: int, failures: Failures | None
     ) -> None:
-        self.batches, self.node, self.failures = batches, node, failures
-        self.needs, (levels, self.followers) = _needs(batches), _levels(batches)
-        order = sorted(range(len(batches)), key=lambda number: (-levels[number], number))
+        self.several, self.node, self.failures = several, node, failures
+        self.needs, (levels, self.followers) = _needs(several), _levels(several)
+        order = sorted(range(len(several)), key=lambda number: (-levels[number], number))
         self.rank = {number: place for place, number in enumerate(order)}
         self.divisors = np.maximum(1, self.needs)
         self.free = np.tile(np.array(node, dtype=np.int64), (nodes, 1))
         self.up = np.ones(nodes, dtype=bool)
-        self.done, self.released = [0] * len(batches), [0] * len(batches)
+        self.done, self.released = [0] * len(several), [0] * len(several)
         # What may start, by rank, and how many jobs of each.
         self.waiting: list[tuple[int, float, int]] = []
         self.jobs: dict[tuple[int, float, int], int] = {}
@@ -187,7 +187,7 @@ class _Simulation:
         self.random = np.random.default_rng(failures.seed if failures else 0)
         self.now = self.lost = 0.0
         self.used, self.failed = np.zeros(3), 0
-        self.left = sum(batch.jobs for batch in batches)
+        self.left = sum(alike.jobs for alike in several)
 
     def run(self, horizon: float) -> Outcome:
         """Let time pass until all jobs have ended, or beyond the horizon."""
@@ -195,7 +195,7 @@ class _Simulation:
         if self.failures:
             for node in every.tolist():
                 self._fails_later(node)
-        for number in range(len(self.batches)):
+        for number in range(len(self.several)):
             self._release(number)
         self._start(every)
         while self.left and self.now <= horizon:
@@ -219,14 +219,14 @@ class _Simulation:
         self._later(float(self.random.exponential(self.failures.between)), FAILED, node)
 
     def _release(self, number: int) -> bool:
-        """Let jobs of a batch wait for room whose predecessors have ended; say if there are any."""
-        batch = self.batches[number]
-        if any(self.done[earlier] < self.batches[earlier].jobs for earlier in batch.after):
+        """Let jobs alike wait for room whose predecessors have ended; say if there are any."""
+        alike = self.several[number]
+        if any(self.done[earlier] < self.several[earlier].jobs for earlier in alike.after):
             return False
-        most = min([batch.jobs, *(self.done[earlier] for earlier in batch.beside)])
+        most = min([alike.jobs, *(self.done[earlier] for earlier in alike.beside)])
         new = most - self.released[number]
         self.released[number] = most
-        self._wait(number, batch.seconds, new)
+        self._wait(number, alike.seconds, new)
         return new > 0
 
     def _wait(self, number: int, seconds: float, jobs: int) -> None:
@@ -266,12 +266,12 @@ class _Simulation:
     def _ended(self, which: int) -> tuple[np.ndarray, bool]:
         """End jobs; return the nodes that have room again, and if others may start anywhere."""
         job = self.running.pop(which)
-        total, need = int(job.counts.sum()), self.needs[job.batch]
+        total, need = int(job.counts.sum()), self.needs[job.alike]
         self.free[job.nodes] += job.counts[:, None] * need
         self.used += total * job.seconds * need
-        self.done[job.batch] += total
+        self.done[job.alike] += total
         self.left -= total
-        return job.nodes, any([self._release(later) for later in self.followers[job.batch]])
+        return job.nodes, any([self._release(later) for later in self.followers[job.alike]])
 
     def _failed(self, node: int) -> tuple[np.ndarray, bool]:
         """Take a node away with all that runs on it, which waits again."""
@@ -286,11 +286,11 @@ class _Simulation:
         return NOWHERE, True
 
     def _killed(self, job: _Running, jobs: int) -> None:
-        ran, saves = self.now - job.start, self.batches[job.batch].saves
+        ran, saves = self.now - job.start, self.several[job.alike].saves
         kept = ran // saves * saves if saves < math.inf else 0.0
         self.lost += jobs * (ran - kept)
-        self.used += jobs * ran * self.needs[job.batch]
-        self._wait(job.batch, job.seconds - kept, jobs)
+        self.used += jobs * ran * self.needs[job.alike]
+        self._wait(job.alike, job.seconds - kept, jobs)
 
     def _back(self, node: int) -> tuple[np.ndarray, bool]:
         self.up[node] = True

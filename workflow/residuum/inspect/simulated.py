@@ -16,10 +16,11 @@ from residuum.config.schema.backbones import OnTexts
 from residuum.config.schema.models import OnPairs
 from residuum.inspect import scheduling
 from residuum.inspect.dryrun import Job
-from residuum.inspect.scheduling import Batch, Failures, Node
+from residuum.inspect.scheduling import Alike, Failures, Node
 from residuum.inspect.text import wrapped
 from residuum.pages import layout
 from residuum.wiring import sizes
+from residuum.wiring.assumptions import CORE_GFLOPS
 
 FORM = re.compile(r"(\d+) cores?, (\d+) cards?, (\d+(?:\.\d+)?) GB")
 DAYS, REPAIR_H = 264.0, 24.0
@@ -69,31 +70,33 @@ def node_of(text: str) -> Node:
     return Node(int(match[1]), int(match[2]), round(1000 * float(match[3])))
 
 
-def batches(registry: Registry, jobs: Sequence[Job], cut: float = math.inf) -> list[Batch]:
+def scheduled(registry: Registry, jobs: Sequence[Job], cut: float = math.inf) -> list[Alike]:
     """Return the jobs of a plan as a scheduler takes them, in their order.
 
     A shard's job waits for that of the same shard alone, where both are as many. One that takes
-    more than `cut` hours is as many jobs as take no more.
+    more than `cut` hours is as many jobs as take no more. With `device: cpu` none holds a card.
     """
     made = {path: number for number, job in enumerate(jobs) for path in job.outputs}
+    carded = registry.config.device != "cpu"
+    takes = [job.seconds if carded else _on_cores(job) for job in jobs]
+    parted = [max(1, math.ceil(seconds / 3600 / cut)) for seconds in takes]
     result = []
-    for job in jobs:
+    for job, seconds, parts in zip(jobs, takes, parted, strict=True):
         before = dict.fromkeys(made[path] for path in job.inputs if path in made)
-        own = [number for number in before if jobs[number].alike == job.alike > 1]
-        parts = max(1, math.ceil(job.seconds / 3600 / cut))
-        own = own if parts == 1 else []
-        batch = Batch(
+        whole = [number for number in before if parted[number] == parts == 1]
+        own = [number for number in whole if jobs[number].alike == job.alike > 1]
+        alike = Alike(
             named(job),
             job.threads,
-            max(job.resources["gpu"], int(job.resources["gpu_s"] > 0)),
+            carded * max(job.resources["gpu"], int(job.resources["gpu_s"] > 0)),
             job.resources["mem_mb"],
-            job.seconds / parts,
+            seconds / parts,
             parts * job.alike,
             tuple(number for number in before if number not in own),
             tuple(own),
-            _saves(registry, job),
+            _saves(registry, job, seconds),
         )
-        result.append(batch)
+        result.append(alike)
     return result
 
 
@@ -103,7 +106,12 @@ def named(job: Job) -> str:
     return " ".join([job.rule, *filter(None, named)])
 
 
-def _saves(registry: Registry, job: Job) -> float:
+def _on_cores(job: Job) -> float:
+    """Return the seconds of a job whose operations are a core's."""
+    return (job.resources["core_s"] + job.resources["gflop"] / CORE_GFLOPS) / job.threads
+
+
+def _saves(registry: Registry, job: Job, seconds: float) -> float:
     """Return the seconds of work after which a killed job has something to go on from."""
     if job.rule in RESUMED:
         return PART_S
@@ -112,18 +120,23 @@ def _saves(registry: Registry, job: Job) -> float:
     model = registry.model(job.wildcards["model"])
     assert isinstance(model, OnPairs | OnTexts), "others are made, not trained"
     steps = sizes.steps(model.training, sizes.examples(registry, job.wildcards["model"]))
-    return job.seconds * min(1.0, model.training.checkpoint_every / steps)
+    return seconds * min(1.0, model.training.checkpoint_every / steps)
 
 
 def page(registry: Registry, jobs: Sequence[Job], cluster: Cluster) -> Iterator[str]:
     """Yield the table of a simulated schedule, its longest path and what it assumes."""
-    listed = batches(registry, jobs, cluster.cut)
-    total = sum(batch.jobs for batch in listed)
+    listed = scheduled(registry, jobs, cluster.cut)
+    total = sum(alike.jobs for alike in listed)
     yield f"Simulated on nodes of {cluster.node}, hours ({total:,} jobs):"
-    yield layout.grid(HEADER, [row(listed, cluster, nodes) for nodes in cluster.nodes])
+    try:
+        rows = [row(listed, cluster, nodes) for nodes in cluster.nodes]
+    except ResiduumError as error:
+        yield wrapped(f"not simulated: {error}")
+        return
+    yield layout.grid(HEADER, rows)
     path = [listed[number] for number in scheduling.critical(listed)]
-    yield f"The longest path takes {hours(sum(batch.seconds for batch in path))} hours:"
-    yield layout.grid(["job", "hours"], [[batch.name, hours(batch.seconds)] for batch in path])
+    yield f"The longest path takes {hours(sum(alike.seconds for alike in path))} hours:"
+    yield layout.grid(["job", "hours"], [[alike.name, hours(alike.seconds)] for alike in path])
     yield "The simulation takes for granted:"
     for text in TEXTS:
         yield wrapped(text.format(cluster.days, cluster.repair), "- ")
@@ -131,7 +144,7 @@ def page(registry: Registry, jobs: Sequence[Job], cluster: Cluster) -> Iterator[
         yield wrapped(CUT.format(cluster.cut), "- ")
 
 
-def row(listed: Sequence[Batch], cluster: Cluster, nodes: int) -> list[str]:
+def row(listed: Sequence[Alike], cluster: Cluster, nodes: int) -> list[str]:
     """Return the cells of a number of nodes; times in hours."""
     least = scheduling.bounds(listed, cluster.node, nodes)
     plain = scheduling.simulate(listed, cluster.node, nodes)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 Workflow = Any  # Snakemake's, which has no types
 BATCH = "batch"  # what profiles call it, and the resource of which a batch has one
-LONGEST_S = 600.0  # of a job that goes with others, estimated
+LONGEST_MIN = 55  # limit of time of a job that goes with others: estimated at ten minutes
 STEP_MB = 8000  # jobs whose memory is between the same two steps go together
 SHARD = "shard"  # the wildcard of jobs by shard
 T = TypeVar("T", bound=Hashable)
@@ -26,9 +26,13 @@ class Batches:
         self._groups: dict[tuple[str, frozenset[tuple[str, str]]], str | None] = {}
 
     def apply(self) -> None:
-        """Give every rule its group, which Snakemake looks up once the graph is known."""
+        """Give rules their group, which Snakemake looks up once the graph is known.
+
+        A rule that runs nothing has none: with one, it would be a job of the cluster.
+        """
         for rule in self._workflow.rules:
-            rule.group = partial(self._group, rule.name)
+            if not rule.norun:
+                rule.group = partial(self._group, rule.name)
 
     def _group(self, rule: str, wildcards: Mapping[str, str]) -> str | None:
         """Return a job's group: a name that the profile's `batch` stands for, or None.
@@ -78,8 +82,7 @@ def name(job: Any, level: int) -> str | None:
     takes = job.resources
     cards, threads = takes.get("gpu", 0), job.threads
     gb = ceil(takes.get("mem_mb", 0) / STEP_MB) * STEP_MB // 1000
-    seconds = max(takes.get("gpu_s", 0), takes.get("core_s", 0) / threads)
-    if takes.get(BATCH) is None or SHARD in job.wildcards_dict or seconds > LONGEST_S:
+    if SHARD in job.wildcards_dict or takes.get("runtime", LONGEST_MIN) > LONGEST_MIN:
         return None
     return f"{BATCH}-{level}-{threads}-threads-{cards}-cards-{gb}-gb"
 

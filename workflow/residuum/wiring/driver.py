@@ -231,11 +231,17 @@ def check_arrays(workflow: Workflow) -> None:
     The plugin holds back jobs of an array until all that are ready have come, and never asks for
     them again; Snakemake takes them for running, and waits for ever (issue 473 of the plugin).
     """
-    if arrays_of(workflow) and workflow.nodes != sys.maxsize:
+    if not arrays_of(workflow):
+        return
+    limits = [f"jobs: {workflow.nodes}"] if workflow.nodes != sys.maxsize else []
+    for name, resource in workflow.global_resources.items():
+        if not name.startswith("_") and not workflow.resource_scopes.is_local(name):
+            limits += [f"resources: {name}={resource.value}"] if resource.value is not None else []
+    if limits:
         raise ResiduumError(
-            f"slurm-array-jobs with jobs: {workflow.nodes}: the SLURM plugin would lose tasks of "
-            "an array that may not all start at once. Say `jobs: unlimited`, as profiles/slurm "
-            "does, or leave slurm-array-jobs out."
+            f"slurm-array-jobs with {', '.join(limits)}: the SLURM plugin would lose tasks of an "
+            "array that may not all start at once. Leave the limit out (`jobs: unlimited`, as "
+            "profiles/slurm has it), or leave slurm-array-jobs out."
         )
 
 
