@@ -41,6 +41,7 @@ MIB = 1024**2  # Snakemake's benchmark files and the kernel count so
 DOCS_A_PLACE = 16  # a place has a listing page, a stub and 14 passages about it
 TUNE, DEV, PAIRS, STEPS = 150, 500, 2000, 50
 LEAST = 0.01  # seconds or MB, of what was too little to be seen: it has no logarithm
+UNSEEN = ("NA", "-")  # in benchmark files, of what Snakemake did not count
 WHOLE = "the whole"
 
 
@@ -166,6 +167,8 @@ def read(folder: Path) -> Iterator[tuple[float, Job]]:
     for path in folder.rglob("*.tsv"):
         with open(path, newline="") as file:
             for row in csv.DictReader(file, delimiter="\t"):
+                if row["max_rss"] in UNSEEN:
+                    print(f"{path}: memory not counted", file=sys.stderr)
                 cost = Cost(float(row["s"]), number(row["cpu_time"]), number(row["max_rss"]))
                 cost = cost._replace(peak=cost.peak * MIB / MB)
                 declared = ast.literal_eval(row["resources"])["mem_mb"]
@@ -174,7 +177,7 @@ def read(folder: Path) -> Iterator[tuple[float, Job]]:
 
 def number(text: str) -> float:
     """Return a number of a benchmark file; Snakemake has none of a job that it did not see."""
-    return float(text) if text not in ("NA", "-") else 0.0
+    return float(text) if text not in UNSEEN else 0.0
 
 
 def table(measured: dict[int, Measured]) -> str:

@@ -148,6 +148,11 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
         assert "ir_datasets" not in roots
 
 
+def test_the_line_of_progress_knows_no_room_but_cli():
+    for path in (ROOT / "workflow" / "snakemake_logger_plugin_residuum").glob("*.py"):
+        assert {name.split(".")[1] for name in _ours(ast.parse(path.read_text()))} <= {"cli"}
+
+
 def test_a_stage_imports_no_other():
     trees = {stage: ast.parse((PACKAGE / f"{stage}.py").read_text()) for stage in STAGES}
     stages = {f"residuum.{stage}" for stage in STAGES}
