@@ -137,6 +137,10 @@ def start(handler, job, rule, output, log=()):
     tell(handler, LogEvent.JOB_INFO, jobid=job, rule_name=rule, output=output, log=[*log])
 
 
+def test_plugin_and_jobs_mean_one_variable():
+    assert plugin.QUIET == QUIET
+
+
 def test_snakemake_finds_the_handler_by_its_name():
     assert LoggerPluginRegistry().get_plugin("residuum").log_handler is plugin.LogHandler
 

@@ -2,7 +2,8 @@
 
 Usage: `snakemake --cores all --logger residuum`, as `make mini` does; `make mini VERBOSE=1` leaves
 Snakemake's own messages. What jobs say goes to their logs alone; of what it says, warnings are
-shown when a job ends, and the end of it when a job fails. Must not know what jobs do.
+shown when a job ends, and the end of it when a job fails. Must not know what jobs do, nor import
+residuum: Snakemake loads this package before it reads a Snakefile, whose checkout may be another.
 """
 
 import logging
@@ -17,9 +18,9 @@ from typing import Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from residuum.cli.progress import QUIET
 from snakemake_logger_plugin_residuum.remaining import Remaining
 
+QUIET = "RESIDUUM_QUIET"  # of residuum.cli.progress
 BETWEEN_LINES = 30.0  # seconds, where there is no terminal
 MOST_NAMES, LAST_LINES = 2, 30
 IDLE = "Nothing to be done"  # how Snakemake begins to say that all is made
