@@ -53,7 +53,7 @@ def test_at_the_pinned_size_both_plans_have_the_same_schedule(monkeypatch, proje
     runs = dryrun.dry_runs([(FULL, []), ([*FULL, one], [dryrun.ALL])])
     registry = planning.loading.load(project / "config", {"scale": "full", "papers": ["clear"]})
     node = scheduling.Node(32, 4, 256_000)
-    listed = [simulated.batches(registry, jobs) for jobs in runs]
+    listed = [simulated.scheduled(registry, jobs) for jobs in runs]
     for nodes in (1, 2, 20):
         least, same = (scheduling.bounds(batches, node, nodes) for batches in listed)
         assert least == pytest.approx(same)
