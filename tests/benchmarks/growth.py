@@ -58,7 +58,7 @@ def make(folder: Path, docs: int, requested: list[int], dense: bool) -> None:
     import numpy as np
 
     random = np.random.default_rng(1)
-    draw = _zipf(random)
+    draw = zipf(random)
     with open(folder / "corpus.tsv", "w", encoding="ascii") as corpus:
         for first in range(0, docs, DOCS_AT_ONCE):
             numbers = range(first, min(docs, first + DOCS_AT_ONCE))
@@ -75,7 +75,7 @@ def make(folder: Path, docs: int, requested: list[int], dense: bool) -> None:
         _write_vectors(folder, docs, requested[0])
 
 
-def _zipf(random: "np.random.Generator") -> Callable[[int, int], Iterator[str]]:
+def zipf(random: "np.random.Generator") -> Callable[[int, int], Iterator[str]]:
     """Return a function of (texts, words) that draws texts."""
     import numpy as np
 

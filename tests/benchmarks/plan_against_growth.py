@@ -75,7 +75,7 @@ def doc_bytes() -> int:
     """Return the mean bytes of a doc's text, of some that `growth.py` draws."""
     import numpy as np
 
-    texts = growth._zipf(np.random.default_rng(1))(SAMPLE, growth.WORDS_PER_DOC)
+    texts = growth.zipf(np.random.default_rng(1))(SAMPLE, growth.WORDS_PER_DOC)
     return round(sum(map(len, islice(texts, SAMPLE))) / SAMPLE)
 
 

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 import time
+from logging.handlers import QueueHandler, QueueListener
+from queue import Queue
 from types import SimpleNamespace
 
 import pytest
@@ -100,20 +102,20 @@ def test_the_estimate_comes_near_a_run_whose_jobs_take_what_they_take():
     queue = ["train", "page", "page"] * 40
     left = Remaining({"train": 40, "page": 80})
     ends = [0.0, 0.0]
-    free, told = [], []
+    running, estimates = [], []
     for number, rule in enumerate(queue):
         now = min(ends)
-        for job, end in [*free]:
+        for job, end in [*running]:
             if end <= now:
                 left.end(job, end)
-                free.remove((job, end))
+                running.remove((job, end))
         if number == 60:
-            told.append((now, left.seconds(now)))
+            estimates.append((now, left.seconds(now)))
         left.start(number, rule, now)
         ends[ends.index(now)] = now + takes[rule]
-        free.append((number, now + takes[rule]))
-    ((then, said),) = told
-    assert said == pytest.approx(max(ends) - then, rel=0.1)
+        running.append((number, now + takes[rule]))
+    ((then, estimated),) = estimates
+    assert estimated == pytest.approx(max(ends) - then, rel=0.1)
 
 
 @pytest.fixture
@@ -176,7 +178,7 @@ def test_a_run_is_told_in_lines_where_no_terminal_is(handler, tmp_path, capsys):
 def test_a_failed_job_shows_the_end_of_its_log(handler, tmp_path, capsys):
     log = tmp_path / "train.log"
     log.write_text("".join(f"line {number}\n" for number in range(100)) + "error: no such file\n")
-    tell(handler, LogEvent.JOB_ERROR, logging.ERROR, "Error in rule train", log=[str(log)])
+    tell(handler, LogEvent.JOB_ERROR, logging.ERROR, "Error in rule train", jobid=1, log=[str(log)])
     shown = capsys.readouterr().err.splitlines()
     assert shown[0] == "Error in rule train"
     assert shown[-1].strip() == "error: no such file"
@@ -209,6 +211,26 @@ def test_a_run_that_goes_on_after_a_failure_ends_with_what_failed(handler, capsy
 def test_a_batch_that_fails_says_so_in_a_line(handler, capsys):
     tell(handler, LogEvent.GROUP_ERROR, logging.ERROR, "Error in group batch-1", aux_logs=[])
     assert capsys.readouterr().err == "Error in group batch-1\n"
+
+
+def test_pages_come_after_all_that_was_logged_before_them(capsys):
+    class Slow(logging.Handler):
+        def emit(self, record):
+            time.sleep(0.3)
+            print(record.getMessage())
+
+    logger, queue = logging.getLogger("snakemake.logging"), Queue()
+    listener = QueueListener(queue, Slow())
+    listener.start()
+    logger.addHandler(handler := QueueHandler(queue))
+    try:
+        handler.emit(logging.LogRecord("snakemake", logging.INFO, "", 0, "3 jobs", (), None))
+        driver._settle()
+        print("the page")
+    finally:
+        logger.removeHandler(handler)
+        listener.stop()
+    assert capsys.readouterr().out == "3 jobs\nthe page\n"
 
 
 def test_where_all_is_made_that_is_said(handler, capsys):
@@ -250,6 +272,16 @@ def test_messages_are_shown_from_warnings_on(handler, capsys):
     tell(handler, message="Select jobs to execute...")
     tell(handler, level=logging.ERROR, message="Workflow defines that rule x is eligible")
     assert capsys.readouterr().err == "Workflow defines that rule x is eligible\n"
+
+
+@pytest.mark.parametrize(("rule", "outputs", "text"), [
+    ("train_train", ["models/clear/seed1/manifest.json"], "train models/clear/seed1"),
+    ("fusion_fuse", ["runs/x.gz", "runs/x.gz.manifest.json"], "fusion fuse runs/x.gz"),
+    ("figures_draw", ["figures/x.pdf", "figures/x.md"], "figures draw figures"),
+    ("ledger_write", ["ledger.tsv"], "ledger write ledger.tsv"),
+])  # fmt: skip
+def test_a_job_is_named_by_what_it_makes(rule, outputs, text):
+    assert plugin.name(rule, [f"results/mini/{path}" for path in outputs]) == text
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def _job_of(process: int) -> str:
 
 
 def _processes(command: str) -> list[int]:
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().decode(errors="replace").replace("\0", " ")
@@ -179,8 +179,8 @@ def _processes(command: str) -> list[int]:
             continue
         process = int(path.parent.name)
         if re.match(rf"\S*python\S* (-X \S+ )?{re.escape(command)}", words) and _job_of(process):
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes
 
 
 def run(*command: str) -> str:

@@ -1076,20 +1076,22 @@ def test_a_dataset_that_is_cut_from_itself_is_refused(config, name, changes):
 
 
 def test_docs_in_place_of_pins_are_those_of_every_edition_and_nothing_else_changes():
-    plain, asked = load(scale="full"), load(scale="full", docs={"msmarco-passage": 138_364_198})
-    assert {edition.docs for edition in asked.datasets["msmarco-passage"].editions} == {138_364_198}
-    assert asked.shards("msmarco-passage", "clear") == 277, "500,000 docs each"
-    assert asked.datasets["msmarco-passage-raw"] == plain.datasets["msmarco-passage-raw"]
+    pinned, larger = load(scale="full"), load(scale="full", docs={"msmarco-passage": 138_364_198})
+    assert {edition.docs for edition in larger.datasets["msmarco-passage"].editions} == {
+        138_364_198
+    }
+    assert larger.shards("msmarco-passage", "clear") == 277, "500,000 docs each"
+    assert larger.datasets["msmarco-passage-raw"] == pinned.datasets["msmarco-passage-raw"]
     for split in ("train", "dev"):
         place = Place("msmarco-passage", split)
-        assert sizes.queries(asked, place) == sizes.queries(plain, place)
-        assert sizes.pairs(asked, place) == sizes.pairs(plain, place)
+        assert sizes.queries(larger, place) == sizes.queries(pinned, place)
+        assert sizes.pairs(larger, place) == sizes.pairs(pinned, place)
 
 
 def test_docs_of_a_dataset_without_pins_are_given_too(config):
     edit(config, "datasets/nfcorpus.yaml", editions=[])
-    asked = load(config, scale="smoke", docs={"nfcorpus": 12_345})
-    assert sizes.docs(asked, "nfcorpus") == 12_345 != sizes.docs(load(config), "nfcorpus")
+    given = load(config, scale="smoke", docs={"nfcorpus": 12_345})
+    assert sizes.docs(given, "nfcorpus") == 12_345 != sizes.docs(load(config), "nfcorpus")
 
 
 @pytest.mark.parametrize(("docs", "fault"), [

@@ -55,9 +55,9 @@ def test_at_the_pinned_size_both_plans_have_the_same_schedule(monkeypatch, proje
     node = scheduling.Node(32, 4, 256_000)
     listed = [simulated.scheduled(registry, jobs) for jobs in runs]
     for nodes in (1, 2, 20):
-        least, same = (scheduling.bounds(batches, node, nodes) for batches in listed)
+        least, same = (scheduling.bounds(several, node, nodes) for several in listed)
         assert least == pytest.approx(same)
-        spans = [scheduling.simulate(batches, node, nodes).makespan for batches in listed]
+        spans = [scheduling.simulate(several, node, nodes).makespan for several in listed]
         assert spans[0] == pytest.approx(spans[1], rel=0.02), "equals go in another order"
 
 

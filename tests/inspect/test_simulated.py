@@ -4,10 +4,12 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
+from inspect import signature
 
 import pytest
 
 from plan_fixture import registry
+from residuum.__main__ import plan
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import scheduling, simulated
 from residuum.inspect.dryrun import Job
@@ -105,6 +107,12 @@ def test_other_words_are_refused_with_an_example(text):
         ResiduumError, match=rf"^--node '{text}': write .*'32 cores, 4 cards, 256 GB'"
     ):
         simulated.node_of(text)
+
+
+def test_the_command_takes_the_same_cluster_for_granted():
+    defaults = {name: each.default for name, each in signature(plan).parameters.items()}
+    node, *hours = (defaults[name] for name in ("node", "days_between_failures", "repair_hours"))
+    assert (simulated.node_of(node), *hours) == Cluster()[1:4]
 
 
 def test_the_page_has_a_row_for_each_number_of_nodes_and_the_longest_path():

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from snakemake.common import NOTHING_TO_BE_DONE_MSG  # type: ignore[import-untyped]
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
@@ -23,11 +24,10 @@ from snakemake_logger_plugin_residuum.remaining import Remaining
 QUIET = "RESIDUUM_QUIET"  # of residuum.cli.progress
 BETWEEN_LINES = 30.0  # seconds, where there is no terminal
 MOST_NAMES, LAST_LINES = 2, 30
-IDLE = "Nothing to be done"  # how Snakemake begins to say that all is made
 
 
 class LogHandler(LogHandlerBase):
-    """Snakemake's records, told in a line."""
+    """Snakemake's records in a line."""
 
     writes_to_stream, writes_to_file = True, False
     has_filter = True  # Snakemake's would leave out what `quiet` in a profile names
@@ -39,7 +39,6 @@ class LogHandler(LogHandlerBase):
         self._left: Remaining | None = None
         self._names: dict[int, str] = {}
         self._logs: dict[int, list[str]] = {}
-        self._cores = 1.0
         self._shown: Line | Lines | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -53,29 +52,27 @@ class LogHandler(LogHandlerBase):
             self.handleError(record)
 
     def _take(self, record: logging.LogRecord) -> None:
-        event, now, told = getattr(record, "event", None), time.monotonic(), record.__dict__
-        if event == LogEvent.RESOURCES_INFO:
-            self._cores = told.get("cores") or self._cores
-        elif event == LogEvent.RUN_INFO:
-            counts = {rule: count for rule, count in told["stats"].items() if rule != "total"}
-            self._left = Remaining(counts, self._cores)
+        event, now, fields = getattr(record, "event", None), time.monotonic(), record.__dict__
+        if event == LogEvent.RUN_INFO:
+            counts = {rule: count for rule, count in fields["stats"].items() if rule != "total"}
+            self._left = Remaining(counts)
             show = Line if sys.stderr.isatty() else Lines
             self._shown = show(self._left.total, self._line)
         elif event == LogEvent.JOB_INFO:
-            self._start(told, now)
+            self._start(fields, now)
         elif event == LogEvent.JOB_FINISHED:
-            self._end(told["job_id"], now)
+            self._end(fields["job_id"], now)
         elif event == LogEvent.JOB_ERROR:
             self._fail(record, now)
         elif event == LogEvent.GROUP_ERROR:
             self._say(str(record.msg))  # its jobs follow one by one
-        elif record.levelno >= logging.WARNING or str(record.msg).startswith(IDLE):
+        elif record.levelno >= logging.WARNING or record.msg == NOTHING_TO_BE_DONE_MSG:
             self._say(self.format(record))
 
-    def _start(self, told: dict[str, Any], now: float) -> None:
-        job, rule = told["jobid"], told["rule_name"]
-        self._names[job] = name(rule, told["output"] or [])
-        self._logs[job] = [*(told["log"] or [])]
+    def _start(self, fields: dict[str, Any], now: float) -> None:
+        job, rule = fields["jobid"], fields["rule_name"]
+        self._names[job] = name(rule, fields["output"] or [])
+        self._logs[job] = [*(fields["log"] or [])]
         if self._left:
             self._left.start(job, rule, now)
 
@@ -92,12 +89,12 @@ class LogHandler(LogHandlerBase):
 
     def _fail(self, record: logging.LogRecord, now: float) -> None:
         """Show Snakemake's message and the end of the job's log."""
-        told = record.__dict__
-        self._names.pop(told.get("jobid", -1), None)
+        fields = record.__dict__
+        self._names.pop(fields["jobid"], None)
         if self._left:
-            self._left.fail(told.get("jobid", -1), now)
+            self._left.fail(fields["jobid"], now)
         self._say(self.format(record))
-        for text in [*lines_of(told.get("log") or [])][-LAST_LINES:]:
+        for text in [*lines_of(fields["log"] or [])][-LAST_LINES:]:
             self._say(f"    {text}")
 
     def _line(self) -> str:
@@ -202,15 +199,16 @@ def duration(seconds: float) -> str:
 
 
 def name(rule: str, outputs: Iterable[str]) -> str:
-    """Return what a job makes: its folder where it makes several files, below the results."""
+    """Return what a job does and makes, below the results; a folder where that is several files."""
     paths = [Path(path) for path in outputs]
     if not paths:
         return rule
     first, others = paths[0], paths[1:]
-    if others and not any(path.name.startswith(first.name) for path in others):
-        first = first.parent  # a folder of files, not a file with its manifest
+    beside = any(path.name.startswith(first.name) for path in others)  # its manifest
+    if first.name == "manifest.json" or (others and not beside):
+        first = first.parent
     below = first.parts[2:] if first.parts[:1] == ("results",) else first.parts
-    return f"{rule.replace('_', ' ')} {'/'.join(below)}"
+    return f"{' '.join(dict.fromkeys(rule.split('_')))} {'/'.join(below)}"
 
 
 def lines_of(logs: Iterable[str]) -> Iterable[str]:

@@ -1,7 +1,7 @@
 """How long a graph of jobs still takes, judged by those that have ended.
 
-Usage: `left = Remaining(counts)`; tell it what starts and ends, then ask `left.seconds(now)`.
-Must not know Snakemake.
+Usage: `left = Remaining(counts)`; tell it what starts and ends, then ask `left.seconds(now)`, from
+another thread if you like: it goes over copies. Must not know Snakemake.
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,8 @@ OTHERWISE = 0.4  # of all others
 class Remaining:
     """The jobs of a run by rule: waiting, running, ended."""
 
-    def __init__(self, counts: Mapping[str, int], cores: float = 1) -> None:
-        """Take the number of jobs of each rule, and how many run at once until some have ended."""
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        """Take the number of jobs of each rule."""
         self.waiting = dict(counts)
         self.total = sum(counts.values())
         self.running: dict[int, tuple[str, float]] = {}
@@ -43,7 +43,6 @@ class Remaining:
         self._ended: dict[str, list[float]] = {}
         self._lost = 0.0  # seconds of attempts that failed
         self._known: set[int] = set()
-        self._cores = cores
         self._begun: float | None = None
 
     @property
@@ -82,13 +81,13 @@ class Remaining:
         """Return the seconds that the rest takes; None before a job has ended."""
         if not self._ended:
             return None
-        rest = [max(self._mean(rule) - (now - at), 0) for rule, at in self.running.values()]
-        work = sum(rest) + sum(count * self._mean(rule) for rule, count in self.waiting.items())
-        spent = self._lost + sum(now - since for _, since in self.running.values())
-        spent += sum(map(sum, self._ended.values()))
-        elapsed = self.elapsed(now)
-        at_once = spent / elapsed if elapsed else self._cores
-        return max([work / max(at_once, 1), *rest])
+        running, waiting = list(self.running.values()), list(self.waiting.items())
+        rest = [max(self._mean(rule) - (now - since), 0) for rule, since in running]
+        work = sum(rest) + sum(count * self._mean(rule) for rule, count in waiting)
+        spent = self._lost + sum(map(sum, self._ended.values()))
+        spent += sum(now - since for _, since in running)
+        at_once = max(1, spent / max(self.elapsed(now), 1e-9))
+        return max([work / at_once, *rest])
 
     def _mean(self, rule: str) -> float:
         """Return a job's seconds: what was believed counts as much as one job that has ended."""
@@ -97,7 +96,7 @@ class Remaining:
 
     def _slower(self) -> float:
         """Return how many times as long as believed jobs took, all together."""
-        believed = sum(_typical(rule) * len(ended) for rule, ended in self._ended.items())
+        believed = sum(_typical(rule) * len(ended) for rule, ended in [*self._ended.items()])
         return sum(map(sum, self._ended.values())) / believed
 
 

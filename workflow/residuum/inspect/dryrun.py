@@ -62,7 +62,7 @@ def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
     return jobs[0], jobs[-1]
 
 
-def dry_runs(asked: Iterable[tuple[Sequence[str], Sequence[str]]]) -> list[list[Job]]:
+def dry_runs(requests: Iterable[tuple[Sequence[str], Sequence[str]]]) -> list[list[Job]]:
     """Return the jobs of several dry runs at once, each of values of `--config` and options."""
     if importlib.util.find_spec("snakemake") is None:
         raise ResiduumError(
@@ -73,7 +73,7 @@ def dry_runs(asked: Iterable[tuple[Sequence[str], Sequence[str]]]) -> list[list[
     command += ["--quiet", "host"]  # in place of the profile's quiet rules
     runs = [
         (config, Popen([*command, *more, "--config", *config], stdout=PIPE, stderr=PIPE, text=True))
-        for config, more in asked
+        for config, more in requests
     ]
     try:
         return list(_finished(runs))

@@ -77,11 +77,10 @@ class Limits:
 
     def all(self) -> Iterator[Limit]:
         """Yield the limits of all datasets and rules, whether exceeded or not."""
+        indexes = [job for job in self._planned if job.rule == "lexical_index"]
+        indexed = {job.wildcards.get("dataset") for job in indexes}
         for name, docs in self._docs.items():
-            of = [
-                job.wildcards.get("dataset") for job in self._planned if job.rule == "lexical_index"
-            ]
-            if name in of:
+            if name in indexed:
                 yield Limit("docs of an index", name, LUCENE_DOCS, docs, docs / 2)
         total, half = (sum(j.alike for j in jobs) for jobs in (self._planned, self._half.values()))
         yield Limit("jobs of a graph", "all", TRIED_JOBS, total, half)

@@ -91,8 +91,8 @@ def _imagined(
     """Return all jobs of a plan of sizes that nobody has, and the parts of their page."""
     docs = registry.config.docs
     half = {name: max(1, size // 2) for name, size in docs.items()}
-    asked = [_pairs({**chosen, "docs": sized}) for sized in (docs, half)]
-    every, halved = dry_runs((config, [ALL]) for config in asked)
+    configs = [_pairs({**chosen, "docs": sized}) for sized in (docs, half)]
+    every, halved = dry_runs((config, [ALL]) for config in configs)
     given = ", ".join(f"{size:,} docs of {name}" for name, size in docs.items())
     total = sum(job.alike for job in every)
     head = _head(registry, f", as if there were {given}: {total:,} jobs, none of them finished. ")

@@ -275,7 +275,7 @@ class _Simulation:
 
     def _failed(self, node: int) -> tuple[np.ndarray, bool]:
         """Take a node away with all that runs on it, which waits again."""
-        assert self.failures, "what fails is told by them"
+        assert self.failures, "events of this kind are theirs"
         self.up[node], self.failed = False, self.failed + 1
         for job in self.running.values():
             for place in np.flatnonzero((job.nodes == node) & (job.counts > 0)):

@@ -102,8 +102,8 @@ def scheduled(registry: Registry, jobs: Sequence[Job], cut: float = math.inf) ->
 
 def named(job: Job) -> str:
     """Return what a job is called: its rule, and what it is made for."""
-    named = (job.wildcards.get(name) for name in ("run", "model", "reranker", "split", "page"))
-    return " ".join([job.rule, *filter(None, named)])
+    names = (job.wildcards.get(key) for key in ("run", "model", "reranker", "split", "page"))
+    return " ".join([job.rule, *filter(None, names)])
 
 
 def _on_cores(job: Job) -> float:

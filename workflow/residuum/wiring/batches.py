@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 Workflow = Any  # Snakemake's, which has no types
 BATCH = "batch"  # what profiles call it, and the resource of which a batch has one
-LONGEST_MIN = 55  # limit of time of a job that goes with others: estimated at ten minutes
+LEAST_MINUTES, MARGIN = 15, 4  # a job may run for a quarter of an hour and four times its estimate
+LONGEST_MINUTES = LEAST_MINUTES + MARGIN * 10  # of a job that goes with others: ten, estimated
 STEP_MB = 8000  # jobs whose memory is between the same two steps go together
 SHARD = "shard"  # the wildcard of jobs by shard
 T = TypeVar("T", bound=Hashable)
@@ -82,7 +83,7 @@ def name(job: Any, level: int) -> str | None:
     takes = job.resources
     cards, threads = takes.get("gpu", 0), job.threads
     gb = ceil(takes.get("mem_mb", 0) / STEP_MB) * STEP_MB // 1000
-    if SHARD in job.wildcards_dict or takes.get("runtime", LONGEST_MIN) > LONGEST_MIN:
+    if SHARD in job.wildcards_dict or takes.get("runtime", 0) > LONGEST_MINUTES:
         return None
     return f"{BATCH}-{level}-{threads}-threads-{cards}-cards-{gb}-gb"
 

@@ -14,7 +14,7 @@ from residuum.config.schema.sources import Containing
 from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate
 from residuum.wiring.assumptions import CORE_GFLOPS, DOC_TERMS, START_S, STEP_S, TOKEN_BYTES
-from residuum.wiring.batches import BATCH
+from residuum.wiring.batches import BATCH, LEAST_MINUTES, MARGIN
 from residuum.wiring.models import corpora_of
 from residuum.wiring.part import Wildcards
 
@@ -23,7 +23,6 @@ Memory = int | Callable[[Wildcards], int]
 Declared = dict[
     str, Memory | Callable[[Wildcards, int, int], int] | Callable[[Wildcards, int], int]
 ]
-LEAST_MINUTES, MARGIN = 15, 4  # a job may run for a quarter of an hour and four times its estimate
 VECTOR_KB = 4  # float32 of 1024 dimensions
 JUDGEMENT_BYTES = 400
 PAIR_BYTES = 1500  # of a pair that a training holds, its texts among them (300,000: 1,470)
