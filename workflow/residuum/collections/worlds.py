@@ -11,6 +11,7 @@ from itertools import accumulate
 from random import Random
 from typing import NamedTuple, TypeVar
 
+from residuum.cli.collecting import uncollected
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.collections.records import Rows
@@ -53,7 +54,8 @@ MAKERS: OpenTable[Callable[..., Generated]] = OpenTable(
 def generate(collection: Collection) -> Generated:
     """Return docs, queries and qrels by split; docs/generated-collection.md describes them."""
     try:
-        return MAKERS[collection.source.kind](collection.source)
+        with uncollected():
+            return MAKERS[collection.source.kind](collection.source)
     except ValueError as error:
         raise ResiduumError(f"source: {error}") from None
 
@@ -182,14 +184,15 @@ class Grades:
 
     def __init__(self, docs: Iterable[Iterable[Key]], grade: Callable[[int, Topic], int]) -> None:
         """Take what each doc names, and what grades a doc, given by its position."""
-        self.grade, self.naming = grade, defaultdict[Key, list[int]](list)
+        self.grade = grade
+        self.naming = defaultdict[str, defaultdict[int, list[int]]](lambda: defaultdict(list))
         for position, names in enumerate(docs):
-            for key in names:
-                self.naming[key].append(position)
+            for kind, number in names:
+                self.naming[kind][number].append(position)
 
     def of(self, topic: Topic) -> dict[int, int]:
         """Position -> grade, in the order of the docs; all others have grade 0."""
-        positions = set().union(*(self.naming[key] for key in topic.items()))
+        positions = set().union(*(self.naming[kind][number] for kind, number in topic.items()))
         return {position: self.grade(position, topic) for position in sorted(positions)}
 
     def judged(self, rng: Stream, topics: Iterable[Topic], count: int) -> Iterator[Judgement]:

@@ -7,7 +7,6 @@ Usage: `device = devices.choose("auto", "auto", threads=1)`; `AdaptiveBatchSize(
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from residuum.artefacts import machine
+from residuum.cli.collecting import uncollected
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.neural.resumable import log
 
@@ -81,7 +81,7 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
 
 def _available(device: str) -> str:
     """Return the device, or for `auto` the best that this machine has."""
-    with importing():
+    with uncollected():
         import torch
 
         usable = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
@@ -151,22 +151,6 @@ def put(array: np.ndarray, device: str) -> Tensor:
     if device == "cuda":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Collect no garbage while torch or transformers load, nor look at what they made later.
-
-    A fifth of their seconds goes there, and nearly all that an import makes stays for good.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if collecting:
-            gc.enable()
 
 
 @contextmanager

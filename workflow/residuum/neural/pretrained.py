@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 from residuum.artefacts import files, intact
+from residuum.cli.collecting import uncollected
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
@@ -55,7 +56,7 @@ def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
     Raises ResiduumError if the model cannot be had.
     """
     intact.check_folder(Path(source.name))  # one of the hub has none here
-    with _explained(source), devices.importing(), devices.seeded(derive(0, "new-weights")):
+    with _explained(source), uncollected(), devices.seeded(derive(0, "new-weights")):
         devices.quiet()
         model, tokenizer, lacking = _read(head, source, settings)
         frames.set_cls(tokenizer, True)
