@@ -51,7 +51,7 @@ def inside(scale, **changes) -> tuple[World, list[Facts], list[Topic]]:
     rng = Stream(recipe.seed, "docs")
     world = World(rng, recipe)
     facts = world.draw_facts(rng)
-    names = (doc.names() for doc in facts)
+    names = enumerate(doc.names() for doc in facts)
     grades = Grades(names, lambda position, topic: facts[position].relevance(topic))
     return (
         world,
@@ -296,7 +296,9 @@ def test_gold_questions_are_on_topics_of_their_own_and_name_all_docs_of_grade_2(
     rng = Stream(recipe.seed, "docs")
     world = World(rng, recipe)
     facts = world.draw_facts(rng)
-    grades = Grades(map(Facts.names, facts), lambda doc, topic: facts[doc].relevance(topic))
+    grades = Grades(
+        enumerate(map(Facts.names, facts)), lambda doc, topic: facts[doc].relevance(topic)
+    )
     topics = world.draw_topics(Stream(recipe.seed, "gold"), grades, "gold", 70, 1)
     assert len({tuple(topic.items()) for topic in topics}) == 70
     queries = [query for split in ("train", "dev", "test") for query, _ in gold.queries[split]]

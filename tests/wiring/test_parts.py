@@ -440,6 +440,19 @@ def test_an_export_holds_the_judgements_of_what_it_reads():
     assert resources.export_mb(named(dataset="toy")) == 2000
 
 
+def test_an_export_of_a_generated_collection_holds_all_its_docs():
+    mini = loading.load(ROOT / "config", {"scale": "mini", "papers": ["clear"]})
+    export = {"dataset": "generated-mini"}
+    assert Resources(mini).export_mb(named(**export)) == 2000, "of few docs"
+    dataset = mini.datasets["generated-mini"]
+    editions = [dataset.editions[0].model_copy(update={"docs": 10_000_000})]
+    large = dataset.model_copy(update={"editions": editions})
+    resources = Resources(replace(mini, datasets={"generated-mini": large}))
+    text = sizes.doc_bytes("generated-mini")
+    for wildcards in (export, {**export, "split": "dev"}):
+        assert resources.export_mb(named(**wildcards)) == 500 + 10 * (900 + 2 * text)
+
+
 def test_a_backbone_that_is_made_holds_the_words_and_factors_of_all_docs():
     assert Resources(TOY).backbone_mb(named(model="small")) == 4000, "of few docs"
     large = TOY.datasets["toy"].editions[1].model_copy(update={"docs": 9_000_000})

@@ -29,7 +29,7 @@ def generate(recipe: GeneratedArticles) -> worlds.Generated:
     world = World(rng, recipe)
     facts = world.draw_facts(rng)
     docs = [_Writer(rng, world, each).article() for each in facts]
-    rng, names = Stream(recipe.seed, "judged"), (doc.names() for doc in facts)
+    rng, names = Stream(recipe.seed, "judged"), enumerate(doc.names() for doc in facts)
     grades = Grades(names, lambda position, topic: facts[position].relevance(topic))
     topics = world.draw_topics(rng, grades, "judged", recipe.judged, ENOUGH)
     questions = [_question(rng, world, topic) for topic in topics]

@@ -81,8 +81,12 @@ class World:
         passages = [self._passage(rng, *pair) for pair in pairs]
         listings = [self._listing(rng) for _ in range(recipe.listings)]
         stubs = [self._stub(rng, rng.pick(passages)) for _ in range(recipe.stubs)]
-        self.docs = rng.shuffled(passages + listings + stubs)
-        self.grades = Grades((doc.names() for doc in self.docs), self._grade)
+        made = passages + listings + stubs
+        order = rng.shuffled(range(len(made)))
+        self.docs = [made[number] for number in order]
+        self.passages = [at for at, number in enumerate(order) if number < recipe.passages]
+        named = zip(worlds.places_in(order), map(Doc.names, made), strict=True)
+        self.grades = Grades(named, self._grade)
 
     def _passage(self, rng: Stream, place: int, attribute: int) -> Doc:
         name, collocates = self.names[place], words.attributes[attribute].collocates
@@ -183,7 +187,7 @@ class World:
     def draw_answers(self) -> dict[str, list[int]]:
         """For every query of every split, the passage that answers it."""
         rng, recipe = Stream(self.recipe.seed, "splits"), self.recipe
-        passages = rng.shuffled([i for i, doc in enumerate(self.docs) if doc.kind == "passage"])
+        passages = rng.shuffled(self.passages)
         trained = round(recipe.train_share * recipe.passages)
         train, held_out = passages[:trained], passages[trained:]
         judged = set(chosen := self._graded("judged", held_out, recipe.judged))

@@ -182,11 +182,16 @@ class Attribute(Strict):
 class Grades:
     """The docs that share a name with a topic, and the grade of each."""
 
-    def __init__(self, docs: Iterable[Iterable[Key]], grade: Callable[[int, Topic], int]) -> None:
-        """Take what each doc names, and what grades a doc, given by its position."""
+    def __init__(
+        self, docs: Iterable[tuple[int, Iterable[Key]]], grade: Callable[[int, Topic], int]
+    ) -> None:
+        """Take the position of each doc and what it names, and what grades a doc by its position.
+
+        Docs are fastest taken in the order in which they were made, as they lie in memory.
+        """
         self.grade = grade
         self.naming = defaultdict[str, defaultdict[int, list[int]]](lambda: defaultdict(list))
-        for position, names in enumerate(docs):
+        for position, names in docs:
             for kind, number in names:
                 self.naming[kind][number].append(position)
 
@@ -203,6 +208,14 @@ class Grades:
             for doc, grade in grades.items():
                 if grade > 0 or doc in useless:
                     yield query, doc, grade
+
+
+def places_in(order: Sequence[int]) -> list[int]:
+    """Return where each number of an order of 0 to n - 1 stands in it."""
+    places = [0] * len(order)
+    for place, number in enumerate(order):
+        places[number] = place
+    return places
 
 
 def enumerated(items: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from math import ceil
 
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
+from residuum.config.schema.generated import GENERATED_SPLITS
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.sources import Containing
 from residuum.wiring import sizes
@@ -28,6 +29,7 @@ JUDGEMENT_BYTES = 400
 PAIR_BYTES = 1500  # of a pair that a training holds, its texts among them (300,000: 1,470)
 WORD_BYTES = 12  # of a wordpiece of a doc that latent semantic analysis holds: weight, number
 LSA_MATRICES, LSA_SPARE = 4, 10  # of float64, docs by dimensions, held at once; dimensions more
+GENERATED_BYTES = 900  # of a doc that is generated, beside its text (a million: 1,100 with 250)
 HELD_BYTES = 12  # of a token whose collection is made for queries: its id, marks, its segments
 
 
@@ -153,4 +155,12 @@ class Resources:
                 text = sizes.segmented_bytes(self._registry, wildcards.dataset)
                 return 2000 + int(text / TOKEN_BYTES * HELD_BYTES) // 10**6
         counts = [sum(e.splits[s].qrels for s in read if s in e.splits) for e in dataset.editions]
-        return 2000 + (max(counts, default=0) + made) * JUDGEMENT_BYTES // 10**6
+        judged = 2000 + (max(counts, default=0) + made) * JUDGEMENT_BYTES // 10**6
+        return max(judged, self._generated_mb(wildcards.dataset))
+
+    def _generated_mb(self, name: str) -> int:
+        """Return the memory of a collection that is generated, whole, for each of its exports."""
+        if self._registry.datasets[name].source.kind not in GENERATED_SPLITS:
+            return 0
+        doc = GENERATED_BYTES + 2 * sizes.doc_bytes(name)
+        return 500 + int(doc * sizes.docs(self._registry, name)) // 10**6
