@@ -84,9 +84,9 @@ class World:
         made = passages + listings + stubs
         order = rng.shuffled(range(len(made)))
         self.docs = [made[number] for number in order]
-        self.passages = [at for at, number in enumerate(order) if number < recipe.passages]
-        named = zip(worlds.places_in(order), map(Doc.names, made), strict=True)
-        self.grades = Grades(named, self._grade)
+        self.passages = [i for i, number in enumerate(order) if number < recipe.passages]
+        names = zip(worlds.positions_in(order), map(Doc.names, made), strict=True)
+        self.grades = Grades(names, self._grade)
 
     def _passage(self, rng: Stream, place: int, attribute: int) -> Doc:
         name, collocates = self.names[place], words.attributes[attribute].collocates

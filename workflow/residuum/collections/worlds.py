@@ -210,12 +210,12 @@ class Grades:
                     yield query, doc, grade
 
 
-def places_in(order: Sequence[int]) -> list[int]:
-    """Return where each number of an order of 0 to n - 1 stands in it."""
-    places = [0] * len(order)
-    for place, number in enumerate(order):
-        places[number] = place
-    return places
+def positions_in(order: Sequence[int]) -> list[int]:
+    """Return the position of each number in an order of 0 to n - 1."""
+    positions = [0] * len(order)
+    for position, number in enumerate(order):
+        positions[number] = position
+    return positions
 
 
 def enumerated(items: Sequence[str]) -> str:
