@@ -48,7 +48,8 @@ def test_a_job_that_does_not_grow_is_shown_if_it_is_too_long_and_has_no_docs_to_
     training, tuned = {"gpu_s": 200 * 3600}, {"gpu_s": 100 * 3600}
     pairs = [(made("train_train", "m", **training), training), (made("rank", "t", **tuned), tuned)]
     rows = rows_of(*pairs)
-    assert rows["hours of a job", "train_train"] == ["168", "200", "1.2", "none"]
+    assert rows["hours of a job", "train_train"] == ["168", "200", "1.2", "no size"]
+    assert next(iter(rows)) == ("hours of a job", "train_train"), "what breaks at every size, first"
     assert ("hours of a job", "rank") not in rows
 
 
@@ -124,6 +125,20 @@ def test_what_is_no_number_of_docs_is_refused(number):
     text = str(caught.value)
     assert text.startswith(f"--docs nfcorpus={number}: '{number}' is no number of docs")
     assert "nfcorpus=1e9" in text
+
+
+def test_docs_of_what_no_job_uses_are_refused():
+    jobs = [made("lexical_index", "i"), made("train_train", "m")._replace(wildcards={})]
+    limits.refuse_unused({"toy": 9}, jobs)
+    with pytest.raises(ResiduumError, match=r"^docs of cacm: nothing .* uses it, but toy\. "):
+        limits.refuse_unused({"toy": 9, "cacm": 9}, jobs)
+
+
+def test_a_dataset_without_a_number_or_with_two_is_refused():
+    with pytest.raises(ResiduumError, match=r"^--docs cacm: write DATASET=DOCS, as cacm=1e9"):
+        limits.sizes_of(["cacm"], ROOT / "config", None)
+    with pytest.raises(ResiduumError, match=r"^--docs cacm=9: cacm is given twice"):
+        limits.sizes_of(["cacm=8", "cacm=9"], ROOT / "config", None)
 
 
 def test_an_unknown_dataset_is_refused_with_the_known_ones():

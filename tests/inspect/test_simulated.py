@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
-from inspect import signature
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -109,10 +109,30 @@ def test_other_words_are_refused_with_an_example(text):
         simulated.node_of(text)
 
 
-def test_the_command_takes_the_same_cluster_for_granted():
-    defaults = {name: each.default for name, each in signature(plan).parameters.items()}
-    node, *hours = (defaults[name] for name in ("node", "days_between_failures", "repair_hours"))
-    assert (simulated.node_of(node), *hours) == Cluster()[1:4]
+def test_the_command_says_what_cluster_it_takes_for_granted():
+    options = get_type_hints(plan, include_extras=True)
+    helps = {name: get_args(kind)[1].help for name, kind in options.items() if get_args(kind)[1:]}
+    assert f"default: '{Cluster().node}'" in helps["node"]
+    assert f"default: {Cluster().days:g}" in helps["days_between_failures"]
+    assert f"default: {Cluster().repair:g}" in helps["repair_hours"]
+
+
+def test_options_say_what_a_cluster_is():
+    given = {"days": 5.0, "repair": None, "cut": 2.0}
+    made = simulated.cluster_of([3], "1 core, 0 cards, 8 GB", given, sized=False)
+    assert made == Cluster([3], Node(1, 0, 8000), 5.0, Cluster().repair, 2.0)
+    assert simulated.cluster_of([], None, dict.fromkeys(given), sized=False) == Cluster([])
+
+
+def test_options_without_numbers_of_nodes_are_refused_where_nothing_comes_of_them():
+    none, node = dict.fromkeys(simulated.OPTIONS), "1 core, 0 cards, 8 GB"
+    for name, option in simulated.OPTIONS.items():
+        with pytest.raises(ResiduumError, match=f"^{option}: only with --nodes"):
+            simulated.cluster_of([], None, {**none, name: 1.0}, sized=True)
+    with pytest.raises(ResiduumError, match=r"^--node: only with --nodes"):
+        simulated.cluster_of([], node, none, sized=False)
+    limited = simulated.cluster_of([], node, none, sized=True)
+    assert limited.node.memory == 8000, "which a job of other sizes may exceed"
 
 
 def test_the_page_has_a_row_for_each_number_of_nodes_and_the_longest_path():

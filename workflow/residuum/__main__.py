@@ -4,7 +4,6 @@ Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of
 `python -m residuum.<stage>`. Imports what is heavy inside the verbs. Must not know how they work.
 """
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -214,11 +213,15 @@ def plan(
     nodes: Annotated[
         list[int] | None, typer.Option(help="schedule the jobs on so many nodes; repeat", min=1)
     ] = None,
-    node: Annotated[str, typer.Option(help="what each has")] = "32 cores, 4 cards, 256 GB",
+    node: Annotated[
+        str | None, typer.Option(help="what each has; default: '32 cores, 4 cards, 256 GB'")
+    ] = None,
     days_between_failures: Annotated[
-        float, typer.Option(help="of a node, on average", min=0.001)
-    ] = 264.0,
-    repair_hours: Annotated[float, typer.Option(help="that a failed one is away", min=0)] = 24.0,
+        float | None, typer.Option(help="of a node, on average; default: 264", min=0.001)
+    ] = None,
+    repair_hours: Annotated[
+        float | None, typer.Option(help="that a failed one is away; default: 24", min=0)
+    ] = None,
     cut_hours: Annotated[
         float | None, typer.Option(help="as if longer jobs could be cut into equal ones", min=0.01)
     ] = None,
@@ -226,8 +229,8 @@ def plan(
     """Show what a run needs: downloads, jobs, disk, memory, hours; or one of sizes nobody has."""
     from residuum.inspect import planning, simulated
 
-    had, cut = simulated.node_of(node), cut_hours or math.inf
-    cluster = simulated.Cluster(nodes or [], had, days_between_failures, repair_hours, cut)
+    given = {"days": days_between_failures, "repair": repair_hours, "cut": cut_hours}
+    cluster = simulated.cluster_of(nodes or [], node, given, bool(docs))
     print(planning.plan(scale, paper or [], tflops, utilisation, docs or [], cluster))
 
 

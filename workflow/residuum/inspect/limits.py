@@ -21,6 +21,7 @@ TRIED_JOBS = 20_000
 ARGUMENTS = 2 * 2**20  # bytes
 ARGUMENT = 20  # bytes of an option and a folder beside their letters: --, two ends, two pointers
 WITHIN = 10  # times the planned docs, up to which a limit is shown that is not exceeded
+NO = "no size"
 HEADER = ["limit", "of", "most", "planned", "times", "bears docs up to"]
 TEXTS = [
     f"docs of an index: Lucene takes {LUCENE_DOCS:,} (IndexWriter.MAX_DOCS)",
@@ -30,7 +31,7 @@ TEXTS = [
     "no fixed limit",
     f"shards of a corpus: {SHARDS:,}, as five digits number them (rules/wiring.smk)",
     "arguments of a command: a job that reads all shards names each; Linux takes "
-    f"{ARGUMENTS / 2**20:.0f} MiB, a quarter of a stack of 8 MiB (execve(2))",
+    f"{ARGUMENTS / 1e6:.1f} MB (2 MiB), a quarter of a stack of 8 MiB (execve(2))",
 ]
 Measure = Callable[[Job], float]
 
@@ -47,9 +48,14 @@ class Limit(NamedTuple):
 
     @property
     def borne(self) -> float:
-        """Times the planned docs at which the bound is reached; infinity if it never is."""
+        """Times the planned docs at which the bound is reached: 0 to infinity, the ends for never.
+
+        0 of one that is passed at every size.
+        """
         growth = 2 * (self.planned - self.half)
-        return 1 + (self.most - self.planned) / growth if growth > 0 else float("inf")
+        if growth <= 0:
+            return 0.0 if self.passed else float("inf")
+        return max(0.0, 1 + (self.most - self.planned) / growth)
 
     @property
     def passed(self) -> bool:
@@ -110,21 +116,26 @@ class Limits:
                 )
 
     def _cells(self, limit: Limit) -> list[str]:
-        times, borne = limit.planned / limit.most, limit.borne
+        times = limit.planned / limit.most
         numbers = [_number(value, limit.unit) for value in (limit.most, limit.planned)]
-        bears = ", ".join(large(max(0, borne) * docs) for docs in self._docs.values())
-        shown = f"{times:.2g}" if times < 10 else f"{times:,.0f}"
-        return [limit.name, limit.of, *numbers, shown, bears if borne < float("inf") else "none"]
+        bears = ", ".join(large(limit.borne * docs) for docs in self._docs.values())
+        digits = ".2f" if 0.9 < times < 1.1 else ".2g" if times < 10 else ",.0f"  # 1.01 is above 1
+        return [limit.name, limit.of, *numbers, f"{times:{digits}}", bears if limit.borne else NO]
 
 
 def sizes_of(docs: Iterable[str], folder: Path, base: object) -> dict[str, int]:
     """Return {dataset: docs} of what `--docs` says over config.yaml's; a ResiduumError if amiss."""
     known = [path.stem for path in (folder / "datasets").glob("*.yaml")]
-    sized = dict(base) if isinstance(base, dict) else {}
+    sized, named = dict(base) if isinstance(base, dict) else {}, set[str]()
     for text in docs:
-        name, _, number = text.partition("=")
+        name, given, number = text.partition("=")
         if name not in known:
             raise ResiduumError(f"--docs {text}: {unknown('dataset', name, known)}")
+        if not given:
+            raise ResiduumError(f"--docs {text}: write DATASET=DOCS, as {name}=1e9")
+        if name in named:
+            raise ResiduumError(f"--docs {text}: {name} is given twice; give it once")
+        named.add(name)
         try:
             value = float(number.replace(",", ""))
         except ValueError:
@@ -136,6 +147,16 @@ def sizes_of(docs: Iterable[str], folder: Path, base: object) -> dict[str, int]:
             )
         sized[name] = int(value)
     return sized
+
+
+def refuse_unused(docs: Iterable[str], jobs: Iterable[Job]) -> None:
+    """Raise ResiduumError if a plan has no job of a dataset whose docs were given."""
+    used = sorted({job.wildcards["dataset"] for job in jobs if "dataset" in job.wildcards})
+    if unused := [name for name in docs if name not in used]:
+        raise ResiduumError(
+            f"docs of {unused[0]}: nothing that is planned uses it, but {', '.join(used)}. "
+            "Give docs of these, or choose other papers or another scale"
+        )
 
 
 def page(rows: list[list[str]]) -> Iterator[str]:

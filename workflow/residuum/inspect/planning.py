@@ -93,6 +93,7 @@ def _imagined(
     half = {name: max(1, size // 2) for name, size in docs.items()}
     configs = [_pairs({**chosen, "docs": sized}) for sized in (docs, half)]
     every, halved = dry_runs((config, [ALL]) for config in configs)
+    limits.refuse_unused(docs, every)
     given = ", ".join(f"{size:,} docs of {name}" for name, size in docs.items())
     total = sum(job.alike for job in every)
     head = _head(registry, f", as if there were {given}: {total:,} jobs, none of them finished. ")

@@ -6,9 +6,9 @@ know how it is estimated, nor how jobs are scheduled.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.registry import Registry
@@ -27,7 +27,7 @@ DAYS, REPAIR_H = 264.0, 24.0
 SEEDS = range(1, 12)
 PART_S = 600.0  # between two parts of what is made in parts, at most
 RESUMED = ("rerank_score", "termweights_predict", "questions_generate")
-HEADER = ["nodes", "longest path", "work: cores", "cards", "memory", "binding", "makespan"]
+HEADER = ["nodes", "longest path", "work of cores", "of cards", "of memory", "binding", "makespan"]
 HEADER += ["with failures", "failures", "job hours lost", "cores busy", "cards busy"]
 TEXTS = [
     "a job that computes on a card holds one of its node, with its threads and memory",
@@ -41,8 +41,10 @@ TEXTS = [
     "jobs of a node share neither its disk nor its network with one another; Snakemake and the "
     "cluster start a job without delay",
 ]
+OPTIONS = {"days": "--days-between-failures", "repair": "--repair-hours", "cut": "--cut-hours"}
 CUT = (
-    "jobs longer than {:g} hours are cut into equal ones (--cut-hours), which no stage can do today"
+    "in this schedule alone, a job of more than {:g} h is cut into equal ones (--cut-hours), which "
+    "no stage can do today"
 )
 
 
@@ -68,6 +70,24 @@ def node_of(text: str) -> Node:
             "or more"
         )
     return Node(int(match[1]), int(match[2]), round(1000 * float(match[3])))
+
+
+def cluster_of(
+    nodes: Sequence[int], node: str | None, given: Mapping[str, float | None], sized: bool
+) -> Cluster:
+    """Return the cluster that options describe, `given` those by its fields.
+
+    A ResiduumError refuses what nothing would come of without numbers of nodes: all but what a node
+    has, which limits the jobs of other sizes, too.
+    """
+    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    alone = [OPTIONS[name] for name in fields]
+    alone += ["--node"] if node is not None and not sized else []
+    if alone and not nodes:
+        raise ResiduumError(f"{', '.join(alone)}: only with --nodes, as --nodes 10")
+    if node is not None:
+        fields["node"] = node_of(node)
+    return Cluster(nodes, **fields)
 
 
 def scheduled(registry: Registry, jobs: Sequence[Job], cut: float = math.inf) -> list[Alike]:
