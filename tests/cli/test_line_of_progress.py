@@ -43,8 +43,29 @@ def test_jobs_that_ended_say_how_fast_this_machine_is():
     left.start(1, "page", 0.0)
     left.end(1, 4.0)  # twice as long as typical
     assert left.done == 1
-    # page: (2 * 2 + 4) / 2 = 4 each of three, train: 2 * 10; one at a time
+    # page: twice 2, as believed and as seen, each of three, train: 2 * 10; one at a time
     assert left.seconds(4.0) == pytest.approx(3 * 4 + 20)
+
+
+def test_what_short_jobs_leave_of_a_rules_time_is_that_of_the_others():
+    """A machine 0.875 times as slow as believed (10.5 s in place of 12): 1.75 s for each page."""
+    left = Remaining({"train": 1, "page": 3})
+    left.start(1, "train", 0.0)
+    left.end(1, 10.0)
+    left.start(2, "page", 10.0)
+    left.end(2, 10.5)
+    assert left.seconds(10.5) == pytest.approx(3 * 1.75 - 0.5), "two pages"
+
+
+def test_others_are_taken_for_twice_as_long_at_most():
+    """One of two pages took 0.1 s, and 1.55 for each are believed: (3 * 1.55 + 0.1) / 4 twice."""
+    left = Remaining({"train": 1, "page": 2})
+    left.start(1, "train", 0.0)
+    left.end(1, 9.2)
+    left.start(2, "page", 9.2)
+    left.end(2, 9.3)
+    mean = (3 * 1.55 + 0.1) / 4
+    assert left.seconds(9.3) == pytest.approx(2 * mean)
 
 
 def test_two_at_once_take_half_the_time_and_what_runs_has_run_a_while():
