@@ -160,6 +160,11 @@ def start(handler, job, rule, output, log=()):
     tell(handler, LogEvent.JOB_INFO, jobid=job, rule_name=rule, output=output, log=[*log])
 
 
+def fail(handler, job, rule, output, log, **aux):
+    fields = {"rule_name": rule, "rule_msg": None, "output": output, "log": log, "aux": aux}
+    tell(handler, LogEvent.JOB_ERROR, logging.ERROR, f"Error in rule {rule}", jobid=job, **fields)
+
+
 def test_plugin_and_jobs_mean_one_variable():
     assert plugin.QUIET == QUIET
 
@@ -199,11 +204,39 @@ def test_a_run_is_told_in_lines_where_no_terminal_is(handler, tmp_path, capsys):
 def test_a_failed_job_shows_the_end_of_its_log(handler, tmp_path, capsys):
     log = tmp_path / "train.log"
     log.write_text("".join(f"line {number}\n" for number in range(100)) + "error: no such file\n")
-    tell(handler, LogEvent.JOB_ERROR, logging.ERROR, "Error in rule train", jobid=1, log=[str(log)])
+    shell = "CalledProcessError in file rules/train.smk: Command 'set -euo' returned 1"
+    tell(handler, LogEvent.ERROR, logging.ERROR, shell, exception="RuleException")
+    fail(handler, 1, "train", ["results/mini/models/a"], [str(log)], external_jobid="77")
     shown = capsys.readouterr().err.splitlines()
-    assert shown[0] == "Error in rule train"
+    assert shown[:3] == [
+        "Error in rule train, of models/a:",
+        "    external_jobid: 77",
+        f"    log: {log}",
+    ]
     assert shown[-1].strip() == "error: no such file"
-    assert len(shown) == 1 + plugin.LAST_LINES
+    assert len(shown) == 3 + plugin.LAST_LINES
+
+
+def test_other_faults_of_a_rule_are_shown(handler, capsys):
+    lost = "MissingOutputException in rule page: files are missing"
+    tell(handler, LogEvent.ERROR, logging.ERROR, lost, exception="MissingOutputException")
+    assert capsys.readouterr().err == f"{lost}\n"
+
+
+@pytest.mark.parametrize(
+    "sign", ["died with <Signals.SIGINT: 2>.", "returned non-zero exit status 130."]
+)
+def test_a_run_that_is_interrupted_shows_no_errors_and_how_to_go_on(handler, capsys, sign):
+    tell(handler, LogEvent.RUN_INFO, stats={"train": 2, "total": 2})
+    start(handler, 1, "train", [])
+    shell = f"CalledProcessError in file rules/train.smk: Command 'set -euo' {sign}"
+    tell(handler, LogEvent.ERROR, logging.ERROR, shell, exception="RuleException")
+    fail(handler, 1, "train", ["results/mini/models/a"], [])
+    last = "Exiting because a job execution failed."
+    tell(handler, None, logging.ERROR, last)
+    handler.close()
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == ["0 of 2 jobs; interrupted; the same command goes on from here"]
 
 
 def test_a_line_comes_by_itself_while_a_job_runs(handler, monkeypatch, capsys):
@@ -213,7 +246,8 @@ def test_a_line_comes_by_itself_while_a_job_runs(handler, monkeypatch, capsys):
     time.sleep(0.2)
     handler.close()
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) > 2 and {*lines[1:]} == {"0 of 2 jobs; train models/a.txt"}
+    assert len(lines) > 2 and {*lines[:-1]} == {"0 of 2 jobs; train models/a.txt"}
+    assert lines[-1] == "0 of 2 jobs; the same command goes on from here"
 
 
 def test_a_run_that_goes_on_after_a_failure_ends_with_what_failed(handler, capsys):
@@ -221,12 +255,13 @@ def test_a_run_that_goes_on_after_a_failure_ends_with_what_failed(handler, capsy
     start(handler, 1, "train", [])
     start(handler, 2, "page", [])
     handler.clock.now = 2.0
-    tell(handler, LogEvent.JOB_ERROR, logging.ERROR, "Error in rule train", jobid=1, log=[])
+    fail(handler, 1, "train", [], [])
     tell(handler, LogEvent.JOB_FINISHED, job_id=2)
     handler.close()
     handler.close()
     shown = capsys.readouterr().err.splitlines()
-    assert shown == ["Error in rule train", "1 of 3 jobs; 1 failed; about 10 s left"]
+    last = "1 of 3 jobs; 1 failed; the same command goes on from here"
+    assert shown == ["Error in rule train:", last]
 
 
 def test_a_batch_that_fails_says_so_in_a_line(handler, capsys):

@@ -257,21 +257,6 @@ def test_the_hub_is_looked_up_once_for_each_model(monkeypatch, tmp_path):
     assert dry(model) is None and len(calls) == 1
 
 
-def test_only_requested_pages_are_printed(tmp_path):
-    pages = [tmp_path / f"{name}.md" for name in "ab"]
-    for page in pages:
-        page.write_text(page.stem)
-    paths = [str(page) for page in pages]
-    assert _printed(paths, [paths[1]]) == "b"
-    assert _printed(paths, None) == _printed(paths, {"all"}) == "ab"
-    assert _printed(paths, ["results/other"]) == ""
-
-
-def _printed(paths, targets):
-    message = driver.show(paths, SimpleNamespace(dag_settings=SimpleNamespace(targets=targets)))
-    return "".join(line for line in message.split("\n") if line in ("a", "b"))
-
-
 def test_pages_read_whether_the_models_behind_them_learned(mini, pages):
     """Those behind a fusion and a reranker too, of every seed; none where no split tells."""
     behind = pages.learning(named(page="clear-table2"))

@@ -24,6 +24,8 @@ from snakemake_logger_plugin_residuum.remaining import Remaining
 QUIET = "RESIDUUM_QUIET"  # of residuum.cli.progress
 BETWEEN_LINES = 30.0  # seconds, where there is no terminal
 MOST_NAMES, LAST_LINES = 2, 30
+SHELL = "CalledProcessError"  # what Snakemake says of a shell that failed, before it names the job
+INTERRUPTED = ("Signals.SIGINT", "exit status 130")  # of a shell that Ctrl-C ended
 
 
 class LogHandler(LogHandlerBase):
@@ -40,6 +42,7 @@ class LogHandler(LogHandlerBase):
         self._names: dict[int, str] = {}
         self._logs: dict[int, list[str]] = {}
         self._shown: Line | Lines | None = None
+        self._interrupted = self._over = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take a record in."""
@@ -64,8 +67,12 @@ class LogHandler(LogHandlerBase):
             self._end(fields["job_id"], now)
         elif event == LogEvent.JOB_ERROR:
             self._fail(record, now)
+        elif fields.get("exception") == "RuleException" and SHELL in str(record.msg):
+            self._interrupted |= any(sign in str(record.msg) for sign in INTERRUPTED)
         elif event == LogEvent.GROUP_ERROR:
             self._say(str(record.msg))  # its jobs follow one by one
+        elif self._interrupted:
+            pass  # it failed because of that
         elif record.levelno >= logging.WARNING or record.msg == NOTHING_TO_BE_DONE_MSG:
             self._say(self.format(record))
 
@@ -88,17 +95,29 @@ class LogHandler(LogHandlerBase):
                 self._shown.stop()
 
     def _fail(self, record: logging.LogRecord, now: float) -> None:
-        """Show Snakemake's message and the end of the job's log."""
+        """Show which job failed, what Snakemake knows of it, and the end of its log."""
         fields = record.__dict__
+        made = name("", fields["output"] or []).strip()
         self._names.pop(fields["jobid"], None)
         if self._left:
             self._left.fail(fields["jobid"], now)
-        self._say(self.format(record))
+        if self._interrupted:
+            return
+        self._say(f"Error in rule {fields['rule_name']}{made and f', of {made}'}:")
+        for key, value in {"message": fields["rule_msg"], **fields["aux"]}.items():
+            if value is not None:
+                self._say(f"    {key}: {value}")
+        for log in fields["log"] or []:
+            self._say(f"    log: {log}")
         for text in [*lines_of(fields["log"] or [])][-LAST_LINES:]:
             self._say(f"    {text}")
 
     def _line(self) -> str:
-        return line(self._left, [*self._names.values()], time.monotonic()) if self._left else ""
+        if not self._left:
+            return ""
+        if self._over and self._left.done < self._left.total:
+            return stopped(self._left, self._interrupted)
+        return line(self._left, [*self._names.values()], time.monotonic())
 
     def _say(self, text: str) -> None:
         """Print above the line."""
@@ -109,6 +128,7 @@ class LogHandler(LogHandlerBase):
 
     def close(self) -> None:
         """Leave the terminal as it was."""
+        self._over = True
         if self._shown:
             self._shown.stop()
         super().close()
@@ -188,6 +208,13 @@ def line(left: Remaining, names: list[str], now: float) -> str:
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         parts.append(", ".join(names[:MOST_NAMES]) + more)
     return "; ".join(parts)
+
+
+def stopped(left: Remaining, interrupted: bool) -> str:
+    """Return the last line of a run that did not come to its end."""
+    parts = [f"{left.done:,} of {left.total:,} jobs"]
+    parts += ["interrupted"] if interrupted else [f"{left.failed} failed"] * bool(left.failed)
+    return "; ".join([*parts, "the same command goes on from here"])
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from logging.handlers import QueueHandler
 from pathlib import Path
@@ -26,13 +26,13 @@ from residuum.config import loading
 from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
 from residuum.config.schema.scales import Config, FromHub
-from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
 from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.batches import Batches
 from residuum.wiring.characteristics import Counts
 from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora
+from residuum.wiring.ending import show
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.evaluations import Evaluations
 from residuum.wiring.exports import Exports
@@ -104,12 +104,13 @@ class Wiring:
         print_gaps(self.registry, self.hub)
 
     def finished(self) -> str:
-        """Return the pages to print at the end, once all that is told before them has been."""
+        """Return what to print at the end, once all that is told before it has been."""
         _settle()
-        pages = [*self.pages.all(None), self.paths.ledger.beside(".md")]
-        made = _made([self.paths.report], self._workflow)
-        named = (f"\nOpen the report in a browser: {path.resolve()}" for path in made)
-        return show(pages, self._workflow) + "".join(named)
+        targets = {*(self._workflow.dag_settings.targets or ["all"])}
+        text = show(self.pages.all(None), self.paths.ledger.beside(".md"), targets)
+        if targets & {"all", self.paths.report}:
+            text += f"\nOpen the report in a browser: {Path(self.paths.report).resolve()}"
+        return text
 
 
 def _settle(seconds: float = 5.0) -> None:
@@ -282,19 +283,3 @@ def print_gaps(registry: Registry, hub: HubLookup) -> None:
     for why, where in pages.items():
         print(f"not run: {why} ({', '.join(where)})", file=sys.stderr)
     hub.save()
-
-
-def show(pages: Iterable[str], workflow: Workflow) -> str:
-    """Return the text of the finished pages, each under its path, a long one up to its mark.
-
-    They are those among the targets, or all where no target or the rule all is requested.
-    """
-    made = _made(pages, workflow)
-    texts = ((path, path.read_text(encoding="utf-8").partition(MORE)[0]) for path in made)
-    return "\n".join(f"\n{path}\n\n{text}" for path, text in texts)
-
-
-def _made(files: Iterable[str], workflow: Workflow) -> Iterator[Path]:
-    """Yield the files that were made and requested, by name or by the rule all."""
-    targets = set(workflow.dag_settings.targets or ["all"])
-    yield from (Path(name) for name in files if targets & {name, "all"} and Path(name).is_file())
