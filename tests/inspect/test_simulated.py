@@ -81,13 +81,11 @@ def test_without_cards_operations_are_those_of_cores():
 
 def test_a_job_that_no_node_has_room_for_is_told_in_place_of_the_table():
     lines = [*simulated.page(TOY, [ENCODE], Cluster([1], Node(8, 0, 9000)))]
-    assert (
-        lines[-1]
-        .replace("\n  ", " ")
-        .startswith(
-            "not simulated: encode_docs dual: a job takes 8 cores, 1 card, 5 GB; a node has 8 cores"
-        )
-    )
+    said = lines[-1].replace("\n  ", " ")
+    start = "not simulated: encode_docs dual: a job takes 8 cores, 1 card, 5 GB; a node has 8 cores"
+    assert said.startswith(start) and "Without cards: `device: cpu` in config/config.yaml" in said
+    *_, small = simulated.page(TOY, [ENCODE], Cluster([1], Node(4, 1, 9000)))
+    assert "Without cards" not in small
 
 
 @pytest.mark.parametrize(("text", "node"), [

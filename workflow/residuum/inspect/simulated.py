@@ -151,7 +151,9 @@ def page(registry: Registry, jobs: Sequence[Job], cluster: Cluster) -> Iterator[
     try:
         rows = [row(listed, cluster, nodes) for nodes in cluster.nodes]
     except ResiduumError as error:
-        yield wrapped(f"not simulated: {error}")
+        cardless = any(alike.cards for alike in listed) and not cluster.node.cards
+        cure = ". Without cards: `device: cpu` in config/config.yaml" if cardless else ""
+        yield wrapped(f"not simulated: {error}{cure}")
         return
     yield layout.grid(HEADER, rows)
     path = [listed[number] for number in scheduling.critical(listed)]
