@@ -50,22 +50,24 @@ def test_jobs_that_ended_say_how_fast_this_machine_is():
 def test_what_short_jobs_leave_of_a_rules_time_is_that_of_the_others():
     """A machine 0.875 times as slow as believed (10.5 s in place of 12): 1.75 s for each page."""
     left = Remaining({"train": 1, "page": 3})
-    left.start(1, "train", 0.0)
-    left.end(1, 10.0)
-    left.start(2, "page", 10.0)
-    left.end(2, 10.5)
-    assert left.seconds(10.5) == pytest.approx(3 * 1.75 - 0.5), "two pages"
+    assert in_turn(left, ("train", 10.0), ("page", 0.5)) == pytest.approx(3 * 1.75 - 0.5)
 
 
 def test_others_are_taken_for_twice_as_long_at_most():
     """One of two pages took 0.1 s, and 1.55 for each are believed: (3 * 1.55 + 0.1) / 4 twice."""
     left = Remaining({"train": 1, "page": 2})
-    left.start(1, "train", 0.0)
-    left.end(1, 9.2)
-    left.start(2, "page", 9.2)
-    left.end(2, 9.3)
     mean = (3 * 1.55 + 0.1) / 4
-    assert left.seconds(9.3) == pytest.approx(2 * mean)
+    assert in_turn(left, ("train", 9.2), ("page", 0.1)) == pytest.approx(2 * mean)
+
+
+def in_turn(left, *jobs):
+    """Tell of jobs one after another; return what is left then."""
+    now = 0.0
+    for number, (rule, seconds) in enumerate(jobs):
+        left.start(number, rule, now)
+        now += seconds
+        left.end(number, now)
+    return left.seconds(now)
 
 
 def test_two_at_once_take_half_the_time_and_what_runs_has_run_a_while():
