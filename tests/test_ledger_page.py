@@ -1,7 +1,6 @@
 """The ledger's page: counts first, then what contradicts a paper, what is not run, every row."""
 
 import re
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +10,7 @@ from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids, layout
 from residuum.pages.verdicts import LedgerRow
-from residuum.wiring import driver
+from residuum.wiring.ending import show
 
 ABSENT = "no such file: theirs.txt. Get it."
 
@@ -132,9 +131,8 @@ def test_only_the_scales_own_reason_is_left_out():
 def test_what_is_printed_at_the_end_of_a_job_is_the_opening_alone(tmp_path):
     path = tmp_path / "ledger.md"
     path.write_text(ledger.page(ROWS, "toy", "a toy."))
-    workflow = SimpleNamespace(dag_settings=SimpleNamespace(targets=None))
-    shown = driver.show([str(path), str(tmp_path / "nothing.md")], workflow)
-    assert shown.startswith(f"\n{path}\n\n# Ledger, scale toy")
+    shown = show([str(tmp_path / "nothing.md")], str(path), {"all"})
+    assert f"\n\n{path}\n\n# Ledger, scale toy" in shown
     assert "| toy " in shown and "Against" not in shown and "more -->" not in shown
 
 

@@ -89,6 +89,7 @@ def test_a_real_run_with_other_docs_is_refused_before_its_first_job(project):
     (["--docs", "nobody=5"], "--docs nobody=5: no dataset 'nobody'"),
     (["--docs", "nfcorpus=few"], "--docs nfcorpus=few: 'few' is no number of docs"),
     (["--node", "large"], "--node 'large': write cores, cards and memory"),
+    (["--cut-hours", "1", "--repair-hours", "2"], "--repair-hours, --cut-hours: only with --nodes"),
 ])  # fmt: skip
 def test_faults_of_options_are_one_error(monkeypatch, options, fault):
     monkeypatch.chdir(planning.roots.ROOT)

@@ -82,11 +82,11 @@ def cluster_of(
     """
     fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     alone = [OPTIONS[name] for name in fields]
-    alone += ["--node"] if node is not None and not sized else []
-    if alone and not nodes:
-        raise ResiduumError(f"{', '.join(alone)}: only with --nodes, as --nodes 10")
     if node is not None:
         fields["node"] = node_of(node)
+        alone += [] if sized else ["--node"]
+    if alone and not nodes:
+        raise ResiduumError(f"{', '.join(alone)}: only with --nodes, as --nodes 10")
     return Cluster(nodes, **fields)
 
 
