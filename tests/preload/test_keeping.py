@@ -19,18 +19,22 @@ import atexit, os, signal, sys, time
 from residuum import thing
 from residuum.preload import keeping
 import colorsys
-keeping.keep()
-if "own" in sys.argv: keeping.leave_kept()
-print("started", getattr(colorsys, "started", "nothing"), thing.WORD, sys.argv[1:], os.getcwd())
-print("seen", os.environ.get("SEEN"), sys.path[0], signal.getsignal(signal.SIGINT).__name__)
-colorsys.started, os.environ["SEEN"], thing.WORD = "a JVM", "by the last job", "changed"
-atexit.register(print, "at the end")
-if "work" in sys.argv:
-    start, held = time.process_time(), bytearray(int(sys.argv[-1]) << 20)
-    while time.process_time() - start < 0.4: pass
-if "sleep" in sys.argv: print(flush=True), time.sleep(60)
-if "fail" in sys.argv: raise SystemExit(3)
-print("process", os.getpid(), flush=True)
+
+def main():
+    keeping.keep()
+    if "own" in sys.argv: keeping.leave_kept()
+    print("started", getattr(colorsys, "started", "nothing"), thing.WORD, sys.argv[1:], os.getcwd())
+    print("seen", os.environ.get("SEEN"), sys.path[0], signal.getsignal(signal.SIGINT).__name__)
+    colorsys.started, os.environ["SEEN"], thing.WORD = "a JVM", "by the last job", "changed"
+    atexit.register(print, "at the end")
+    if "work" in sys.argv:
+        start, held = time.process_time(), bytearray(int(sys.argv[-1]) << 20)
+        while time.process_time() - start < 0.4: pass
+    if "sleep" in sys.argv: print(flush=True), time.sleep(60)
+    if "fail" in sys.argv: raise SystemExit(3)
+    print("process", os.getpid(), flush=True)
+
+if __name__ == "__main__": main()
 """
 
 

@@ -221,6 +221,15 @@ def test_a_parent_loads_torch_with_the_kernels_that_its_first_job_pins(tmp_path,
     assert done.stdout.decode() == "['early'] True DEFAULT\n", done.stderr.decode()
 
 
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_polars_takes_the_threads_of_the_rule(tmp_path, threads):
+    (tmp_path / "job.py").write_text("import polars; print(polars.thread_pool_size())")
+    line = driver.shell_prefix(workflow()).format() + "python -m job"
+    env = environment({"OMP_NUM_THREADS": threads})
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True)
+    assert done.stdout.decode() == f"{threads}\n", done.stderr.decode()
+
+
 def workflow(local=True, deployed=frozenset()):
     settings = SimpleNamespace(deployment_method=deployed)
     return SimpleNamespace(local_exec=local, deployment_settings=settings)

@@ -15,7 +15,7 @@ import pydantic
 import typer
 from pydantic_core import ErrorDetails
 
-from residuum.cli import progress
+from residuum.cli import memory, progress
 from residuum.cli.errors import ResiduumError, printable, unknown, worded
 
 Model = TypeVar("Model", bound=pydantic.BaseModel)
@@ -60,6 +60,7 @@ def app(doc: str | None) -> typer.Typer:
 
 def main(application: typer.Typer) -> None:
     """Run a stage's command line; an error of ours or the system's is one message and status 1."""
+    memory.keep(memory.MODEST)
     progress.about(sys.argv)
     try:
         application()

@@ -6,7 +6,6 @@ Usage: `device = devices.choose("auto", "auto", threads=1)`; `AdaptiveBatchSize(
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from residuum.artefacts import machine
+from residuum.cli import memory
 from residuum.cli.collecting import uncollected
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.neural.resumable import log
@@ -27,10 +27,7 @@ PRECISIONS = ("auto", "fp32", "bf16")
 BUSY = 2**26  # multiplications of a square layer: about a millisecond of a core
 PLAIN = "DEFAULT"  # ATen's kernels without vector extensions
 BF16 = ("avx512_bf16", "amx_bf16")  # instructions that multiply bfloat16, as torch names them
-# mallopt's numbers (glibc, malloc.h): memory at the heap's end, and blocks that a mapping of their
-# own gets and loses, go back to the system above these sizes.
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-KEPT, LARGE = 2**31 - 1, 2**30  # bytes
+LARGE = 2**30  # bytes of a block that a step may give back and the next one takes
 FEWEST = 4  # rows that matrix products take together; one of fewer is summed in another order
 
 
@@ -74,7 +71,7 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
     if name == "cuda":
         _ask_for_determinism()
     if name == "cpu":
-        _keep_memory()
+        memory.keep(LARGE)
     best = "bf16" if name == "cuda" else "fp32"
     return Device(name, best if precision == "auto" else precision, arithmetic)
 
@@ -103,16 +100,6 @@ def _check_portable(name: str) -> None:
     if (kernels := torch.backends.cpu.get_cpu_capability()) != PLAIN:
         words = " ".join(map("=".join, machine.ARITHMETIC["portable"].items()))
         raise ResiduumError(f"torch computes with {kernels} already; set {words} before it starts")
-
-
-def _keep_memory() -> None:
-    """Let a step use the memory of the one before: new pages cost more than many a product.
-
-    A C library other than glibc has its own way, and is left alone.
-    """
-    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-        mallopt(M_TRIM_THRESHOLD, KEPT)
-        mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def _ask_for_determinism() -> None:

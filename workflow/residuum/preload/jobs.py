@@ -2,7 +2,7 @@
 
 A job that has started what is dear and of use to the next one says so, see keeping.py: where it
 ends well, its process forgets residuum's modules, so that an edited one is never stale, and waits
-for another job. No job finds a module of residuum that it has not imported itself.
+for another job, which imports them anew.
 """
 
 import array

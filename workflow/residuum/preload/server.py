@@ -4,7 +4,7 @@
 child dies with the job's shell, all die with Snakemake; one that is kept, see jobs.py, takes the
 next job of its kind. The environment of the first job is the parent's own, so that variables read
 on import hold; a job of another one is declined, and so are all if importing has started threads.
-No child inherits a module of residuum.
+A child inherits modules of residuum as their files are when its job comes, see ahead.py.
 """
 
 import atexit
@@ -29,6 +29,7 @@ from subprocess import DEVNULL
 from typing import NoReturn
 
 from residuum.preload import jobs
+from residuum.preload.ahead import Ahead
 
 COMMON = """numpy polars typer typer._click.decorators typer._adapters tqdm dis shlex
     pydantic.fields pydantic.main pydantic.plugin._loader pydantic.root_model pydantic.types
@@ -117,6 +118,7 @@ class Parent:
         self.folder, self.packages = folder, packages
         self.environment: dict[str, str] | None = None
         self.path: list[str] = sys.path[1:]  # without the folder that this process started in
+        self.ahead = Ahead()
         self.idle: list[Child] = []  # the one that waits longest is the first
         self.given = itertools.count(1)
         self.waiting = DefaultSelector()
@@ -139,8 +141,10 @@ class Parent:
             return
         if self.environment is None:
             self._load(request.environment)
+        child = None
         if self.environment == request.environment and threading.active_count() == 1:
             child = self._kept(request, streams) or self._fork(request, streams)
+        if child:
             self._give(child, connection, request)
         else:
             _answer(connection, -1)
@@ -171,12 +175,15 @@ class Parent:
                     return child
         return None
 
-    def _fork(self, request: jobs.Request, streams: list[int]) -> Child:
-        """Fork the child that becomes a job."""
+    def _fork(self, request: jobs.Request, streams: list[int]) -> Child | None:
+        """Fork the child that becomes a job, unless its modules have started threads."""
+        self.ahead.prepare(request.module)
+        if not _settled():
+            self.environment = {}  # as in _load
+            return None
         parent, (own, its) = os.getpid(), socket.socketpair()
         process = os.fork()
         if not process:
-            jobs.forget()
             jobs.become(request, streams, parent, its)
         its.close()
         child = Child(process, own, (request.module, request.folder))

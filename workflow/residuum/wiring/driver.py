@@ -139,8 +139,9 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
     Jobs find the package by PYTHONPATH, so that a rule's environment holds dependencies only;
     without conda they run the Python that runs Snakemake. Where `preload` has started parents, the
     function `python` has one of them fork the job: with torch loaded, whose arithmetic the
-    environment must have decided before. `tee` leaves the terminal alone where a line of progress
-    stands there.
+    environment must have decided before. Polars, which would take every core that it sees, takes
+    the rule's threads, as Snakemake has it of other libraries. `tee` leaves the terminal alone
+    where a line of progress stands there.
     """
     conda = "conda" in str(workflow.deployment_settings.deployment_method).lower()
     path = "" if conda else f'export PATH={_quoted(Path(sys.executable).parent)}:"$PATH"; '
@@ -158,7 +159,8 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
         'then cat > "$1"; else command tee "$1"; fi; }}; '
     )
     pinned = "".join(f" {name}={value}" for name, value in ARITHMETIC[arithmetic].items())
-    home = f"export PYTHONUTF8=1{pinned} PYTHONPATH={_quoted(package)}"
+    polars = 'POLARS_MAX_THREADS="${{OMP_NUM_THREADS:-1}}"'
+    home = f"export PYTHONUTF8=1 {polars}{pinned} PYTHONPATH={_quoted(package)}"
     return f"set -euo pipefail; {home}; {path}{python}{tee}"
 
 

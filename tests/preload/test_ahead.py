@@ -1,0 +1,76 @@
+"""A job finds residuum's modules imported, as their files are when it comes."""
+
+import subprocess
+
+import pytest
+
+from preloading import client, environment, parents
+
+JOB = """
+import sys
+before = "residuum.thing" in sys.modules
+from residuum import thing
+
+def main():
+    print(before, thing.WORD, thing.TEXT)
+    thing.WORD = "changed by the last job"
+
+if __name__ == "__main__": main()
+"""
+THING = """
+from pathlib import Path
+WORD = "first"
+TEXT = Path(__file__).with_name("words.txt").read_text()
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return the folder of a package `residuum` of its own."""
+    folder = tmp_path / "workflow" / "residuum"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "job.py").write_text(JOB)
+    (folder / "thing.py").write_text(THING)
+    (folder / "words.txt").write_text("data")
+    return folder
+
+
+@pytest.fixture
+def job(package):
+    """Return a function that runs a job and returns its status, its output and its last error."""
+    with parents() as (sockets, _):
+        more = {"RESIDUUM_PRELOAD": sockets, "PYTHONPATH": str(package.parent)}
+        env, command = environment(more), client("-m", "residuum.job")
+
+        def run():
+            folder = package.parents[1]
+            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+            return done.returncode, done.stdout.strip(), done.stderr.strip().split("\n")[-1]
+
+        yield run
+
+
+def test_it_finds_them_imported_and_nothing_that_the_last_job_did(job):
+    assert job() == (0, "True first data", "")
+    assert job() == (0, "True first data", "")
+
+
+def test_it_sees_what_was_edited_added_or_taken_away(job, package):
+    job()
+    (package / "words.txt").write_text("other data")
+    assert job() == (0, "True first other data", "")
+    (package / "added.py").write_text("WORD = 'added'\n")
+    (package / "thing.py").write_text(f"{THING}from residuum.added import WORD\n")
+    assert job() == (0, "True added other data", "")
+    (package / "job.py").write_text(f"{JOB.rstrip()}, print('and the stage itself')\n")
+    assert job() == (0, "True added other data\nand the stage itself", "")
+    (package / "added.py").unlink()
+    assert job() == (1, "", "ModuleNotFoundError: No module named 'residuum.added'")
+
+
+def test_it_says_itself_what_cannot_be_imported_until_that_is_mended(job, package):
+    (package / "thing.py").write_text("WORD =\n")
+    assert job() == (1, "", "SyntaxError: invalid syntax")
+    (package / "thing.py").write_text(THING)
+    assert job() == (0, "True first data", "")

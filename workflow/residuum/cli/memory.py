@@ -1,0 +1,19 @@
+"""What a process does with memory that it has given back. Usage: `memory.keep(memory.MODEST)`."""
+
+import ctypes
+
+# mallopt's numbers (glibc, malloc.h): memory at the heap's end, and blocks that a mapping of their
+# own gets and loses, go back to the system above these sizes.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+ALL = 2**31 - 1
+MODEST = 2**26  # bytes of a block; larger ones are few, and what they leave would stay
+
+
+def keep(largest: int) -> None:
+    """Keep what blocks of at most so many bytes give back: new pages cost more than much work does.
+
+    A C library other than glibc has its own way, and is left alone.
+    """
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(M_TRIM_THRESHOLD, ALL)
+        mallopt(M_MMAP_THRESHOLD, largest)
