@@ -1,0 +1,135 @@
+"""CPU seconds of jobs as Snakemake's shells have them, beside those of the same jobs without.
+
+PYTHONPATH=workflow python tests/benchmarks/cheap_jobs.py [--rounds 5]
+
+Two comparisons, each in turns. Starts: a process with a parent's packages forks a child that
+imports a stage, and one that finds the stage's modules imported. Tables: `residuum.evaluate` and
+`residuum.rrf` on runs of 500 queries and 1,000 hits, with memory kept (`cli/memory.py`) and one
+thread of Polars, and without either, the start of Python among them. A ratio below 1 means that it
+is cheaper now; it is of the medians. Both sides of a table job must write the same bytes.
+"""
+
+import argparse
+import gzip
+import importlib
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from residuum.preload import jobs, server
+from residuum.preload.ahead import Ahead
+
+STAGES = {"evaluate": "tables", "tables": "tables", "train": "neural", "encode": "neural"}
+QUERIES, DOCS, HITS = 500, 8000, 1000
+WITHOUT = (
+    "import sys, runpy; from residuum.cli import memory; memory.keep = lambda largest: None;"
+    "sys.argv[:] = sys.argv[1:]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
+
+
+def starts(stage: str, rounds: int) -> tuple[float, float]:
+    """Return the median CPU seconds of forks that find a stage imported, and that import it."""
+    for package in server.PACKAGES[STAGES[stage]]:
+        importlib.import_module(package)
+    module = f"residuum.{stage}"
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(rounds):
+        for found in taken:
+            jobs.forget()
+            if found:
+                Ahead().prepare(module)
+            taken[found].append(_forked(lambda: importlib.import_module(module)))
+    return statistics.median(taken[True]), statistics.median(taken[False])
+
+
+def _forked(work: Callable[[], object]) -> float:
+    before = _seconds()
+    process = os.fork()
+    if not process:
+        work()
+        os._exit(0)
+    os.waitpid(process, 0)
+    return _seconds() - before
+
+
+def _seconds() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def write_inputs(folder: Path) -> None:
+    """Write two runs, which share half of their docs, and judgements."""
+    draw = random.Random(1)
+    for name in ("left", "right"):
+        with gzip.open(folder / f"{name}.trec.gz", "wt", compresslevel=1) as file:
+            for query in range(QUERIES):
+                docs = draw.sample(range(DOCS), HITS)
+                for rank, doc in enumerate(docs, 1):
+                    file.write(f"q{query:03} Q0 d{doc:04} {rank} {HITS - rank + 0.5} {name}\n")
+    lines = [f"q{query:03} 0 d{draw.randrange(DOCS):04} 1\n" for query in range(QUERIES)]
+    (folder / "qrels.trec").write_text("".join(lines))
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """Return the words of each table job after `python -m`, without its output."""
+    left, right = (f"{folder}/{name}.trec.gz" for name in ("left", "right"))
+    measures = [word for name in ("AP@1000", "R@1000", "RR@10") for word in ("--measure", name)]
+    spec = '{"kind": "rrf", "parts": ["left", "right"], "rank_constant": 60, "k": 1000}'
+    evaluated = ["--run", left, "--qrels", f"{folder}/qrels.trec", *measures]
+    fused = ["--spec", spec, "--run", f"left={left}", "--run", f"right={right}", "--tag", "both"]
+    return {
+        "evaluate": ["residuum.evaluate", "run", *evaluated],
+        "rrf": ["residuum.rrf", "fuse", *fused],
+    }
+
+
+def table_job(words: list[str], folder: Path, rounds: int) -> tuple[float, float]:
+    """Return the median CPU seconds of a job as shells have it, and without what they add."""
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    made = set()
+    for _ in range(rounds):
+        for cheap in taken:
+            output = folder / ("cheap" if cheap else "plain") / "out.trec.gz"
+            output.parent.mkdir(exist_ok=True)
+            code = ["-m"] if cheap else ["-c", WITHOUT]
+            threads = {"POLARS_MAX_THREADS": "1"} if cheap else {}
+            before = _seconds()
+            subprocess.run(
+                [sys.executable, *code, *words, "--output", str(output)],
+                env={**os.environ, **threads},
+                stdout=subprocess.DEVNULL,
+                check=True,
+            )
+            taken[cheap].append(_seconds() - before)
+            made.add(output.read_bytes())
+    if len(made) != 1:
+        raise SystemExit(f"{words[0]}: the sides differ")
+    return statistics.median(taken[True]), statistics.median(taken[False])
+
+
+def main() -> None:
+    """Print a line for each comparison."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_inputs(folder)
+        for job, words in commands(folder).items():
+            _print(f"job {job}", *table_job(words, folder, rounds))
+    for stage in STAGES:
+        _print(f"start {stage}", *starts(stage, rounds))
+
+
+def _print(what: str, now: float, without: float) -> None:
+    print(f"{what}: {now:.3f} CPU s, without {without:.3f}, ratio {now / without:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
