@@ -5,8 +5,9 @@ PYTHONPATH=workflow python tests/benchmarks/cheap_jobs.py [--rounds 5]
 Two comparisons, each in turns. Starts: a process with a parent's packages forks a child that
 imports a stage, and one that finds the stage's modules imported. Tables: `residuum.evaluate` and
 `residuum.rrf` on runs of 500 queries and 1,000 hits, with memory kept (`cli/memory.py`) and one
-thread of Polars, and without either, the start of Python among them. A ratio below 1 means that it
-is cheaper now; it is of the medians. Both sides of a table job must write the same bytes.
+thread of Polars, and without either (a thread a core), the start of Python among them. A ratio
+below 1 means that it is cheaper now; it is of the medians. Both sides of a table job must write the
+same bytes.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from residuum.preload.ahead import Ahead
 
 STAGES = {"evaluate": "tables", "tables": "tables", "train": "neural", "encode": "neural"}
 QUERIES, DOCS, HITS = 500, 8000, 1000
+THREADS = "POLARS_MAX_THREADS"
 WITHOUT = (
     "import sys, runpy; from residuum.cli import memory; memory.keep = lambda largest: None;"
     "sys.argv[:] = sys.argv[1:]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
@@ -43,7 +45,7 @@ def starts(stage: str, rounds: int) -> tuple[float, float]:
         for found in taken:
             jobs.forget()
             if found:
-                Ahead().prepare(module)
+                Ahead().prepare(module, os.getcwd())
             taken[found].append(_forked(lambda: importlib.import_module(module)))
     return statistics.median(taken[True]), statistics.median(taken[False])
 
@@ -98,11 +100,11 @@ def table_job(words: list[str], folder: Path, rounds: int) -> tuple[float, float
             output = folder / ("cheap" if cheap else "plain") / "out.trec.gz"
             output.parent.mkdir(exist_ok=True)
             code = ["-m"] if cheap else ["-c", WITHOUT]
-            threads = {"POLARS_MAX_THREADS": "1"} if cheap else {}
+            env = {name: word for name, word in os.environ.items() if name != THREADS}
             before = _seconds()
             subprocess.run(
                 [sys.executable, *code, *words, "--output", str(output)],
-                env={**os.environ, **threads},
+                env={**env, THREADS: "1"} if cheap else env,
                 stdout=subprocess.DEVNULL,
                 check=True,
             )

@@ -1,5 +1,6 @@
 """A job finds residuum's modules imported, as their files are when it comes."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -72,5 +73,32 @@ def test_it_sees_what_was_edited_added_or_taken_away(job, package):
 def test_it_says_itself_what_cannot_be_imported_until_that_is_mended(job, package):
     (package / "thing.py").write_text("WORD =\n")
     assert job() == (1, "", "SyntaxError: invalid syntax")
+    (package / "thing.py").write_text("raise SystemExit(3)\n")
+    assert job() == (3, "", "")
     (package / "thing.py").write_text(THING)
     assert job() == (0, "True first data", "")
+
+
+def test_modules_are_imported_once_also_beside_a_link_to_nowhere(job, package):
+    """Editors leave one beside a file that is not saved."""
+    (package / ".#thing.py").symlink_to("nowhere")
+    imports = package.parents[1] / "imports"
+    (package / "thing.py").write_text(f"{THING}open({str(imports)!r}, 'a').write('.')\n")
+    assert [job()[0] for _ in range(3)] == [0, 0, 0]
+    assert imports.read_text() == "."
+
+
+def test_a_stage_that_starts_a_thread_runs_by_itself(job, package):
+    """A fork would lose the thread."""
+    thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True)"
+    (package / "thing.py").write_text(f"{THING}{thread}.start()\n")
+    assert job() == (0, "False first data", "")
+    assert job() == (0, "False first data", "")
+
+
+def test_a_package_in_the_folder_of_the_job_goes_first(job, package):
+    """As with `python -m`, which looks there before PYTHONPATH."""
+    own = package.parents[1] / "residuum"
+    shutil.copytree(package, own)
+    (own / "words.txt").write_text("of the folder")
+    assert job() == (0, "True first of the folder", "")

@@ -5,8 +5,9 @@ import ctypes
 # mallopt's numbers (glibc, malloc.h): memory at the heap's end, and blocks that a mapping of their
 # own gets and loses, go back to the system above these sizes.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-ALL = 2**31 - 1
+NO_TRIM = 2**31 - 1
 MODEST = 2**26  # bytes of a block; larger ones are few, and what they leave would stay
+HIGHEST = 2**25  # what every glibc takes; before 2.35 it takes no more
 
 
 def keep(largest: int) -> None:
@@ -14,6 +15,7 @@ def keep(largest: int) -> None:
 
     A C library other than glibc has its own way, and is left alone.
     """
-    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-        mallopt(M_TRIM_THRESHOLD, ALL)
-        mallopt(M_MMAP_THRESHOLD, largest)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    # Either ends glibc's own adapting, so that the second one alone would make it worse.
+    if mallopt and (mallopt(M_MMAP_THRESHOLD, largest) or mallopt(M_MMAP_THRESHOLD, HIGHEST)):
+        mallopt(M_TRIM_THRESHOLD, NO_TRIM)

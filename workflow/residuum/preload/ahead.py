@@ -1,7 +1,7 @@
 """residuum's own modules in a parent: imported once for the jobs of a stage, anew after an edit.
 
-Usage: `ahead = Ahead()`, then `ahead.prepare(module)` before each fork, so that the child finds
-what its module imports. The module itself is left to the child, which runs it.
+Usage: `ahead = Ahead()`, then `ahead.prepare(module, folder)` before each fork, so that the child
+finds what its module imports, as `python -m` in that folder would.
 """
 
 import gc
@@ -21,49 +21,49 @@ class Ahead:
     """The modules that stages import, with the files that they were read from."""
 
     def __init__(self) -> None:
-        self.stages: set[str] = set()
+        self.prepared: set[str] = set()
         self.stamps: set[Stamp] = set()
-        self.folder = os.devnull
+        self.package = os.devnull
+        self.folder = ""
 
-    def prepare(self, module: str) -> None:
-        """Import what a stage of residuum imports, unless that is done and no file was changed."""
-        stamps = _stamps(self.folder)
-        if not stamps or stamps != self.stamps:
-            self._begin()
-        if module.startswith("residuum.") and module not in self.stages:
-            with suppress(Exception):  # the child meets it too, and says so
+    def prepare(self, module: str, folder: str) -> None:
+        """Import a stage of residuum, unless that is done and no file was changed since."""
+        stamps = set(_stamps(self.package))
+        known = stamps and stamps == self.stamps and folder == self.folder
+        if known and (module in self.prepared or not module.startswith("residuum.")):
+            return
+        sys.path.insert(0, folder)
+        if not known:
+            self._begin(folder)
+        if module.startswith("residuum."):
+            with suppress(BaseException):  # the child meets it too, and says so
                 importlib.import_module(module)
-            sys.modules.pop(module, None)
-            self.stages.add(module)
-            gc.collect()
-            gc.freeze()
+            self.prepared.add(module)
+        sys.path.remove(folder)
+        gc.collect()
+        gc.freeze()
 
-    def _begin(self) -> None:
+    def _begin(self, folder: str) -> None:
         """Forget all modules, and take down the files as they are before any is read again."""
         jobs.forget()
+        gc.unfreeze()  # so that what is forgotten goes
         importlib.invalidate_caches()
-        self.stages = set()
         found = importlib.util.find_spec("residuum")
-        self.folder = os.path.dirname(found.origin) if found and found.origin else os.devnull
-        self.stamps = _stamps(self.folder)
+        self.package = os.path.dirname(found.origin) if found and found.origin else os.devnull
+        self.prepared, self.folder = set(), folder
+        self.stamps = set(_stamps(self.package))
 
 
-def _stamps(folder: str) -> set[Stamp]:
-    """Return a stamp of each file of a package, data among them, which modules read on import.
+def _stamps(folder: str) -> Iterator[Stamp]:
+    """Yield a stamp of each file of a package, data among them, which modules read on import.
 
-    None where there is no package, or where a file goes away meanwhile.
+    A file that goes away meanwhile has none, nor has a link to nowhere, as some editors leave.
     """
-    with suppress(OSError):
-        return set(_walked(folder))
-    return set()
-
-
-def _walked(folder: str) -> Iterator[Stamp]:
-    with os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.is_dir():
-                if entry.name != "__pycache__":
-                    yield from _walked(entry.path)
-            else:
-                seen = entry.stat()
-                yield entry.path, seen.st_mtime_ns, seen.st_size
+            if not entry.is_dir():
+                with suppress(OSError):
+                    seen = entry.stat()
+                    yield entry.path, seen.st_mtime_ns, seen.st_size
+            elif entry.name != "__pycache__":
+                yield from _stamps(entry.path)

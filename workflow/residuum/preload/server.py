@@ -177,9 +177,13 @@ class Parent:
 
     def _fork(self, request: jobs.Request, streams: list[int]) -> Child | None:
         """Fork the child that becomes a job, unless its modules have started threads."""
-        self.ahead.prepare(request.module)
+        self.ahead.prepare(request.module, request.folder)
         if not _settled():
             self.environment = {}  # as in _load
+            text = (
+                f"{request.module} starts threads on import: jobs start by themselves from now on"
+            )
+            print(f"warning: {text}", file=sys.stderr, flush=True)
             return None
         parent, (own, its) = os.getpid(), socket.socketpair()
         process = os.fork()
@@ -245,8 +249,9 @@ def _settled() -> bool:
     """Say whether no thread runs that a fork would lose; a new one takes its name after a while."""
     for _ in range(100):
         tasks = set(Path("/proc/self/task").iterdir()) - {Path(f"/proc/self/task/{os.getpid()}")}
-        if {(task / "comm").read_text().strip() for task in tasks} <= IDLE:
-            return True
+        with suppress(OSError):  # one has just ended
+            if {(task / "comm").read_text().strip() for task in tasks} <= IDLE:
+                return True
         time.sleep(0.02)
     return False
 
