@@ -124,7 +124,8 @@ def _attach(streams: list[int]) -> None:
 
 def _run(module: str) -> int:
     code: object = 0
-    sys.modules.pop(module, None)  # it may be loaded ahead for others that import it
+    if not hasattr(sys.modules.get(module), "__path__"):  # of a package, __main__ is run
+        sys.modules.pop(module, None)  # it may be loaded ahead for others that import it
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as end:
