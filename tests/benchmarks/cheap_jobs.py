@@ -42,11 +42,11 @@ def starts(stage: str, rounds: int) -> tuple[float, float]:
     module = f"residuum.{stage}"
     taken: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(rounds):
-        for found in taken:
+        for imported in taken:
             jobs.forget()
-            if found:
+            if imported:
                 Ahead().prepare(module, os.getcwd())
-            taken[found].append(_forked(lambda: importlib.import_module(module)))
+            taken[imported].append(_forked(lambda: importlib.import_module(module)))
     return statistics.median(taken[True]), statistics.median(taken[False])
 
 
@@ -66,7 +66,7 @@ def _seconds() -> float:
 
 
 def write_inputs(folder: Path) -> None:
-    """Write two runs, which share half of their docs, and judgements."""
+    """Write two runs, whose queries share an eighth of their docs by chance, and judgements."""
     draw = random.Random(1)
     for name in ("left", "right"):
         with gzip.open(folder / f"{name}.trec.gz", "wt", compresslevel=1) as file:

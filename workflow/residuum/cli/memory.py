@@ -7,7 +7,7 @@ import ctypes
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 NO_TRIM = 2**31 - 1
 MODEST = 2**26  # bytes of a block; larger ones are few, and what they leave would stay
-HIGHEST = 2**25  # what every glibc takes; before 2.35 it takes no more
+HIGHEST = 2**25  # the upper limit of M_MMAP_THRESHOLD by its manual, which some versions hold to
 
 
 def keep(largest: int) -> None:

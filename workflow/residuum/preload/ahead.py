@@ -48,8 +48,8 @@ class Ahead:
         jobs.forget()
         gc.unfreeze()  # so that what is forgotten goes
         importlib.invalidate_caches()
-        found = importlib.util.find_spec("residuum")
-        self.package = os.path.dirname(found.origin) if found and found.origin else os.devnull
+        spec = importlib.util.find_spec("residuum")
+        self.package = os.path.dirname(spec.origin) if spec and spec.origin else os.devnull
         self.prepared, self.folder = set(), folder
         self.stamps = set(_stamps(self.package))
 

@@ -8,7 +8,6 @@ A child inherits modules of residuum as their files are when its job comes, see 
 """
 
 import atexit
-import gc
 import importlib
 import itertools
 import marshal
@@ -160,10 +159,6 @@ class Parent:
         for package in self.packages:
             with suppress(ImportError):  # a job that needs it says so
                 importlib.import_module(package)
-        if not _settled():
-            self.environment = {}  # declines every job: a fork would lose the threads
-        gc.collect()
-        gc.freeze()
 
     def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
         """Hand a job to an idle child that has done such a one."""
@@ -176,13 +171,11 @@ class Parent:
         return None
 
     def _fork(self, request: jobs.Request, streams: list[int]) -> Child | None:
-        """Fork the child that becomes a job, unless its modules have started threads."""
+        """Fork the child that becomes a job, unless what was imported has started threads."""
         self.ahead.prepare(request.module, request.folder)
         if not _settled():
-            self.environment = {}  # as in _load
-            text = (
-                f"{request.module} starts threads on import: jobs start by themselves from now on"
-            )
+            self.environment = {}  # declines every job: a fork would lose the threads
+            text = f"what {request.module} imports has started threads: jobs start by themselves"
             print(f"warning: {text}", file=sys.stderr, flush=True)
             return None
         parent, (own, its) = os.getpid(), socket.socketpair()
