@@ -313,10 +313,16 @@ const report = (() => {
     });
     dialog.addEventListener("close", () => {
       const link = document.querySelector(`[id="${CSS.escape(place)}"] a.number`);
-      if (opened) history.back();
-      else if (own(page.cells, named())) history.replaceState(null, "", location.pathname + location.search);
+      const leave = () => link && link.focus();
+      if (opened) {
+        // Back takes a moment: a number that is opened before it is done would be closed by it
+        window.addEventListener("hashchange", leave, { once: true });
+        history.back();
+      } else {
+        if (own(page.cells, named())) history.replaceState(null, "", location.pathname + location.search);
+        leave();
+      }
       opened = false;
-      if (link) link.focus();
     });
     dialog.addEventListener("click", (event) => {
       if (event.target === dialog) dialog.close();
