@@ -50,12 +50,13 @@ generated: install $(VENV)/test.lock
 
 install: $(BIN)/residuum
 
+# Two at once; torch again with its dependencies, for those of a build for cards.
 $(VENV)/run.lock: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "residuum needs Python 3.11 or newer; name one: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 	@echo "installing the pinned packages into $(VENV) (about two minutes)"
+	grep -v '^#' requirements.lock | xargs -n 28 -P 2 $(PIP) --no-deps
 	$(PIP) $$(grep '^torch==' requirements.lock)
-	$(PIP) --no-deps -r requirements.lock
 	$(COMPILE)
 	@cp requirements.lock $@
 
