@@ -50,7 +50,8 @@ generated: install $(VENV)/test.lock
 
 install: $(BIN)/residuum
 
-# Two at once; torch again with its dependencies, for those of a build for cards.
+# Two pips at once, each given 28 packages until none is left, so that they end about together;
+# torch again with its dependencies, for those of a build for cards.
 $(VENV)/run.lock: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "residuum needs Python 3.11 or newer; name one: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)

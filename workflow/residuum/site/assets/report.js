@@ -313,14 +313,14 @@ const report = (() => {
     });
     dialog.addEventListener("close", () => {
       const link = document.querySelector(`[id="${CSS.escape(place)}"] a.number`);
-      const leave = () => link && link.focus();
+      const refocus = () => link && link.focus();
       if (opened) {
         // Back takes a moment: a number that is opened before it is done would be closed by it
-        window.addEventListener("hashchange", leave, { once: true });
+        window.addEventListener("hashchange", refocus, { once: true });
         history.back();
       } else {
         if (own(page.cells, named())) history.replaceState(null, "", location.pathname + location.search);
-        leave();
+        refocus();
       }
       opened = false;
     });
