@@ -178,7 +178,7 @@ def test_pairs_are_learned_of_texts_whose_halves_share_no_word(tmp_path: Path) -
 
 def test_a_checkpoint_is_a_masked_language_model_of_transformers(toy: Path, tmp_path: Path) -> None:
     made = learner(toy)
-    assert preflight(made)["examples"] == 1000
+    assert preflight(made)["examples"] == 104  # at least 100, in batches of 8
     made.save(tmp_path)
     model, report = AutoModelForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
     assert not report["missing_keys"] and not report["unexpected_keys"]

@@ -32,8 +32,9 @@ MARGINS = [1.0, 2.0, -1.0, 1.0]
 class Given(Learner):
     """A learner whose every batch has these gaps and margins."""
 
-    def __init__(self, gaps: list[float]) -> None:
+    def __init__(self, gaps: list[float], steps: int = 10**6) -> None:
         self.gaps, self.model = torch.tensor(gaps)[:, None], torch.nn.Linear(1, 1)
+        self.steps = steps
 
     def batch(self, step: int):
         return [self.gaps]
@@ -76,6 +77,20 @@ def test_the_facts_are_those_by_hand(capfd: pytest.CaptureFixture[str]) -> None:
     assert "equal scores 1." in warning and "positive_level" in warning and "top)" in warning
 
 
+@pytest.mark.parametrize(
+    ("steps", "examples"),
+    [(0, 1000), (1, 100), (250, 100), (260, 104), (261, 104), (262, 104), (263, 108), (2600, 1000)],
+)
+def test_a_training_of_few_visits_is_looked_at_by_a_tenth_of_them(
+    steps: int, examples: int
+) -> None:
+    """In whole batches, here of four; at least 100, at most 1,000, as many of what is no training.
+
+    A tenth of 263 times 4 is 105.2: 27 batches; of 262 times 4 it is 104.8, and 104 are enough.
+    """
+    assert preflight(Given(GAPS, steps))["examples"] == examples
+
+
 def test_a_start_that_ranks_active_triplets_right_is_not_warned_of(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -94,7 +109,7 @@ def begun(toy: Path) -> Start:
 
 
 def test_a_dual_encoder_sees_the_triplets_that_it_will_train_on(toy: Path) -> None:
-    spec = DualEncoder.model_validate_json(model_spec(dropout=0.5))
+    spec = DualEncoder.model_validate_json(model_spec(dropout=0.5, steps=2000))
     texts = Texts(toy / "queries.tsv", toy / "corpus", "test")
     learner = DualLearner(spec, begun(toy), toy / "tuples.jsonl.gz", texts)
     facts = preflight(learner)

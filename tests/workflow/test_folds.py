@@ -310,7 +310,7 @@ def test_one_verdict_is_on_all_queries_each_by_the_model_that_has_not_seen_it(ma
     verdict = Learned.read(made / "learning" / MODEL / "seed1.json")
     assert (verdict.examples, verdict.split_ref) == (24, "tiny/all")
     assert verdict.means["trained"] < 0.75, "no topic of a query's own fold was learned"
-    assert verdict.preflight["examples"] == 1000
+    assert verdict.preflight["examples"] == TRAINING["steps"] * TRAINING["batch_size"] / 10
     for fold in TOPICS:
         held = pl.read_csv(made / "learning" / f"{MODEL}.{fold}" / "seed1.tsv", separator="\t")
         assert {*held["query_id"]} == folds[fold]

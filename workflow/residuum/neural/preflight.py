@@ -19,7 +19,8 @@ from residuum.neural.resumable import log
 if TYPE_CHECKING:
     from torch import Tensor
 
-EXAMPLES = 1000  # in whole batches, so that it can be some more
+MOST, LEAST = 1000, 100  # examples, in whole batches, so that it can be some more
+SHARE = 10  # up to MOST, one of so many that the training visits
 ROWS = 8  # read at once
 DIGITS = 6
 Facts = dict[str, float]
@@ -75,10 +76,14 @@ def _values(learner: Learner[Any]) -> dict[str, Tensor]:
 def _batches(learner: Learner[Any]) -> Iterator[Any]:
     """Yield the first batches of the training, until there are enough examples."""
     step = examples = 0
-    while examples < EXAMPLES:
+    enough = LEAST
+    while examples < enough:
         batch = learner.batch(step)
         yield batch
-        examples += learner.examples(batch)
+        own = learner.examples(batch)
+        visits = learner.steps * own or MOST * SHARE  # as many where nothing is trained
+        enough = min(MOST, max(LEAST, visits // SHARE))
+        examples += own
         step += 1
 
 
