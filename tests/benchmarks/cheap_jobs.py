@@ -2,8 +2,10 @@
 
 PYTHONPATH=workflow python tests/benchmarks/cheap_jobs.py [--rounds 5]
 
-Two comparisons, each in turns. Starts: a process with a parent's packages forks a child that
-imports a stage, and one that finds the stage's modules imported. Tables: `residuum.evaluate` and
+Three comparisons, each in turns. Starts: a process with a parent's packages forks a child that
+imports a stage and writes a manifest, and one that finds the stage's modules imported and what
+manifests share looked up. Tokens: the ids of 8,000 texts by `neural.tokens`, and by the call that
+transformers documents, which must be the same. Tables: `residuum.evaluate` and
 `residuum.rrf` on runs of 500 queries and 1,000 hits, with memory kept (`cli/memory.py`) and one
 thread of Polars, and without either (a thread a core), the start of Python among them. A ratio
 below 1 means that it is cheaper now; it is of the medians. Both sides of a table job must write the
@@ -35,8 +37,8 @@ WITHOUT = (
 )
 
 
-def starts(stage: str, rounds: int) -> tuple[float, float]:
-    """Return the median CPU seconds of forks that find a stage imported, and that import it."""
+def starts(stage: str, folder: Path, rounds: int) -> tuple[float, float]:
+    """Return the median CPU seconds of forks that find a stage prepared, and that prepare it."""
     for package in server.PACKAGES[STAGES[stage]]:
         importlib.import_module(package)
     module = f"residuum.{stage}"
@@ -46,7 +48,41 @@ def starts(stage: str, rounds: int) -> tuple[float, float]:
             jobs.forget()
             if imported:
                 Ahead().prepare(module, os.getcwd())
-            taken[imported].append(_forked(lambda: importlib.import_module(module)))
+            taken[imported].append(_forked(lambda: _job(module, folder)))
+    return statistics.median(taken[True]), statistics.median(taken[False])
+
+
+def _job(module: str, folder: Path) -> None:
+    """Do what each job of a stage does beside its work."""
+    importlib.import_module(module)
+    made = folder / "made"
+    made.touch()
+    importlib.import_module("residuum.artefacts.manifest").write(made, {}, {}, [], module)
+
+
+def tokens(rounds: int) -> tuple[float, float]:
+    """Return the median CPU seconds that tokenising takes here, and by transformers' own call."""
+    from tokenizers import BertWordPieceTokenizer
+    from transformers import BertTokenizer
+
+    from residuum.neural.tokens import tokenise
+
+    draw = random.Random(1)
+    words = ["".join(draw.choices("abcdefghij", k=draw.randint(2, 9))) for _ in range(20_000)]
+    texts = [" ".join(draw.choices(words, k=draw.randint(20, 60))) for _ in range(DOCS)]
+    trained = BertWordPieceTokenizer()
+    trained.train_from_iterator(texts, vocab_size=4000, show_progress=False)
+    tokenizer = BertTokenizer(vocab=trained.get_vocab())
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(rounds):
+        before = _seconds()
+        ids = [row.tolist() for row in tokenise(tokenizer, texts, 96)]
+        between = _seconds()
+        peers = tokenizer(texts, truncation=True, max_length=96)["input_ids"]
+        taken[True].append(between - before)
+        taken[False].append(_seconds() - between)
+        if ids != peers:
+            raise SystemExit("tokens: the sides differ")
     return statistics.median(taken[True]), statistics.median(taken[False])
 
 
@@ -125,8 +161,9 @@ def main() -> None:
         write_inputs(folder)
         for job, words in commands(folder).items():
             _print(f"job {job}", *table_job(words, folder, rounds))
-    for stage in STAGES:
-        _print(f"start {stage}", *starts(stage, rounds))
+        for stage in STAGES:
+            _print(f"start {stage}", *starts(stage, folder, rounds))
+    _print("tokens", *tokens(rounds))
 
 
 def _print(what: str, now: float, without: float) -> None:

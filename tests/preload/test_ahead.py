@@ -57,6 +57,18 @@ def test_it_finds_them_imported_and_nothing_that_the_last_job_did(job):
     assert job() == (0, "True first data", "")
 
 
+def test_it_finds_looked_up_what_all_manifests_of_its_stage_say(job, package):
+    """And looked up anew after an edit, as the code is among it."""
+    (package / "artefacts").mkdir()
+    (package / "artefacts" / "manifest.py").write_text(
+        "from residuum import thing\n"
+        "def look_ahead(stage): thing.TEXT = f'{stage} with {thing.TEXT}'\n"
+    )
+    assert job() == (0, "True first residuum.job with data", "")
+    (package / "words.txt").write_text("other data")
+    assert job() == (0, "True first residuum.job with other data", "")
+
+
 def test_it_sees_what_was_edited_added_or_taken_away(job, package):
     job()
     (package / "words.txt").write_text("other data")

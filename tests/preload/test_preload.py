@@ -107,6 +107,24 @@ def test_a_job_ends_with_its_shell_and_is_counted_while_it_runs(
     assert process.wait() and not child.is_running()
 
 
+@pytest.mark.parametrize("lists", ["children", "a file that this kernel lacks"])
+def test_all_below_a_process_is_seen(monkeypatch, lists):
+    monkeypatch.setattr(benchmarks, "CHILDREN", lists)
+    code = "import subprocess; subprocess.run(['bash', '-c', 'sleep 60 & sleep 60 & wait'])"
+    shell = subprocess.Popen(["bash", "-c", f'{sys.executable} -c "{code}" | cat'])
+    process = psutil.Process(shell.pid)
+    end = time.monotonic() + 10
+    while len(seen := [*benchmarks.below(process)]) < 5 and time.monotonic() < end:
+        time.sleep(0.02)
+    assert sorted(one.name()[:6] for one in seen) == ["bash", "cat", "python", "sleep", "sleep"]
+    assert set(seen) == set(process.children(recursive=True))
+    for one in [*seen, process]:
+        one.kill()
+    shell.wait()
+    with pytest.raises(psutil.NoSuchProcess):
+        [*benchmarks.below(process)]
+
+
 def test_a_benchmark_holds_all_that_a_job_took(job, tmp_path, monkeypatch, parents):
     """As the system counted it, of jobs that Snakemake's looks, twice a second, see little of."""
     for name in ("__init__", "cancel"):

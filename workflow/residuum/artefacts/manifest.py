@@ -116,16 +116,31 @@ def _running() -> str | None:
 
 def environment() -> dict[str, object]:
     """Return what varies between machines and checkouts: versions, platform, git commit."""
+    return {
+        "python": platform.python_version(),
+        "platform": f"{sys.platform}-{platform.machine()}",
+        "packages": dict(_versions()),
+        "git_commit": _git_commit(),
+    }
+
+
+@cache
+def _versions() -> Mapping[str, str]:
     versions = {}
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-    return {
-        "python": platform.python_version(),
-        "platform": f"{sys.platform}-{platform.machine()}",
-        "packages": versions,
-        "git_commit": _git_commit(),
-    }
+    return versions
+
+
+def look_ahead(stage: str) -> None:
+    """Look up what all manifests of a stage say, for the jobs that are forked from here.
+
+    A process that does so must begin anew where a file of the package changes: the code is read.
+    """
+    _versions()
+    machine.cpu()
+    closure.closure(stage)
 
 
 @cache

@@ -1,5 +1,7 @@
 """residuum's own modules in a parent: imported once for the jobs of a stage, anew after an edit.
 
+So is what all manifests of the stage say: the versions of packages, and the code that it reaches.
+
 Usage: `ahead = Ahead()`, then `ahead.prepare(module, folder)` before each fork, so that the child
 finds what its module imports, as `python -m` in that folder would.
 """
@@ -27,7 +29,10 @@ class Ahead:
         self.folder = ""
 
     def prepare(self, module: str, folder: str) -> None:
-        """Import a stage of residuum, unless that is done and no file was changed since."""
+        """Import a stage of residuum, and look up what its manifests share.
+
+        Unless that is done and no file was changed since.
+        """
         stamps = set(_stamps(self.package))
         known = stamps and stamps == self.stamps and folder == self.folder
         if known and (module in self.prepared or not module.startswith("residuum.")):
@@ -38,6 +43,7 @@ class Ahead:
         if module.startswith("residuum."):
             with suppress(BaseException):  # the child meets it too, and says so
                 importlib.import_module(module)
+                importlib.import_module("residuum.artefacts.manifest").look_ahead(module)
             self.prepared.add(module)
         sys.path.remove(folder)
         gc.collect()

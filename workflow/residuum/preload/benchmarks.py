@@ -8,7 +8,7 @@ it took (seconds of the CPU, KB of memory). Must not know how jobs are forked.
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from residuum.preload import jobs
 from residuum.preload.server import FOLDER
 
 BETWEEN_LOOKS = 10.0  # seconds
+CHILDREN = "children"  # proc(5); of Linux 4.2 and later, if it was built so
 
 
 class Job(psutil.Process):
@@ -60,15 +61,34 @@ class Shell(psutil.Process):
     """A job's shell, whose children are also what was forked for it."""
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:
-        """Return the children, the forked jobs that run, and theirs."""
-        processes = super().children(recursive)
+        """Return all below it, and the forked jobs that run, with all below them."""
+        processes = [*below(self)]
         for path in _records(self.pid):
             with suppress(psutil.NoSuchProcess, OSError, ValueError):  # ended, read, or just begun
                 before, *ended = path.read_text().splitlines()
                 if not ended:
                     job = Job(int(path.name.split(".")[1]), [*map(float, before.split())])
-                    processes += [job, *job.children(recursive=True)]
+                    processes += [job, *below(job)]
         return processes
+
+
+def below(process: psutil.Process) -> Iterator[psutil.Process]:
+    """Yield what a process started, and what that did; a psutil.NoSuchProcess where it is gone.
+
+    The kernel lists the children of a thread. psutil reads all processes of the machine in place
+    of that, twice a second for each job; a kernel without these lists has them read.
+    """
+    tasks = f"/proc/{process.pid}/task"
+    try:
+        lists = [Path(f"{tasks}/{task}/{CHILDREN}").read_text() for task in os.listdir(tasks)]
+    except (FileNotFoundError, ProcessLookupError):  # it, or a thread of it, or the kernel's lists
+        yield from process.children(recursive=True)
+        return
+    for child in " ".join(lists).split():
+        with suppress(psutil.NoSuchProcess):
+            own = psutil.Process(int(child))
+            yield own
+            yield from below(own)
 
 
 def _records(shell: int) -> list[Path]:

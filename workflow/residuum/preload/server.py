@@ -39,6 +39,7 @@ NEURAL = f"""{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim
     transformers.models.bert.modeling_bert transformers.models.bert.tokenization_bert
     transformers.models.align"""
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
+RENAMED = "transformers.conversion_mapping"  # has a table made for the first model that is loaded
 FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
 KEPT_SECONDS = 60  # an idle child ends after that
 # Threads that Polars' import starts. jemalloc's come through a fork by its own handlers; the other
@@ -159,6 +160,8 @@ class Parent:
         for package in self.packages:
             with suppress(ImportError):  # a job that needs it says so
                 importlib.import_module(package)
+        with suppress(KeyError, AttributeError):  # not imported here, or of another version
+            sys.modules[RENAMED].get_checkpoint_conversion_mapping("bert")
 
     def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
         """Hand a job to an idle child that has done such a one."""
