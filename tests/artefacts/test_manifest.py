@@ -11,6 +11,7 @@ from conftest import ROOT
 from residuum.artefacts import manifest
 from residuum.code import closure
 
+KINDS = ["dual-encoder", "cross-encoder"]
 RUN = "q1 Q0 d1 1 2.0 x\n"
 
 
@@ -45,6 +46,30 @@ def test_a_command_is_recorded_quoted_and_apart_from_what_was_made(tmp_path):
     assert manifest.same_code(first["code"])
     assert not manifest.same_code({**first["code"], "sha256": "0" * 64})
     assert not manifest.same_code({**first["code"], "verb": "no-such-verb"})
+
+
+def test_what_was_looked_up_ahead_for_all_jobs_of_a_stage_says_the_same(monkeypatch):
+    """The walks over one library differ in what they follow, and share what they read."""
+    code = closure.closure
+
+    def made():
+        closure.sha256.cache_clear()
+        manifest._versions.cache_clear()
+        record = manifest.made_by("residuum.fusion", {})
+        both = [closure.sha256("residuum.train", "train", frozenset([kind])) for kind in KINDS]
+        return record, both, manifest.environment()
+
+    alone = made()
+    assert len({*alone[1]}) == 2
+    fresh = closure.Library(closure.PACKAGE)
+    monkeypatch.setattr(
+        closure,
+        "closure",
+        lambda stage, verb=None, kinds=None, _=None: code(stage, verb, kinds, fresh),
+    )
+    for stage in ("residuum.train", "residuum.fusion"):
+        manifest.look_ahead(stage)
+    assert fresh.modules and made() == alone
 
 
 def test_a_kind_that_neither_arguments_nor_spec_name_is_refused():
