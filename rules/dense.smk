@@ -2,7 +2,7 @@
 
 
 rule dense_search:
-    """Search one shard, exactly or not, for the queries of all splits."""
+    """Search one shard, exactly or not, for the queries of all splits that runs are asked of."""
     input:
         embeddings=PATHS.embeddings,
         queries=PATHS.query_embeddings,
@@ -24,12 +24,13 @@ rule dense_search:
         queries=options.folder("queries"),
         folder=options.output_folder,
         k=WIRING.corpora.depth,
+        splits=WIRING.corpora.searched_options,
         first=WIRING.corpora.first_passages,
         judged_before=WIRING.corpora.residual_options,
         compute=RESOURCES.compute,
     shell:
         "python -m residuum.dense search --embeddings {params.embeddings} "
-        "--queries {params.queries} {params.k} {params.first} --spec {params.spec:q} {params.judged_before} {params.compute} "
+        "--queries {params.queries} {params.splits} {params.k} {params.first} --spec {params.spec:q} {params.judged_before} {params.compute} "
         "--output {params.folder} 2>&1 | tee {log}"
 
 

@@ -316,7 +316,8 @@ def test_notes_name_a_p_near_alpha_and_count_exact_ones(made, tmp_path):
 
 FACTS = {
     **{"examples": 1000, "loss": 2.35, "loss_of_equal_scores": 1.21, "gap": -0.762},
-    **{"gap_where_active": -0.762, "negatives_above": 0.627, "gap_sd": 2.61, "margin": 1.2},
+    **{"gap_where_active": -0.762, "gap_where_active_at_most": -0.597},
+    **{"negatives_above": 0.627, "gap_sd": 2.61, "margin": 1.2},
 }
 VERDICT = {
     "reason": "RR@10 0.1 is no better than 0.2, that of the start",

@@ -49,27 +49,26 @@ def test_a_command_is_recorded_quoted_and_apart_from_what_was_made(tmp_path):
 
 
 def test_what_was_looked_up_ahead_for_all_jobs_of_a_stage_says_the_same(monkeypatch):
-    """The walks over one library differ in what they follow, and share what they read."""
-    code = closure.closure
+    """Walks over one library differ in what they follow, and share what they read."""
+    code, shared = closure.closure, []
+
+    def walk(stage, verb=None, kinds=None, _=None):
+        return code(stage, verb, kinds, shared[0] if shared else closure.Library(closure.PACKAGE))
 
     def made():
         closure.sha256.cache_clear()
-        manifest._versions.cache_clear()
         record = manifest.made_by("residuum.fusion", {})
         both = [closure.sha256("residuum.train", "train", frozenset([kind])) for kind in KINDS]
-        return record, both, manifest.environment()
+        return record, both
 
+    monkeypatch.setattr(closure, "closure", walk)
     alone = made()
     assert len({*alone[1]}) == 2
-    fresh = closure.Library(closure.PACKAGE)
-    monkeypatch.setattr(
-        closure,
-        "closure",
-        lambda stage, verb=None, kinds=None, _=None: code(stage, verb, kinds, fresh),
-    )
+    shared.append(closure.Library(closure.PACKAGE))
     for stage in ("residuum.train", "residuum.fusion"):
         manifest.look_ahead(stage)
-    assert fresh.modules and made() == alone
+    assert shared[0].modules and made() == alone
+    closure.sha256.cache_clear()
 
 
 def test_a_kind_that_neither_arguments_nor_spec_name_is_refused():

@@ -90,9 +90,13 @@ def _forked(work: Callable[[], object]) -> float:
     before = _seconds()
     process = os.fork()
     if not process:
-        work()
-        os._exit(0)
-    os.waitpid(process, 0)
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    if os.waitpid(process, 0)[1]:
+        raise SystemExit("a fork failed")
     return _seconds() - before
 
 

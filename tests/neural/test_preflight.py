@@ -43,7 +43,7 @@ class Given(Learner):
         return batch[0][rows]
 
     def examples(self, batch) -> int:
-        return len(self.gaps)
+        return len(batch[0])
 
     def forward(self, batch):
         return [batch]
@@ -68,27 +68,63 @@ def test_the_facts_are_those_by_hand(capfd: pytest.CaptureFixture[str]) -> None:
         "gap": -0.5,
         "negatives_above": 0.5,
         "margin": 0.75,
-        "gap_where_active": pytest.approx((1 - 2 - 4) / 3, abs=1e-6),
+        "gap_where_active": pytest.approx(-5 / 3, abs=1e-6),
+        # Of 750 gaps, three of four, whose squared distances from -5/3 are 64/9, 1/9 and 49/9.
+        "gap_where_active_at_most": pytest.approx(-5 / 3 + 2 * (38 / 3 / 3 / 749) ** 0.5, abs=1e-6),
         "gap_sd": pytest.approx(math.sqrt(29 / 4 * 1000 / 999), abs=1e-6),
     }
     warning = " ".join(capfd.readouterr().err.split())
     assert "the mean gap s+ - s- is -0.5, and -1.67 where the margin is above 0" in warning
+    assert "(two standard errors higher it is -1.52)" in warning
     assert "50% of the negatives are above their positive; the loss is 2.25" in warning
     assert "equal scores 1." in warning and "positive_level" in warning and "top)" in warning
 
 
 @pytest.mark.parametrize(
     ("steps", "examples"),
-    [(0, 1000), (1, 100), (250, 100), (260, 104), (261, 104), (262, 104), (263, 108), (2600, 1000)],
+    [
+        (0, 1000),
+        (1, 4),
+        (24, 96),
+        (30, 100),
+        (250, 100),
+        (260, 104),
+        (261, 104),
+        (262, 104),
+        (263, 108),
+        (2600, 1000),
+    ],
 )
 def test_a_training_of_few_visits_is_looked_at_by_a_tenth_of_them(
     steps: int, examples: int
 ) -> None:
-    """In whole batches, here of four; at least 100, at most 1,000, as many of what is no training.
+    """In whole batches, here of four; at least 100, if there are so many, and at most 1,000.
 
     A tenth of 263 times 4 is 105.2: 27 batches; of 262 times 4 it is 104.8, and 104 are enough.
     """
     assert preflight(Given(GAPS, steps))["examples"] == examples
+
+
+def test_a_tenth_of_batches_of_several_sizes_is_of_their_mean_size() -> None:
+    """Batches of 40 and 4 in turns, 50 steps: a tenth of them is five times the mean batch.
+
+    That is 110 when four batches have shown 88 examples, and 128 when five have shown 128.
+    """
+
+    class Uneven(Given):
+        def batch(self, step: int):
+            return [self.gaps[:4].repeat(1 if step % 2 else 10, 1)]
+
+        def indifferent(self, batch):
+            return [torch.zeros_like(batch[0])]
+
+        def seen(self, batch, outputs):
+            return {}
+
+        def losses(self, batch, outputs, rows) -> BatchLoss:
+            return BatchLoss(outputs[0][:, 0], {})
+
+    assert preflight(Uneven(GAPS, 50))["examples"] == 128
 
 
 def test_a_start_that_ranks_active_triplets_right_is_not_warned_of(
@@ -96,6 +132,14 @@ def test_a_start_that_ranks_active_triplets_right_is_not_warned_of(
 ) -> None:
     facts = preflight(Given([3.0, -2.0, -9.0, 4.0]))  # the mean of all gaps is below 0
     assert facts["gap"] == -1.0 and facts["gap_where_active"] > 0
+    assert not capfd.readouterr().err
+
+
+def test_a_start_that_tells_nothing_is_not_warned_of(capfd: pytest.CaptureFixture[str]) -> None:
+    """Of 75 active gaps of 100 the mean is -0.01, and its standard error 2.04 / sqrt(75), 0.24."""
+    facts = preflight(Given([2.47, 0.0, 0.0, -2.5], steps=100))
+    assert facts["gap_where_active"] == pytest.approx(-0.01)
+    assert facts["gap_where_active_at_most"] > 0
     assert not capfd.readouterr().err
 
 

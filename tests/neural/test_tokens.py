@@ -12,13 +12,17 @@ ODD = ["", "  ", "[CLS] water [MASK]", "e\u0301 \u4e2d\u6587 " * 30, "\u202e\x00
 TEXTS = [*(text for _, text in toy_docs()), *ODD]
 
 
-@pytest.fixture(scope="module", params=["Rust", "Python"])
+@pytest.fixture(scope="module", params=["Rust", "Rust, from the left", "Python"])
 def tokenizer(request, tmp_path_factory: pytest.TempPathFactory):
-    """Return a tokenizer of wordpieces, and one of bytes."""
+    """Return a tokenizer of wordpieces, one that cuts on the left and pads, and one of bytes."""
     if request.param == "Python":
         return ByT5Tokenizer()
     toy: Path = write_problem(tmp_path_factory.mktemp("toy"))
-    return AutoTokenizer.from_pretrained(toy / "start")
+    made = AutoTokenizer.from_pretrained(toy / "start")
+    if request.param != "Rust":
+        made.truncation_side = "left"
+        made.backend_tokenizer.enable_padding(length=50)
+    return made
 
 
 @pytest.mark.parametrize("special", [True, False])

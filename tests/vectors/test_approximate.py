@@ -166,6 +166,20 @@ def test_hits_are_the_same_bytes_with_more_threads_and_again(
         assert record["spec"]["search"]["kind"] == search["kind"]
 
 
+def test_of_several_encoded_splits_those_that_are_named_are_searched(
+    tmp_path: Path, vectors: np.ndarray, queries: np.ndarray
+) -> None:
+    stage(tmp_path, vectors, queries)
+    contracts.write_vectors(tmp_path / "asked" / "train", ["t1", "t2"], queries[:2])
+    record = {"queries": {"dev": 30, "train": 2}, "weights": "w"}
+    (tmp_path / "asked" / "manifest.json").write_text(json.dumps({"artefact": record}))
+    for split, found in ((["train"], {"train": 10}), (None, {"dev": 150, "train": 10})):
+        hits = tmp_path / str(split)
+        dense.search_shard(tmp_path / "docs", tmp_path / "asked", 5, hits, split=split)
+        assert json.loads((hits / "manifest.json").read_text())["artefact"]["hits"] == found
+        assert {path.stem for path in hits.glob("*.parquet")} == {*found}
+
+
 @pytest.mark.parametrize(
     ("search", "says"),
     [

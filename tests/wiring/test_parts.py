@@ -107,6 +107,11 @@ def test_a_dense_model_is_searched_for_the_training_split_that_its_errors_serve(
     made = replace(TOY, models={**TOY.models, "late": late}, scales={"toy": scale})
     assert encoded_splits(made, "toy", "dual", 1) == ["tune", "dev", "train"]
     assert encoded_splits(made, "toy", "dual", 2) == ["tune", "dev"], "another seed's model"
+    shard = {"dataset": "toy", "model": "dual", "seed": "1"}
+    depths = {k: part(Corpora, made).searched_options(named(**shard, k=k)) for k in ("10", "11")}
+    assert TOY.systems["vectors"].hits_id == "10", "the one that is mined"
+    assert depths["10"] == "--split tune --split dev --split train"
+    assert depths["11"] == "--split tune --split dev", "no training asks for other hits"
     mined = part(Models, made).mined_runs(named(model="late"))
     assert mined == ["r/runs/toy/train/vectors.seed1.trec.gz"]
     assert options.each("run", "runs", options.by_system)(None, {"runs": mined}) == (

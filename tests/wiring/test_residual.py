@@ -46,7 +46,7 @@ def test_runs_read_the_qrels_of_earlier_rounds():
 
 
 def test_a_dense_search_reads_them_for_its_residual_split_alone():
-    searching, shard = part(Corpora), named(dataset="toy", model="dual", seed="1")
+    searching, shard = part(Corpora), named(dataset="toy", model="dual", seed="1", k="10")
     assert searching.residual_of(shard) == QRELS
     options = " ".join(f"--judged-before dev={path}" for path in QRELS)
     assert searching.residual_options(shard) == options, "of the splits tune and dev"

@@ -36,15 +36,17 @@ System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 @app.command("search")
 def search_shard(
     embeddings: Annotated[Path, typer.Option(help="folder of a shard of encoded docs")],
-    queries: Annotated[
-        Path, typer.Option(help="folder of encoded queries; all splits are searched")
-    ],
+    queries: Annotated[Path, typer.Option(help="folder of encoded queries")],
     k: Annotated[int, typer.Option(min=1, help="docs of the shard per query")],
     output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
     threads: Annotated[int, typer.Option(help="CPU threads")] = 1,
     device: command.Device = "auto",
     judged_before: Annotated[
         list[str] | None, typer.Option(help="SPLIT=QRELS of an earlier round of a split; repeat")
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(help="split whose queries are searched for; repeat; absent: all encoded ones"),
     ] = None,
     spec: Annotated[str, typer.Option(help="JSON of Search; null: all vectors are compared")] = (
         "null"
@@ -58,7 +60,7 @@ def search_shard(
     An approximate search may miss some of them; the scores of those that it finds are exact. Docs
     that an earlier round judged for a query are left out of its k.
     """
-    shard, splits = shards.facts_of([embeddings, queries])
+    shard, encoded = shards.facts_of([embeddings, queries])
     search = command.parse_spec(Approximate, spec).root
     docs = shards.read(embeddings, first_passages)
     gpu, counts = _gpu(device, threads), {}
@@ -67,14 +69,14 @@ def search_shard(
         (name, Path(path)) for name, _, path in (t.partition("=") for t in judged_before or [])
     ]
     with files.whole_directory(output) as folder:
-        for split in splits["queries"]:
-            residual = Residual([path for name, path in earlier if name == split])
-            asked = shards.read(queries / split)
+        for name in split or encoded["queries"]:
+            residual = Residual([path for of, path in earlier if of == name])
+            asked = shards.read(queries / name)
             frames = index.search(asked, k + residual.most)
             named = (residual.left(_with_ids(frame, asked[0])) for frame in frames)
             run = pl.concat([trec.rank(hits, k) for hits in named])
-            trec.write_hits(folder / f"{split}.parquet", run)
-            counts[split] = len(run)
+            trec.write_hits(folder / f"{name}.parquet", run)
+            counts[name] = len(run)
         facts = {"shard": shard["shard"], "weights": shard["weights"], "hits": counts}
         setting = {"k": k, **({"search": search.model_dump(mode="json")} if search else {})}
         setting |= {"passages": "first"} if first_passages else {}

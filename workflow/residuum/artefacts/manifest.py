@@ -136,7 +136,8 @@ def _versions() -> Mapping[str, str]:
 def look_ahead(stage: str) -> None:
     """Look up what all manifests of a stage say, for the jobs that are forked from here.
 
-    A process that does so must begin anew where a file of the package changes: the code is read.
+    A process that does so must begin anew where a file of the package changes, as the code is read.
+    Packages are taken to stay as they were when they were imported.
     """
     _versions()
     machine.cpu()

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MOST, LEAST = 1000, 100  # examples, in whole batches, so that it can be some more
-SHARE = 10  # up to MOST, one of so many that the training visits
+SHARE = 10  # one visit in so many is looked at, between LEAST, if there are so many, and MOST
+ERRORS = 2  # standard errors below 0 that a gap needs, to be told from none
 ROWS = 8  # read at once
 DIGITS = 6
 Facts = dict[str, float]
@@ -31,19 +32,21 @@ def preflight(learner: Learner[Any]) -> Facts:
 
     Means over `examples` triplets (of a query, its positive and a sampled negative, as the training
     draws them), or visits without negatives: `loss`, `loss_of_equal_scores` (for term weights: of
-    the mean target), `gap` s+ - s-, its `gap_sd`, `gap_where_active` (margin above 0), `margin`;
-    shares: `negatives_above` their positive, `positives_best` of their candidates. Dropout is off.
+    the mean target), `gap` s+ - s-, its `gap_sd`, `gap_where_active` (margin above 0) and what it
+    is `_at_most`, two standard errors higher, `margin`; shares: `negatives_above` their positive,
+    `positives_best` of their candidates. Dropout is off.
     """
     values = _values(learner)
     if not values:
         return {}
     facts = _facts(values)
-    if facts.get("gap_where_active", 1) <= 0:
+    if facts.get("gap_where_active_at_most", 1) <= 0:
         log(
             "warning: the start ranks these negatives above their positives, so that a hinge loss "
             "is least where all scores are equal, and training will go there: over "
             f"{facts['examples']} triplets the mean gap s+ - s- is {facts['gap']:.3g}, and "
-            f"{facts['gap_where_active']:.3g} where the margin is above 0, which must be above 0; "
+            f"{facts['gap_where_active']:.3g} where the margin is above 0, which must be above 0 "
+            f"(two standard errors higher it is {facts['gap_where_active_at_most']:.3g}); "
             f"{facts['negatives_above']:.0%} of the negatives are above their positive; the loss "
             f"is {facts['loss']:.3g}, that of equal scores {facts['loss_of_equal_scores']:.3g}. "
             "Raise positive_level of the training split, so that its positives are relevant, or "
@@ -80,11 +83,10 @@ def _batches(learner: Learner[Any]) -> Iterator[Any]:
     while examples < enough:
         batch = learner.batch(step)
         yield batch
-        own = learner.examples(batch)
-        visits = learner.steps * own or MOST * SHARE  # as many where nothing is trained
-        enough = min(MOST, max(LEAST, visits // SHARE))
-        examples += own
         step += 1
+        examples += learner.examples(batch)
+        visits = learner.steps * examples // step or MOST * SHARE  # where nothing is trained
+        enough = min(visits, MOST, max(LEAST, visits // SHARE))
 
 
 def _forward(learner: Learner[Any], sizes: AdaptiveBatchSize, batch: Any, rows: slice) -> Outputs:
@@ -114,4 +116,8 @@ def _facts(values: Mapping[str, Tensor]) -> Facts:
     facts |= {n: round(float(some.mean()), DIGITS) for n, some in means.items() if len(some)}
     if gap is not None:
         facts["gap_sd"] = round(float(gap.std()), DIGITS)
+    active = means.get("gap_where_active", ())
+    if len(active) > 1:
+        most = active.mean() + ERRORS * active.std() / len(active) ** 0.5
+        facts["gap_where_active_at_most"] = round(float(most), DIGITS)
     return facts

@@ -46,8 +46,8 @@ def tokenise(
 
 
 def _ids(tokenizer: Any, texts: list[str], how: dict[str, Any]) -> Iterable[list[int]]:
-    """Return each text's ids; of a tokenizer in Rust without offsets, which cost as much again."""
-    if not tokenizer.is_fast:
+    """Return each text's ids; those of a tokenizer in Rust without offsets, which cost more."""
+    if not getattr(tokenizer, "is_fast", False):
         return tokenizer(texts, verbose=False, **how)["input_ids"]
     tokenizer("", verbose=False, **how)  # has what is below cut as `how` says
     special = how["add_special_tokens"]

@@ -9,7 +9,7 @@ from residuum.pages.grids import why_not_learned
 from residuum.tuning.learned import Learned
 from residuum.wiring.drawn import BoundFigure
 
-SHOWN = ("gap", "gap_where_active", "gap_sd", "margin")
+SHOWN = ("gap", "gap_where_active", "gap_where_active_at_most", "gap_sd", "margin")
 
 
 def notes(verdicts: Mapping[str, Learned]) -> Iterator[str]:
@@ -32,7 +32,7 @@ def _before(facts: Mapping[str, float]) -> str:
     if "negatives_above" in facts:
         parts.append(f"{facts['negatives_above']:.0%} of the negatives above their positive")
     loss = f"loss {facts['loss']:.3g}, of equal scores {facts['loss_of_equal_scores']:.3g}"
-    turned = facts.get("gap_where_active", 1) <= 0
+    turned = facts.get("gap_where_active_at_most", 1) <= 0
     warning = " Active triplets have no gap to widen: a hinge loss is least at equal scores."
     seen = f" First {facts['examples']:,.0f} examples at step 0: {', '.join([*parts, loss])}."
     return seen + warning * turned

@@ -76,13 +76,13 @@ def below(process: psutil.Process) -> Iterator[psutil.Process]:
     """Yield what a process started, and what that did; a psutil.NoSuchProcess where it is gone.
 
     The kernel lists the children of a thread. psutil reads all processes of the machine in place
-    of that, twice a second for each job; a kernel without these lists has them read.
+    of that, at each look at each job; a kernel without these lists has them read.
     """
     tasks = f"/proc/{process.pid}/task"
     try:
         lists = [Path(f"{tasks}/{task}/{CHILDREN}").read_text() for task in os.listdir(tasks)]
     except (FileNotFoundError, ProcessLookupError):  # it, or a thread of it, or the kernel's lists
-        yield from process.children(recursive=True)
+        yield from psutil.Process(process.pid).children(recursive=True)
         return
     for child in " ".join(lists).split():
         with suppress(psutil.NoSuchProcess):

@@ -40,25 +40,38 @@ def searched(registry: Registry, dataset: str) -> list[str]:
 
 
 @kept
-def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> list[str]:
+def encoded_splits(
+    registry: Registry, dataset: str, model: str, seed: int, hits: str | None = None
+) -> list[str]:
     """Return the splits of a dataset whose queries a model encodes: for runs, and trainings.
 
     Those of a training split are for its negatives, or to stand beside what is trained: of models
     that play a role at this scale, or that a system names. A training for a fold has that alone.
+    `hits`, a `DenseSystem.hits_id`, leaves the splits that are searched for these: a training split
+    has many queries, and only systems that negatives name are asked for it.
     """
     if fold := registry.fold_of(model):
         return [fold]
     splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
     entries = [registry.scale, *registry.systems.values()]
     for name in sorted({name for entry in entries for _, name in references(entry, "model")}):
-        mined = [(registry.trained_for(s.system), s.seed) for s in registry.negatives(name).runs]
+        mined = [
+            (registry.trained_for(s.system), s.seed)
+            for s in registry.negatives(name).runs
+            if hits is None or _hits_of(registry, s.system) == hits
+        ]
         own = FixedId.parse(model).name
-        if (own, seed) in mined or own == registry.fixed_by(name):
+        if (own, seed) in mined or (hits is None and own == registry.fixed_by(name)):
             for role in registry.entry(name, OnPairs).shares:
                 place, _ = role_of(registry, role, "train", dataset)
                 if place and place.dataset == dataset and place.split not in splits:
                     splits.append(place.split)
     return splits
+
+
+def _hits_of(registry: Registry, system: str) -> str | None:
+    entry = registry.systems[system]
+    return entry.hits_id if isinstance(entry, DenseSystem) else None
 
 
 class Corpora(Part):
@@ -114,9 +127,13 @@ class Corpora(Part):
         splits = self._splits(wildcards)
         return [self.paths.queries.fill(dataset=dataset, split=split) for split in splits]
 
-    def _splits(self, wildcards: Wildcards) -> list[str]:
+    def _splits(self, wildcards: Wildcards, hits: str | None = None) -> list[str]:
         seed = trained_with(seed_of(wildcards.seed))
-        return encoded_splits(self.registry, wildcards.dataset, wildcards.model, seed)
+        return encoded_splits(self.registry, wildcards.dataset, wildcards.model, seed, hits)
+
+    def searched_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name the splits that are searched for hits of a depth."""
+        return " ".join(f"--split {split}" for split in self._splits(wildcards, wildcards.k))
 
     def checkpoint(self, wildcards: Wildcards) -> str:
         """Return the checkpoint of a model, which holds it on its way too."""
@@ -129,7 +146,7 @@ class Corpora(Part):
         return f"--snapshot {seed.number}" if isinstance(seed, Snapshot) else ""
 
     def residual_of(self, wildcards: Wildcards) -> list[str]:
-        """Return the qrels of the earlier rounds of all splits that a dense model searches."""
+        """Return the qrels of the earlier rounds of all splits that hits are searched for."""
         return list(dict.fromkeys(path for _, path in self._residual_of(wildcards)))
 
     def residual_options(self, wildcards: Wildcards) -> str:
@@ -138,7 +155,7 @@ class Corpora(Part):
         return " ".join(f"--judged-before {split}={path}" for split, path in named)
 
     def _residual_of(self, wildcards: Wildcards) -> list[tuple[str, str]]:
-        dataset, splits = wildcards.dataset, self._splits(wildcards)
+        dataset, splits = wildcards.dataset, self._splits(wildcards, wildcards.k)
         earlier = {split: self.judged_before(Place(dataset, split)) for split in splits}
         return [(split, path) for split, paths in earlier.items() for path in paths]
 

@@ -140,7 +140,8 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
     without conda they run the Python that runs Snakemake. Where `preload` has started parents, the
     function `python` has one of them fork the job: with torch loaded, whose arithmetic the
     environment must have decided before. Polars, which would take every core that it sees, takes
-    the rule's threads, as Snakemake has it of other libraries. `tee` leaves the terminal alone
+    the rule's threads, as Snakemake has it of other libraries, and keeps the memory that it gives
+    back, as `cli.memory` has it of C's. `tee` leaves the terminal alone
     where a line of progress stands there.
     """
     conda = "conda" in str(workflow.deployment_settings.deployment_method).lower()
@@ -159,7 +160,8 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
         'then cat > "$1"; else command tee "$1"; fi; }}; '
     )
     pinned = "".join(f" {name}={value}" for name, value in ARITHMETIC[arithmetic].items())
-    polars = 'POLARS_MAX_THREADS="${{OMP_NUM_THREADS:-1}}"'
+    kept = '_RJEM_MALLOC_CONF="${{_RJEM_MALLOC_CONF:-dirty_decay_ms:-1,muzzy_decay_ms:-1}}"'
+    polars = f'POLARS_MAX_THREADS="${{{{OMP_NUM_THREADS:-1}}}}" {kept}'
     home = f"export PYTHONUTF8=1 {polars}{pinned} PYTHONPATH={_quoted(package)}"
     return f"set -euo pipefail; {home}; {path}{python}{tee}"
 

@@ -52,9 +52,10 @@ class VectorEstimates:
         """Return how many jobs that of a shard of a corpus stands for."""
         return self._alike(self.registry.shards(w.dataset, w.model))
 
-    def _searched(self, w: Wildcards) -> int:
-        """Return the queries of all splits that a model searches."""
-        splits = encoded_splits(self.registry, w.dataset, w.model, trained_with(seed_of(w.seed)))
+    def _searched(self, w: Wildcards, hits: str | None = None) -> int:
+        """Return the queries of all splits that a model encodes, or searches for some hits."""
+        seed = trained_with(seed_of(w.seed))
+        splits = encoded_splits(self.registry, w.dataset, w.model, seed, hits)
         return sum(sizes.queries(self.registry, Place(w.dataset, split)) for split in splits)
 
     def doc_vectors(self, w: Wildcards) -> Estimate:
@@ -105,7 +106,7 @@ class VectorEstimates:
 
     def dense_search(self, w: Wildcards) -> Estimate:
         """Estimate an exact search of one shard for all splits."""
-        queries, vectors = self._searched(w), self._shard(w)
+        queries, vectors = self._searched(w, w.k), self._shard(w)
         products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
         found = of_run(
             queries * min(depth_of(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS
