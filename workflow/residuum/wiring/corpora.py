@@ -53,8 +53,7 @@ def encoded_splits(
     if fold := registry.fold_of(model):
         return [fold]
     splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
-    entries = [registry.scale, *registry.systems.values()]
-    for name in sorted({name for entry in entries for _, name in references(entry, "model")}):
+    for name in _models_named(registry):
         mined = [
             (registry.trained_for(s.system), s.seed)
             for s in registry.negatives(name).runs
@@ -67,6 +66,13 @@ def encoded_splits(
                 if place and place.dataset == dataset and place.split not in splits:
                     splits.append(place.split)
     return splits
+
+
+@kept
+def _models_named(registry: Registry) -> list[str]:
+    """Return the models that play a role at this scale, and those that a system names."""
+    entries = [registry.scale, *registry.systems.values()]
+    return sorted({name for entry in entries for _, name in references(entry, "model")})
 
 
 def _hits_of(registry: Registry, system: str) -> str | None:
