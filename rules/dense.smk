@@ -2,7 +2,7 @@
 
 
 rule dense_search:
-    """Search one shard, exactly or not, for the queries of all splits that runs are asked of."""
+    """Search one shard, exactly or not, for the queries of the splits whose runs have such hits."""
     input:
         embeddings=PATHS.embeddings,
         queries=PATHS.query_embeddings,

@@ -139,6 +139,19 @@ def take(learner: Any) -> tuple[dict[str, float], dict[str, np.ndarray], Adaptiv
     return fitting.set_gradients(learner, sizes, WHOLE, 0), gradients_of(learner), sizes
 
 
+@pytest.mark.parametrize("name", ["nll", "cross"])
+def test_a_training_that_visits_few_pairs_reads_their_texts_alone(toy: Path, name: str) -> None:
+    """One step of four of 24 pairs; where six steps visit all, the texts of all pairs are read."""
+    few, every = (made(toy, name, batch_size=4, steps=steps) for steps in (1, 6))
+    batch, pairs = few.batch(0), toy_tuples()
+    assert {*few.queries._numbers} == {*batch.query_ids} < {pair.query_id for pair in pairs}
+    assert {*few.docs._numbers} == {*batch.docs}
+    assert {*every.docs._numbers} == {d for p in pairs for d in (p.positive, *p.negatives)}
+    assert len(few.docs._numbers) < len(every.docs._numbers)
+    for one, other in zip(few.forward(batch), every.forward(batch), strict=True):
+        assert torch.equal(one, other)
+
+
 @pytest.mark.parametrize("name", [name for name in SPECS if name not in ON_TEXTS])
 def test_a_fold_that_is_held_out_is_as_if_it_had_no_pair(
     toy: Path, tmp_path: Path, name: str

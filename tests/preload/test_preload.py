@@ -255,6 +255,21 @@ def test_polars_takes_the_threads_of_the_rule(tmp_path, threads):
     assert done.stdout.decode() == f"{threads}\n", done.stderr.decode()
 
 
+@pytest.mark.parametrize("own", ["", "narenas:1", "dirty_decay_ms:500,muzzy_decay_ms:1000"])
+def test_polars_is_told_last_to_keep_memory(tmp_path, own):
+    """Of two values of an option the last one holds; Polars gives the first, and exports it too."""
+    (tmp_path / "job.py").write_text(
+        "import os; print(os.environ.get('_RJEM_MALLOC_CONF')); import polars;"
+        "print(os.environ['_RJEM_MALLOC_CONF'])"
+    )
+    line = driver.shell_prefix(workflow()).format() + "python -m job"
+    env = {**environment({}), "_RJEM_MALLOC_CONF": own}
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True)
+    given, in_polars = done.stdout.decode().split()
+    assert given == ",".join(filter(None, [own, driver.KEPT]))
+    assert in_polars.endswith(given) and in_polars != given
+
+
 def workflow(local=True, deployed=frozenset()):
     settings = SimpleNamespace(deployment_method=deployed)
     return SimpleNamespace(local_exec=local, deployment_settings=settings)

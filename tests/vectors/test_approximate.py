@@ -178,6 +178,8 @@ def test_of_several_encoded_splits_those_that_are_named_are_searched(
         dense.search_shard(tmp_path / "docs", tmp_path / "asked", 5, hits, split=split)
         assert json.loads((hits / "manifest.json").read_text())["artefact"]["hits"] == found
         assert {path.stem for path in hits.glob("*.parquet")} == {*found}
+    with pytest.raises(ResiduumError, match=r"asked: no encoded split 'tran'; known: dev, train"):
+        dense.search_shard(tmp_path / "docs", tmp_path / "asked", 5, hits, split=["tran"])
 
 
 @pytest.mark.parametrize(

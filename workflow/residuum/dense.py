@@ -21,7 +21,7 @@ from pydantic import RootModel
 from residuum.artefacts import files, manifest, shards, trec
 from residuum.artefacts.residual import Residual
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, unknown
 from residuum.code.tables import Kinds
 from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
@@ -61,6 +61,9 @@ def search_shard(
     that an earlier round judged for a query are left out of its k.
     """
     shard, encoded = shards.facts_of([embeddings, queries])
+    for name in split or ():
+        if name not in encoded["queries"]:
+            raise ResiduumError(f"{queries}: {unknown('encoded split', name, encoded['queries'])}")
     search = command.parse_spec(Approximate, spec).root
     docs = shards.read(embeddings, first_passages)
     gpu, counts = _gpu(device, threads), {}
@@ -71,9 +74,9 @@ def search_shard(
     with files.whole_directory(output) as folder:
         for name in split or encoded["queries"]:
             residual = Residual([path for of, path in earlier if of == name])
-            asked = shards.read(queries / name)
-            frames = index.search(asked, k + residual.most)
-            named = (residual.left(_with_ids(frame, asked[0])) for frame in frames)
+            query_vectors = shards.read(queries / name)
+            frames = index.search(query_vectors, k + residual.most)
+            named = (residual.left(_with_ids(frame, query_vectors[0])) for frame in frames)
             run = pl.concat([trec.rank(hits, k) for hits in named])
             trec.write_hits(folder / f"{name}.parquet", run)
             counts[name] = len(run)
@@ -116,7 +119,10 @@ def _answers(hits: list[Path], splits: list[str]) -> Iterator[tuple[Path, str]]:
     for name in splits:
         own = [path for path in hits if (path / f"{name}.parquet").is_file()]
         if not own:
-            raise ResiduumError(f"{hits[0].parent}: no hits for the queries of {name}")
+            raise ResiduumError(
+                f"{hits[0].parent}: no hits for the queries of {name}. Those of a training split "
+                "are searched at the depth of the systems that negatives are drawn from alone"
+            )
         shards.check(own, shards.facts_of(own))
         yield from ((path, name) for path in own)
 
@@ -139,16 +145,16 @@ def score_run(
     shards are those for the first queries, and so on.
     """
     system = command.parse_spec(DenseSystem, spec)
-    pairs, asked = trec.read_pairs(run), [shards.read(folder) for folder in queries]
-    known = {query_id for ids, *_ in asked for query_id in ids}
-    unknown = pairs.filter(~pl.col("query_id").is_in(known))
-    if unknown.height:
+    pairs, query_vectors = trec.read_pairs(run), [shards.read(folder) for folder in queries]
+    known = {query_id for ids, *_ in query_vectors for query_id in ids}
+    lost = pairs.filter(~pl.col("query_id").is_in(known))
+    if lost.height:
         raise ResiduumError(
-            f"{unknown['run'][0]}: query_id {unknown['query_id'][0]} is not in "
-            f"{', '.join(map(str, queries))} ({unknown['query_id'].n_unique()} such ids)"
+            f"{lost['run'][0]}: query_id {lost['query_id'][0]} is not in "
+            f"{', '.join(map(str, queries))} ({lost['query_id'].n_unique()} such ids)"
         )
     parts = []
-    for own, folders in zip(asked, _of_each(queries, embeddings), strict=True):
+    for own, folders in zip(query_vectors, _of_each(queries, embeddings), strict=True):
         rows = {"query_id": pl.Series(own[0], dtype=pl.String), "query": range(len(own[0]))}
         of = pairs.join(pl.DataFrame(rows), on="query_id", how="inner", maintain_order="left")
         docs = (shards.read(folder, system.first) for folder in folders)

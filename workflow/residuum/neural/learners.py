@@ -199,21 +199,22 @@ class ContrastiveLearner(Learner[Batch]):
         self.encoder, self.group = encoder, spec.drawn
         self.positives = positives_of(every, texts if spec.mixed else None)
         self.objectives = [LOSSES[one.kind].model_validate(one) for one in spec.objectives]
-        read = self._read()
-        self.queries = TokenStore(texts, "query", {*read.query_ids}, encoder.tokenise)
-        self.docs = TokenStore(texts, "doc", {*read.docs}, encoder.tokenise)
+        queries, docs = self._read()
+        self.queries = TokenStore(texts, "query", queries, encoder.tokenise)
+        self.docs = TokenStore(texts, "doc", docs, encoder.tokenise)
         if spec.perturbation and encoder.tokenizer.mask_token_id is None:
             raise ResiduumError(
                 f"{start.source.name}: its tokenizer has no mask token. Leave out perturbation"
             )
 
-    def _read(self) -> Batch:
-        """Return all that training reads as one batch: all pairs, unless it visits fewer."""
+    def _read(self) -> tuple[set[str], set[str]]:
+        """Return the queries and docs that training reads: of all pairs, unless it visits fewer."""
         if 0 < self.steps * self.spec.training.batch_size < len(self.pairs):
             visits = (visit for step in range(self.steps) for visit in self.sampler.visits(step))
-            return draw_batch(self.pairs, self.group, visits)
-        queries, positives, _, negatives, _ = map(list, zip(*self.pairs, strict=True))
-        return Batch(queries, positives, negatives, [], [])
+            read = draw_batch(self.pairs, self.group, visits)
+            return {*read.query_ids}, {*read.docs}
+        docs = {doc for pair in self.pairs for doc in (pair.positive, *pair.negatives)}
+        return {pair.query_id for pair in self.pairs}, docs
 
     def batch(self, step: int) -> Batch:
         return draw_batch(self.pairs, self.group, self.sampler.visits(step))

@@ -55,6 +55,7 @@ from residuum.wiring.unions import Unions
 
 LOCK = Path(".snakemake/residuum.lock")
 NVIDIA = Path("/proc/driver/nvidia")
+KEPT = "dirty_decay_ms:-1,muzzy_decay_ms:-1"  # jemalloc's options: nothing goes back to the system
 Workflow = Any  # Snakemake's, which has no types
 _held: list[IO[str]] = []
 
@@ -160,8 +161,9 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
         'then cat > "$1"; else command tee "$1"; fi; }}; '
     )
     pinned = "".join(f" {name}={value}" for name, value in ARITHMETIC[arithmetic].items())
-    kept = '_RJEM_MALLOC_CONF="${{_RJEM_MALLOC_CONF:-dirty_decay_ms:-1,muzzy_decay_ms:-1}}"'
-    polars = f'POLARS_MAX_THREADS="${{{{OMP_NUM_THREADS:-1}}}}" {kept}'
+    # Of two values of an option jemalloc takes the last; Polars, once imported, exports its own.
+    given = "${{_RJEM_MALLOC_CONF:+$_RJEM_MALLOC_CONF,}}"
+    polars = f'POLARS_MAX_THREADS="${{{{OMP_NUM_THREADS:-1}}}}" _RJEM_MALLOC_CONF="{given}{KEPT}"'
     home = f"export PYTHONUTF8=1 {polars}{pinned} PYTHONPATH={_quoted(package)}"
     return f"set -euo pipefail; {home}; {path}{python}{tee}"
 
