@@ -1,6 +1,7 @@
 """Training by folds at scale full: trainings, paths and inputs of RoC's models on Robust04."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -66,7 +67,8 @@ def test_elsewhere_a_model_is_one_training(full: Registry) -> None:
     named = sorted(name for name in ids if name.startswith("dpr@nq"))
     assert named == [f"dpr@nq-{name}.train" for name in of_nq]
     expression = Constraints(full).model
-    assert f"dpr@{OF}.mcdonald1".replace(".", r"\.") in expression.split("|")
+    assert re.fullmatch(expression, f"dpr@{OF}.mcdonald1")
+    assert not re.fullmatch(expression, f"dpr@{OF}-mcdonald1"), "a point is no other character"
 
 
 def test_a_training_holds_its_fold_out_and_shares_the_tuples(models: Models) -> None:

@@ -25,7 +25,7 @@ from residuum.wiring.evaluations import Evaluations, needs_answers
 from residuum.wiring.exports import Exports
 from residuum.wiring.hybrids import Hybrids
 from residuum.wiring.models import Models
-from residuum.wiring.part import Constraints, run_of
+from residuum.wiring.part import Constraints, either_id, run_of
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import (
@@ -415,6 +415,19 @@ def test_ids_of_wildcards_are_those_of_the_scale():
     )
     adapted = only.models(Paths().backbone, "masked-language")
     assert adapted == "backbones/{model,(?!)}/manifest.json", "matches nothing"
+
+
+def test_ids_that_differ_behind_the_at_sign_make_a_short_expression_of_these_ids_alone():
+    ids = ["dual", "trial@rate-2e-05", "own@toy.train", "other@toy.train", "own@real.train.fold1"]
+    ids += ["other@real.train.fold1", "dual-large"]
+    expression = either_id(ids)
+    assert all(re.fullmatch(expression, one) for one in ids)
+    wrong = ["trial", "own", "dual@toy.train", "trial@toy.train", "own@toy-train", "dual@", ""]
+    assert not any(re.fullmatch(expression, one) for one in wrong)
+    names, places = [f"model-{n}" for n in range(60)], [f"data-{n}.train" for n in range(20)]
+    many = [f"{name}@{place}" for name in names for place in places]
+    assert len(either_id(many)) < 2_000 < len("|".join(many))
+    assert not re.fullmatch(either_id([]), "")
 
 
 def test_cards_and_processes_follow_from_the_configuration():

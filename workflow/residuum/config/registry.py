@@ -125,9 +125,18 @@ class Registry(Trainings):
 
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own, and those that pages show of runs."""
+        own = self.datasets[place.dataset].splits[place.split].measures
+        return sorted({*own, *self._printed.get(place, [])})
+
+    @cached_property
+    def _printed(self) -> dict[Place, list[str]]:
+        """What pages show of runs on each split: a graph asks for it at every job."""
+        printed: dict[Place, list[str]] = {}
         shown = (named for page in self.pages.values() for named in self._measured(page))
-        printed = [measure for role, measure in shown if self.binding(role) == place]
-        return sorted({*self.datasets[place.dataset].splits[place.split].measures, *printed})
+        for role, measure in shown:
+            if place := self.binding(role):
+                printed.setdefault(place, []).append(measure)
+        return printed
 
     def _measured(self, page: Page) -> Iterator[tuple[str, str]]:
         """Yield role and measure of what a page shows of runs, or groups its queries by."""

@@ -179,4 +179,8 @@ class Trainings(Bindings):
 
     def gate_of(self, model: str) -> str | None:
         """Return the model whose checkpoint is the fixed gate of another; None without one."""
-        return named_for(self.models[FixedId.parse(model).name], "gate")
+        return self._gates[FixedId.parse(model).name]
+
+    @cached_property
+    def _gates(self) -> dict[str, str | None]:
+        return {name: named_for(entry, "gate") for name, entry in self.models.items()}

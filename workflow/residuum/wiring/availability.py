@@ -70,7 +70,7 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
         yield _by_folds(registry, entry, dataset)
     for part in registry.parts(system):
         for at in places:
-            yield from _system(registry, part, at, hub)
+            yield why_unavailable(registry, part, at, hub)
     if trained := registry.trained_for(system):
         yield from _model(registry, trained, dataset, hub)
         yield place and why_not_by_folds(registry, entry, trained, place)
@@ -101,7 +101,7 @@ def _left_out(registry: Registry, system: str) -> str | None:
 def _lexical_vectors(registry: Registry, name: str, place: Place | None, hub: Hub) -> Reasons:
     """Follow a model of lexical vectors to the system that weighs them; nothing of another."""
     if isinstance(model := registry.models[name], LexicalVectors):
-        yield from _system(registry, model.system, place, hub)
+        yield why_unavailable(registry, model.system, place, hub)
 
 
 def _released(registry: Registry, name: str, place: Place | None) -> str | None:

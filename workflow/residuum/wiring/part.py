@@ -136,6 +136,22 @@ def either(names: Iterable[str]) -> str:
     return "|".join(names) or "(?!)"
 
 
+def either_id(ids: Iterable[str]) -> str:
+    """Return the expression that matches one of the ids, of which many differ behind the @ alone.
+
+    Names that have the same behind it are written once: Snakemake compiles what each rule makes,
+    and thousands of ids cost each of its starts two seconds.
+    """
+    behind: dict[str, list[str]] = {}
+    for name, by in map(FixedId.parse, ids):
+        behind.setdefault(name, []).append(f"@{by}" if by else "")
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, every in behind.items():
+        alike.setdefault(tuple(every), []).append(name)
+    forms = (f"({either(names)})({'|'.join(every)})" for every, names in alike.items())
+    return either(forms).replace(".", r"\.")
+
+
 class Constraints:
     """What the wildcards of rules may be: regular expressions of the ids that a scale has."""
 
@@ -151,7 +167,7 @@ class Constraints:
             for split, form in entry.splits.items()
             if form.synthetic
         )
-        self.model = either(registry.model_ids()).replace(".", r"\.")
+        self.model = either_id(registry.model_ids())
         self.page = either(registry.pages)
         self.other = f"({either(registry.systems)})({SNAPSHOT})?"  # of all its seeds, or one
 
@@ -167,7 +183,7 @@ class Constraints:
         """Return the path of the models of some kinds only."""
         names = {name for kind in kinds for name in self._registry.of_kind(kind)}
         ids = (one for one in self._registry.model_ids() if FixedId.parse(one).name in names)
-        return path.only("model", either(ids).replace(".", r"\."))
+        return path.only("model", either_id(ids))
 
     def finished(self, path: Template) -> Template:
         """Return the path of what is made of finished models only."""
@@ -175,7 +191,7 @@ class Constraints:
 
     def tuples(self, path: Template) -> Template:
         """Return the path of training tuples: of models, and of each split of a mix."""
-        return path.only("model", either(self._registry.tuples_ids()).replace(".", r"\."))
+        return path.only("model", either_id(self._registry.tuples_ids()))
 
     def orders(self, path: Template) -> Template:
         """Return the path of runs, and of runs on the docs of candidates."""
