@@ -21,7 +21,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.specs import derive
 from residuum.neural import pretrained, processes
-from residuum.neural.devices import AdaptiveBatchSize
+from residuum.neural.devices import AdaptiveBatchSize, reseed
 from residuum.neural.learners import Learner, Outputs
 from residuum.neural.optimisers import make_optimiser, take_step
 from residuum.neural.preflight import preflight
@@ -203,10 +203,9 @@ class _Step:
 
     def _forward(self, rows: slice) -> Outputs:
         """Return the outputs of some rows; random numbers follow from the seed, step and row."""
-        import torch
-
         first = [str(rows.start)] if rows.start else []
-        torch.manual_seed(derive(self.learner.start.seed, "dropout", str(self.step), *first))
+        seed = derive(self.learner.start.seed, "dropout", str(self.step), *first)
+        reseed(seed, self.learner.start.device.name)
         return self.learner.forward(self.learner.part(self.batch, rows))
 
     def _backward(self, batch: Any, outputs: Sequence[Tensor], rows: slice) -> None:

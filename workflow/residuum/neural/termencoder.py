@@ -19,7 +19,7 @@ from residuum.artefacts import termvectors
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.neural import devices, pretrained
+from residuum.neural import devices, layers, pretrained
 from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind, Terms
 from residuum.neural.termgate import TermGater, ordinary
@@ -44,6 +44,7 @@ class TermEncoder(Encoder):
         self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
     ) -> None:
         super().__init__(source, settings, device)
+        layers.align(self.model.get_output_embeddings())
         self.is_term = devices.put(ordinary(self.tokenizer, self.dimensions), device.name)
         self.gate = self._gate(source) if self.head.gate else None
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermGate
-from residuum.neural import devices, pretrained
+from residuum.neural import devices, layers, pretrained
 from residuum.neural.batches import training_pairs
 from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
@@ -47,6 +47,7 @@ class TermGater(pretrained.TextModel):
         from transformers import AutoModelForMaskedLM
 
         self.hold(*pretrained.load(AutoModelForMaskedLM, source), settings, device)
+        layers.align(self.model.get_output_embeddings())
         pretrained.check_length(self.model, "length", settings.length)
         terms = int(self.model.get_input_embeddings().num_embeddings)
         self.is_term = ordinary(self.tokenizer, terms)
