@@ -138,9 +138,9 @@ def stage(folder: Path, vectors: np.ndarray, queries: np.ndarray) -> None:
     contracts.write_vectors(folder / "docs", named(vectors), vectors)
     record = {"shard": {"number": 0, "of": 1, "docs": DOCS}, "weights": "w"}
     (folder / "docs" / "manifest.json").write_text(json.dumps({"artefact": record}))
-    contracts.write_vectors(folder / "asked" / "dev", [str(n) for n in range(30)], queries)
+    contracts.write_vectors(folder / "queries" / "dev", [str(n) for n in range(30)], queries)
     record = {"queries": {"dev": 30}, "weights": "w"}
-    (folder / "asked" / "manifest.json").write_text(json.dumps({"artefact": record}))
+    (folder / "queries" / "manifest.json").write_text(json.dumps({"artefact": record}))
 
 
 def test_hits_are_the_same_bytes_with_more_threads_and_again(
@@ -153,7 +153,7 @@ def test_hits_are_the_same_bytes_with_more_threads_and_again(
             output = tmp_path / f"{search['kind']}-{len(written)}-{search.get('code')}"
             dense.search_shard(
                 tmp_path / "docs",
-                tmp_path / "asked",
+                tmp_path / "queries",
                 20,
                 output,
                 threads,
@@ -170,16 +170,16 @@ def test_of_several_encoded_splits_those_that_are_named_are_searched(
     tmp_path: Path, vectors: np.ndarray, queries: np.ndarray
 ) -> None:
     stage(tmp_path, vectors, queries)
-    contracts.write_vectors(tmp_path / "asked" / "train", ["t1", "t2"], queries[:2])
+    contracts.write_vectors(tmp_path / "queries" / "train", ["t1", "t2"], queries[:2])
     record = {"queries": {"dev": 30, "train": 2}, "weights": "w"}
-    (tmp_path / "asked" / "manifest.json").write_text(json.dumps({"artefact": record}))
+    (tmp_path / "queries" / "manifest.json").write_text(json.dumps({"artefact": record}))
     for split, found in ((["train"], {"train": 10}), (None, {"dev": 150, "train": 10})):
         hits = tmp_path / str(split)
-        dense.search_shard(tmp_path / "docs", tmp_path / "asked", 5, hits, split=split)
+        dense.search_shard(tmp_path / "docs", tmp_path / "queries", 5, hits, split=split)
         assert json.loads((hits / "manifest.json").read_text())["artefact"]["hits"] == found
         assert {path.stem for path in hits.glob("*.parquet")} == {*found}
-    with pytest.raises(ResiduumError, match=r"asked: no encoded split 'tran'; known: dev, train"):
-        dense.search_shard(tmp_path / "docs", tmp_path / "asked", 5, hits, split=["tran"])
+    with pytest.raises(ResiduumError, match=r"queries: no encoded split 'tran'; known: dev, train"):
+        dense.search_shard(tmp_path / "docs", tmp_path / "queries", 5, hits, split=["tran"])
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def _answers(hits: list[Path], splits: list[str]) -> Iterator[tuple[Path, str]]:
         if not own:
             raise ResiduumError(
                 f"{hits[0].parent}: no hits for the queries of {name}. Those of a training split "
-                "are searched at the depth of the systems that negatives are drawn from alone"
+                "are searched only at the depth of the systems that negatives are drawn from"
             )
         shards.check(own, shards.facts_of(own))
         yield from ((path, name) for path in own)

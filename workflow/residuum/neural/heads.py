@@ -91,10 +91,7 @@ class Terms(Head):
     sparse: ClassVar[bool] = True
 
     def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
-        mask = mask.unsqueeze(-1)
-        if hidden.requires_grad:
-            return (hidden.relu() * mask).sum(dim=1, keepdim=True)
-        return hidden.relu_().mul_(mask).sum(dim=1, keepdim=True)  # nobody else reads the scores
+        return (hidden.relu() * mask.unsqueeze(-1)).sum(dim=1, keepdim=True)
 
 
 HEADS: OpenTable[type[Head]] = OpenTable(

@@ -64,7 +64,7 @@ def save(model: Any, folder: Path) -> None:
 
 
 def align(head: Any) -> None:
-    """Let a linear layer whose outputs fill no whole vectors fill them where no gradient is asked.
+    """Let a linear layer whose outputs fill no whole vectors fill them where gradients are off.
 
     Rows of scores that begin anywhere cost a CPU 1.2 times the time (3,444 terms of each token of a
     text). Of some hundred terms or more and four tokens or more, scores were the same to the last

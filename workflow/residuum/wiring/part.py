@@ -140,7 +140,7 @@ def either_id(ids: Iterable[str]) -> str:
     """Return the expression that matches one of the ids, of which many differ behind the @ alone.
 
     Names that have the same behind it are written once: Snakemake compiles what each rule makes,
-    and thousands of ids cost each of its starts two seconds.
+    and the ids of `mini` cost each of its starts two seconds.
     """
     behind: dict[str, list[str]] = {}
     for name, by in map(FixedId.parse, ids):
