@@ -1,6 +1,7 @@
 """A step in passes is the step of the whole batch; bf16 touches products alone."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,33 @@ def test_parts_add_up_to_the_gradient_and_the_log_of_the_whole(
     assert sizes == [7, 3, *[1] * (14 if learner.joint else 7)]
     assert again == pytest.approx(log, rel=1e-5)
     assert_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if name not in ("terms", "questions")])
+def test_groups_give_the_gradient_and_the_log_of_the_whole_batch(
+    toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, cut = made(toy, name), []
+    monkeypatch.setattr(learner, "groups", lambda lengths: [np.arange(len(lengths))])
+    log, expected, _ = take(learner)
+
+    def groups(lengths: Sequence[int]) -> list[np.ndarray]:
+        cut.append(np.array_split(np.random.default_rng(1).permutation(len(lengths)), 3))
+        return cut[-1]
+
+    monkeypatch.setattr(learner, "groups", groups)
+    again, result, _ = take(learner)
+    assert cut
+    assert again == pytest.approx(log, rel=1e-5)
+    assert_equal(result, expected)
+
+
+def test_a_cpu_takes_texts_of_about_one_length_together_and_a_gpu_all_at_once(toy: Path) -> None:
+    learner = made(toy, "nll")
+    lengths = [3, 900] * 40
+    assert [{lengths[i] for i in group} for group in learner.groups(lengths)] == [{3}, {900}]
+    learner.start = learner.start._replace(device=devices.Device("cuda", "fp32"))
+    assert [group.tolist() for group in learner.groups(lengths)] == [[*range(80)]]
 
 
 @pytest.mark.parametrize(

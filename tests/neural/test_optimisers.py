@@ -92,7 +92,7 @@ def trained(how: Training, steps: int = 5) -> list[torch.Tensor]:
 
 def test_without_options_it_is_plain_adam_to_the_last_bit() -> None:
     net = model()
-    adam = torch.optim.Adam(net.parameters(), lr=0.5)
+    adam = torch.optim.Adam(net.parameters(), lr=0.5, fused=True)
     for number in range(5):
         for some, gradient in zip(net.parameters(), gradients(number), strict=True):
             some.grad = gradient.clone()

@@ -73,9 +73,10 @@ class ClozeLearner(Learner[ClozeBatch]):
 
     def forward(self, batch: ClozeBatch) -> Outputs:
         """Return the vectors (rows, dimensions) of spans and of docs."""
+        read = self.encoder.forward
         return [
-            self.encoder.forward(batch.queries, "query")[:, 0],
-            self.encoder.forward(batch.docs, "doc")[:, 0],
+            self.by_length(batch.queries, lambda some: read(some, "query")[:, 0]),
+            self.by_length(batch.docs, lambda some: read(some, "doc")[:, 0]),
         ]
 
     def indifferent(self, batch: ClozeBatch) -> Outputs:

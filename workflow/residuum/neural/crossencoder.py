@@ -240,7 +240,9 @@ class CrossLearner(ContrastiveLearner):
         rows = [row for row, docs in enumerate(groups) for _ in docs]
         queries = self.queries.of([batch.query_ids[row] for row in rows])
         docs = self.tokens_of(batch, rows, [doc for docs in groups for doc in docs])
-        return [self.encoder.forward(list(map(Pair, queries, docs))).view(len(groups), -1)]
+        pairs = list(map(Pair, queries, docs))
+        scores = self.by_length(pairs, self.encoder.forward, lambda pair: sum(map(len, pair)))
+        return [scores.view(len(groups), -1)]
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
         return of_own(outputs[0], batch)

@@ -16,6 +16,7 @@ from residuum.neural import devices
 from residuum.neural.batches import Batch, other_positives
 from residuum.neural.encoders import Encoder
 from residuum.neural.fixed import FixedVectors
+from residuum.neural.heads import Kind
 from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
 from residuum.neural.losses import Candidates
 from residuum.neural.mixes import Tuples
@@ -50,12 +51,16 @@ class DualLearner(ContrastiveLearner):
 
         The latter are (rows, negatives, vectors, dimensions).
         """
-        queries = self.encoder.forward(self.queries.of(batch.query_ids), "query")
+        queries = self._vectors(self.queries.of(batch.query_ids), "query")
         pairs = range(len(queries))
         rows = [*pairs, *(row for row in pairs for _ in batch.negatives[row])]
-        docs = self.encoder.forward(self.tokens_of(batch, rows, batch.docs), "doc")
+        docs = self._vectors(self.tokens_of(batch, rows, batch.docs), "doc")
         positives, negatives = docs.tensor_split([len(queries)])
         return queries, positives, negatives.view(len(queries), -1, *docs.shape[1:])
+
+    def _vectors(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
+        """Return the vectors (texts, vectors, dimensions) of tokenised texts."""
+        return self.by_length(tokens, lambda some: self.encoder.forward(some, kind))
 
     def indifferent(self, batch: Batch) -> Outputs:
         """Return vectors whose inner products are all 0."""

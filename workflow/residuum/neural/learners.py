@@ -7,7 +7,7 @@ Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`. A new kind
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -25,13 +25,15 @@ from residuum.neural.matching import masked
 from residuum.neural.mixes import Tuples, pairs_of, positives_of, sampler_of
 from residuum.neural.optimisers import Moment
 from residuum.neural.pretrained import GATE, Source, TextModel
-from residuum.neural.tokens import Readable, TokenStore
+from residuum.neural.tokens import Readable, TokenStore, groups_by_length
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Outputs = Sequence["Tensor"]
 B = TypeVar("B", bound=NamedTuple)
+T = TypeVar("T")
+PRICE = 2**20  # of a group of texts more, in multiplications of a square layer for a token each
 
 
 class Start(NamedTuple):
@@ -120,6 +122,29 @@ class Learner(ABC, Generic[B]):
     def save(self, folder: Path) -> None:
         """Write the finished checkpoint into a folder."""
         self.encoder.save(folder)
+
+    def groups(self, lengths: Sequence[int]) -> list[np.ndarray]:
+        """Return the numbers of texts in groups that are computed together.
+
+        A CPU takes those of about one length: of a batch drawn at random a quarter or more is
+        padding. A GPU, which computes the faster the larger a batch is, takes all.
+        """
+        if self.start.device.name != "cpu":
+            return [np.arange(len(lengths))]
+        return groups_by_length(lengths, PRICE // self.model.config.hidden_size**2)
+
+    def by_length(
+        self,
+        texts: Sequence[T],
+        compute: Callable[[Sequence[T]], Tensor],
+        length: Callable[[T], int] = len,  # type: ignore[assignment]  # of what has one
+    ) -> Tensor:
+        """Return what `compute` makes of texts in `groups`, a row for each, in their order."""
+        import torch
+
+        groups = self.groups([*map(length, texts)])
+        made = torch.cat([compute([texts[i] for i in group]) for group in groups])
+        return made[torch.from_numpy(np.argsort(np.concatenate(groups)))]
 
     def indifferent(self, batch: B) -> Outputs | None:
         """Return the outputs of a model that tells no example from another; None without such."""

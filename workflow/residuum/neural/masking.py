@@ -86,19 +86,31 @@ class MaskingLearner(Learner[B]):
         return mask(rows, self.alphabet, self.spec.mask, seed)
 
     def predict(self, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
-        """Return what `predictions` gives for the texts."""
+        """Return -log p (hidden tokens,) of each, and the first token's state of each text.
+
+        Both in the order of the texts; states are (texts, hidden).
+        """
+        import torch
+
+        groups = self.groups([*map(len, batch.rows)])
+        parts = [self._together(_some(batch, group)) for group in groups]
+        losses, states = (torch.cat(part) for part in zip(*parts, strict=True))
+        order = np.concatenate(groups)
+        texts = np.repeat(order, [batch.chosen[i].sum() for i in order])
+        tokens = torch.from_numpy(np.argsort(texts, kind="stable"))
+        return losses[tokens], states[torch.from_numpy(np.argsort(order))]
+
+    def _together(self, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
+        """Return what `predict` does of texts that are padded to the longest."""
+        from torch.nn.functional import cross_entropy
+
         ids, mask = padded(batch.rows, self.tokenizer.pad_token_id or 0, self.device.name)
         where, _ = padded(batch.chosen, False, self.device.name)
         with self.device.autocast():
-            return predictions(self.model, ids, mask, where.bool())
-
-    def charge(self, batch: MaskedBatch, logits: Tensor) -> Tensor:
-        """Return -log p of each hidden token: (hidden tokens,)."""
-        from torch.nn.functional import cross_entropy
-
+            logits, states = predictions(self.model, ids, mask, where.bool())
         hidden = [row[some] for row, some in zip(batch.docs, batch.chosen, strict=True)]
         target = devices.put(np.concatenate(hidden).astype(np.int64), self.device.name)
-        return cross_entropy(logits.float(), target, reduction="none")
+        return cross_entropy(logits.float(), target, reduction="none"), states[:, 0].float()
 
 
 class MaskedLearner(MaskingLearner[MaskedBatch]):
@@ -116,12 +128,17 @@ class MaskedLearner(MaskingLearner[MaskedBatch]):
         return hidden_tokens(batch.chosen)
 
     def forward(self, batch: MaskedBatch) -> Outputs:
-        """Return the logits (hidden tokens, vocabulary) of some docs."""
+        """Return -log p of each hidden token of some docs."""
         return [self.predict(batch)[0]]
 
     def losses(self, batch: MaskedBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return -log p of each hidden token."""
-        return BatchLoss(self.charge(batch, outputs[0]), {})
+        return BatchLoss(outputs[0], {})
+
+
+def _some(batch: MaskedBatch, numbers: np.ndarray) -> MaskedBatch:
+    """Return some texts of a batch, by their numbers."""
+    return MaskedBatch(*([column[i] for i in numbers] for column in batch))
 
 
 def hidden_tokens(chosen: Iterable[np.ndarray]) -> int:

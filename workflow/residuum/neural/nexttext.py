@@ -84,13 +84,12 @@ class NextLearner(MaskingLearner[NextBatch]):
     def forward(self, batch: NextBatch) -> Outputs:
         """Return the sum of each doc's losses (rows,), and vectors (rows, hidden) of its halves."""
         both = MaskedBatch(*map(list, zip(*batch.first, *batch.second, strict=True)))
-        logits, states = self.predict(both)
+        each, states = self.predict(both)
         counts = [int(some.sum()) for some in both.chosen]
         docs = np.repeat(np.arange(len(counts)) % len(batch.first), counts)
-        each = self.charge(both, logits)
         sums = each.new_zeros(len(batch.first))
         sums = sums.index_add(0, devices.put(docs, self.device.name), each)
-        return [sums, *states[:, 0].float().chunk(2)]
+        return [sums, *states.chunk(2)]
 
     def indifferent(self, batch: NextBatch) -> Outputs:
         """Return losses of a uniform guess, and vectors whose inner products are all 0."""

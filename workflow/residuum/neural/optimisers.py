@@ -46,7 +46,7 @@ def make_optimiser(model: Module, how: Training) -> Optimizer:
 
     matrices = [some for some in model.parameters() if some.ndim > 1]
     vectors = [some for some in model.parameters() if some.ndim < 2]
-    return torch.optim.AdamW([{"params": matrices}, {"params": vectors}], lr=how.rate)
+    return torch.optim.AdamW([{"params": matrices}, {"params": vectors}], lr=how.rate, fused=True)
 
 
 def take_step(optimiser: Optimizer, how: Training, at: Moment) -> float:

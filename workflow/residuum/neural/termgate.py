@@ -107,7 +107,7 @@ class GateLearner(Learner[GateBatch]):
 
     def forward(self, batch: GateBatch) -> Outputs:
         """Return the logits (rows, vocabulary) of some docs."""
-        return [_logits(self.encoder, batch.docs)]
+        return [self.by_length(batch.docs, lambda some: _logits(self.encoder, some))]
 
     def losses(self, batch: GateBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return the loss of each pair, and how likely the terms of its query are."""
