@@ -24,6 +24,8 @@ from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source
 from residuum.neural.termencoder import TermEncoder
+from residuum.neural.termgate import TermGater
+from residuum.neural.tokens import padded
 from residuum.vectors import nearest
 from tiny_models import (
     TOPICS,
@@ -65,7 +67,7 @@ class Made(NamedTuple):
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("toy")
     write_problem(folder, QUERIES, hidden=32, intermediate=64)
-    gate = train_toy(folder, folder / "gate", term_gate_spec(steps=500, learning_rate=0.005))
+    gate = train_toy(folder, folder / "gate", term_gate_spec(steps=1000, learning_rate=0.005))
     spec = json.loads(terms_spec(0.7, steps=40, learning_rate=0.003)) | {"perturbation": {}}
     gated = train_toy(folder, folder / "gated", json.dumps(spec), gate=gate)
     literal = train_toy(folder, folder / "literal", terms_spec(steps=5))
@@ -145,6 +147,41 @@ def test_a_term_is_open_from_the_threshold_on(toy: Made, tmp_path: Path) -> None
         active = encoder._active(torch.from_numpy(ids), torch.ones_like(torch.from_numpy(ids)))
         assert bool(active[0, term]) is opened
         assert (active[0, own]).all()
+
+
+def test_a_gates_logits_are_the_best_scores_with_gradient_and_without(toy: Made) -> None:
+    """Of texts of several lengths; a fixed gate takes them one by one, one in training together."""
+    gate = TermGater.load(toy.gate, DEVICE)
+    gate.model.eval()
+    read = padded([*gate.tokenise(TEXTS, "doc")], gate.tokenizer.pad_token_id, "cpu")
+    expected = torch.stack([scores_at_tokens(toy.gate, text, 24)[0].amax(dim=0) for text in TEXTS])
+    for learning in (True, False):
+        with torch.set_grad_enabled(learning):
+            logits = gate.logits(*read)
+        assert logits.requires_grad is learning
+        torch.testing.assert_close(logits.detach(), expected)
+
+
+@pytest.mark.parametrize("of", ["gated", "literal"])
+def test_gradients_are_those_of_the_scores_of_all_terms(toy: Made, of: str) -> None:
+    folder = getattr(toy, of)
+    encoder = Encoder.load(folder, DEVICE)
+    encoder.model.eval()
+    rows = [*encoder.tokenise(TEXTS, "doc")]
+    vectors = encoder.forward(rows, "doc")[:, 0]
+    torch.manual_seed(3)
+    slopes = torch.randn(vectors.shape)
+    (vectors * slopes).sum().backward()
+    plain = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    for row, vector, slope in zip(rows, vectors.detach(), slopes, strict=True):
+        ids = torch.from_numpy(row.astype(np.int64))[None]
+        weights = plain(input_ids=ids).logits[0].relu().sum(dim=0)
+        torch.testing.assert_close(weights[vector > 0], vector[vector > 0])
+        (weights * (vector > 0) * slope).sum().backward()
+    own = dict(encoder.model.named_parameters())
+    for name, some in plain.named_parameters():
+        assert some.grad is not None and some.grad.abs().max() > 0
+        torch.testing.assert_close(own[name].grad, some.grad, rtol=1e-4, atol=1e-5)
 
 
 def test_padding_and_order_do_not_change_a_vector(toy: Made) -> None:

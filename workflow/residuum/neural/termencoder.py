@@ -44,7 +44,7 @@ class TermEncoder(Encoder):
         self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
     ) -> None:
         super().__init__(source, settings, device)
-        layers.align(self.model.get_output_embeddings())
+        self.term_head = layers.take_head(self.model, source.name)
         self.is_term = devices.put(ordinary(self.tokenizer, self.dimensions), device.name)
         self.gate = self._gate(source) if self.head.gate else None
 
@@ -71,12 +71,24 @@ class TermEncoder(Encoder):
         return int(self.model.get_input_embeddings().num_embeddings)
 
     def forward(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
-        """Return the weights of terms: float32 (texts, 1, vocabulary), with gradient."""
+        """Return the weights of terms: float32 (texts, 1, vocabulary), with gradient.
+
+        Those that a text does not have are 0, so that no score of theirs is computed.
+        """
+        import torch
+        from torch.nn.functional import embedding
+
         ids, mask = padded(tokens, self.tokenizer.pad_token_id or 0, self.device.name)
+        terms, present = listed(self._active(ids, mask))
         with self.device.autocast():
-            scores = self.model(input_ids=ids, attention_mask=mask).logits
-        weights = self.head.pool(scores.float(), mask, kind)
-        return weights * self._active(ids, mask)[:, None] * math.sqrt(self.settings.score_scale)
+            states = self.model(input_ids=ids, attention_mask=mask).logits
+            scores = states @ embedding(terms, self.term_head.weight).transpose(1, 2)
+            if self.term_head.bias is not None:
+                scores = scores + self.term_head.bias[terms][:, None]
+        own = self.head.pool(scores.float(), mask, kind)[:, 0] * present
+        weights = torch.zeros(len(ids), self.dimensions, device=own.device)
+        weights = weights.scatter_add(1, terms, own)[:, None]
+        return weights * math.sqrt(self.settings.score_scale)
 
     def _active(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return which terms texts have, boolean (texts, vocabulary): their own, the gate's."""
@@ -141,3 +153,18 @@ class TermEncoder(Encoder):
     def records(self) -> dict[str, Any]:
         """Return nothing: no other library reads these vectors."""
         return {}
+
+
+def listed(active: Tensor) -> tuple[Tensor, Tensor]:
+    """List the terms of texts: ids (texts, most terms of one), and which of them are its terms.
+
+    `active` is boolean (texts, vocabulary). A text with fewer terms is filled up with 0.
+    """
+    import torch
+
+    counts = active.sum(dim=1)
+    texts, own = active.nonzero(as_tuple=True)
+    places = torch.arange(len(own), device=own.device) - (counts.cumsum(0) - counts)[texts]
+    ids = own.new_zeros(len(active), max(1, int(counts.max())))
+    ids[texts, places] = own
+    return ids, torch.arange(ids.shape[1], device=ids.device) < counts[:, None]

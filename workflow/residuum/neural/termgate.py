@@ -47,7 +47,7 @@ class TermGater(pretrained.TextModel):
         from transformers import AutoModelForMaskedLM
 
         self.hold(*pretrained.load(AutoModelForMaskedLM, source), settings, device)
-        layers.align(self.model.get_output_embeddings())
+        self.term_head = layers.take_head(self.model, source.name)
         pretrained.check_length(self.model, "length", settings.length)
         terms = int(self.model.get_input_embeddings().num_embeddings)
         self.is_term = ordinary(self.tokenizer, terms)
@@ -61,14 +61,21 @@ class TermGater(pretrained.TextModel):
 
         `ids` and `mask` are (texts, tokens), the mask 0 beyond a text's end.
         """
+        from torch import stack
+        from torch.nn.functional import linear
+
         with self.device.autocast():
-            scores = self.model(input_ids=ids, attention_mask=mask).logits.float()
-        beyond = mask[..., None] == 0
-        if scores.requires_grad:  # max has the cheaper backward pass, amax the cheaper forward one
-            best: Tensor = scores.masked_fill(beyond, float("-inf")).max(dim=1).values
-        else:
-            best = scores.masked_fill_(beyond, float("-inf")).amax(dim=1)
-        return best
+            states = self.model(input_ids=ids, attention_mask=mask).logits
+            weights = layers.whole_vectors(self.term_head)
+            if states.requires_grad:
+                scores = linear(states, *weights).float()
+                beyond = mask[..., None] == 0
+                best: Tensor = scores.masked_fill(beyond, float("-inf")).max(dim=1).values
+            else:  # one by one: the scores of a text stay in a CPU's caches, and take no memory
+                texts = zip(states, mask.sum(dim=1).tolist(), strict=True)
+                own = (linear(some[:length], *weights).amax(dim=0) for some, length in texts)
+                best = stack([*own]).float()
+        return best[:, : self.term_head.out_features]
 
 
 def ordinary(tokenizer: Any, terms: int) -> np.ndarray:
