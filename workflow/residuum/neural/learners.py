@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 Outputs = Sequence["Tensor"]
 B = TypeVar("B", bound=NamedTuple)
 T = TypeVar("T")
-PRICE = 2**20  # of a group of texts more, in multiplications of a square layer for a token each
+# One more group of texts costs as much as this many tokens, divided by the square of hidden units.
+PRICE = 2**20
 
 
 class Start(NamedTuple):
