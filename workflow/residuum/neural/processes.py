@@ -28,7 +28,7 @@ def joined(device: str) -> Iterator[None]:
 
     On cuda each process takes the card of its local rank. Raises ResiduumError if there are
     fewer cards than processes. An error leaves the block at once: torchrun then ends the others.
-    Behind the block there is the first process alone: the others end with it.
+    The end of the block is that of the processes: what is to be done is done within.
     """
     import torch
     import torch.distributed as dist
@@ -57,9 +57,9 @@ def joined(device: str) -> Iterator[None]:
             stack.enter_context(redirect_stderr(nowhere))
         yield
     dist.barrier()  # a group that ends while another process still sends may abort this one
-    if rank():  # nothing is left to do, and gloo's threads may abort a process that winds up
-        os._exit(0)
-    dist.destroy_process_group()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # a process that winds up may be aborted by gloo's threads, its work done
 
 
 def count() -> int:
