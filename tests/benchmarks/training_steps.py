@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,8 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 
 from residuum.config.schema.encoder import Encoder as Settings
-from residuum.neural import devices
+from residuum.neural import devices, padding
 from residuum.neural.encoders import Encoder
-from residuum.neural.learners import Learner
 from residuum.neural.pretrained import Source
 from residuum.neural.termencoder import TermEncoder
 from residuum.neural.termgate import Gating, TermGater
@@ -62,8 +60,6 @@ def sides(source: Source) -> dict[str, tuple[Work, Work]]:
     )
     gate = TermGater(source, Gating(length=96), device)
     plain = BertForMaskedLM.from_pretrained(source.name, hidden_dropout_prob=0.0)
-    learner: Any = SimpleNamespace(start=SimpleNamespace(device=device), model=dual.model)
-    learner.groups = lambda lengths: Learner.groups(learner, lengths)
     ids, mask = padded(docs, 0, "cpu")
 
     def step(model: Any, vectors: torch.Tensor) -> torch.Tensor:
@@ -91,7 +87,7 @@ def sides(source: Source) -> dict[str, tuple[Work, Work]]:
 
     return {
         "dual encoder, step": (
-            lambda: step(dual.model, Learner.by_length(learner, docs, whole)),
+            lambda: step(dual.model, padding.by_length(docs, whole, dual.model)),
             lambda: step(dual.model, whole(docs)),
         ),
         "term encoder, step": (

@@ -18,7 +18,7 @@ from residuum.config.schema.models import (
     TermGate,
     TermWeights,
 )
-from residuum.neural import devices, fitting
+from residuum.neural import devices, fitting, padding
 from residuum.neural.batches import Fold
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import ADAPTED, KINDS, Start
@@ -216,26 +216,18 @@ def test_groups_give_the_gradient_and_the_log_of_the_whole_batch(
     toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner, cut = made(toy, name), []
-    monkeypatch.setattr(learner, "groups", lambda lengths: [np.arange(len(lengths))])
+    monkeypatch.setattr(padding, "groups", lambda lengths, _: [np.arange(len(lengths))])
     log, expected, _ = take(learner)
 
-    def groups(lengths: Sequence[int]) -> list[np.ndarray]:
+    def groups(lengths: Sequence[int], _: Any) -> list[np.ndarray]:
         cut.append(np.array_split(np.random.default_rng(1).permutation(len(lengths)), 3))
         return cut[-1]
 
-    monkeypatch.setattr(learner, "groups", groups)
+    monkeypatch.setattr(padding, "groups", groups)
     again, result, _ = take(learner)
     assert cut
     assert again == pytest.approx(log, rel=1e-5)
     assert_equal(result, expected)
-
-
-def test_a_cpu_takes_texts_of_about_one_length_together_and_a_gpu_all_at_once(toy: Path) -> None:
-    learner = made(toy, "nll")
-    lengths = [3, 900] * 40
-    assert [{lengths[i] for i in group} for group in learner.groups(lengths)] == [{3}, {900}]
-    learner.start = learner.start._replace(device=devices.Device("cuda", "fp32"))
-    assert [group.tolist() for group in learner.groups(lengths)] == [[*range(80)]]
 
 
 @pytest.mark.parametrize(

@@ -40,20 +40,3 @@ def test_texts_of_two_lengths_are_cut_each_to_its_own_in_turns(tokenizer, monkey
     text = "water here and there in all of it"
     short, long = (tokens.tokenise(tokenizer, [text] * 6, length) for length in (3, 6))
     assert [(len(a), len(b)) for a, b in zip(short, long, strict=True)] == [(3, 6)] * 6
-
-
-@pytest.mark.parametrize(
-    ("price", "expected"),
-    [
-        (0, [[3], [1], [0], [2]]),  # 2 + 5 + 9 + 9 = 25; in three groups 2 x 5 + 9 + 9 = 28
-        (4, [[3, 1], [0, 2]]),  # 2 x 5 + 2 x 9 + 2 x 4 = 36; in four 25 + 4 x 4 = 41, in one 40
-        (9, [[3, 1, 0, 2]]),  # 36 + 9 = 45; in two 28 + 2 x 9 = 46
-    ],
-)
-def test_texts_are_cut_by_length_into_the_groups_that_cost_least(price, expected) -> None:
-    assert [group.tolist() for group in tokens.groups_by_length([9, 5, 9, 2], price)] == expected
-
-
-def test_no_text_makes_one_group_and_one_text_makes_one() -> None:
-    assert [group.tolist() for group in tokens.groups_by_length([], 1)] == [[]]
-    assert [group.tolist() for group in tokens.groups_by_length([7], 0)] == [[0]]

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import derive
 from residuum.neural.resumable import log
+
+B = TypeVar("B", bound=NamedTuple)  # a batch of any kind
 
 
 class Batch(NamedTuple):
@@ -43,6 +45,11 @@ class Batch(NamedTuple):
     def groups(self) -> list[list[str]]:
         """Each query's own docs, the positive first."""
         return [[one, *rest] for one, rest in zip(self.positives, self.negatives, strict=True)]
+
+
+def rows_of(batch: B, numbers: Iterable[int]) -> B:
+    """Return rows of a batch, a named tuple of columns, by their numbers."""
+    return batch._make([column[number] for number in numbers] for column in batch)
 
 
 class Fold(NamedTuple):

@@ -8,6 +8,7 @@ Question Answering", section 4). Must not know the training loop or where corpor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.backbones import InverseCloze
 from residuum.config.specs import derive
+from residuum.neural import padding
 from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
@@ -73,10 +75,10 @@ class ClozeLearner(Learner[ClozeBatch]):
 
     def forward(self, batch: ClozeBatch) -> Outputs:
         """Return the vectors (rows, dimensions) of spans and of docs."""
-        read = self.encoder.forward
+        texts: dict[Kind, list[np.ndarray]] = {"query": batch.queries, "doc": batch.docs}
         return [
-            self.by_length(batch.queries, lambda some: read(some, "query")[:, 0]),
-            self.by_length(batch.docs, lambda some: read(some, "doc")[:, 0]),
+            padding.by_length(own, partial(self.encoder.forward, kind=kind), self.model)[:, 0]
+            for kind, own in texts.items()
         ]
 
     def indifferent(self, batch: ClozeBatch) -> Outputs:

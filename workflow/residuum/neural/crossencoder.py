@@ -16,7 +16,7 @@ import numpy as np
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.config.schema.reading import Reading, Windows
-from residuum.neural import devices, layers, pretrained
+from residuum.neural import devices, layers, padding, pretrained
 from residuum.neural.batches import Batch
 from residuum.neural.heads import Kind, mean
 from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
@@ -222,6 +222,10 @@ def _head_in_float32(model: Any, device: str) -> None:
     last.forward = forward  # type: ignore[method-assign]  # to mypy a method is its class's
 
 
+def _tokens(pair: Pair) -> int:
+    return len(pair.query) + len(pair.doc)
+
+
 class CrossLearner(ContrastiveLearner):
     """A cross-encoder in training; its output is the score of each pair of a group."""
 
@@ -241,7 +245,7 @@ class CrossLearner(ContrastiveLearner):
         queries = self.queries.of([batch.query_ids[row] for row in rows])
         docs = self.tokens_of(batch, rows, [doc for docs in groups for doc in docs])
         pairs = list(map(Pair, queries, docs))
-        scores = self.by_length(pairs, self.encoder.forward, lambda pair: sum(map(len, pair)))
+        scores = padding.by_length(pairs, self.encoder.forward, self.model, _tokens)
         return [scores.view(len(groups), -1)]
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:

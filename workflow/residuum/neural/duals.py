@@ -7,12 +7,13 @@ training loop, nor how a text becomes vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from residuum.config.schema.models import DualEncoder
-from residuum.neural import devices
+from residuum.neural import devices, padding
 from residuum.neural.batches import Batch, other_positives
 from residuum.neural.encoders import Encoder
 from residuum.neural.fixed import FixedVectors
@@ -60,7 +61,8 @@ class DualLearner(ContrastiveLearner):
 
     def _vectors(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
         """Return the vectors (texts, vectors, dimensions) of tokenised texts."""
-        return self.by_length(tokens, lambda some: self.encoder.forward(some, kind))
+        read = partial(self.encoder.forward, kind=kind)
+        return padding.by_length(tokens, read, self.model)
 
     def indifferent(self, batch: Batch) -> Outputs:
         """Return vectors whose inner products are all 0."""

@@ -15,12 +15,10 @@ from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from torch.nn import Module
 
 # The folder of each, and its class there; a name is the prefix of the class's weights.
 FOLDERS = {"linear": "2_Dense", "norm": "3_LayerNorm"}
-VECTOR = 16  # float32 numbers of a CPU's longest vectors
 IDENTITY = "torch.nn.modules.linear.Identity"  # sentence-transformers would have tanh
 
 
@@ -73,24 +71,13 @@ def take_head(model: Any, name: str) -> Any:
     import torch
 
     head = model.get_output_embeddings()
-    if not isinstance(head, torch.nn.Linear):
+    linear = isinstance(head, torch.nn.Linear)
+    if not linear:
         text = "its scores of terms are not those of a linear layer"
         raise ResiduumError(f"{name}: {text}. Use a BERT, or another of that form")
     # As torch provides for: it calls a layer's own forward where it has one.
-    head.forward = lambda states: states  # type: ignore[method-assign]  # to mypy, its class's
+    head.forward = lambda states: states
     return head
-
-
-def whole_vectors(head: Any) -> tuple[Tensor, Tensor | None]:
-    """Return weights and biases of a linear layer, filled with zeros to outputs of whole vectors.
-
-    Rows of scores that begin anywhere cost a CPU 1.2 times the time (3,444 terms of each token).
-    """
-    from torch.nn.functional import pad
-
-    lacking = -head.out_features % VECTOR
-    bias = None if head.bias is None else pad(head.bias, (0, lacking))
-    return pad(head.weight, (0, 0, 0, lacking)), bias
 
 
 def dense(inputs: int, outputs: int) -> dict[str, Any]:

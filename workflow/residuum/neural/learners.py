@@ -7,9 +7,9 @@ Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`. A new kind
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
 from residuum.config.specs import derive
-from residuum.neural.batches import Batch, EpochSampler, Fold, Sampler, draw_batch, usable
+from residuum.neural.batches import B, Batch, EpochSampler, Fold, Sampler, draw_batch, usable
 from residuum.neural.devices import Device
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
@@ -25,16 +25,12 @@ from residuum.neural.matching import masked
 from residuum.neural.mixes import Tuples, pairs_of, positives_of, sampler_of
 from residuum.neural.optimisers import Moment
 from residuum.neural.pretrained import GATE, Source, TextModel
-from residuum.neural.tokens import Readable, TokenStore, groups_by_length
+from residuum.neural.tokens import Readable, TokenStore
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Outputs = Sequence["Tensor"]
-B = TypeVar("B", bound=NamedTuple)
-T = TypeVar("T")
-# One more group of texts costs as much as this many tokens, divided by the square of hidden units.
-PRICE = 2**20
 
 
 class Start(NamedTuple):
@@ -123,29 +119,6 @@ class Learner(ABC, Generic[B]):
     def save(self, folder: Path) -> None:
         """Write the finished checkpoint into a folder."""
         self.encoder.save(folder)
-
-    def groups(self, lengths: Sequence[int]) -> list[np.ndarray]:
-        """Return the numbers of texts in groups that are computed together.
-
-        A CPU takes those of about one length: of a batch drawn at random a quarter or more is
-        padding. A GPU, which computes the faster the larger a batch is, takes all.
-        """
-        if self.start.device.name != "cpu":
-            return [np.arange(len(lengths))]
-        return groups_by_length(lengths, PRICE // self.model.config.hidden_size**2)
-
-    def by_length(
-        self,
-        texts: Sequence[T],
-        compute: Callable[[Sequence[T]], Tensor],
-        length: Callable[[T], int] = len,  # type: ignore[assignment]  # of what has one
-    ) -> Tensor:
-        """Return what `compute` makes of texts in `groups`, a row for each, in their order."""
-        import torch
-
-        groups = self.groups([*map(length, texts)])
-        made = torch.cat([compute([texts[i] for i in group]) for group in groups])
-        return made[torch.from_numpy(np.argsort(np.concatenate(groups)))]
 
     def indifferent(self, batch: B) -> Outputs | None:
         """Return the outputs of a model that tells no example from another; None without such."""

@@ -16,8 +16,9 @@ import numpy as np
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.backbones import MaskedLanguage, NextText
 from residuum.config.specs import derive
-from residuum.neural import devices, pretrained
-from residuum.neural.learners import B, BatchLoss, Learner, Outputs, Start
+from residuum.neural import devices, padding, pretrained
+from residuum.neural.batches import B, rows_of
+from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
 from residuum.neural.tokens import PackedTokens, padded, special_ids, tokenise
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ class MaskingLearner(Learner[B]):
         """
         import torch
 
-        groups = self.groups([*map(len, batch.rows)])
-        parts = [self._together(_some(batch, group)) for group in groups]
+        groups = padding.groups([*map(len, batch.rows)], self.model)
+        parts = [self._together(rows_of(batch, group)) for group in groups]
         losses, states = (torch.cat(part) for part in zip(*parts, strict=True))
         order = np.concatenate(groups)
         texts = np.repeat(order, [batch.chosen[i].sum() for i in order])
@@ -134,11 +135,6 @@ class MaskedLearner(MaskingLearner[MaskedBatch]):
     def losses(self, batch: MaskedBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return -log p of each hidden token."""
         return BatchLoss(outputs[0], {})
-
-
-def _some(batch: MaskedBatch, numbers: np.ndarray) -> MaskedBatch:
-    """Return some texts of a batch, by their numbers."""
-    return MaskedBatch(*([column[i] for i in numbers] for column in batch))
 
 
 def hidden_tokens(chosen: Iterable[np.ndarray]) -> int:

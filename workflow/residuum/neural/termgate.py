@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermGate
-from residuum.neural import devices, layers, pretrained
+from residuum.neural import devices, layers, padding, pretrained
 from residuum.neural.batches import training_pairs
 from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
@@ -66,16 +67,16 @@ class TermGater(pretrained.TextModel):
 
         with self.device.autocast():
             states = self.model(input_ids=ids, attention_mask=mask).logits
-            weights = layers.whole_vectors(self.term_head)
+            weight, bias = self.term_head.weight, self.term_head.bias
             if states.requires_grad:
-                scores = linear(states, *weights).float()
+                scores = linear(states, weight, bias).float()
                 beyond = mask[..., None] == 0
                 best: Tensor = scores.masked_fill(beyond, float("-inf")).max(dim=1).values
             else:  # one by one: the scores of a text stay in a CPU's caches, and take no memory
                 texts = zip(states, mask.sum(dim=1).tolist(), strict=True)
-                own = (linear(some[:length], *weights).amax(dim=0) for some, length in texts)
+                own = (linear(some[:length], weight, bias).amax(dim=0) for some, length in texts)
                 best = stack([*own]).float()
-        return best[:, : self.term_head.out_features]
+        return best
 
 
 def ordinary(tokenizer: Any, terms: int) -> np.ndarray:
@@ -114,7 +115,8 @@ class GateLearner(Learner[GateBatch]):
 
     def forward(self, batch: GateBatch) -> Outputs:
         """Return the logits (rows, vocabulary) of some docs."""
-        return [self.by_length(batch.docs, lambda some: _logits(self.encoder, some))]
+        read = partial(_logits, self.encoder)
+        return [padding.by_length(batch.docs, read, self.model)]
 
     def losses(self, batch: GateBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return the loss of each pair, and how likely the terms of its query are."""

@@ -20,7 +20,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
 from residuum.neural import pretrained
-from residuum.neural.batches import training_pairs
+from residuum.neural.batches import rows_of, training_pairs
 from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import squared_errors
@@ -171,7 +171,7 @@ class TermLearner(Learner[TermBatch]):
 
     def batch(self, step: int) -> TermBatch:
         rows = [visit.number for visit in self.sampler.visits(step)]
-        return self.all._make([column[row] for row in rows] for column in self.all)
+        return rows_of(self.all, rows)
 
     def examples(self, batch: TermBatch) -> int:
         """Return the number of words."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 TEXTS_AT_ONCE = 4096  # tokenised together; bounds the memory that lists of Python integers take
-MOST_GROUPS = 8  # of texts by length
 HEAD_SHARE = 0.5  # of a window; a longer head is cut, so that the body gets its half
 Cut = Callable[[Mapping[str, Any]], list[str]]  # a doc's record into the texts that are read
 T = TypeVar("T")
@@ -172,23 +171,6 @@ def padded(
     ids = np.full(mask.shape, fill, dtype=np.int64)
     ids[mask] = np.concatenate(rows)
     return devices.put(ids, device), devices.put(mask.astype(np.int64), device)
-
-
-def groups_by_length(lengths: Sequence[int] | np.ndarray, price: int) -> list[np.ndarray]:
-    """Return the places of texts in groups of about one length, the shortest texts first.
-
-    There are as many groups, of about equal size, as cost least: each text as many tokens as the
-    longest of its group, each group `price` tokens more.
-    """
-    order = np.argsort(lengths, kind="stable")
-    ordered = np.asarray(lengths)[order]
-
-    def cost(count: int) -> int:
-        parts = np.array_split(ordered, count)
-        return sum(len(part) * int(part[-1]) + price for part in parts)
-
-    best = min(range(1, min(MOST_GROUPS, len(ordered)) + 1), key=cost, default=1)
-    return np.array_split(order, best)
 
 
 def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int) -> list[str]:

@@ -1,0 +1,63 @@
+"""Texts of about one length computed together, so that a batch in training has little padding.
+
+Usage: `scores = padding.by_length(pairs, encoder.forward, encoder.model)`. A batch in training is
+drawn at random; who computes without gradient sorts all its texts by length before. Must not know
+learners, or what is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Sized
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+T = TypeVar("T", bound=Sized)
+# One more group costs as much as this many tokens, divided by the square of a model's hidden units.
+# Measured at 64 units and two layers, where a quarter is about as good and an eighth is worse.
+PRICE = 2**20
+MOST = 8  # groups
+
+
+def by_length(
+    texts: Sequence[T],
+    compute: Callable[[Sequence[T]], Tensor],
+    model: Any,
+    length: Callable[[T], int] = len,
+) -> Tensor:
+    """Return what `compute` makes of texts in `groups`, a row for each, in their order."""
+    import torch
+
+    parts = groups([*map(length, texts)], model)
+    made = torch.cat([compute([texts[i] for i in part]) for part in parts])
+    return made[torch.from_numpy(np.argsort(np.concatenate(parts)))]
+
+
+def groups(lengths: Sequence[int], model: Any) -> list[np.ndarray]:
+    """Return the numbers of texts in groups that a model computes together.
+
+    On a CPU those of about one length. On a GPU, where it was not tried, all.
+    """
+    if next(model.parameters()).device.type != "cpu":
+        return [np.arange(len(lengths))]
+    return cheapest(lengths, PRICE // model.config.hidden_size**2)
+
+
+def cheapest(lengths: Sequence[int], price: int) -> list[np.ndarray]:
+    """Return the numbers of texts in groups of about equal size, the shortest texts first.
+
+    There are as many groups as cost least: each text as many tokens as the longest of its group,
+    each group `price` tokens more.
+    """
+    order = np.argsort(lengths, kind="stable")
+    ordered = np.asarray(lengths)[order]
+
+    def cost(count: int) -> int:
+        parts = np.array_split(ordered, count)
+        return sum(len(part) * int(part[-1]) + price for part in parts)
+
+    best = min(range(1, min(MOST, len(ordered)) + 1), key=cost, default=1)
+    return np.array_split(order, best)
