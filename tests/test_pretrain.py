@@ -23,6 +23,7 @@ from residuum.neural.pretrained import Source
 from tiny_models import (
     BACKBONE,
     ENCODER,
+    as_options,
     inverse_cloze_spec,
     make_backbone,
     masked_language_spec,
@@ -163,11 +164,11 @@ def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
     form: Any,
 ) -> None:
     start = make_backbone(tmp_path / "start", corpus)
-    spec = form(steps=200, checkpoint_every=10, dropout=0.1)
+    spec = form(steps=200, dropout=0.1)
     as_command(monkeypatch, "residuum.pretrain", "adapt", spec)
     whole = adapt(corpus, start, tmp_path / "whole", spec)
-    arguments = {**adapting(corpus, start, tmp_path / "killed", spec), "corpus": corpus}
-    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    arguments = adapting(corpus, start, tmp_path / "killed", spec)
+    options = as_options({**arguments, "save_every": 0})
     state = tmp_path / "killed.work" / "state.pt"
     run_and_kill(["residuum.pretrain", "adapt", *options], when=state.exists)
     capfd.readouterr()
@@ -183,13 +184,14 @@ def test_a_head_asked_about_hidden_tokens_alone_says_what_the_whole_model_says()
     small = {"vocab_size": 30, "dim": 8, "n_heads": 2, "n_layers": 1}
     ids = torch.arange(12).reshape(2, 6)
     mask, where = torch.ones_like(ids), ids % 5 == 0
+    places = where.flatten().nonzero()[:, 0]
     for model in (
         BertForMaskedLM(BertConfig(**shape)),
         DistilBertForMaskedLM(DistilBertConfig(**small)),
     ):
         model.eval()
         logits = model(input_ids=ids, attention_mask=mask).logits[where]
-        result = masking.predictions(model, ids, mask, where)
+        result = masking.predictions(model, {"input_ids": ids, "attention_mask": mask}, places)
         states = model.base_model(input_ids=ids, attention_mask=mask).last_hidden_state
         torch.testing.assert_close(result, (logits, states))
 

@@ -110,7 +110,7 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_words(
     targets = torch.tensor([1.0, *[0.0] * 7], dtype=torch.float64)  # q0 is "about waters"
     sizes = AdaptiveBatchSize("training examples", "length")
     sizes.limit = at_once
-    row = fitting.set_gradients(learner, sizes, slice(0, 3), 0)
+    row = fitting.set_gradients(learner, sizes, slice(0, 3), 0).read()
     assert row["loss"] == pytest.approx(((weights - targets) ** 2).sum().item() / 8, rel=1e-5)
     slope = learner.model.classifier.bias.grad.item()  # d/db: each weight is w . T + b
     assert slope == pytest.approx((2 * (weights - targets)).sum().item() / 8, rel=1e-4)

@@ -138,10 +138,10 @@ def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch,
     how: dict[str, Any],
 ) -> None:
-    spec = model_spec(steps=200, checkpoint_every=10, **how)
+    spec = model_spec(steps=200, **how)
     as_command(monkeypatch, "residuum.train", "train", spec)
     whole = train_toy(toy, tmp_path / "whole", spec=spec)
-    arguments = train_arguments(toy, tmp_path / "killed", spec=spec)
+    arguments = train_arguments(toy, tmp_path / "killed", spec=spec, save_every=0)
     options = as_options(arguments)
     state = tmp_path / "killed.work" / "state.pt"
     run_and_kill(["residuum.train", "train", *options], when=state.exists)
@@ -160,8 +160,8 @@ def test_edits_restart_a_half_finished_training_only_where_it_reaches_them(
     shutil.copytree(WORKFLOW / "residuum", package)
     output = tmp_path / "model"
     output.write_text("a file where the folder belongs, so that no run is ever finished")
-    spec = model_spec(steps=6, checkpoint_every=4)
-    arguments = train_arguments(toy, output, spec=spec)
+    spec = model_spec(steps=6)
+    arguments = train_arguments(toy, output, spec=spec, save_every=0)
     options = as_options(arguments)
 
     def run() -> str:
@@ -180,7 +180,7 @@ def test_edits_restart_a_half_finished_training_only_where_it_reaches_them(
     edit("neural/fitting.py", "import math\n", "import math  # for what is not finite\n")
     edit("neural/masking.py", "MASKED, RANDOM = 0.8", "MASKED, RANDOM = 0.7")
     edit("vectors/nearest.py", "SPARE = 64", "SPARE = 65")
-    assert "resuming after step 4" in run()
+    assert "resuming after step 5" in run()
     edit("neural/losses.py", "(margin - s_emb_pos", "(2 * margin - s_emb_pos")
     assert "stale checkpoint (data, spec, seed or code changed): restarting" in run()
 
@@ -190,14 +190,14 @@ def test_saved_work_of_another_spec_is_discarded_with_a_note(
 ) -> None:
     monkeypatch.setattr("residuum.artefacts.files.whole_directory", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        train_toy(toy, tmp_path / "model", spec=model_spec(steps=6, checkpoint_every=2))
+        train_toy(toy, tmp_path / "model", spec=model_spec(steps=6), save_every=0)
     assert (tmp_path / "model.work" / "state.pt").exists()
     monkeypatch.undo()
-    model = train_toy(toy, tmp_path / "model", spec=model_spec(steps=5, checkpoint_every=2))
+    model = train_toy(toy, tmp_path / "model", spec=model_spec(steps=5))
     assert (
         "stale checkpoint (data, spec, seed or code changed): restarting" in capfd.readouterr().err
     )
-    expected = train_toy(toy, tmp_path / "fresh", spec=model_spec(steps=5, checkpoint_every=2))
+    expected = train_toy(toy, tmp_path / "fresh", spec=model_spec(steps=5))
     assert contents(model) == contents(expected)
 
 

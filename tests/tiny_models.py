@@ -125,7 +125,7 @@ def as_options(arguments: Mapping[str, Any]) -> list[str]:
         for key, given in arguments.items()
         for value in (given if isinstance(given, list) else [given])
     )
-    return [word for key, value in named for word in (f"--{key}", str(value))]
+    return [w for key, value in named for w in (f"--{key.replace('_', '-')}", str(value))]
 
 
 def train_toy(toy: Path, output: Path, spec: str, **changes: Any) -> Path:

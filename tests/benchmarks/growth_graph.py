@@ -105,7 +105,7 @@ def entries(docs: int, shard_docs: int) -> dict[str, dict[str, Any]]:
         "own": {"train": "train", "tune": "tune"},
         "editions": [{"name": "growth", "docs": docs, "splits": splits}],
     }
-    training = {"steps": STEPS, "checkpoint_every": STEPS}
+    training = {"steps": STEPS}
     scale = {
         "base": "mini",
         "reason": "a generated collection, to see what grows with it",

@@ -24,10 +24,10 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 from residuum.config.schema.encoder import Encoder as Settings
 from residuum.neural import devices, padding
 from residuum.neural.encoders import Encoder
+from residuum.neural.inputs import padded
 from residuum.neural.pretrained import Source
 from residuum.neural.termencoder import TermEncoder
 from residuum.neural.termgate import Gating, TermGater
-from residuum.neural.tokens import padded
 
 TEXTS, TERMS = 64, 3444
 Work = Callable[[], Any]
@@ -80,7 +80,7 @@ def sides(source: Source) -> dict[str, tuple[Work, Work]]:
 
     def best() -> torch.Tensor:
         with torch.no_grad():
-            return gate.logits(ids, mask)
+            return gate.logits(docs)
 
     def whole(some: Any) -> torch.Tensor:
         return dual.forward(some, "doc")

@@ -43,9 +43,9 @@ WRITERS = {
     from torch import zeros
     from torch.nn import Linear
     from torch.optim import AdamW
-    from residuum.neural.resumable import TrainingState
+    from residuum.neural.resumable import Saving, TrainingState
     model = Linear(400, 400)
-    TrainingState(output, "mark").save(model, AdamW(model.parameters()), [])""",
+    TrainingState(Saving(output), "mark").save(model, AdamW(model.parameters()), [])""",
     "safetensors": """
     from torch import zeros
     from safetensors.torch import save_file

@@ -9,135 +9,32 @@ import numpy as np
 import pytest
 import torch
 
-from residuum.artefacts import contracts, files, trec
-from residuum.config.schema.backbones import InverseCloze, MaskedLanguage, NextText
-from residuum.config.schema.models import (
-    CrossEncoder,
-    DualEncoder,
-    QuestionGenerator,
-    TermGate,
-    TermWeights,
-)
-from residuum.neural import devices, fitting, padding
+from residuum.artefacts import contracts, files
+from residuum.neural import fitting, padding
 from residuum.neural.batches import Fold
 from residuum.neural.devices import AdaptiveBatchSize
-from residuum.neural.learners import ADAPTED, KINDS, Start
 from residuum.neural.preflight import preflight
-from residuum.neural.pretrained import Source
-from residuum.neural.resumable import TrainingState
+from residuum.neural.resumable import Saving, TrainingState
 from residuum.neural.snapshots import Snapshots
-from residuum.neural.tokens import Texts
-from tiny_models import (
-    ENCODER,
-    cross_encoder_spec,
-    inverse_cloze_spec,
-    masked_language_spec,
-    model_spec,
-    next_text_spec,
-    question_generator_spec,
-    sharing_queries,
-    term_gate_spec,
-    term_weights_spec,
-    terms_spec,
-    toy_docs,
-    toy_queries,
-    toy_tuples,
-    write_problem,
+from tiny_models import toy_docs, toy_queries, toy_tuples
+from toy_learners import (
+    JOINT,
+    ON_TEXTS,
+    SPECS,
+    WHOLE,
+    assert_equal,
+    gradients_of,
+    made,
+    take,
+    write_toy,
 )
-
-HOW = {"steps": 2, "batch_size": 7, "dropout": 0.0}
 
 NONE_KEPT = Snapshots(Path("nowhere"), steps=1, number=None)
 
 
-def with_negatives(**changes: Any) -> str:
-    """Return a dual encoder that draws two negatives of each pair, with some keys changed."""
-    spec = json.loads(model_spec(**HOW)) | {"group": 2} | changes
-    return json.dumps({key: value for key, value in spec.items() if value is not None})
-
-
-SEVERAL = [
-    {"kind": "residual_margin", "xi": 1.0, "lambda_train": 0.1, "weight": 2.0},
-    {"kind": "nll", "weight": 0.5},
-]
-MANY = {**ENCODER, "pooling": {"kind": "first", "vectors": 4}}
-SPECS = {
-    "residual_margin": model_spec(**HOW),
-    "constant_margin": model_spec("constant_margin", **HOW),
-    "nll": model_spec("nll", **HOW),
-    "dpr": with_negatives(loss="nll"),
-    "several": with_negatives(loss=None, losses=SEVERAL),
-    "vectors": with_negatives(loss="nll", encoder=MANY),
-    "projected": with_negatives(loss="nll", encoder={**MANY, "dimensions": 6}),
-    "logistic": with_negatives(loss="logistic"),
-    "linear": with_negatives(loss="nll", encoder={**ENCODER, "dimensions": 6, "norm": False}),
-    "cross": cross_encoder_spec(**HOW),
-    "judging": cross_encoder_spec(loss="logistic", **HOW),
-    "terms": term_weights_spec(**HOW),
-    "sparse": terms_spec(**HOW),
-    "gate": term_gate_spec(**HOW),
-    "questions": question_generator_spec(**HOW),
-    "masked": masked_language_spec(**HOW),
-    "next": next_text_spec(**HOW),
-    "cloze": inverse_cloze_spec(**HOW),
-}
-FORMS = {
-    "cross": CrossEncoder,
-    "judging": CrossEncoder,
-    "terms": TermWeights,
-    "gate": TermGate,
-    "questions": QuestionGenerator,
-    "masked": MaskedLanguage,
-    "next": NextText,
-    "cloze": InverseCloze,
-}
-JOINT = ("nll", "dpr", "several", "vectors", "projected", "linear", "sparse", "next", "cloze")
-ON_TEXTS = ("masked", "next", "cloze")
-WHOLE = slice(0, 7)
-
-
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_problem(tmp_path_factory.mktemp("toy"))
-    trec.write_queries(folder / "sharing.tsv", sharing_queries())
-    return folder
-
-
-def made(
-    toy: Path,
-    name: str,
-    precision: str = "fp32",
-    dropout: float = 0.0,
-    held_out: Fold | None = None,
-    tuples: Path | None = None,
-    **training: Any,
-) -> Any:
-    """Return a learner in training."""
-    record = json.loads(SPECS[name])
-    record["training"] |= {"dropout": dropout, **training}
-    spec = FORMS.get(name, DualEncoder).model_validate(record)
-    source = Source(str(toy / "start"), dropout=dropout)
-    start = Start(source, devices.Device("cpu", precision), 1, held_out=held_out)
-    if spec.kind in ADAPTED:
-        texts = [text for _, text in contracts.read_corpus(toy / "words")]
-        learner: Any = ADAPTED[spec.kind](spec, start, texts)
-    else:
-        queries = toy / ("sharing.tsv" if name == "sparse" else "queries.tsv")
-        own, named = tuples or toy / "tuples.jsonl.gz", Texts(queries, toy / "corpus", "test")
-        learner = KINDS[spec.kind](spec, start, own, named)
-    learner.model.train()
-    return learner
-
-
-def gradients_of(learner: Any) -> dict[str, np.ndarray]:
-    result = learner.model.named_parameters()
-    return {name: value.grad.numpy().copy() for name, value in result if value.grad is not None}
-
-
-def take(learner: Any) -> tuple[dict[str, float], dict[str, np.ndarray], AdaptiveBatchSize]:
-    """Take a step; return the log's row, the gradients, and how much was taken at once."""
-    sizes = AdaptiveBatchSize("training examples", "length")
-    return fitting.set_gradients(learner, sizes, WHOLE, 0), gradients_of(learner), sizes
+    return write_toy(tmp_path_factory.mktemp("toy"))
 
 
 @pytest.mark.parametrize("name", ["nll", "cross"])
@@ -182,15 +79,6 @@ def hold(
 
     monkeypatch.setattr(learner, "forward", limited)
     return sizes
-
-
-def assert_equal(result: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
-    # In float32 they differ by up to 3.3e-6 where a gradient is 0.5, a sum over all tokens whose
-    # terms cancel (of token types, `several`); computed in float64, by 2.1e-15.
-    assert result.keys() == expected.keys()
-    for key, gradient in result.items():
-        np.testing.assert_allclose(gradient, expected[key], rtol=1e-5, atol=1e-6, err_msg=key)
-    assert max(np.abs(gradient).max() for gradient in result.values()) > 1e-4
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -274,7 +162,7 @@ def test_what_fitted_is_kept_for_the_rest_and_told(
     sizes.clear()
     monkeypatch.setattr(fitting, "preflight", lambda learner: {})
     capfd.readouterr()
-    fitting.run(learner, 1, [], tmp_path / "work", tmp_path / "model", "residuum.train")
+    fitting.run(learner, 1, [], Saving(tmp_path / "work"), tmp_path / "model", "residuum.train")
     assert sizes == [7, 3, 3, 1, 3, 3, 1]
     assert capfd.readouterr().err.count("a batch of 7 training examples does not fit") == 1
     artefact = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
@@ -324,15 +212,15 @@ def test_bf16_is_used_in_training_and_kept_out_of_what_lasts(
     first = next(part for part in learner.model.modules() if isinstance(part, torch.nn.Linear))
     seen: set[torch.dtype] = set()
     first.register_forward_hook(lambda part, given, made: seen.add(made.dtype))
-    fitting.fit(learner, TrainingState(tmp_path, "mark"), NONE_KEPT)
+    fitting.fit(learner, TrainingState(Saving(tmp_path, 0), "mark"), NONE_KEPT)
     assert seen == {torch.bfloat16}
     lasting = [*learner.model.parameters(), *gradients_of(learner).values()]
     assert {str(some.dtype).removeprefix("torch.") for some in lasting} == {"float32"}
 
 
 def test_the_optimiser_keeps_float32(toy: Path, tmp_path: Path) -> None:
-    state = TrainingState(tmp_path, "mark")
-    fitting.fit(made(toy, "nll", "bf16", checkpoint_every=1), state, NONE_KEPT)
+    state = TrainingState(Saving(tmp_path, 0), "mark")
+    fitting.fit(made(toy, "nll", "bf16"), state, NONE_KEPT)
     kept = torch.load(state.path, weights_only=True)["optimizer"]["state"]
     assert {value.dtype for some in kept.values() for value in some.values()} == {torch.float32}
 
@@ -340,11 +228,11 @@ def test_the_optimiser_keeps_float32(toy: Path, tmp_path: Path) -> None:
 def test_what_a_kill_left_half_written_goes_before_the_work_goes_on(
     toy: Path, tmp_path: Path
 ) -> None:
-    learner = made(toy, "nll", "fp32", checkpoint_every=1)
-    fitting.fit(learner, TrainingState(tmp_path, "mark"), NONE_KEPT)
+    learner = made(toy, "nll", "fp32")
+    fitting.fit(learner, TrainingState(Saving(tmp_path, 0), "mark"), NONE_KEPT)
     for process in (1, 2):
         (tmp_path / f".state.pt.{process}.part").touch()
-    fitting.fit(learner, TrainingState(tmp_path, "mark"), NONE_KEPT)
+    fitting.fit(learner, TrainingState(Saving(tmp_path, 0), "mark"), NONE_KEPT)
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
 
 

@@ -190,10 +190,10 @@ def test_killed_training_on_a_mix_goes_on_and_ends_with_the_same_bytes(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     files = write_mix(tmp_path)
-    spec = mix_spec(steps=200, checkpoint_every=10)
+    spec = mix_spec(steps=200)
     as_command(monkeypatch, "residuum.train", "train", spec)
     whole = train_toy(toy, tmp_path / "whole", spec, **files)
-    arguments = train_arguments(toy, tmp_path / "killed", spec, **files)
+    arguments = train_arguments(toy, tmp_path / "killed", spec, save_every=0, **files)
     state = tmp_path / "killed.work" / "state.pt"
     run_and_kill(["residuum.train", "train", *as_options(arguments)], when=state.exists)
     assert not (tmp_path / "killed").exists()

@@ -54,7 +54,7 @@ SPECS = {
     "masked": masked_language_spec(**HOW),
     "next": next_text_spec(**HOW),
     "cloze": inverse_cloze_spec(**HOW),
-    "dropout": model_spec(**{**HOW, "dropout": 0.1, "checkpoint_every": 5}),
+    "dropout": model_spec(**{**HOW, "dropout": 0.1}),
 }
 ON_TEXTS = ("masked", "next", "cloze")
 LIMIT = 240  # seconds; a bound on hanging
@@ -204,8 +204,8 @@ def test_rows_are_gathered_and_gradients_added_up(toy: Path) -> None:
 
 
 def test_dropout_follows_from_the_seed_and_is_another_for_each_process(toy: Path) -> None:
-    """Interrupted at the end, two processes go on from the state of step 5 to the same bytes."""
-    parsed = arguments(toy, "dropout", "again")
+    """Interrupted at the end, two processes go on from the state of step 7 to the same bytes."""
+    parsed = arguments(toy, "dropout", "again") | {"save_every": 0}
     options = as_options(parsed)
     parsed["output"].parent.mkdir()
     parsed["output"].write_text("a file where the folder belongs")
@@ -216,7 +216,7 @@ def test_dropout_follows_from_the_seed_and_is_another_for_each_process(toy: Path
     parsed["output"].unlink()
     status, message = torchrun(*command)
     assert status == 0, message
-    assert message.count("resuming after step 5") == 1
+    assert message.count("resuming after step 7") == 1
     two = toy / "two" / "dropout"
     for name in ("model.safetensors", "training.tsv"):
         assert files.sha256(parsed["output"] / name) == files.sha256(two / name)
@@ -226,8 +226,8 @@ def test_dropout_follows_from_the_seed_and_is_another_for_each_process(toy: Path
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
 def test_a_killed_torchrun_leaves_no_process(toy: Path) -> None:
     parsed = arguments(toy, "dropout", "endless")
-    spec = model_spec(**{**HOW, "steps": 1_000_000, "checkpoint_every": 1})
-    parsed |= {"spec": spec, "output": toy / "endless"}
+    spec = model_spec(**{**HOW, "steps": 1_000_000})
+    parsed |= {"spec": spec, "output": toy / "endless", "save_every": 0}
     options = as_options(parsed)
     start = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python", "--"]
     command = [*start, sys.executable, "-m", "residuum.train", "train", *options]

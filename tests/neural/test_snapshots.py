@@ -56,10 +56,10 @@ def test_a_snapshot_is_a_training_told_to_stop_there(toy: Path, tmp_path: Path) 
 def test_killed_training_ends_with_the_same_snapshots(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str
 ) -> None:
-    spec = model_spec(steps=60, snapshots=6, checkpoint_every=15)
+    spec = model_spec(steps=60, snapshots=6)
     as_command(monkeypatch, "residuum.train", "train", spec)
-    whole = trained(toy, tmp_path / "whole", steps=60, snapshots=6, checkpoint_every=15)
-    arguments = train_arguments(toy, tmp_path / "killed", spec=spec)
+    whole = trained(toy, tmp_path / "whole", steps=60, snapshots=6)
+    arguments = train_arguments(toy, tmp_path / "killed", spec=spec, save_every=0)
     options = as_options(arguments)
     path = tmp_path / f"killed.{seen}"
     run_and_kill(["residuum.train", "train", *options], when=path.exists)

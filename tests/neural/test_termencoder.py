@@ -22,10 +22,10 @@ from residuum.config.schema.backbones import InverseCloze
 from residuum.config.schema.models import TermGate
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
+from residuum.neural.inputs import padded
 from residuum.neural.pretrained import Source
 from residuum.neural.termencoder import TermEncoder
 from residuum.neural.termgate import TermGater
-from residuum.neural.tokens import padded
 from residuum.vectors import nearest
 from tiny_models import (
     TOPICS,
@@ -143,21 +143,22 @@ def test_a_term_is_open_from_the_threshold_on(toy: Made, tmp_path: Path) -> None
         encoder = TermEncoder(
             Source(str(toy.gated)), Encoder.schema.model_validate(settings), DEVICE
         )
-        ids = next(encoder.tokenise(["water here"], "doc"))[None].astype(np.int64)
-        active = encoder._active(torch.from_numpy(ids), torch.ones_like(torch.from_numpy(ids)))
-        assert bool(active[0, term]) is opened
-        assert (active[0, own]).all()
+        rows = [*encoder.tokenise(["water here"], "doc")]
+        [terms], [present] = encoder._opened(rows, padded(rows, 0, "cpu")[1])
+        active = {*terms[present].tolist()}
+        assert (term in active) is opened
+        assert active >= {*own}
 
 
 def test_a_gates_logits_are_the_best_scores_with_gradient_and_without(toy: Made) -> None:
     """Of texts of several lengths; a fixed gate takes them one by one, one in training together."""
     gate = TermGater.load(toy.gate, DEVICE)
     gate.model.eval()
-    read = padded([*gate.tokenise(TEXTS, "doc")], gate.tokenizer.pad_token_id, "cpu")
+    read = [*gate.tokenise(TEXTS, "doc")]
     expected = torch.stack([scores_at_tokens(toy.gate, text, 24)[0].amax(dim=0) for text in TEXTS])
     for learning in (True, False):
         with torch.set_grad_enabled(learning):
-            logits = gate.logits(*read)
+            logits = gate.logits(read)
         assert logits.requires_grad is learning
         torch.testing.assert_close(logits.detach(), expected)
 
@@ -165,7 +166,7 @@ def test_a_gates_logits_are_the_best_scores_with_gradient_and_without(toy: Made)
 @pytest.mark.parametrize("of", ["gated", "literal"])
 def test_gradients_are_those_of_the_scores_of_all_terms(toy: Made, of: str) -> None:
     folder = getattr(toy, of)
-    encoder = Encoder.load(folder, DEVICE)
+    encoder = TermEncoder(Source(str(folder)), Encoder.load(folder, DEVICE).settings, DEVICE)
     encoder.model.eval()
     rows = [*encoder.tokenise(TEXTS, "doc")]
     vectors = encoder.forward(rows, "doc")[:, 0]
@@ -307,11 +308,11 @@ def test_killed_encoding_leaves_nothing_and_comes_to_the_same_bytes(
 def test_killed_training_behind_a_gate_goes_on_and_ends_with_the_same_bytes(
     toy: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record = json.loads(terms_spec(0.7, steps=60, checkpoint_every=5)) | {"perturbation": {}}
+    record = json.loads(terms_spec(0.7, steps=60)) | {"perturbation": {}}
     spec = json.dumps(record)
     as_command(monkeypatch, "residuum.train", "train", spec)
     whole = train_toy(toy.folder, tmp_path / "whole", spec, gate=toy.gate)
-    arguments = train_arguments(toy.folder, tmp_path / "killed", spec, gate=toy.gate)
+    arguments = train_arguments(toy.folder, tmp_path / "killed", spec, gate=toy.gate, save_every=0)
     words = as_options(arguments)
     state = tmp_path / "killed.work" / "state.pt"
     run_and_kill(["residuum.train", "train", *words], state.exists)

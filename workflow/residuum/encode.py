@@ -7,7 +7,7 @@ Must not know how the model was trained or how vectors are searched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -127,8 +127,14 @@ class Job(NamedTuple):
                 for record in track(shard.records, "cut docs", shard.docs, "docs")
                 for text in passages(record, form, encoder.tokenizer, encoder.doc_room)
             )
-        ids, texts = zip(*docs, strict=True)
-        vectors, counts = encoder.vectors(texts, "doc", self.batch_size)
+        ids: list[str] = []
+
+        def texts() -> Iterator[str]:
+            for doc_id, text in docs:
+                ids.append(doc_id)
+                yield text
+
+        vectors, counts = encoder.vectors(texts(), "doc", self.batch_size, shard.docs)
         owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
         facts = {
             "dimensions": encoder.dimensions,

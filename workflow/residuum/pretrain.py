@@ -25,6 +25,7 @@ from residuum.config.specs import derive
 from residuum.neural import backbones, devices, fitting, processes
 from residuum.neural.learners import ADAPTED, Start
 from residuum.neural.pretrained import Source
+from residuum.neural.resumable import SAVE_S, Saving
 from residuum.neural.tokens import tokenise
 
 app = command.app(__doc__)
@@ -76,6 +77,7 @@ def adapt(
     device: command.Device = "auto",
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
+    save_every: command.SaveEvery = SAVE_S,
 ) -> None:
     """Go on training a backbone on the docs of the corpora: hidden words, pairs, or spans."""
     form = command.parse_spec(pydantic.RootModel[Adapted], spec).root
@@ -85,7 +87,8 @@ def adapt(
     inputs = [path / "manifest.json" for path in corpus]
     with processes.joined(begin.device.name):
         learner = ADAPTED[form.kind](form, begin, texts(corpus, "tokens"))
-        fitting.run(learner, threads, inputs, work, output, "residuum.pretrain")
+        saving = Saving(work, save_every)
+        fitting.run(learner, threads, inputs, saving, output, "residuum.pretrain")
 
 
 def _check_corpora(corpus: Sequence[Path], named: Sequence[str]) -> None:

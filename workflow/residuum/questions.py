@@ -66,7 +66,7 @@ def generate(
     how, local = command.parse_spec(Sampling, spec), Path(model).is_dir()
     chosen = devices.choose(device, precision, threads, arithmetic)
     lengths = Lengths(doc_length=how.doc_length, question_length=how.question_length)
-    writer = QuestionWriter(Source(model, revision, pickled=pickled), lengths, chosen)
+    writer = QuestionWriter(Source(model, revision, pickled=pickled), lengths, chosen).freeze()
     setting = {
         "sampling": how.model_dump(),
         "hub": None if local else [model, pretrained.commit(writer.model) or revision],

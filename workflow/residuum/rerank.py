@@ -138,7 +138,7 @@ def load(
     if reading is not None:
         read = command.parse_spec(Reading, reading)
         source = pretrained.Source(model, revision, whole=True, pickled=pickled)
-        return CrossEncoder(source, read, device)
+        return CrossEncoder(source, read, device).freeze()
     if Path(model).is_dir():
         return CrossEncoder.load(Path(model), device)
     raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")

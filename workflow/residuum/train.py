@@ -26,7 +26,7 @@ from residuum.neural.fixed import FixedVectors
 from residuum.neural.learners import KINDS, Start
 from residuum.neural.mixes import MixedTexts
 from residuum.neural.pretrained import Source
-from residuum.neural.resumable import log
+from residuum.neural.resumable import SAVE_S, Saving, log
 from residuum.neural.tokens import Texts
 from residuum.tuning.choosing import Record, read_folds
 
@@ -53,6 +53,7 @@ def train(
     device: command.Device = "auto",
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
+    save_every: command.SaveEvery = SAVE_S,
     rate: Annotated[Path | None, typer.Option(help="record of the chosen learning rate")] = None,
     fixed: Annotated[
         list[Path] | None, typer.Option(help="folder of the docs' fixed vectors; all shards")
@@ -85,6 +86,7 @@ def train(
     pairs, texts = files_of(model, "tuples", tuples), files_of(model, "queries", queries)
     without, folds = fold_out(held_out, fold or [], [*texts.values()])
     chosen = devices.choose(device, precision, threads, arithmetic)
+    saving = Saving(work, save_every)
     begin = Start(source, chosen, seed, beside, without, corpora_of(model, spans or []))
     inputs = [path for both in zip(pairs.values(), texts.values(), strict=True) for path in both]
     inputs += [corpus / "manifest.json", *filter(None, [rate, gate]), *folds]
@@ -99,7 +101,7 @@ def train(
         else:
             learner = KINDS[model.kind](model, begin, one, *named.values())
         kept = {"held_out": left_out(one, without)} if without and not processes.rank() else {}
-        fitting.run(learner, threads, inputs, work, output, "residuum.train", **kept)
+        fitting.run(learner, threads, inputs, saving, output, "residuum.train", **kept)
 
 
 def files_of(model: Trained, option: str, given: list[str]) -> dict[str, Path]:

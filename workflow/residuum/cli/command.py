@@ -42,6 +42,9 @@ Pickled = Annotated[
     bool, typer.Option("--pickled", help="read weights that are a pickle, tensors alone of it")
 ]
 Work = Annotated[Path, typer.Option(help="folder of the resumable checkpoint")]
+SaveEvery = Annotated[
+    float, typer.Option(min=0, help="seconds between savings of the resumable checkpoint")
+]
 Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
 Workers = Annotated[int, typer.Option(help="threads; no value depends on them")]
 JavaThreads = Annotated[int, typer.Option(min=1, help="Java threads; the result is the same")]

@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.registry import Registry
-from residuum.config.schema.backbones import OnTexts
-from residuum.config.schema.models import OnPairs
 from residuum.inspect import scheduling
 from residuum.inspect.dryrun import Job
 from residuum.inspect.scheduling import Alike, Failures, Node
 from residuum.inspect.text import wrapped
+from residuum.neural.resumable import SAVE_S
 from residuum.pages import layout
-from residuum.wiring import sizes
 from residuum.wiring.assumptions import CORE_GFLOPS
 
 FORM = re.compile(r"(\d+) cores?, (\d+) cards?, (\d+(?:\.\d+)?) GB")
@@ -35,7 +33,7 @@ TEXTS = [
     "herd of models, 419 unexpected interruptions of 2,048 nodes of 8 H100 in 54 days), whatever "
     "runs on it; times are exponential. It is away for {:g} hours (--repair-hours, a guess)",
     "what a failed node ran begins anew elsewhere, but trainings, which go on from their last "
-    "checkpoint (training.checkpoint_every), and reranking, term weights and questions, which are "
+    f"checkpoint ({SAVE_S / 60:.0f} minutes at most), and reranking, term weights and questions, "
     f"made in parts of {PART_S / 60:.0f} minutes at most",
     f"with failures: the median of {len(SEEDS)} seeds, and the least and the most",
     "jobs of a node share neither its disk nor its network with one another; Snakemake and the "
@@ -114,7 +112,7 @@ def scheduled(registry: Registry, jobs: Sequence[Job], cut: float = math.inf) ->
             parts * job.alike,
             tuple(number for number in before if number not in own),
             tuple(own),
-            _saves(registry, job, seconds),
+            _saves(job, seconds),
         )
         result.append(alike)
     return result
@@ -131,16 +129,13 @@ def _on_cores(job: Job) -> float:
     return (job.resources["core_s"] + job.resources["gflop"] / CORE_GFLOPS) / job.threads
 
 
-def _saves(registry: Registry, job: Job, seconds: float) -> float:
+def _saves(job: Job, seconds: float) -> float:
     """Return the seconds of work after which a killed job has something to go on from."""
     if job.rule in RESUMED:
         return PART_S
     if job.rule not in ("train_train", "pretrain_adapt"):
         return float("inf")
-    model = registry.model(job.wildcards["model"])
-    assert isinstance(model, OnPairs | OnTexts), "others are made, not trained"
-    steps = sizes.steps(model.training, sizes.examples(registry, job.wildcards["model"]))
-    return seconds * min(1.0, model.training.checkpoint_every / steps)
+    return min(seconds, SAVE_S)
 
 
 def page(registry: Registry, jobs: Sequence[Job], cluster: Cluster) -> Iterator[str]:

@@ -22,7 +22,7 @@ from residuum.neural.heads import Kind, mean
 from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
 from residuum.neural.losses import Candidates
 from residuum.neural.pretrained import Source
-from residuum.neural.tokens import Cut, Texts, padded, passages, tokenise
+from residuum.neural.tokens import Cut, Texts, passages, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,7 +54,7 @@ class CrossEncoder(Ranker):
         marks = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
         self._cls, self._sep = (np.array([-1 if m is None else m], dtype=np.int32) for m in marks)
         if device.precision != "fp32":
-            _head_in_float32(self.model, device.name)
+            _head_in_float32(self.exact()[0], device.name)
         query, length = settings.query_length, settings.length
         pretrained.check_length(self.model, "reading.length", length)
         if query + SPECIALS >= length:
@@ -85,6 +85,12 @@ class CrossEncoder(Ranker):
         if (count := model.config.num_labels) not in (1, 2):
             raise ResiduumError(f"{source.name} gives {count} labels; a reranker has one or two")
         return model, tokenizer
+
+    def exact(self) -> list[Any]:
+        """Return the last linear layer, whose score would have eight bits."""
+        from torch.nn import Linear
+
+        return [part for part in self.model.modules() if isinstance(part, Linear)][-1:]
 
     def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
         """Yield each text's token ids without special ones, cut to what a pair can hold of it."""
@@ -120,27 +126,26 @@ class CrossEncoder(Ranker):
         Pairs are padded to `width` tokens, or to the longest. Of two labels the score is the
         logarithm of the odds: the logit of "relevant" minus that of "not relevant".
         """
-        rows, device = [self.join(pair) for pair in pairs], self.device.name
-        ids, mask = padded(rows, self.tokenizer.pad_token_id or 0, device, width)
-        inputs = {"input_ids": ids, "attention_mask": mask}
+        given, mask = self.inputs.of([self.join(pair) for pair in pairs], width)
         if self.typed:
             docs = np.array([len(pair.query) + 2 for pair in pairs])[:, None]
-            of_doc = np.arange(ids.shape[1]) >= docs
-            inputs["token_type_ids"] = mask * devices.put(of_doc.astype(np.int64), device)
-        with self.device.autocast():
+            of_doc = np.arange(mask.shape[1]) >= docs
+            types = devices.put(of_doc.astype(np.int64), self.device.name)
+            given["token_type_ids"] = mask * types
+        with self.computing():
             if self.settings.pooling == "cls":
-                logits: Tensor = self.model(**inputs).logits.float()
+                logits: Tensor = self.model(**given).logits.float()
             else:
-                hidden = self.model["backbone"](**inputs).last_hidden_state.float()
+                hidden = self.backbone(**given).last_hidden_state.float()
                 logits = self.model["linear"](mean(hidden, mask))
         return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> np.ndarray:
         """Return float32 scores (pairs,) in the order of the pairs.
 
-        A pair's score is the same to the last bit whatever stands beside it: the shape of its batch
-        follows from its own length, and a short batch is filled with repeats. On a GPU this holds
-        for batches of one size: where memory ends it is halved, as `sizes` knows.
+        On a CPU a pair's score is the same to the last bit whatever stands beside it: the shape of
+        its batch follows from its own length, and a short batch is filled with repeats. A GPU packs
+        tokens, so that the last digits may follow from the pairs beside it.
         """
         import torch
 
@@ -152,16 +157,21 @@ class CrossEncoder(Ranker):
         # zero and then computes in another way, so that all rows of a batch have padding, or none.
         widths = np.where(lengths < limit, widths, -limit)
         scores = np.empty(len(pairs), dtype=np.float32)
+
+        def keep(batch: Sequence[int], made: np.ndarray) -> None:
+            scores[batch] = made[: len(batch)]
+
         self.model.eval()
-        with torch.inference_mode():
+        hidden, device = self.model.config.hidden_size, self.device.name
+        with torch.inference_mode(), self.keeping(keep) as put:
             for width in map(int, np.unique(widths)):
 
                 def score(batch: Sequence[int], size: int, width: int = abs(width)) -> None:
-                    full = [pairs[i] for i in np.resize(batch, size)]
-                    scores[batch] = self.forward(full, width)[: len(batch)].cpu().numpy()
+                    full = batch if self.inputs.packs else np.resize(batch, size)
+                    made = self.forward([pairs[i] for i in full], width)
+                    put(batch, devices.arriving(made))
 
-                hidden = self.model.config.hidden_size
-                size = devices.busy(batch_size, abs(width), hidden, self.device.name)
+                size = devices.busy(batch_size, abs(width), hidden, device, limit)
                 self.sizes.each(np.flatnonzero(widths == width).tolist(), size, score)
         return scores
 
@@ -207,11 +217,10 @@ class CrossEncoder(Ranker):
         }
 
 
-def _head_in_float32(model: Any, device: str) -> None:
+def _head_in_float32(last: Any, device: str) -> None:
     """Let the last layer compute in float32: a score of bf16 has eight bits, and many ties."""
     import torch
 
-    last = [part for part in model.modules() if isinstance(part, torch.nn.Linear)][-1]
     half = last.forward
 
     def forward(input: Tensor) -> Tensor:

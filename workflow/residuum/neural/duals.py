@@ -52,10 +52,13 @@ class DualLearner(ContrastiveLearner):
 
         The latter are (rows, negatives, vectors, dimensions).
         """
-        queries = self._vectors(self.queries.of(batch.query_ids), "query")
-        pairs = range(len(queries))
+        asked, pairs = self.queries.of(batch.query_ids), range(len(batch.query_ids))
         rows = [*pairs, *(row for row in pairs for _ in batch.negatives[row])]
-        docs = self._vectors(self.tokens_of(batch, rows, batch.docs), "doc")
+        read = self.tokens_of(batch, rows, batch.docs)
+        if self.encoder.inputs.packs:
+            queries, docs = self.encoder.both(asked, read)
+        else:
+            queries, docs = self._vectors(asked, "query"), self._vectors(read, "doc")
         positives, negatives = docs.tensor_split([len(queries)])
         return queries, positives, negatives.view(len(queries), -1, *docs.shape[1:])
 
@@ -85,17 +88,22 @@ class DualLearner(ContrastiveLearner):
             seen = seen._replace(fixed=self._fixed(self.start.fixed, part, queries))
         if not self.joint:
             return seen
+        ignore, device = other_positives(batch, rows, self.positives), queries.device.type
+        own_columns = np.arange(len(positives))[rows]
+        others = ~ignore
+        others[np.arange(len(others)), own_columns] = False
         docs = torch.cat([positives.flatten(0, 1), negatives.flatten(0, 2)])
         scores = (queries @ docs.T).view(len(queries), -1, positives.shape[1])
         return seen._replace(
             scores=self._best(scores, [batch.docs]),
-            positive=torch.arange(len(positives), device=docs.device)[rows],
-            ignore=devices.put(other_positives(batch, rows, self.positives), str(docs.device)),
+            positive=devices.put(own_columns, device),
+            ignore=devices.put(ignore, device),
+            others=devices.put(np.flatnonzero(others), device),
         )
 
     def _fixed(self, fixed: FixedVectors, batch: Batch, queries: Tensor) -> tuple[Tensor, Tensor]:
         """Return the fixed vectors of queries and positives, of the width of `queries`."""
-        width, device = queries.shape[1], str(queries.device)
+        width, device = queries.shape[1], queries.device.type
         of_queries = fixed.of("query", batch.query_ids, width)
         of_docs = fixed.of("doc", batch.positives, width)
         return devices.put(of_queries, device), devices.put(of_docs, device)
@@ -104,7 +112,7 @@ class DualLearner(ContrastiveLearner):
         """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors)."""
         counts = [self.encoder.counts(self.docs.of(ids), "doc") for ids in docs]
         absent = np.arange(scores.shape[-1]) >= np.array(counts)[..., None]
-        kept = scores.masked_fill(devices.put(absent, str(scores.device)), float("-inf"))
+        kept = scores.masked_fill(devices.put(absent, scores.device.type), float("-inf"))
         return kept.max(dim=-1).values
 
     def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:
@@ -112,5 +120,4 @@ class DualLearner(ContrastiveLearner):
         if not self.joint:
             positive, negative = super().logged(seen, rows)
             return positive.contiguous(), negative.contiguous()
-        others = (~seen.ignore).scatter(1, seen.positive[:, None], False)
-        return seen.scores.diagonal(rows.start), seen.scores[others]
+        return seen.scores.diagonal(rows.start), seen.scores.flatten()[seen.others]

@@ -22,7 +22,8 @@ from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.neural import devices, frames, layers, pretrained
 from residuum.neural.heads import HEADS, Kind
 from residuum.neural.learners import Ranker
-from residuum.neural.tokens import padded, tokenise
+from residuum.neural.overlap import ahead
+from residuum.neural.tokens import tokenise
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -98,8 +99,12 @@ class Encoder(Ranker):
 
     def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
         """Yield each text's token ids: marker text [SEP], cut to the kind's length."""
-        length = self.settings.query_length if kind == "query" else self.settings.doc_length
-        return tokenise(self.tokenizer, (f"{self.leads[kind]} {text}" for text in texts), length)
+        led = (f"{self.leads[kind]} {text}" for text in texts)
+        return tokenise(self.tokenizer, led, self.length(kind))
+
+    def length(self, kind: Kind) -> int:
+        """Return how many tokens are read of a text of a kind at most."""
+        return self.settings.query_length if kind == "query" else self.settings.doc_length
 
     def counts(self, tokens: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
         """Return how many vectors tokenised texts get: integers (texts,)."""
@@ -110,11 +115,28 @@ class Encoder(Ranker):
 
         Those beyond a text's `counts` mean nothing.
         """
-        ids, mask = padded(tokens, self.tokenizer.pad_token_id or 0, self.device.name)
-        backbone = self.model["backbone"] if self.settings.dimensions else self.model
-        with self.device.autocast():
-            hidden = backbone(input_ids=ids, attention_mask=mask).last_hidden_state
-        vectors = self.head.pool(hidden.float(), mask, kind)
+        return self.pooled(*self.states(tokens), kind)
+
+    def states(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+        """Return the last layer's states (texts, tokens, hidden), and the mask of tokens."""
+        given, mask = self.inputs.of(tokens)
+        with self.computing():
+            return self.backbone(**given).last_hidden_state, mask
+
+    def both(
+        self, queries: Sequence[np.ndarray], docs: Sequence[np.ndarray]
+    ) -> tuple[Tensor, Tensor]:
+        """Return the vectors of queries and of docs, as `forward` does, in one pass."""
+        states, mask = self.states([*queries, *docs])
+        number = len(queries)
+        return (
+            self.pooled(states[:number], mask[:number], "query"),
+            self.pooled(states[number:], mask[number:], "doc"),
+        )
+
+    def pooled(self, states: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+        """Return what `forward` does, given states and mask of texts of a kind."""
+        vectors = self.head.pool(states.float(), mask, kind)
         if self.settings.dimensions:
             vectors = self.model["linear"](vectors)
             vectors = self.model["norm"](vectors) if self.settings.norm else vectors
@@ -124,15 +146,39 @@ class Encoder(Ranker):
         """Return float32 vectors (vectors, dimensions) in the order of the texts."""
         return self.vectors(texts, kind, batch_size)[0]
 
-    def vectors(self, texts: Sequence[str], kind: Kind, batch_size: int) -> tuple[Rows, np.ndarray]:
-        """Return the vectors of texts, as `encode` does, and how many each text has: (texts,)."""
-        tokens = list(self.tokenise(texts, kind))
+    def vectors(
+        self, texts: Iterable[str], kind: Kind, batch_size: int, total: int | None = None
+    ) -> tuple[Rows, np.ndarray]:
+        """Return all vectors of texts, and how many each has: integers (texts,).
+
+        A GPU is given part after part of the texts, of which the next ones are read and cut into
+        tokens meanwhile; `total` is their number, for the estimate. A CPU takes all at once.
+        """
+        tokens = self.tokenise(texts, kind)
+        if self.at_once is None:
+            return self.of_tokens(list(tokens), kind, batch_size)
+        number = None if total is None else -(-total // self.at_once)
+        parts = track(ahead(chunks(tokens, self.at_once)), f"encode {kind}", number, "parts")
+        made = [self.of_tokens(part, kind, batch_size) for part in parts]
+        rows, counts = zip(*made or [self.of_tokens([], kind, batch_size)], strict=True)
+        return self.joined(rows), np.concatenate(counts)
+
+    def joined(self, rows: Sequence[Rows]) -> Rows:
+        """Return the vectors of several parts of texts."""
+        return np.concatenate(rows)
+
+    def of_tokens(
+        self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int
+    ) -> tuple[Rows, np.ndarray]:
+        """Return all vectors of tokenised texts, and how many each has: integers (texts,)."""
         counts = self.counts(tokens, kind)
         starts = np.cumsum(counts) - counts
         rows = np.empty((counts.sum(), self.dimensions), dtype=np.float32)
 
-        def keep(i: int, own: np.ndarray) -> None:
-            rows[starts[i] : starts[i] + counts[i]] = own[: counts[i]]
+        def keep(texts: Sequence[int], vectors: np.ndarray) -> None:
+            number = np.arange(vectors.shape[1])
+            own = number < counts[texts][:, None]
+            rows[(starts[texts][:, None] + number)[own]] = vectors[own]
 
         self.each(tokens, kind, batch_size, keep)
         return rows, counts
@@ -142,29 +188,40 @@ class Encoder(Ranker):
         tokens: Sequence[np.ndarray],
         kind: Kind,
         batch_size: int,
-        keep: Callable[[int, np.ndarray], None],
+        keep: Callable[[Sequence[int], np.ndarray], None],
     ) -> None:
-        """Call `keep(number, vectors)` with each text's own vectors (most, dimensions).
+        """Call `keep(numbers, vectors)` with vectors (texts, most, dimensions) of some texts.
 
-        Batches hold texts of about one length, so that little is padding, as many as `batch_size`
-        and a GPU's memory allow, which `sizes` knows, or as keep a CPU `busy`.
+        Batches hold texts of about one length, so that little is padding: as many as keep a CPU
+        `busy`; on a GPU as many tokens as `batch_size` of the longest texts have, or its memory
+        allows, which `sizes` knows. What a GPU has done is kept while it goes on.
         """
         import torch
 
         order = sorted(range(len(tokens)), key=lambda i: (len(tokens[i]), i))
-
-        def encode(batch: Sequence[int], _: int) -> None:
-            vectors = self.forward([tokens[i] for i in batch], kind).cpu().numpy()
-            for i, own in zip(batch, vectors, strict=True):
-                keep(i, own)
-
+        lengths = [len(row) for row in tokens]
         self.model.eval()
-        total, hidden = -(-len(order) // batch_size), self.model.config.hidden_size
-        with torch.inference_mode():
-            for batch in track(chunks(order, batch_size), f"encode {kind}", total, "batches"):
-                width = len(tokens[batch[-1]])
-                size = devices.busy(batch_size, width, hidden, self.device.name)
+        with torch.inference_mode(), self.keeping(keep) as put:
+
+            def encode(batch: Sequence[int], _: int) -> None:
+                put(batch, devices.arriving(self.forward([tokens[i] for i in batch], kind)))
+
+            batches = self.batches(order, lengths, batch_size, self.length(kind))
+            if self.at_once is None:
+                total = -(-len(order) // batch_size)
+                batches = track(batches, f"encode {kind}", total, "batches")
+            for batch, size in batches:
                 self.sizes.each(batch, size, encode)
+
+    def batches(
+        self, order: Sequence[int], lengths: Sequence[int], requested: int, longest: int
+    ) -> Iterator[tuple[Sequence[int], int]]:
+        if self.at_once is not None:
+            yield from super().batches(order, lengths, requested, longest)
+            return
+        hidden, device = self.model.config.hidden_size, self.device.name
+        for batch in chunks(order, requested):
+            yield batch, devices.busy(requested, lengths[batch[-1]], hidden, device)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

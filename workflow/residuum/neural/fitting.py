@@ -1,6 +1,6 @@
 """The training loop: from the last saved step to the end; the gradients of a step.
 
-Usage: `fitting.run(learner, threads, inputs, work, output, stage)`. A step takes as many examples
+Usage: `fitting.run(learner, threads, inputs, saving, output, stage)`. A step takes as many examples
 at once as memory holds, in every process. Where the loss of an example depends on the whole batch
 and the batch does not fit, the model's outputs are computed in parts without a graph, the loss over
 all of them gives the gradient of each output, and the parts are computed again with that gradient
@@ -14,37 +14,41 @@ import math
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.specs import derive
-from residuum.neural import pretrained, processes
+from residuum.neural import devices, pretrained, processes
 from residuum.neural.devices import AdaptiveBatchSize, reseed
 from residuum.neural.learners import Learner, Outputs
 from residuum.neural.optimisers import make_optimiser, take_step
 from residuum.neural.preflight import preflight
-from residuum.neural.resumable import TrainingState, fingerprint
+from residuum.neural.resumable import Saving, TrainingState, fingerprint
 from residuum.neural.snapshots import Snapshots
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+STEPS_UNREAD = 50  # of which a GPU keeps the means: to read them waits until it has done all
 
 
 def run(
     learner: Learner[Any],
     threads: int,
     inputs: list[Path],
-    work: Path,
+    saving: Saving,
     output: Path,
     stage: str,
     **more: object,
 ) -> None:
     """Train from where an earlier run of the same work ended; write checkpoint, log, manifest.
 
-    `work` holds the resumable checkpoint until then. A start that is a folder counts as an input.
-    `more` are facts for the manifest.
+    The folder of `saving` holds the resumable checkpoint until then. A start that is a folder
+    counts as an input. `more` are facts for the manifest.
     """
     spec, start = learner.spec, learner.start
     name = start.source.name
@@ -61,8 +65,8 @@ def run(
     }
     config |= {"held_out": start.held_out.name} if start.held_out else {}
     inputs = [*inputs, Path(name)] if Path(name).is_dir() else inputs
-    state = TrainingState(work, fingerprint(stage, config, inputs))
-    kept = Snapshots(work, learner.steps, spec.training.snapshots)
+    state = TrainingState(saving, fingerprint(stage, config, inputs))
+    kept = Snapshots(saving.folder, learner.steps, spec.training.snapshots)
     seen = {} if processes.rank() else preflight(learner)
     rows, sizes = fit(learner, state, kept)
     if processes.rank():
@@ -80,7 +84,7 @@ def run(
             "\n".join(["\t".join(rows[0]) if rows else "step", *lines]) + "\n",
         )
         manifest.write(folder, facts | sizes.facts(), config, inputs, stage)
-    shutil.rmtree(work, ignore_errors=True)
+    shutil.rmtree(saving.folder, ignore_errors=True)
 
 
 def fit(
@@ -90,36 +94,65 @@ def fit(
     how = learner.spec.training
     share = processes.share(how.batch_size)
     optimiser = make_optimiser(learner.model, how)
-    rows = state.restore(learner.model, optimiser)
+    log = Log(state.restore(learner.model, optimiser), learner.start.device.name)
     learner.model.train()
     sizes = AdaptiveBatchSize("training examples", "the model's lengths")
-    left = range(len(rows), learner.steps)
+    left = range(len(log.rows), learner.steps)
     for step in track(left, "train", total=len(left), unit="steps"):
         means = set_gradients(learner, sizes, share, step)
-        if not math.isfinite(means["loss"]):
-            raise ResiduumError(
-                f"the loss became {means['loss']} at step {step + 1}. Lower training.learning_rate "
-                "or, if scores overflow, encoder.score_scale; nothing was written to the output"
-            )
-        row = {
-            "step": step + 1,
-            "loss": means["loss"],
-            "active": means["active"],
-            "learning_rate": take_step(optimiser, how, learner.moment(step)),
-            "pairs": (step + 1) * how.batch_size,
-        }
-        rows.append({**row, **means})
-        if not processes.rank():
-            kept.take(len(rows), learner.save)
-            if len(rows) % how.checkpoint_every == 0 and left[-1] != step:
-                state.save(learner.model, optimiser, rows)
+        rate = take_step(optimiser, how, learner.moment(step))
+        log.add(means, rate, (step + 1) * how.batch_size)
+        if processes.rank():
+            continue
+        if kept.due(step + 1):
+            log.read()
+            kept.take(step + 1, learner.save)
+        if state.due and left[-1] != step:
+            state.save(learner.model, optimiser, log.read())
     sizes.limit = min(filter(None, processes.values_of_all(sizes.limit)), default=None)
-    return rows, sizes
+    return log.read(), sizes
 
 
-def set_gradients(
-    learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, step: int
-) -> dict[str, float]:
+class Means(NamedTuple):
+    """The means of a step for the log: their names, and values (names,) where they were made."""
+
+    names: tuple[str, ...]
+    values: Tensor
+
+    def read(self) -> dict[str, float]:
+        """Return the means by name; a GPU has then done all that it was given."""
+        return dict(zip(self.names, self.values.tolist(), strict=True))
+
+
+class Log:
+    """The log of a training, a row for each step; a GPU is asked for many steps' means at once."""
+
+    def __init__(self, rows: list[dict[str, float]], device: str) -> None:
+        self.rows, self._waiting = rows, list[tuple[Means, float, int]]()
+        self._most = 1 if device == "cpu" else STEPS_UNREAD
+
+    def add(self, means: Means, rate: float, pairs: int) -> None:
+        """Take what a step made, its learning rate, and the pairs visited so far."""
+        self._waiting.append((means, rate, pairs))
+        if len(self._waiting) >= self._most:
+            self.read()
+
+    def read(self) -> list[dict[str, float]]:
+        """Return the rows of all steps; raises ResiduumError if a loss is not finite."""
+        for waiting, rate, pairs in self._waiting:
+            step, means = len(self.rows) + 1, waiting.read()
+            if not math.isfinite(means["loss"]):
+                raise ResiduumError(
+                    f"the loss became {means['loss']} at step {step}. Lower training.learning_rate "
+                    "or, if scores overflow, encoder.score_scale; nothing was written to the output"
+                )
+            row = {"step": step, "loss": means["loss"], "active": means["active"]}
+            self.rows.append({**row, "learning_rate": rate, "pairs": pairs, **means})
+        self._waiting.clear()
+        return self.rows
+
+
+def set_gradients(learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, step: int) -> Means:
     """Set the gradients of a batch's mean loss, given this process's rows; return the log's means.
 
     If memory ends, the step begins anew with halves.
@@ -132,9 +165,10 @@ def set_gradients(
     processes.add_up_gradients(learner.model.parameters())
     sums = [sum((value for value, _ in rest), first) for (first, _), *rest in work.sums.values()]
     totals = torch.stack(sums)
-    counts = [float(sum(number for _, number in parts)) for parts in work.sums.values()]
-    both = processes.add_up(torch.stack([totals, totals.new_tensor(counts)]))
-    return dict(zip(work.sums, (both[0] / both[1]).tolist(), strict=True))
+    counts = [sum(number for _, number in parts) for parts in work.sums.values()]
+    numbers = devices.put(np.array(counts, dtype=np.float32), totals.device.type)
+    both = processes.add_up(torch.stack([totals, numbers]))
+    return Means((*work.sums,), both[0] / both[1])
 
 
 class _Step:

@@ -17,6 +17,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
 from residuum.config.specs import derive
+from residuum.neural import devices
 from residuum.neural.batches import B, Batch, EpochSampler, Fold, Sampler, draw_batch, usable
 from residuum.neural.devices import Device
 from residuum.neural.fixed import FixedVectors
@@ -242,7 +243,7 @@ class ContrastiveLearner(Learner[Batch]):
     @classmethod
     def on_held_out(cls, spec: Any, start: Start, trained: Path, held: HeldOut) -> Values:
         source = start.source._replace(gate=trained / GATE)  # the same before and after
-        begun = cls.begin(spec, start._replace(source=source))
+        begun = cls.begin(spec, start._replace(source=source)).freeze()
         models = {"start": begun, "trained": begun.load(trained, start.device)}
         query_ids, doc_ids = map(list, zip(*held.candidates, strict=True))
         scores = {
@@ -294,6 +295,6 @@ def of_own(own: Tensor, batch: Batch) -> Candidates:
     """Return what losses see where a query's candidates are its positive and its own negatives."""
     import torch
 
-    lexical = own.new_tensor(batch.lexical)
+    lexical = devices.put(np.array(batch.lexical, dtype=np.float32), own.device.type)
     positive = torch.zeros(len(own), dtype=torch.int64, device=own.device)
     return Candidates(own, lexical, own, positive, torch.zeros_like(own, dtype=torch.bool))

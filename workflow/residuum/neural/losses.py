@@ -28,7 +28,8 @@ class Candidates(NamedTuple):
     `positive` (queries,) the column of the positive, and `ignore` is true for docs that are no
     negatives: the positive's duplicates and the query's other positives. `vectors` are those of
     the queries (queries, dimensions) and of their positives (queries, vectors, dimensions), and
-    `fixed`, of the same dimensions, what a model without training makes of both texts.
+    `fixed`, of the same dimensions, what a model without training makes of both texts. `others`
+    numbers, row by row, the scores of candidates that are negatives.
     """
 
     own: Tensor
@@ -38,6 +39,7 @@ class Candidates(NamedTuple):
     ignore: Tensor
     vectors: tuple[Tensor, Tensor] | None = None
     fixed: tuple[Tensor, Tensor] | None = None
+    others: Tensor | None = None
 
 
 class Objective(Loss):

@@ -7,7 +7,7 @@ loop, corpora or queries.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +18,9 @@ from residuum.config.schema.backbones import MaskedLanguage, NextText
 from residuum.config.specs import derive
 from residuum.neural import devices, padding, pretrained
 from residuum.neural.batches import B, rows_of
+from residuum.neural.inputs import Inputs, places
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
-from residuum.neural.tokens import PackedTokens, padded, special_ids, tokenise
+from residuum.neural.tokens import PackedTokens, special_ids, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,6 +70,7 @@ class MaskingLearner(Learner[B]):
             text = "the corpora hold no doc with text to learn from"
             raise ResiduumError(f"{text}: of {least} tokens at least")
         super().__init__(model.to(self.device.name), spec, start, len(self.usable))
+        self.inputs = Inputs(model, self.tokenizer.pad_token_id or 0, self.device)
 
     @abstractmethod
     def read(self, spec: Any, texts: Iterable[str]) -> tuple[Iterable[np.ndarray], int]:
@@ -98,17 +100,17 @@ class MaskingLearner(Learner[B]):
         losses, states = (torch.cat(part) for part in zip(*parts, strict=True))
         order = np.concatenate(groups)
         texts = np.repeat(order, [batch.chosen[i].sum() for i in order])
-        tokens = torch.from_numpy(np.argsort(texts, kind="stable"))
-        return losses[tokens], states[torch.from_numpy(np.argsort(order))]
+        tokens, device = np.argsort(texts, kind="stable"), self.device.name
+        return losses[devices.put(tokens, device)], states[devices.put(np.argsort(order), device)]
 
     def _together(self, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
         """Return what `predict` does of texts that are padded to the longest."""
         from torch.nn.functional import cross_entropy
 
-        ids, mask = padded(batch.rows, self.tokenizer.pad_token_id or 0, self.device.name)
-        where, _ = padded(batch.chosen, False, self.device.name)
+        given, _ = self.inputs.of(batch.rows)
+        where = places(batch.chosen, self.device.name)
         with self.device.autocast():
-            logits, states = predictions(self.model, ids, mask, where.bool())
+            logits, states = predictions(self.model, given, where)
         hidden = [row[some] for row, some in zip(batch.docs, batch.chosen, strict=True)]
         target = devices.put(np.concatenate(hidden).astype(np.int64), self.device.name)
         return cross_entropy(logits.float(), target, reduction="none"), states[:, 0].float()
@@ -142,17 +144,17 @@ def hidden_tokens(chosen: Iterable[np.ndarray]) -> int:
     return sum(int(some.sum()) for some in chosen)
 
 
-def predictions(model: Any, ids: Tensor, mask: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+def predictions(model: Any, given: Mapping[str, Any], where: Tensor) -> tuple[Tensor, Tensor]:
     """Return logits (chosen tokens, vocabulary), and the last layer's states of all tokens.
 
-    BERT's head reads those tokens alone that `where` marks, a sixth of the work; other heads read
-    every token. The states have shape (texts, tokens, hidden).
+    BERT's head reads those tokens alone that `where` numbers through (texts, tokens), a sixth of
+    the work; other heads read every token. The states have shape (texts, tokens, hidden).
     """
     if model.config.model_type != "bert":
-        made = model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
-        return made.logits[where], made.hidden_states[-1]
-    states = model.base_model(input_ids=ids, attention_mask=mask).last_hidden_state
-    return model.cls(states[where]), states
+        made = model(**given, output_hidden_states=True)
+        return made.logits.flatten(0, 1)[where], made.hidden_states[-1]
+    states = model.base_model(**given).last_hidden_state
+    return model.cls(states.flatten(0, 1)[where]), states
 
 
 def mask(docs: Sequence[np.ndarray], alphabet: Alphabet, share: float, seed: int) -> MaskedBatch:

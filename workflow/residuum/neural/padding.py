@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from residuum.neural import devices
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -33,7 +35,8 @@ def by_length(
 
     parts = groups([*map(length, texts)], model)
     made = torch.cat([compute([texts[i] for i in part]) for part in parts])
-    return made[torch.from_numpy(np.argsort(np.concatenate(parts)))]
+    order = np.argsort(np.concatenate(parts))
+    return made[devices.put(order, made.device.type)]
 
 
 def groups(lengths: Sequence[int], model: Any) -> list[np.ndarray]:

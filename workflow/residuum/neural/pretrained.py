@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
 
 from residuum.artefacts import files, intact
 from residuum.cli.collecting import uncollected
@@ -22,11 +25,14 @@ from residuum.config import entries
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
 from residuum.neural import devices, frames, hub
+from residuum.neural.inputs import Inputs
+from residuum.neural.overlap import behind
 
 Loaded = tuple[Any, Any]  # a model and its tokenizer
 SETTINGS = "residuum.json"
 GATE = "gate"  # folder of a checkpoint
 WEIGHTS = "model.safetensors"
+TEXTS_AT_ONCE = 32_768  # that a GPU is given: seconds of its work
 RECORDS = ("manifest.json", "training.tsv")  # of a checkpoint: how it was made, not what it is
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
 
@@ -152,6 +158,14 @@ def parts(folder: Path) -> list[Path]:
     return sorted(path for path in paths if path.name not in RECORDS)
 
 
+def copy(source: Path, target: Path) -> None:
+    """Copy a checkpoint as it is, without the records of its making."""
+    for path in parts(source):
+        to = target / path.relative_to(source)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, to)
+
+
 def modules(types: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return sentence-transformers' modules.json, given the type at each path."""
     return [
@@ -164,12 +178,13 @@ class TextModel(ABC):
     """A model, its tokenizer and its settings, on a device; `sizes` are of its batches.
 
     `schema` is that of the settings; `unit` and `remedy` are for messages, as `AdaptiveBatchSize`
-    has them.
+    has them. One that is `frozen` is not trained: its weights are of the device's precision.
     """
 
     schema: ClassVar[type[Strict]]
     unit = "texts"
     remedy: str
+    frozen = False
 
     @abstractmethod
     def __init__(self, source: Source, settings: Any, device: devices.Device) -> None:
@@ -180,10 +195,66 @@ class TextModel(ABC):
         self.model = model.to(device.name)
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
         self.sizes = devices.AdaptiveBatchSize(self.unit, self.remedy)
+        self.inputs = Inputs(self.backbone, tokenizer.pad_token_id or 0, device)
+
+    @property
+    def backbone(self) -> Any:
+        """The model of transformers, without layers that stand behind it."""
+        return dict(self.model.named_children()).get("backbone", self.model)
+
+    def exact(self) -> Collection[Any]:
+        """Return the layers of the backbone that compute in float32 whatever the precision."""
+        return ()
+
+    def freeze(self) -> Self:
+        """Take the weights for good, as they are computed with; return the model.
+
+        In bf16 they are rounded once, and not at each use: more than half of the kernels of a
+        forward pass would be such casts.
+        """
+        if self.device.precision == "bf16":
+            devices.round_weights(self.backbone, self.exact())
+        self.frozen = True
+        return self
+
+    @property
+    def at_once(self) -> int | None:
+        """How many texts a GPU is given together; None for a CPU."""
+        return None if self.device.name == "cpu" else TEXTS_AT_ONCE
+
+    def batches(
+        self, order: Sequence[int], lengths: Sequence[int], requested: int, longest: int
+    ) -> Iterator[tuple[Sequence[int], int]]:
+        """Yield texts, numbered in order of length, and how many of them are computed at once.
+
+        A GPU takes as many tokens as the requested texts would have if each were of the `longest`.
+        """
+        if self.at_once is None:
+            yield order, requested
+            return
+        for batch in devices.by_tokens(order, lengths, requested, longest):
+            yield batch, len(batch)
+
+    def keeping(
+        self, keep: Callable[[Sequence[int], np.ndarray], None]
+    ) -> AbstractContextManager[Callable[..., None]]:
+        """Give what calls `keep(numbers, values)` once the values of some texts have arrived.
+
+        It takes the numbers, and what `devices.arriving` returns. Beside a GPU a thread keeps.
+        """
+
+        def take(texts: Sequence[int], made: Callable[[], np.ndarray]) -> None:
+            keep(texts, made())
+
+        return nullcontext(take) if self.at_once is None else behind(take)
+
+    def computing(self) -> AbstractContextManager[object]:
+        """Return the context in which the model runs."""
+        return nullcontext() if self.frozen else self.device.autocast()
 
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> Self:
-        """Load a checkpoint that `save` wrote; its settings are checked."""
+        """Load a checkpoint that `save` wrote, to compute with it; its settings are checked."""
         path = Path(folder) / SETTINGS
         if not path.is_file():
             raise ResiduumError(
@@ -194,7 +265,7 @@ class TextModel(ABC):
             settings = entries.validate(str(path), json.loads(files.read_bytes(path)), cls.schema)
         except ValueError as error:
             raise ResiduumError(str(error)) from None
-        return cls.of(settings)(Source(str(folder)), settings, device)
+        return cls.of(settings)(Source(str(folder)), settings, device).freeze()
 
     @classmethod
     def of(cls, settings: Any) -> type[Self]:

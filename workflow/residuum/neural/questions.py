@@ -88,7 +88,8 @@ class QuestionLearner(Learner[QuestionBatch]):
         one that does not look at docs tells neither from the other.
         """
         query_ids, own = map(list, zip(*held.relevant, strict=True))
-        first, last = begin(spec, start), QuestionWriter.load(trained, start.device)
+        first = begin(spec, start).freeze()
+        last = QuestionWriter.load(trained, start.device)
         errors = {
             "start": _errors(first, held, query_ids, own),
             "shuffled docs": _errors(last, held, query_ids, others_docs(held.relevant)),

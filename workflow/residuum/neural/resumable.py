@@ -1,20 +1,23 @@
 """What lets killed work go on: a fingerprint of all that it depends on, and what it has saved.
 
-Usage: `TrainingState(work, fingerprint(stage, config, inputs)).restore(model, optimiser)`, or
-`open_folder(folder, fingerprint(...))` for work in parts. Must not know losses, corpora or stages.
+Usage: `TrainingState(Saving(work), fingerprint(stage, config, inputs))`, then `restore(model,
+optimiser)`; or `open_folder(folder, fingerprint(...))` for work in parts. Must not know losses,
+corpora or stages.
 """
 
 import hashlib
 import json
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from residuum.artefacts import files, manifest
 
 MARK = "fingerprint"
+SAVE_S = 300.0  # of a training that a kill may cost
 
 
 def fingerprint(stage: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
@@ -44,11 +47,24 @@ def open_folder(folder: Path, mark: str) -> None:
     files.write_text(path, mark)
 
 
+class Saving(NamedTuple):
+    """Where a training saves its state, and after how many seconds."""
+
+    folder: Path
+    seconds: float = SAVE_S
+
+
 class TrainingState:
     """The state of a training run in one file, which is replaced whole at each saving."""
 
-    def __init__(self, folder: Path, fingerprint: str) -> None:
-        self.path, self.fingerprint = folder / "state.pt", fingerprint
+    def __init__(self, saving: Saving, fingerprint: str) -> None:
+        self.path, self.fingerprint = saving.folder / "state.pt", fingerprint
+        self._seconds, self._last = saving.seconds, time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save again, since the start or the last saving."""
+        return time.monotonic() - self._last >= self._seconds
 
     def save(self, model: Any, optimiser: Any, rows: list[dict[str, float]]) -> None:
         """Save model, optimiser and log: `rows` has one row per step done."""
@@ -62,6 +78,7 @@ class TrainingState:
         }
         with files.whole(self.path) as temporary:
             torch.save(state, temporary)
+        self._last = time.monotonic()
 
     def restore(self, model: Any, optimiser: Any) -> list[dict[str, float]]:
         """Load the saved state into model and optimiser; return the log, empty if none fits."""

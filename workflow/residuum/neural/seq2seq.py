@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
 from residuum.config.schema.questions import Length, Sampling
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
+from residuum.neural.inputs import Inputs, padded, places
 from residuum.neural.pretrained import Loaded, Source
 from residuum.neural.shared import apart, banned_ids, head_of
-from residuum.neural.tokens import padded, tokenise
+from residuum.neural.tokens import tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 STEP = 32  # widths of batches of docs are multiples of it
+LOOKS = 8  # places after which a GPU is asked whether all questions have ended
 ROWS = 128  # questions that a CPU writes at once: sums of another number may end in other digits
 
 
@@ -68,6 +71,8 @@ class QuestionWriter(pretrained.TextModel):
             length = getattr(settings, f"{key}_length")
             pretrained.check_length(part, f"{key}_length", length)
         self.marks = marks_of(self.model.generation_config, self.tokenizer, source.name)
+        # Not packed: what a question is written from is read again at each of its tokens.
+        self.inputs = Inputs(self.model.get_encoder(), self.marks.fill, device, packs=False)
 
     def tokenise_docs(self, texts: Iterable[str]) -> Iterator[np.ndarray]:
         """Yield each doc's token ids, special ones included, cut to the length."""
@@ -93,19 +98,20 @@ class QuestionWriter(pretrained.TextModel):
         begin = np.array(starts or [self.marks.start] * len(questions), dtype=np.int32)[:, None]
         both = zip(begin, questions, strict=True)
         before = [np.concatenate([first, question[:-1]]) for first, question in both]
-        given, within = padded(before, self.marks.fill, self.device.name)
-        with self.device.autocast():
-            states, mask = self._encoded(docs)
-            return self._predictions(states, mask, given, within.bool())
+        given, _ = padded(before, self.marks.fill, self.device.name)
+        within = places([np.ones(len(row), dtype=bool) for row in before], self.device.name)
+        with self.computing():
+            return self._predictions(*self._encoded(docs), given, within)
 
-    def _encoded(self, docs: Sequence[np.ndarray], width: int = 0) -> tuple[Tensor, Tensor]:
-        """Return the states (docs, tokens, hidden) of docs' tokens, and which of them count."""
-        ids, mask = padded(docs, self.marks.fill, self.device.name, width)
-        encoder = self.model.get_encoder()
-        return encoder(input_ids=ids, attention_mask=mask).last_hidden_state, mask
+    def _encoded(self, docs: Sequence[np.ndarray], width: int = 0) -> tuple[Tensor, Tensor | None]:
+        """Return the states (docs, tokens, hidden) of docs' tokens, and the mask for attention."""
+        given, _ = self.inputs.of(docs, width)
+        return self.model.get_encoder()(**given).last_hidden_state, given["attention_mask"]
 
-    def _predictions(self, states: Tensor, mask: Tensor, given: Tensor, within: Tensor) -> Tensor:
-        """Return the logits (tokens, vocabulary) of the tokens that `within` marks.
+    def _predictions(
+        self, states: Tensor, mask: Tensor | None, given: Tensor, within: Tensor
+    ) -> Tensor:
+        """Return the logits (tokens, vocabulary) of the tokens that `within` numbers.
 
         The head of a model that `shared_model` makes reads those alone; others read every token.
         """
@@ -115,11 +121,12 @@ class QuestionWriter(pretrained.TextModel):
             read = BaseModelOutput(last_hidden_state=states)
             how = {"encoder_outputs": read, "attention_mask": mask, "use_cache": False}
             logits: Tensor = self.model(decoder_input_ids=given, **how).logits
-            return logits[within]
+            return logits.flatten(0, 1)[within]
         decoder = self.model.get_decoder().base_model
         how = {"encoder_hidden_states": states, "encoder_attention_mask": mask, "use_cache": False}
-        hidden: Tensor = head(decoder(input_ids=given, **how).last_hidden_state[within])
-        return hidden
+        states = decoder(input_ids=given, **how).last_hidden_state
+        logits = head(states.flatten(0, 1)[within])
+        return logits
 
     def errors(
         self, docs: Sequence[np.ndarray], questions: Sequence[np.ndarray], batch_size: int
@@ -150,7 +157,8 @@ class QuestionWriter(pretrained.TextModel):
         noise that follows from the seed, the doc's key, the question's number and its place. What
         is written for a doc does not depend on its neighbours: the shape of its batch follows from
         its own length, and a short batch is filled with repeats. On a CPU, which takes batches of
-        one size, it does not depend on `batch_size` either.
+        one size, it does not depend on `batch_size` either. A GPU writes all questions of its docs
+        together, a CPU one after another.
         """
         import torch
 
@@ -159,9 +167,10 @@ class QuestionWriter(pretrained.TextModel):
         # Below 0 where a doc fills its width: as in CrossEncoder.score.
         widths = np.where(lengths < limit, widths, -limit)
         written: list[list[str]] = [[] for _ in docs]
-        rows = ROWS if self.device.name == "cpu" else batch_size
+        card = self.device.name != "cpu"
+        rows, together = (batch_size, how.per_doc) if card else (ROWS, 1)
         self.model.eval()
-        with torch.inference_mode(), self.device.autocast():
+        with torch.inference_mode(), self.computing():
             for width in map(int, np.unique(widths)):
 
                 def work(batch: Sequence[int], size: int, width: int = abs(width)) -> None:
@@ -169,8 +178,9 @@ class QuestionWriter(pretrained.TextModel):
                     states, mask = self._encoded([docs[i] for i in full], width)
                     named = [keys[i] for i in full]
                     made = [
-                        self._decoded(states, mask, noise(named, number, how))[: len(batch)]
-                        for number in range(1, how.per_doc + 1)
+                        ids
+                        for numbers in chunks(range(1, how.per_doc + 1), together)
+                        for ids in self._questions(states, mask, named, numbers, how)
                     ]
                     for row, i in enumerate(batch):
                         written[i] = [self._text(ids[row]) for ids in made]
@@ -178,7 +188,23 @@ class QuestionWriter(pretrained.TextModel):
                 self.sizes.each(np.flatnonzero(widths == width).tolist(), rows, work)
         return written
 
-    def _decoded(self, states: Tensor, mask: Tensor, noises: np.ndarray) -> np.ndarray:
+    def _questions(
+        self,
+        states: Tensor,
+        mask: Tensor | None,
+        keys: Sequence[str],
+        numbers: Sequence[int],
+        how: Sampling,
+    ) -> list[np.ndarray]:
+        """Return the tokens (docs, at most the length) of some questions of all docs."""
+        times = len(numbers)
+        if times > 1:
+            states = states.repeat(times, 1, 1)
+            mask = None if mask is None else mask.repeat(times, *[1] * (mask.ndim - 1))
+        noises = np.concatenate([noise(keys, number, how) for number in numbers])
+        return np.split(self._decoded(states, mask, noises), times)
+
+    def _decoded(self, states: Tensor, mask: Tensor | None, noises: np.ndarray) -> np.ndarray:
         """Return the tokens (docs, at most the length) of a question of each doc, filled up.
 
         `noises` (docs, length, top_k) are added to the likeliest tokens' logits, best first.
@@ -195,6 +221,7 @@ class QuestionWriter(pretrained.TextModel):
         last = torch.full((len(states), 1), start, device=states.device)
         ended = torch.zeros_like(last, dtype=torch.bool)
         tokens: list[Tensor] = []
+        looks = 1 if self.device.name == "cpu" else LOOKS
         for place in range(noises.shape[1]):
             logits = self.model(decoder_input_ids=last, use_cache=True, **how).logits[:, -1].float()
             logits[:, banned] = -torch.inf
@@ -203,7 +230,7 @@ class QuestionWriter(pretrained.TextModel):
             last = best.indices.gather(1, drawn).masked_fill(ended, fill)
             tokens.append(last)
             ended |= last == end
-            if ended.all():
+            if (place + 1) % looks == 0 and ended.all():
                 break
         return torch.cat(tokens, dim=1).cpu().numpy()
 

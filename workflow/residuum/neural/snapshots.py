@@ -1,8 +1,8 @@
 """Models as they were on the way of a training, kept beside the finished one.
 
-Usage: `kept = Snapshots(work, steps, number)`; `kept.take(step, learner.save)` after each step and
-before the state is saved; `kept.move_into(folder)` at the end. A training that is resumed finds
-those of the steps that its state has behind it. Must not know losses or kinds of models.
+Usage: `kept = Snapshots(work, steps, number)`; `kept.take(step, learner.save)` after each step that
+is `due`, before the state is saved; `kept.move_into(folder)` at the end. A training that is resumed
+finds those of the steps that its state has behind it. Must not know losses or kinds of models.
 """
 
 import shutil
@@ -25,11 +25,14 @@ class Snapshots:
         self._work = work / FOLDER
         self.steps = [round(steps * i / number) for i in range(1, number + 1)] if number else []
 
+    def due(self, step: int) -> bool:
+        """Say whether a model is to be kept after `step` steps; the finished one is kept anyway."""
+        return step in self.steps[:-1]
+
     def take(self, step: int, save: Callable[[Path], None]) -> None:
-        """Keep the model if one is due after `step` steps; the finished one is kept anyway."""
-        if step in self.steps[:-1]:
-            with files.whole_directory(self._work / str(self.steps.index(step) + 1)) as folder:
-                save(folder)
+        """Keep the model of a step that is due."""
+        with files.whole_directory(self._work / str(self.steps.index(step) + 1)) as folder:
+            save(folder)
 
     def move_into(self, folder: Path) -> None:
         """Give them to a finished checkpoint, as snapshots/1, snapshots/2, ..."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from residuum.artefacts import termvectors
 from residuum.artefacts.termvectors import TermVectors
@@ -22,8 +22,8 @@ from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.neural import devices, layers, pretrained
 from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind, Terms
+from residuum.neural.inputs import padded
 from residuum.neural.termgate import TermGater, ordinary
-from residuum.neural.tokens import padded
 from residuum.vectors import products
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class TermEncoder(Encoder):
     ) -> None:
         super().__init__(source, settings, device)
         self.term_head = layers.take_head(self.model, source.name)
-        self.is_term = devices.put(ordinary(self.tokenizer, self.dimensions), device.name)
+        self.ordinary = ordinary(self.tokenizer, self.dimensions)
+        self.is_term = devices.put(self.ordinary, device.name)
         self.gate = self._gate(source) if self.head.gate else None
 
     @staticmethod
@@ -56,7 +57,7 @@ class TermEncoder(Encoder):
 
     def _gate(self, source: pretrained.Source) -> TermGater:
         """Load the fixed gate, which must read the same tokens."""
-        folder = source.gate or Path(source.name) / pretrained.GATE
+        self.gate_folder = folder = source.gate or Path(source.name) / pretrained.GATE
         gate = TermGater.load(folder, self.device)
         if gate.tokenizer.get_vocab() != self.tokenizer.get_vocab():
             raise ResiduumError(
@@ -78,44 +79,66 @@ class TermEncoder(Encoder):
         import torch
         from torch.nn.functional import embedding
 
-        ids, mask = padded(tokens, self.tokenizer.pad_token_id or 0, self.device.name)
-        terms, present = listed(self._active(ids, mask))
-        with self.device.autocast():
-            states = self.model(input_ids=ids, attention_mask=mask).logits
+        given, mask = self.inputs.of(tokens)
+        terms, present = self._opened(tokens, mask) if self.gate else self._own(tokens)
+        with self.computing():
+            states = self.model(**given).logits
             scores = states @ embedding(terms, self.term_head.weight).transpose(1, 2)
             if self.term_head.bias is not None:
                 scores = scores + self.term_head.bias[terms][:, None]
         own = self.head.pool(scores.float(), mask, kind)[:, 0] * present
-        weights = torch.zeros(len(ids), self.dimensions, device=own.device)
+        weights = torch.zeros(len(terms), self.dimensions, device=own.device)
         weights = weights.scatter_add(1, terms, own)[:, None]
         return weights * math.sqrt(self.settings.score_scale)
 
-    def _active(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return which terms texts have, boolean (texts, vocabulary): their own, the gate's."""
+    def both(
+        self, queries: Sequence[np.ndarray], docs: Sequence[np.ndarray]
+    ) -> tuple[Tensor, Tensor]:
+        vectors = self.forward([*queries, *docs], "doc")  # pooled alike
+        return vectors[: len(queries)], vectors[len(queries) :]
+
+    def _own(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+        """List the terms of texts, as `listed` does; the device is not asked."""
+        own = [row[self.ordinary[row]] for row in map(np.unique, tokens)]
+        present = np.arange(max(1, *map(len, own))) < np.array([len(row) for row in own])[:, None]
+        terms = np.zeros(present.shape, np.int64)
+        terms[present] = np.concatenate(own)
+        device = self.device.name
+        return devices.put(terms, device), devices.put(present, device)
+
+    def _opened(self, tokens: Sequence[np.ndarray], mask: Tensor) -> tuple[Tensor, Tensor]:
+        """List the terms of texts and those that the gate opens, as `listed` does."""
         import torch
 
+        gate, head = self.gate, self.head.gate
+        assert gate and head, "a gate is loaded with its threshold"
+        ids, _ = padded(tokens, 0, self.device.name)
         counts = torch.zeros(len(ids), self.dimensions, device=ids.device)
         active = counts.scatter_add(1, ids, mask.to(counts.dtype)) > 0
-        if self.gate and self.head.gate:
-            with torch.no_grad():
-                active |= self.gate.logits(ids, mask).sigmoid() >= self.head.gate.threshold
-        return active & self.is_term
+        with torch.no_grad():
+            active |= gate.logits(tokens).sigmoid() >= head.threshold
+        return listed(active & self.is_term)
 
-    def vectors(self, texts: Sequence[str], kind: Kind, batch_size: int) -> tuple[Rows, np.ndarray]:
+    def of_tokens(
+        self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int
+    ) -> tuple[Rows, np.ndarray]:
         """Return sparse vectors, one a text; memory holds the weights that are not 0."""
-        tokens = list(self.tokenise(texts, kind))
         none = np.zeros(0, np.int64), np.zeros(0, np.float32)
         kept = [none] * len(tokens)
 
-        def keep(i: int, own: np.ndarray) -> None:
-            places = np.flatnonzero(own[0])
-            kept[i] = places, own[0, places]
+        def keep(texts: Sequence[int], vectors: np.ndarray) -> None:
+            for i, (own,) in zip(texts, vectors, strict=True):
+                places = np.flatnonzero(own)
+                kept[i] = places, own[places]
 
         self.each(tokens, kind, batch_size, keep)
         starts = np.cumsum([0, *(len(places) for places, _ in kept)])
         places, weights = map(np.concatenate, zip(none, *kept, strict=True))
         rows = csr_array((weights, places, starts), shape=(len(kept), self.dimensions))
         return rows, np.ones(len(kept), np.int64)
+
+    def joined(self, rows: Sequence[Rows]) -> Rows:
+        return csr_array(vstack(rows, format="csr"))
 
     def named(self, ids: Sequence[str], rows: Rows) -> TermVectors:
         """Return vectors with ids, and with the terms that any of them has as columns."""
@@ -148,7 +171,7 @@ class TermEncoder(Encoder):
     def save(self, folder: Path) -> None:
         super().save(folder)
         if self.gate:
-            self.gate.save(Path(folder) / pretrained.GATE)
+            pretrained.copy(self.gate_folder, Path(folder) / pretrained.GATE)
 
     def records(self) -> dict[str, Any]:
         """Return nothing: no other library reads these vectors."""

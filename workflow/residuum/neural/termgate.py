@@ -1,6 +1,6 @@
 """Term gates: a BERT that reads a text and says which terms of its vocabulary its queries have.
 
-Usage: `TermGater.load(folder, device).logits(ids, mask)`. SparTerm's first phase of training (Bai
+Usage: `TermGater.load(folder, device).logits(tokens)`. SparTerm's first phase of training (Bai
 et al. 2020): the gate learns from pairs, and is fixed while weights of terms are learned.
 AutoModelForMaskedLM loads a checkpoint too. Must not know weights of terms, or who is gated.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +21,7 @@ from residuum.neural.batches import training_pairs
 from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import gating
-from residuum.neural.tokens import Texts, TokenStore, padded, special_ids, tokenise
+from residuum.neural.tokens import Texts, TokenStore, special_ids, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,23 +56,24 @@ class TermGater(pretrained.TextModel):
         """Yield each text's token ids: [CLS] text [SEP], a doc's cut to the length."""
         return tokenise(self.tokenizer, texts, self.settings.length if kind == "doc" else None)
 
-    def logits(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return the logit of each term: float32 (texts, vocabulary), with gradient.
+    def logits(self, rows: Sequence[np.ndarray]) -> Tensor:
+        """Return the logit of each term for tokenised texts: float32 (texts, vocabulary).
 
-        `ids` and `mask` are (texts, tokens), the mask 0 beyond a text's end.
+        With gradient, unless it is fixed.
         """
         from torch import stack
         from torch.nn.functional import linear
 
-        with self.device.autocast():
-            states = self.model(input_ids=ids, attention_mask=mask).logits
+        given, mask = self.inputs.of(rows)
+        with self.computing():
+            states = self.model(**given).logits
             weight, bias = self.term_head.weight, self.term_head.bias
             if states.requires_grad:
                 scores = linear(states, weight, bias).float()
                 beyond = mask[..., None] == 0
                 best: Tensor = scores.masked_fill(beyond, float("-inf")).max(dim=1).values
             else:  # one by one: the scores of a text stay in a CPU's caches, and take no memory
-                texts = zip(states, mask.sum(dim=1).tolist(), strict=True)
+                texts = zip(states, map(len, rows), strict=True)
                 own = (linear(some[:length], weight, bias).amax(dim=0) for some, length in texts)
                 best = stack([*own]).float()
         return best
@@ -115,17 +115,19 @@ class GateLearner(Learner[GateBatch]):
 
     def forward(self, batch: GateBatch) -> Outputs:
         """Return the logits (rows, vocabulary) of some docs."""
-        read = partial(_logits, self.encoder)
-        return [padding.by_length(batch.docs, read, self.model)]
+        return [padding.by_length(batch.docs, self.encoder.logits, self.model)]
 
     def losses(self, batch: GateBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return the loss of each pair, and how likely the terms of its query are."""
         terms, device = self.encoder.is_term, self.encoder.device.name
-        present = devices.put(targets(batch.queries, terms), device)
+        asked = targets(batch.queries, terms)
         logits = outputs[0][:, devices.put(np.flatnonzero(terms), device)]
+        present = devices.put(asked, device)
         losses = gating(logits, present, self.spec.absent, self.spec.present)
-        chances = logits.detach().sigmoid()
-        return BatchLoss(losses, {"present": chances[present], "absent": chances[~present]})
+        chances = logits.detach().sigmoid().flatten()
+        logged = {"present": np.flatnonzero(asked), "absent": np.flatnonzero(~asked)}
+        each = {name: chances[devices.put(own, device)] for name, own in logged.items()}
+        return BatchLoss(losses, each)
 
     @classmethod
     def on_held_out(cls, spec: TermGate, start: Start, trained: Path, held: HeldOut) -> Values:
@@ -146,16 +148,12 @@ class GateLearner(Learner[GateBatch]):
         gate.model.eval()
         with torch.inference_mode():
             for doc, row in zip(texts, asked, strict=True):
-                chance = _logits(gate, [doc]).sigmoid().cpu().numpy()[:, gate.is_term]
+                chance = gate.logits([doc]).sigmoid().cpu().numpy()[:, gate.is_term]
                 wanted = targets([row], gate.is_term)
                 errors.append(np.mean((chance - wanted) ** 2))
         equal = [share * (1 - constant) ** 2 + (1 - share) * constant**2 for share in shares]
         values = {"mean target": np.array(equal), "trained": np.array(errors, dtype=np.float64)}
         return Values({"doc_id": list(queries_of)}, values)
-
-
-def _logits(gate: TermGater, docs: Sequence[np.ndarray]) -> Tensor:
-    return gate.logits(*padded(docs, gate.tokenizer.pad_token_id or 0, gate.device.name))
 
 
 def targets(queries: Sequence[np.ndarray], is_term: np.ndarray) -> np.ndarray:

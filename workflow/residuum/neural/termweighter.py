@@ -19,13 +19,13 @@ from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
-from residuum.neural import pretrained
+from residuum.neural import devices, pretrained
 from residuum.neural.batches import rows_of, training_pairs
 from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import squared_errors
 from residuum.neural.termrecall import recall, targets, terms
-from residuum.neural.tokens import TEXTS_AT_ONCE, Texts, padded
+from residuum.neural.tokens import TEXTS_AT_ONCE, Texts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,15 +84,13 @@ class TermWeighter(pretrained.TextModel):
 
     def forward(self, docs: Sequence[Doc]) -> Tensor:
         """Return the weight of each word, all docs' words in one row: float32, with gradient."""
-        import torch
-
-        fill = self.tokenizer.pad_token_id or 0
-        ids, mask = padded([doc.ids for doc in docs], fill, self.device.name)
-        with self.device.autocast():
-            weights = self.model(input_ids=ids, attention_mask=mask).logits.squeeze(-1)
+        given, _ = self.inputs.of([doc.ids for doc in docs])
+        with self.computing():
+            weights = self.model(**given).logits.squeeze(-1)
         rows = np.repeat(np.arange(len(docs)), [len(doc.places) for doc in docs])
         columns = np.array([place for doc in docs for place in doc.places], dtype=np.int64)
-        return weights.float()[torch.from_numpy(rows), torch.from_numpy(columns)]
+        device = self.device.name
+        return weights.float()[devices.put(rows, device), devices.put(columns, device)]
 
     def predict(self, texts: Sequence[str], batch_size: int) -> list[dict[str, int]]:
         """Return each text's term frequencies, {word: tf of 1 or more}, in batches by length."""
@@ -110,15 +108,20 @@ class TermWeighter(pretrained.TextModel):
         order = sorted(range(len(docs)), key=lambda i: (len(docs[i].ids), i))
         predicted: list[np.ndarray] = [np.empty(0)] * len(docs)
 
-        def predict(batch: Sequence[int], _: int) -> None:
-            weights = self.forward([docs[i] for i in batch]).cpu().numpy()
+        def keep(batch: Sequence[int], weights: np.ndarray) -> None:
             ends = np.cumsum([len(docs[i].places) for i in batch])
             for i, own in zip(batch, np.split(weights, ends[:-1]), strict=True):
                 predicted[i] = own
 
         self.model.eval()
-        with torch.inference_mode():
-            self.sizes.each(order, batch_size, predict)
+        with torch.inference_mode(), self.keeping(keep) as put:
+
+            def predict(batch: Sequence[int], _: int) -> None:
+                put(batch, devices.arriving(self.forward([docs[i] for i in batch])))
+
+            lengths = [len(doc.ids) for doc in docs]
+            for batch, size in self.batches(order, lengths, batch_size, self.settings.length):
+                self.sizes.each(batch, size, predict)
         return predicted
 
 
@@ -210,10 +213,8 @@ class TermLearner(Learner[TermBatch]):
 
     def losses(self, batch: TermBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return the loss of each word."""
-        import torch
-
         [weights] = outputs
-        targets = torch.from_numpy(np.concatenate(batch.targets)).to(weights.device)
+        targets = devices.put(np.concatenate(batch.targets), weights.device.type)
         return BatchLoss(squared_errors(weights, targets), {})
 
 

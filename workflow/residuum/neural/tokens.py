@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,11 +16,7 @@ from residuum.artefacts import contracts, trec
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.reading import Windows
-from residuum.neural import devices
 from residuum.neural.heads import Kind
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 TEXTS_AT_ONCE = 4096  # tokenised together; bounds the memory that lists of Python integers take
 HEAD_SHARE = 0.5  # of a window; a longer head is cut, so that the body gets its half
@@ -160,17 +156,6 @@ class Texts(NamedTuple):
                 f"{source}: {kind}_id {min(missing)} of {self.namer} is missing ({len(missing)} "
                 f"such ids). Remake {self.namer} from this collection."
             )
-
-
-def padded(
-    rows: Sequence[np.ndarray], fill: int, device: str, width: int = 0
-) -> tuple[Tensor, Tensor]:
-    """Return ids and mask, int64 (rows, width, or the longest): `fill` and 0 beyond a row's end."""
-    lengths = np.array([len(row) for row in rows])
-    mask = np.arange(width or lengths.max()) < lengths[:, None]
-    ids = np.full(mask.shape, fill, dtype=np.int64)
-    ids[mask] = np.concatenate(rows)
-    return devices.put(ids, device), devices.put(mask.astype(np.int64), device)
 
 
 def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int) -> list[str]:

@@ -58,7 +58,6 @@ class Training(Strict):
     snapshots: Annotated[int, Field(ge=2)] | None = Field(
         None, description="models to keep, spread evenly over the steps; the last is the finished"
     )
-    checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
 
     def tried(self, rate: float) -> "Training":
         """Return the training that tries a rate of the grid, as long as the grid says."""
