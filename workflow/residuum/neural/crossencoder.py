@@ -163,13 +163,13 @@ class CrossEncoder(Ranker):
 
         self.model.eval()
         hidden, device = self.model.config.hidden_size, self.device.name
-        with torch.inference_mode(), self.keeping(keep) as put:
+        with torch.inference_mode(), self.keeping() as put:
             for width in map(int, np.unique(widths)):
 
                 def score(batch: Sequence[int], size: int, width: int = abs(width)) -> None:
                     full = batch if self.inputs.packs else np.resize(batch, size)
                     made = self.forward([pairs[i] for i in full], width)
-                    put(batch, devices.arriving(made))
+                    put(keep, batch, devices.arriving(made))
 
                 size = devices.busy(batch_size, abs(width), hidden, device, limit)
                 self.sizes.each(np.flatnonzero(widths == width).tolist(), size, score)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -23,6 +24,7 @@ from residuum.neural import devices, frames, layers, pretrained
 from residuum.neural.heads import HEADS, Kind
 from residuum.neural.learners import Ranker
 from residuum.neural.overlap import ahead
+from residuum.neural.pretrained import Put
 from residuum.neural.tokens import tokenise
 
 if TYPE_CHECKING:
@@ -154,23 +156,25 @@ class Encoder(Ranker):
         A GPU is given part after part of the texts, of which the next ones are read and cut into
         tokens meanwhile; `total` is their number, for the estimate. A CPU takes all at once.
         """
-        tokens = self.tokenise(texts, kind)
-        if self.at_once is None:
-            return self.of_tokens(list(tokens), kind, batch_size)
-        number = None if total is None else -(-total // self.at_once)
-        parts = track(ahead(chunks(tokens, self.at_once)), f"encode {kind}", number, "parts")
-        made = [self.of_tokens(part, kind, batch_size) for part in parts]
-        rows, counts = zip(*made or [self.of_tokens([], kind, batch_size)], strict=True)
+        tokens, at_once = self.tokenise(texts, kind), self.at_once
+        parts: Iterable[list[np.ndarray]] = [list(tokens)] if at_once is None else []
+        if at_once is not None:
+            number = None if total is None else -(-total // at_once)
+            parts = track(ahead(chunks(tokens, at_once)), f"encode {kind}", number, "parts")
+        with self.keeping() as put:
+            waiting = [self.of_tokens(part, kind, batch_size, put) for part in parts]
+            waiting = waiting or [self.of_tokens([], kind, batch_size, put)]
+        rows, counts = zip(*(made() for made in waiting), strict=True)
         return self.joined(rows), np.concatenate(counts)
 
     def joined(self, rows: Sequence[Rows]) -> Rows:
         """Return the vectors of several parts of texts."""
-        return np.concatenate(rows)
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     def of_tokens(
-        self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int
-    ) -> tuple[Rows, np.ndarray]:
-        """Return all vectors of tokenised texts, and how many each has: integers (texts,)."""
+        self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int, put: Put
+    ) -> Callable[[], tuple[Rows, np.ndarray]]:
+        """Return what gives the vectors of tokenised texts, and their counts, once all is kept."""
         counts = self.counts(tokens, kind)
         starts = np.cumsum(counts) - counts
         rows = np.empty((counts.sum(), self.dimensions), dtype=np.float32)
@@ -180,17 +184,17 @@ class Encoder(Ranker):
             own = number < counts[texts][:, None]
             rows[(starts[texts][:, None] + number)[own]] = vectors[own]
 
-        self.each(tokens, kind, batch_size, keep)
-        return rows, counts
+        self.each(tokens, kind, batch_size, partial(put, keep))
+        return lambda: (rows, counts)
 
     def each(
         self,
         tokens: Sequence[np.ndarray],
         kind: Kind,
         batch_size: int,
-        keep: Callable[[Sequence[int], np.ndarray], None],
+        put: Callable[[Sequence[int], Callable[[], np.ndarray]], None],
     ) -> None:
-        """Call `keep(numbers, vectors)` with vectors (texts, most, dimensions) of some texts.
+        """Call `put(numbers, values)`, values giving vectors (texts, most, dimensions) of texts.
 
         Batches hold texts of about one length, so that little is padding: as many as keep a CPU
         `busy`; on a GPU as many tokens as `batch_size` of the longest texts have, or its memory
@@ -201,11 +205,11 @@ class Encoder(Ranker):
         order = sorted(range(len(tokens)), key=lambda i: (len(tokens[i]), i))
         lengths = [len(row) for row in tokens]
         self.model.eval()
-        with torch.inference_mode(), self.keeping(keep) as put:
 
-            def encode(batch: Sequence[int], _: int) -> None:
-                put(batch, devices.arriving(self.forward([tokens[i] for i in batch], kind)))
+        def encode(batch: Sequence[int], _: int) -> None:
+            put(batch, devices.arriving(self.forward([tokens[i] for i in batch], kind)))
 
+        with torch.inference_mode():
             batches = self.batches(order, lengths, batch_size, self.length(kind))
             if self.at_once is None:
                 total = -(-len(order) // batch_size)

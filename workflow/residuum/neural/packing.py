@@ -89,7 +89,7 @@ def _packing(layers: Callable[..., Any]) -> Callable[..., Any]:
         tokens = moved(states.reshape(-1, size), packed.there, packed.back)
         more["attention_mask"] = None
         made = layers(tokens[None], *args, packed=packed, **more)
-        padded = moved(made.last_hidden_state[0], packed.back, packed.there)
+        padded = moved(made.last_hidden_state.squeeze(0), packed.back, packed.there)
         made.last_hidden_state = padded.view(texts, width, size)
         return made
 
@@ -152,7 +152,7 @@ def attention(
 
         how = {"dropout": dropout, "scaling": scaling}
         return sdpa_attention_forward(module, query, key, value, attention_mask, **how, **more)
-    each = (some[0].transpose(0, 1) for some in (query, key, value))
+    each = (some.squeeze(0).transpose(0, 1) for some in (query, key, value))
     return kernel(*each, packed, dropout, scaling)[None], None
 
 

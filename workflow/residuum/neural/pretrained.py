@@ -29,6 +29,8 @@ from residuum.neural.inputs import Inputs
 from residuum.neural.overlap import behind
 
 Loaded = tuple[Any, Any]  # a model and its tokenizer
+Keep = Callable[[Sequence[int], np.ndarray], None]  # of texts by number, what a model makes of them
+Put = Callable[[Keep, Sequence[int], Callable[[], np.ndarray]], None]  # values may be on their way
 SETTINGS = "residuum.json"
 GATE = "gate"  # folder of a checkpoint
 WEIGHTS = "model.safetensors"
@@ -235,15 +237,13 @@ class TextModel(ABC):
         for batch in devices.by_tokens(order, lengths, requested, longest):
             yield batch, len(batch)
 
-    def keeping(
-        self, keep: Callable[[Sequence[int], np.ndarray], None]
-    ) -> AbstractContextManager[Callable[..., None]]:
-        """Give what calls `keep(numbers, values)` once the values of some texts have arrived.
+    def keeping(self) -> AbstractContextManager[Put]:
+        """Give what calls a `keep(numbers, values)` once the values of some texts have arrived.
 
-        It takes the numbers, and what `devices.arriving` returns. Beside a GPU a thread keeps.
+        Beside a GPU a thread keeps; all is kept at the end of the block.
         """
 
-        def take(texts: Sequence[int], made: Callable[[], np.ndarray]) -> None:
+        def take(keep: Keep, texts: Sequence[int], made: Callable[[], np.ndarray]) -> None:
             keep(texts, made())
 
         return nullcontext(take) if self.at_once is None else behind(take)

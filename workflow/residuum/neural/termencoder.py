@@ -8,7 +8,8 @@ section 3.1, describe it). Must not know losses, nor how the gate learns.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from residuum.neural import devices, layers, pretrained
 from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind, Terms
 from residuum.neural.inputs import padded
+from residuum.neural.pretrained import Put
 from residuum.neural.termgate import TermGater, ordinary
 from residuum.vectors import products
 
@@ -120,9 +122,9 @@ class TermEncoder(Encoder):
         return listed(active & self.is_term)
 
     def of_tokens(
-        self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int
-    ) -> tuple[Rows, np.ndarray]:
-        """Return sparse vectors, one a text; memory holds the weights that are not 0."""
+        self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int, put: Put
+    ) -> Callable[[], tuple[Rows, np.ndarray]]:
+        """Return what gives sparse vectors, one a text; memory holds the weights that are not 0."""
         none = np.zeros(0, np.int64), np.zeros(0, np.float32)
         kept = [none] * len(tokens)
 
@@ -131,14 +133,17 @@ class TermEncoder(Encoder):
                 places = np.flatnonzero(own)
                 kept[i] = places, own[places]
 
-        self.each(tokens, kind, batch_size, keep)
-        starts = np.cumsum([0, *(len(places) for places, _ in kept)])
-        places, weights = map(np.concatenate, zip(none, *kept, strict=True))
-        rows = csr_array((weights, places, starts), shape=(len(kept), self.dimensions))
-        return rows, np.ones(len(kept), np.int64)
+        def made() -> tuple[Rows, np.ndarray]:
+            starts = np.cumsum([0, *(len(places) for places, _ in kept)])
+            places, weights = map(np.concatenate, zip(none, *kept, strict=True))
+            rows = csr_array((weights, places, starts), shape=(len(kept), self.dimensions))
+            return rows, np.ones(len(kept), np.int64)
+
+        self.each(tokens, kind, batch_size, partial(put, keep))
+        return made
 
     def joined(self, rows: Sequence[Rows]) -> Rows:
-        return csr_array(vstack(rows, format="csr"))
+        return rows[0] if len(rows) == 1 else csr_array(vstack(rows, format="csr"))
 
     def named(self, ids: Sequence[str], rows: Rows) -> TermVectors:
         """Return vectors with ids, and with the terms that any of them has as columns."""

@@ -114,10 +114,10 @@ class TermWeighter(pretrained.TextModel):
                 predicted[i] = own
 
         self.model.eval()
-        with torch.inference_mode(), self.keeping(keep) as put:
+        with torch.inference_mode(), self.keeping() as put:
 
             def predict(batch: Sequence[int], _: int) -> None:
-                put(batch, devices.arriving(self.forward([docs[i] for i in batch])))
+                put(keep, batch, devices.arriving(self.forward([docs[i] for i in batch])))
 
             lengths = [len(doc.ids) for doc in docs]
             for batch, size in self.batches(order, lengths, batch_size, self.settings.length):
