@@ -40,7 +40,9 @@ def says(tmp_path):
 
     def write(text, status=0):
         path = tmp_path / "nvidia-smi"
-        path.write_text(f"#!/bin/sh\n[ \"$*\" = -L ] && /bin/cat <<'END'\n{text}END\nexit {status}\n")
+        path.write_text(
+            f"#!/bin/sh\n[ \"$*\" = -L ] && /bin/cat <<'END'\n{text}END\nexit {status}\n"
+        )
         path.chmod(0o755)
 
     return write

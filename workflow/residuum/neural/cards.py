@@ -34,6 +34,7 @@ FIRST_DRIVER = {11: 450, 12: 525, 13: 580}
 ANSWER_S = 60  # a driver that no process uses is loaded anew, which takes seconds
 LOOK_S = 1.0  # between two looks for a free card
 HOW = "docs/gpu.md says how"
+MEND = f"Mend the driver (after an update: restart the machine): {HOW}"
 _held: list[socket.socket] = []
 
 
@@ -124,13 +125,12 @@ def _listed() -> Cards:
     try:
         done = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=ANSWER_S)
     except subprocess.TimeoutExpired:
-        return Cards((), f"{TOOL} -L did not answer in {ANSWER_S} seconds. Restart the driver", True)
+        return Cards((), f"{TOOL} -L gave no answer in {ANSWER_S} seconds. {MEND}", True)
     except OSError as error:
-        return Cards((), f"{TOOL} does not start: {error.strerror}. Mend the driver: {HOW}", True)
+        return Cards((), f"{TOOL} does not start: {error.strerror}. {MEND}", True)
     names = parse(done.stdout)
     said = " ".join((done.stdout + done.stderr).split()) or "nothing"
-    mend = f"Mend the driver (after an update: restart the machine): {HOW}"
-    return Cards(names) if names else Cards((), f"{TOOL} -L says: {said}. {mend}", _on_bus())
+    return Cards(names) if names else Cards((), f"{TOOL} -L says: {said}. {MEND}", _on_bus())
 
 
 def parse(listing: str) -> tuple[str, ...]:

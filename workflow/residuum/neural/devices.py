@@ -111,7 +111,7 @@ def _lack(made: cards.Build) -> cards.Cards:
     if not found.names:
         return found
     try:
-        torch.cuda.init()
+        torch.cuda.init()  # type: ignore[no-untyped-call]  # torch does not annotate it
         reason = "torch finds no card"
     except RuntimeError as error:
         reason = str(error).split(". ")[0].split("\n")[0]

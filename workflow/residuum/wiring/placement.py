@@ -64,7 +64,7 @@ class Placement:
             return
         names, why, seen = self._cards
         if not names and self._config.device == "cuda" and why:
-            raise ResiduumError(f"device: cuda: {why}, or leave device at auto.")
+            raise ResiduumError(f"device: cuda: {why}. With auto, models run without.")
         if not names and seen:
             print(f"device auto: {why}. Computing on the CPU.", file=sys.stderr)
         if names:
