@@ -29,7 +29,7 @@ def _machine(monkeypatch, tmp_path):
     """Stand in for a machine that has nothing of NVIDIA."""
     for name in ("DRIVER", "DRIVER_VERSION", "BUS"):
         monkeypatch.setattr(cards, name, tmp_path / name)
-    for name in (cards.NAMES, cards.VISIBLE):
+    for name in (cards.NAMES, cards.VISIBLE, "CUDA_DEVICE_ORDER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
@@ -63,20 +63,21 @@ def plugged(tmp_path):
 
 
 def test_a_divided_card_counts_as_its_parts():
-    assert cards.parse(WHOLE) == tuple(UUIDS)
-    assert cards.parse(DIVIDED) == (*PARTS, UUIDS[1])
-    assert cards.parse("No devices were found\n") == ()
+    assert cards.parse(WHOLE).names == tuple(UUIDS)
+    assert cards.parse(DIVIDED).names == (*PARTS, UUIDS[1])
+    assert cards.parse("No devices were found\n").names == ()
 
 
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
         (None, UUIDS),
-        ("1", ["1"]),
-        ("2, 0", ["2", "0"]),
-        (UUIDS[1][:8], [UUIDS[1][:8]]),
-        ("0,7,1", ["0"]),  # as CUDA has it: nothing from the first unknown one on
+        ("1", [UUIDS[1]]),
+        ("2, 0", [UUIDS[2], UUIDS[0]]),
+        (UUIDS[1][:8], [UUIDS[1]]),
+        ("0,7,1", [UUIDS[0]]),  # as CUDA has it: nothing from the first unknown one on
         ("", []),
+        ("GPU-", []),
         ("-1", []),
         ("3", []),
     ],
@@ -90,6 +91,22 @@ def test_what_cuda_visible_devices_shows(says, monkeypatch, given, shown):
     if not shown:
         assert found.seen and found.why.startswith(f"CUDA_VISIBLE_DEVICES={given!r} shows none of")
         assert "(3). Unset it" in found.why
+
+
+@pytest.mark.parametrize(
+    ("listing", "order", "shown"),
+    [
+        (WHOLE.replace("H100 80GB HBM3", "T4", 1), None, "1"),
+        (WHOLE.replace("H100 80GB HBM3", "T4", 1), "PCI_BUS_ID", UUIDS[1]),
+        (DIVIDED, "PCI_BUS_ID", "1"),  # the second card, of which nothing says which place it has
+    ],
+)
+def test_a_number_stays_where_cuda_may_count_otherwise(says, monkeypatch, listing, order, shown):
+    says(listing)
+    monkeypatch.setenv(cards.VISIBLE, "1")
+    if order:
+        monkeypatch.setenv("CUDA_DEVICE_ORDER", order)
+    assert cards.usable(CUDA13).names == (shown,)
 
 
 def test_a_machine_without_a_card_has_nothing_to_tell():
@@ -121,8 +138,11 @@ def test_without_the_tool_the_driver_itself_names_its_cards(tmp_path):
     for number, name in enumerate((UUIDS[1], UUIDS[0])):
         folder = tmp_path / "DRIVER" / "gpus" / f"0000:0{number}:00.0"
         folder.mkdir(parents=True)
-        (folder / "information").write_text(f"Model: \t A100\nGPU UUID: \t {name}\n")
-    assert cards.usable(CUDA13).names == (UUIDS[1], UUIDS[0])
+        text = (
+            f"Model: \t NVIDIA A100\nIRQ:  \t 148\nGPU UUID: \t {name}\nDevice Minor: \t {number}\n"
+        )
+        (folder / "information").write_text(text)
+    assert cards.usable(CUDA13) == cards.Cards((UUIDS[1], UUIDS[0]), numbered=True)
 
 
 def test_a_torch_for_cpus_is_named(says):

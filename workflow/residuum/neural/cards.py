@@ -42,11 +42,13 @@ class Cards(NamedTuple):
     """Cards as CUDA_VISIBLE_DEVICES names them; where there are none, why.
 
     `seen` says that the machine has one all the same, so that its user would want to know.
+    `numbered` says that CUDA numbers the cards in this order.
     """
 
     names: tuple[str, ...] = ()
     why: str = ""
     seen: bool = False
+    numbered: bool = False
 
 
 class Build(NamedTuple):
@@ -92,33 +94,40 @@ def usable(made: Build | None) -> Cards:
 
 
 def _shown() -> Cards:
-    """Return the cards that CUDA_VISIBLE_DEVICES leaves of those that the driver knows."""
+    """Return the cards that CUDA_VISIBLE_DEVICES leaves of those that the driver knows.
+
+    A number becomes the card's own name where that is certain: two allocations of a scheduler may
+    both call theirs 0.
+    """
     every, given = _listed(), os.environ.get(VISIBLE)
     if given is None or not every.names:
         return every
     shown: list[str] = []
     for name in map(str.strip, given.split(",")):
-        number = name.isdecimal() and int(name) < len(every.names)
-        if not number and not (name[:4] in ("GPU-", "MIG-") and _begins(name, every.names)):
+        begun = [one for one in every.names if one.startswith(name) and len(name) > len("GPU-")]
+        if name.isdecimal() and int(name) < len(every.names):
+            shown.append(every.names[int(name)] if every.numbered else name)
+        elif begun:
+            shown.append(begun[0])
+        else:
             break  # CUDA, too, sees none from the first on that it does not know
-        shown.append(name)
     if shown:
         return Cards(tuple(dict.fromkeys(shown)))
     hidden = f"{VISIBLE}={given!r} shows none of the cards of this machine ({len(every.names)})"
     return Cards((), f"{hidden}. Unset it, or name some of them", True)
 
 
-def _begins(start: str, names: tuple[str, ...]) -> bool:
-    return any(name.startswith(start) for name in names)
-
-
 def _listed() -> Cards:
     """Return all cards of the driver: a card's parts in place of one that is divided (MIG)."""
     tool = shutil.which(TOOL)
     if tool is None:
-        found = [re.search(r"GPU-[0-9a-f-]{36}", _read(path)) for path in _informations()]
-        if names := tuple(match[0] for match in found if match):
-            return Cards(names)
+        # Its files, by places on the bus, in the words of the tool.
+        told = map(_read, sorted(DRIVER.glob("gpus/*/information")))
+        facts = [dict(re.findall(r"^(Model|GPU UUID):\s*(.*\S)", text, re.M)) for text in told]
+        known = [own for own in facts if len(own) == 2 and "?" not in own["GPU UUID"]]
+        if known:
+            lines = [f"GPU 0: {own['Model']} (UUID: {own['GPU UUID']})\n" for own in known]
+            return parse("".join(lines))
         if _on_bus():
             return Cards((), f"no NVIDIA driver: {TOOL} is not found. Install it: {HOW}", True)
         return Cards((), f"this machine shows no NVIDIA card ({TOOL} is not found)")
@@ -128,23 +137,27 @@ def _listed() -> Cards:
         return Cards((), f"{TOOL} -L gave no answer in {ANSWER_S} seconds. {MEND}", True)
     except OSError as error:
         return Cards((), f"{TOOL} does not start: {error.strerror}. {MEND}", True)
-    names = parse(done.stdout)
+    if (listed := parse(done.stdout)).names:
+        return listed
     said = " ".join((done.stdout + done.stderr).split()) or "nothing"
-    return Cards(names) if names else Cards((), f"{TOOL} -L says: {said}. {MEND}", _on_bus())
+    return Cards((), f"{TOOL} -L says: {said}. {MEND}", _on_bus())
 
 
-def parse(listing: str) -> tuple[str, ...]:
-    """Return the names of cards in what `nvidia-smi -L` prints; of one in parts, of its parts."""
+def parse(listing: str) -> Cards:
+    """Return the cards in what `nvidia-smi -L` prints; of one in parts, its parts.
+
+    The tool lists them by their places on the bus. So does CUDA number those of one model; of
+    several the fastest comes first, unless CUDA_DEVICE_ORDER says otherwise.
+    """
     names: list[str] = []
-    for kind, name in re.findall(r"^\s*(GPU|MIG) .*\(UUID: ([^)]+)\)", listing, re.M):
+    models = set()
+    for kind, model, name in re.findall(r"^\s*(GPU|MIG) ([^(]*)\(UUID: ([^)]+)\)", listing, re.M):
         if kind == "MIG" and names and names[-1].startswith("GPU-"):
             names.pop()
         names.append(name)
-    return tuple(names)
-
-
-def _informations() -> list[Path]:
-    return sorted(DRIVER.glob("gpus/*/information"))
+        models.add(model.partition(":")[2] if kind == "GPU" else kind)
+    by_place = os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    return Cards(tuple(names), numbered="MIG" not in models and (by_place or len(models) == 1))
 
 
 def _on_bus() -> bool:

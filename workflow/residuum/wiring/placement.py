@@ -62,14 +62,14 @@ class Placement:
         os.environ.pop(cards.NAMES, None)
         if not self._workflow.local_exec or self._config.device not in ("auto", "cuda"):
             return
-        names, why, seen = self._cards
-        if not names and self._config.device == "cuda" and why:
-            raise ResiduumError(f"device: cuda: {why}. With auto, models run without.")
-        if not names and seen:
-            print(f"device auto: {why}. Computing on the CPU.", file=sys.stderr)
-        if names:
-            self._check(names)
-        os.environ[cards.NAMES] = ",".join(names)
+        found = self._cards
+        if found.names:
+            self._check(found.names)
+        elif self._config.device == "cuda" and found.why:
+            raise ResiduumError(f"device: cuda: {found.why}. With auto, models run without.")
+        elif found.seen:
+            print(f"device auto: {found.why}. Computing on the CPU.", file=sys.stderr)
+        os.environ[cards.NAMES] = ",".join(found.names)
 
     def _check(self, names: tuple[str, ...]) -> None:
         have = f"this machine has {len(names)}: {', '.join(names)}"
