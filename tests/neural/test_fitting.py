@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from residuum.artefacts import contracts, files
 from residuum.neural import fitting, padding
@@ -30,6 +31,17 @@ from toy_learners import (
 )
 
 NONE_KEPT = Snapshots(Path("nowhere"), steps=1, number=None)
+
+
+# ATen's operations without a deterministic algorithm on CUDA, by how their names begin: those that
+# torch.use_deterministic_algorithms lists (2.13), and kthvalue, which it leaves out.
+RANDOM_ON_CUDA = (
+    *("avg_pool3d_backward", "_adaptive_avg_pool", "adaptive_max_pool2d_backward"),
+    *("fractional_max_pool", "max_unpool", "reflection_pad", "grid_sampler", "nll_loss2d"),
+    *("upsample_linear1d_b", "upsample_bilinear2d_b", "upsample_bicubic2d_b", "upsample_trilinear"),
+    *("_ctc_loss_backward", "_embedding_bag", "put", "histc", "bincount", "median", "nanmedian"),
+    *("scatter_reduce", "kthvalue"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -247,3 +259,40 @@ def test_another_process_of_a_training_may_delete_first_what_a_kill_left(
     monkeypatch.setattr(Path, "is_file", deleted_meanwhile)
     files.drop_unfinished(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+class Operations(TorchDispatchMode):
+    """Note the operations of ATen, backward ones too, that CUDA computes in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: set[str] = set()
+        self.random: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        self.all.add(name)
+        summed = name.startswith("cumsum") and args[0].is_floating_point()
+        if summed or name.startswith(RANDOM_ON_CUDA):
+            self.random.add(name)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_step_has_a_deterministic_algorithm_on_cuda(toy: Path, name: str) -> None:
+    """Without one it would end there, with an error that names the operation."""
+    learner = made(toy, name, dropout=0.1)
+    with Operations() as operations:
+        take(learner)
+        preflight(learner)
+    assert {"mm", "native_layer_norm_backward"} <= operations.all, "backward ones are seen"
+    assert not operations.random
+
+
+def test_what_has_no_deterministic_algorithm_is_seen() -> None:
+    with Operations() as operations:
+        torch.ones(3, dtype=torch.int64).cumsum(0)
+        assert not operations.random
+        torch.ones(3).cumsum(0)
+        torch.nn.functional.cross_entropy(torch.ones(1, 2, 3), torch.zeros(1, 3).long())
+    assert operations.random == {"cumsum", "nll_loss2d_forward"}

@@ -276,18 +276,19 @@ def workflow(local=True, deployed=frozenset()):
 
 
 @pytest.mark.parametrize(
-    ("where", "key"),
+    ("where", "key", "cards"),
     [
-        (workflow(local=False), {}),
-        (workflow(deployed={"conda"}), {}),
-        (workflow(), {"device": "cuda"}),
-        (workflow(), {"preload": False}),
+        (workflow(local=False), {}, 0),
+        (workflow(deployed={"conda"}), {}, 0),
+        (workflow(), {"device": "cuda"}, 0),
+        (workflow(), {}, 2),
+        (workflow(), {"preload": False}, 0),
     ],
 )
-def test_jobs_elsewhere_start_by_themselves(monkeypatch, where, key):
+def test_jobs_elsewhere_start_by_themselves(monkeypatch, where, key, cards):
     monkeypatch.setattr(server, "start", lambda: pytest.fail("it was started"))
     monkeypatch.setenv(server.FOLDER, "of a Snakemake around this one")
-    driver.preload(where, Config(scale="any", papers=["any"], **key))
+    driver.preload(where, Config(scale="any", papers=["any"], **key), cards)
     assert server.FOLDER not in os.environ
 
 

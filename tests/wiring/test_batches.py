@@ -81,9 +81,9 @@ def test_a_short_job_is_one_of_ten_minutes_by_its_limit_of_time(seconds, alone):
 
 
 def test_a_job_is_as_long_as_where_it_computes_makes_it():
-    """Operations count as a core's where the configuration says that there is no card."""
+    """Operations count as a core's where no card is requested; a cluster has none for `auto`."""
     work = Estimate(operations=60e9 * 7200)
-    for device, alone in (("cpu", True), ("cuda", False)):
+    for device, alone in (("cpu", True), ("auto", True), ("cuda", False)):
         config = TOY.config.model_copy(update={"device": device})
         takes = Resources(replace(TOY, config=config)).card(lambda w: work, mem_mb=4000)
         limit = takes["runtime"](None, threads=1, attempt=1)

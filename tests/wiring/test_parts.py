@@ -442,7 +442,19 @@ def test_cards_and_processes_follow_from_the_configuration():
     assert (taken["mem_mb"](dual, 1), taken["gpu"]) == (24000, 4), "of a process each"
     for made, cards in ((several.card(**sizes), 1), (several.cpu(**sizes), 0)):
         assert (made["mem_mb"](dual, 1), made["gpu"]) == (6000, cards)
+    assert several.torchrun.startswith("python -m residuum.neural.cards 4 torchrun --standalone ")
     assert "--nproc-per-node 4" in several.torchrun and several.neural_env == "neural-gpu"
+
+
+def test_with_device_auto_jobs_request_what_this_machine_has():
+    work, sizes = Estimate(operations=60e9 * 7200), {"mem_mb": 6000}
+    for cards, requested, environment in ((0, 0, "neural"), (2, 1, "neural-gpu")):
+        made = Resources(TOY, cards)
+        taken = made.card(lambda w: work, **sizes)
+        assert (taken["gpu"], made.neural_env) == (requested, environment)
+        assert made.cpu(lambda w: work, **sizes)["gpu"] == 0
+        assert (taken["runtime"](None, threads=1, attempt=1) > 8 * 60) == (not requested)
+        assert made.compute.endswith("--device auto"), "no job is made again on another machine"
 
 
 def test_an_export_holds_the_judgements_of_what_it_reads():

@@ -235,7 +235,6 @@ def test_conda_environments_are_pinned_as_the_lock_is():
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     lock = dict(line.lower().replace("_", "-").split("==") for line in lines if "==" in line)
     lock["pytorch"] = lock["pytorch-gpu"] = lock["torch"]
-    lock["faiss-gpu"] = lock["faiss-cpu"]
     for path in sorted((ROOT / "envs").glob("*.yaml")):
         dependencies = yaml.safe_load(path.read_text())["dependencies"]
         pins = [d for d in dependencies if isinstance(d, str)]

@@ -7,6 +7,7 @@ Usage: `device = devices.choose("auto", "auto", threads=1)`; `AdaptiveBatchSize(
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -16,6 +17,7 @@ from residuum.artefacts import machine
 from residuum.cli import memory
 from residuum.cli.collecting import uncollected
 from residuum.cli.errors import ResiduumError, unknown
+from residuum.neural import cards
 from residuum.neural.resumable import log
 
 if TYPE_CHECKING:
@@ -77,18 +79,45 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
 
 
 def _available(device: str) -> str:
-    """Return the device, or for `auto` the best that this machine has."""
+    """Return the device, or for `auto` the best that this machine has, on a card of its own."""
     with uncollected():
         import torch
 
+    made = cards.Build(torch.__version__, torch.version.cuda, torch.version.hip)
+    if device in ("auto", "cuda") and made.cuda:
+        cards.take()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says over several lines what _lack says in one
         usable = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     available = [*(name for name, yes in usable.items() if yes), "cpu"]
     name = available[0] if device == "auto" else device
+    if device == "cuda" and not usable["cuda"]:
+        raise ResiduumError(f"device cuda: {_lack(made).why}")
     if name not in available:
         raise ResiduumError(
             f"no device '{device}' on this machine; available: {', '.join(available)}"
         )
+    said = os.environ.get(cards.NAMES) == ""  # by the run, once for all of its jobs
+    if device == "auto" and not usable["cuda"] and not said and (lack := _lack(made)).seen:
+        log(f"device auto: {lack.why}. Computing on the device {name}")
     return name
+
+
+def _lack(made: cards.Build) -> cards.Cards:
+    """Return why torch computes on no card of this machine, in a line that says how to mend it."""
+    import torch
+
+    found = cards.usable(made)
+    if not found.names:
+        return found
+    try:
+        torch.cuda.init()  # type: ignore[no-untyped-call]  # torch does not annotate it
+        reason = "torch finds no card"
+    except RuntimeError as error:
+        reason = str(error).split(". ")[0].split("\n")[0]
+    shown = f"{cards.TOOL} lists {len(found.names)}"
+    why = f"{reason} ({shown}; torch {made.version} is built for CUDA {made.cuda})"
+    return cards.Cards((), f"{why}. Mend it: {cards.HOW}", True)
 
 
 def _check_portable(name: str) -> None:
@@ -103,11 +132,16 @@ def _check_portable(name: str) -> None:
 
 
 def _ask_for_determinism() -> None:
-    """Let cuda compute the same twice, with float32 that is not TF32."""
+    """Let cuda compute the same twice, with float32 that is not TF32.
+
+    An operation without a deterministic algorithm fails and names itself. With a warning in place
+    of that, torch takes algorithms of attention's backward pass that are not deterministic, too,
+    though it has others (attention_backward.cu, sdp_utils.cpp).
+    """
     import torch
 
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.use_deterministic_algorithms(True)
     torch.set_float32_matmul_precision("highest")
     deterministic = torch.utils.deterministic
     # Filling uninitialised memory costs time and changes nothing.

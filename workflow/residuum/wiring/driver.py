@@ -46,6 +46,7 @@ from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths, results_of
+from residuum.wiring.placement import Placement
 from residuum.wiring.questions import Questions
 from residuum.wiring.reported import Mark, Reported
 from residuum.wiring.resources import Resources
@@ -54,7 +55,6 @@ from residuum.wiring.sweeps import Sweeps
 from residuum.wiring.unions import Unions
 
 LOCK = Path(".snakemake/residuum.lock")
-NVIDIA = Path("/proc/driver/nvidia")
 KEPT = "dirty_decay_ms:-1,muzzy_decay_ms:-1"  # jemalloc's options: nothing goes back to the system
 Workflow = Any  # Snakemake's, which has no types
 _held: list[IO[str]] = []
@@ -70,7 +70,10 @@ class Wiring:
         self.paths = paths = Paths(results_of(registry.config.scale))
         self.hub = hub = HubLookup(workflow, Path(paths.absent))
         self.constraints = Constraints(registry)
-        self.resources, self.estimates = Resources(registry), Estimates(registry)
+        self._placement = placement = Placement(workflow, registry.config)
+        placement.limit()
+        self.resources = Resources(registry, placement.number)
+        self.estimates = Estimates(registry)
         self.exports, self.corpora = Exports(registry, paths, hub), Corpora(registry, paths, hub)
         self.listed = Listed(registry, paths, hub)
         self.models, self.questions = Models(registry, paths, hub), Questions(registry, paths, hub)
@@ -100,8 +103,9 @@ class Wiring:
             check_arrays(self._workflow)
             refuse_planned(self.registry.config)
             hold_lock()
+            self._placement.start()
         calm_scheduler(self._workflow)
-        preload(self._workflow, self.registry.config)
+        preload(self._workflow, self.registry.config, self._placement.number)
         print_gaps(self.registry, self.hub)
 
     def finished(self) -> str:
@@ -173,15 +177,16 @@ def _quoted(path: Path) -> str:
     return quote(str(path)).replace("{", "{{").replace("}", "}}")
 
 
-def preload(workflow: Workflow, config: Config) -> None:
+def preload(workflow: Workflow, config: Config, cards: int) -> None:
     """Start the processes that fork the jobs, where all of these run here, as they are and on CPUs.
 
-    Elsewhere jobs start by themselves, whatever a Snakemake around this one has started.
+    Elsewhere jobs start by themselves, whatever a Snakemake around this one has started. `cards`
+    are those that jobs take.
     """
     os.environ.pop(server.FOLDER, None)
     deployed = workflow.deployment_settings.deployment_method
-    cards = config.device == "cuda" or (config.device == "auto" and NVIDIA.exists())
-    if config.preload and workflow.local_exec and not deployed and not cards:
+    carded = cards or config.device == "cuda"
+    if config.preload and workflow.local_exec and not deployed and not carded:
         server.start()
         benchmarks.adopt()
 

@@ -34,11 +34,12 @@ HELD_BYTES = 12  # of a token whose collection is made for queries: its id, mark
 
 
 class Resources:
-    """Resources and compute options of a scale."""
+    """Resources and compute options of a scale; `cards` are those of the machine of its jobs."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, cards: int = 0) -> None:
         scale, config = registry.scale, registry.config
         self._registry = registry
+        self._requested = config.device == "cuda" or cards > 0
         self.threads = scale.threads
         self.compute = f"--threads {scale.threads} --device {config.device}"
         precise = f"{self.compute} --precision {config.precision}"
@@ -46,8 +47,9 @@ class Resources:
         self.batches = f"--batch-size {scale.batch_size} {self.precise}"
         self.shard_mb = VECTOR_KB * 1024 * scale.shard_docs // 10**6
         self.gpus = config.gpus  # of a training job, each with a process of its own
-        self.neural_env = "neural-gpu" if config.device == "cuda" else "neural"
-        several = f"torchrun --standalone --nproc-per-node {config.gpus} --no-python --"
+        self.neural_env = "neural-gpu" if self._requested else "neural"
+        take = f"python -m residuum.neural.cards {config.gpus}"
+        several = f"{take} torchrun --standalone --nproc-per-node {config.gpus} --no-python --"
         self.torchrun = several if config.gpus > 1 else ""
 
     def training(self, estimate: Estimator, mem_mb: int) -> Declared:
@@ -75,11 +77,12 @@ class Resources:
     def card(self, estimate: Estimator, mem_mb: Memory, cards: int = 1) -> Declared:
         """Return the resources of a job that computes on cards, if there are any.
 
-        `gpu_s` is of one that is as fast as config.yaml says.
+        It requests them with `device: cuda`, and with `auto` where this machine, if jobs run here,
+        has some. `gpu_s` is of one that is as fast as config.yaml says.
         """
         return {
             **self.cpu(estimate, mem_mb),
-            "gpu": cards * (self._registry.config.device == "cuda"),
+            "gpu": cards * self._requested,
             "gpu_s": lambda wildcards: ceil(self._card_s(estimate(wildcards))),
             "gpu_mb": lambda wildcards: ceil(estimate(wildcards).card / 1e6),
             "gflop": lambda wildcards: ceil(estimate(wildcards).operations / 1e9),
@@ -89,9 +92,9 @@ class Resources:
         """Return the resources of a job that needs no card.
 
         Each further attempt has as much time and memory again, for one that was ended for want of
-        it.
+        it. Where no card is requested, operations count as those of its cores.
         """
-        carded = self._registry.config.device != "cpu"
+        carded = self._requested or self._registry.config.device == "mps"
 
         def memory(wildcards: Wildcards, attempt: int) -> int:
             return attempt * (mem_mb(wildcards) if callable(mem_mb) else mem_mb)

@@ -1,0 +1,235 @@
+"""NVIDIA's cards: which this machine shows to CUDA, and which of them a process takes for itself.
+
+Usage: `cards.usable(cards.build())` before jobs start; a job calls `cards.take()` before torch
+looks for a device. A training in several processes is started by
+`python -m residuum.neural.cards 4 torchrun ...`, which takes four for all of them. Must not import
+torch: Snakemake's own process, which starts in two seconds, asks it too.
+"""
+
+import errno
+import importlib.util
+import os
+import random
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from residuum.cli.errors import ResiduumError
+
+NAMES = "RESIDUUM_CARDS"  # cards that a run spreads its jobs over; empty: none, and the run said so
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+TOOL = "nvidia-smi"  # part of NVIDIA's driver
+DRIVER = Path("/proc/driver/nvidia")
+DRIVER_VERSION = Path("/sys/module/nvidia/version")
+BUS = Path("/sys/bus/pci/devices")
+NVIDIA, DISPLAY = "0x10de", "0x03"  # a PCI device's vendor; its class, of displays and 3D
+# CUDA's major version and the first driver that runs all of its minor ones (NVIDIA's "CUDA
+# compatibility", table 1).
+FIRST_DRIVER = {11: 450, 12: 525, 13: 580}
+ANSWER_S = 60  # a driver that no process uses is loaded anew, which takes seconds
+LOOK_S = 1.0  # between two looks for a free card
+HOW = "docs/gpu.md says how"
+MEND = f"Mend the driver (after an update: restart the machine): {HOW}"
+_held: list[socket.socket] = []
+
+
+class Cards(NamedTuple):
+    """Cards as CUDA_VISIBLE_DEVICES names them; where there are none, why.
+
+    `seen` says that the machine has one all the same, so that its user would want to know.
+    `numbered` says that CUDA numbers the cards in this order.
+    """
+
+    names: tuple[str, ...] = ()
+    why: str = ""
+    seen: bool = False
+    numbered: bool = False
+
+
+class Build(NamedTuple):
+    """A build of torch: its version, and those of CUDA and of AMD's HIP that it is built for."""
+
+    version: str
+    cuda: str | None
+    hip: str | None = None
+
+
+def build() -> Build | None:
+    """Return this environment's build of torch, read from its file of versions; None without it."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return None
+    text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+    found = dict(re.findall(r"^(__version__|cuda|hip)\b[^=\n]*= *['\"]([^'\"]+)['\"]", text, re.M))
+    return Build(found.get("__version__", ""), found.get("cuda"), found.get("hip"))
+
+
+def usable(made: Build | None) -> Cards:
+    """Return the cards that this machine shows and that a build of torch computes on.
+
+    Without a build, those that the machine shows. `why` is one line: what was found, and what
+    mends it.
+    """
+    cards = _shown()
+    if not cards.names or made is None:
+        return cards
+    if made.cuda is None:
+        why = f"torch {made.version} computes on CPUs alone. Install its build for CUDA: {HOW}"
+        return Cards((), why, True)
+    version = _read(DRIVER_VERSION)
+    least = FIRST_DRIVER.get(int(made.cuda.split(".")[0]), 0)
+    if version and int(version.split(".")[0]) < least:
+        why = (
+            f"the NVIDIA driver {version} is too old for torch {made.version}, which is built for "
+            f"CUDA {made.cuda} and needs driver {least} or newer. Update the driver, or install "
+            f"a build of torch for an older CUDA: {HOW}"
+        )
+        return Cards((), why, True)
+    return cards
+
+
+def _shown() -> Cards:
+    """Return the cards that CUDA_VISIBLE_DEVICES leaves of those that the driver knows.
+
+    A number becomes the card's own name where that is certain: two allocations of a scheduler may
+    both call theirs 0.
+    """
+    every, given = _listed(), os.environ.get(VISIBLE)
+    if given is None or not every.names:
+        return every
+    shown: list[str] = []
+    for name in map(str.strip, given.split(",")):
+        begun = [one for one in every.names if one.startswith(name) and len(name) > len("GPU-")]
+        if name.isdecimal() and int(name) < len(every.names):
+            shown.append(every.names[int(name)] if every.numbered else name)
+        elif begun:
+            shown.append(begun[0])
+        else:
+            break  # CUDA, too, sees none from the first on that it does not know
+    if shown:
+        return Cards(tuple(dict.fromkeys(shown)))
+    hidden = f"{VISIBLE}={given!r} shows none of the cards of this machine ({len(every.names)})"
+    return Cards((), f"{hidden}. Unset it, or name some of them", True)
+
+
+def _listed() -> Cards:
+    """Return all cards of the driver: a card's parts in place of one that is divided (MIG)."""
+    tool = shutil.which(TOOL)
+    if tool is None:
+        # Its files, by places on the bus, in the words of the tool.
+        told = map(_read, sorted(DRIVER.glob("gpus/*/information")))
+        facts = [dict(re.findall(r"^(Model|GPU UUID):\s*(.*\S)", text, re.M)) for text in told]
+        known = [own for own in facts if len(own) == 2 and "?" not in own["GPU UUID"]]
+        if known:
+            lines = [f"GPU 0: {own['Model']} (UUID: {own['GPU UUID']})\n" for own in known]
+            return parse("".join(lines))
+        if _on_bus():
+            return Cards((), f"no NVIDIA driver: {TOOL} is not found. Install it: {HOW}", True)
+        return Cards((), f"this machine shows no NVIDIA card ({TOOL} is not found)")
+    try:
+        done = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=ANSWER_S)
+    except subprocess.TimeoutExpired:
+        return Cards((), f"{TOOL} -L gave no answer in {ANSWER_S} seconds. {MEND}", True)
+    except OSError as error:
+        return Cards((), f"{TOOL} does not start: {error.strerror}. {MEND}", True)
+    if (listed := parse(done.stdout)).names:
+        return listed
+    said = " ".join((done.stdout + done.stderr).split()) or "nothing"
+    return Cards((), f"{TOOL} -L says: {said}. {MEND}", _on_bus())
+
+
+def parse(listing: str) -> Cards:
+    """Return the cards in what `nvidia-smi -L` prints; of one in parts, its parts.
+
+    The tool lists them by their places on the bus. So does CUDA number those of one model; of
+    several the fastest comes first, unless CUDA_DEVICE_ORDER says otherwise.
+    """
+    names: list[str] = []
+    models = set()
+    for kind, model, name in re.findall(r"^\s*(GPU|MIG) ([^(]*)\(UUID: ([^)]+)\)", listing, re.M):
+        if kind == "MIG" and names and names[-1].startswith("GPU-"):
+            names.pop()
+        names.append(name)
+        models.add(model.partition(":")[2] if kind == "GPU" else kind)
+    by_place = os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    return Cards(tuple(names), numbered="MIG" not in models and (by_place or len(models) == 1))
+
+
+def _on_bus() -> bool:
+    """Say whether a card of NVIDIA is plugged in, whatever its driver."""
+    vendors = (path for path in BUS.glob("*/vendor") if _read(path) == NVIDIA)
+    return any(_read(path.with_name("class")).startswith(DISPLAY) for path in vendors)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def take(number: int = 1) -> None:
+    """Take cards until this process ends, and let CUDA see no others; wait while others hold them.
+
+    Of those that a run on this machine named in RESIDUUM_CARDS; where it named none, as on a
+    cluster, nothing is done. What is held is a socket's name, which Linux frees with the process
+    however it ends, and which jobs of all users of the machine see. Raises ResiduumError where the
+    run named fewer.
+    """
+    names = [name for name in os.environ.get(NAMES, "").split(",") if name]
+    if not names:
+        return
+    if number > len(names):
+        raise ResiduumError(
+            f"{number} cards are requested, and this run has {len(names)}: {', '.join(names)}. "
+            f"Set `gpus` to {len(names)} at most"
+        )
+    waiting = False
+    while not (own := _hold(names, number)):
+        if not waiting:
+            print(f"waiting for {number} of {len(names)} cards", file=sys.stderr, flush=True)
+        waiting = True
+        time.sleep(LOOK_S * random.uniform(0.5, 1.5))  # two that took some each do not go on so
+    os.environ[VISIBLE] = ",".join(own)
+    del os.environ[NAMES]  # those are taken, for what this process starts too
+
+
+def _hold(names: list[str], number: int) -> list[str]:
+    """Hold the first free cards and return their names; none of them where too few are free."""
+    locks: dict[str, socket.socket] = {}
+    for name in names:
+        if len(locks) < number:
+            lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            try:
+                lock.bind(f"\0residuum-card-{name}")
+                locks[name] = lock
+            except OSError as error:
+                lock.close()
+                if error.errno != errno.EADDRINUSE:
+                    raise
+    if len(locks) == number:
+        _held.extend(locks.values())
+        return [*locks]
+    for lock in locks.values():
+        lock.close()
+    return []
+
+
+def main(number: str, *command: str) -> None:
+    """Take cards and become a command, which holds them to its end."""
+    try:
+        take(int(number))
+    except ResiduumError as error:
+        raise SystemExit(f"error: {error}") from None
+    for lock in _held:
+        lock.set_inheritable(True)
+    os.execvp(command[0], command)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
