@@ -17,7 +17,8 @@ def measure(setting: Setting, records: Records) -> None:
     """Record the rate of the command, its start included, and of computing alone."""
     docs, batch = setting.pick((50_000, 512), (40, 8))
     corpus = setting.corpus(setting.scratch / "passages", docs)
-    words = product.encode_words(setting, corpus, batch, setting.scratch / "vectors")
+    output = setting.scratch / "vectors"
+    words = product.encode_words(setting, corpus, batch, output)
     start = time.monotonic()
     if status := launch(words, setting.log, setting.forks).wait(LIMIT):
         raise RuntimeError(f"the command ended with status {status}; the log says why")
@@ -27,6 +28,8 @@ def measure(setting: Setting, records: Records) -> None:
     facts = {"flop": flop, "precision": device.precision}
     records.add(f"{docs:,} docs by the command, its start included", docs / wall, "docs/s", **facts)
     records.add("wall seconds", wall, "s")
+    if (said := product.seconds_said(setting.log, output)) is not None:
+        records.add("the batches alone", said, "s")
     encoder = next(iter(product.encoders(setting, device).values()))
     some = setting.pick(16_384, docs)
     tokens = list(encoder.tokenise(setting.texts(natural, 2)[:some], "doc"))

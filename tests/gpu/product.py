@@ -6,6 +6,7 @@ Must not know how anything is measured.
 
 import itertools
 import json
+import re
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -170,3 +171,9 @@ def encode_words(setting: Setting, corpus: Path, batch: int, output: Path) -> li
 
 def _words(options: dict[str, Any]) -> list[str]:
     return [word for name, value in options.items() for word in (f"--{name}", str(value))]
+
+
+def seconds_said(log: Path, output: Path) -> float | None:
+    """Return how long the work of a command took, its start left out, as it said last; or None."""
+    said = re.findall(rf"{re.escape(str(output))}: .* in ([0-9.]+) s$", log.read_text(), re.M)
+    return float(said[-1]) if said else None

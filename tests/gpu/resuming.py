@@ -33,6 +33,8 @@ def measure(setting: Setting, records: Records) -> None:
     _check(launch(words[whole], setting.log, setting.forks).wait(LIMIT))
     seconds = time.monotonic() - start
     records.add(f"{steps} steps by the command", seconds, "s")
+    if (said := product.seconds_said(setting.log, whole)) is not None:
+        records.add("the steps alone", said, "s")
     _kill(setting, words[killed], killed)
     start = time.monotonic()
     _check(launch(words[killed], setting.log, setting.forks).wait(LIMIT))

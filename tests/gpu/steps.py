@@ -11,6 +11,7 @@ measures.
 import argparse
 import importlib
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -65,6 +66,7 @@ def main() -> int:
     forked = given.tiny and given.device == "cpu"
     if forked:
         _import_ahead()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # a step ends, too
     until, outcomes = time.monotonic() + given.seconds, []
     with tempfile.TemporaryDirectory(prefix="residuum-gpu-") as scratch:
         for number in given.steps:

@@ -7,14 +7,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from conftest import ROOT
-from gpu import parity, resuming, steps
+from gpu import parity, product, resuming, steps, timing
 from gpu.launching import STOPPED, launch
 from gpu.read import records_of
 from gpu.records import Records
+from gpu.setting import Setting, Shape
 
 SAID = "import sys; print('said', flush=True); sys.exit({})"
 
@@ -69,14 +72,80 @@ def test_steps_find_on_a_cpu_what_must_hold_there(measured: tuple[Path, str]) ->
         assert 0 < values[5, f"{name}: difference of the gradients"] < 1e-5
     assert values[2, "natural lengths, fp32: least cosine to their vectors"] > 0.9999
     assert values[7, "hits that both share"] == 1
+    assert values[4, "the steps alone"] < values[4, "24 steps by the command"]
+    assert values[8, "the batches alone"] <= values[8, "wall seconds"]
     assert 0 < values[8, "part of the wall that is computing"] < 1
     lengths = values[2, "tokens of a text of natural length"]
     assert 6 < lengths < 12, "half of the longest, 16, by its median"
 
 
-def test_natural_lengths_are_as_they_are_said_to_be(tmp_path: Path) -> None:
-    from gpu.setting import Setting
+def test_a_profile_of_a_card_is_counted_by_hand() -> None:
+    """Of two steps in 10 ms: 6 ms of kernels; the CPU's own events are no kernels."""
 
+    def event(key: str, count: int, micro: float = 0.0, device: str = "CPU") -> SimpleNamespace:
+        own = {"self_device_time_total": micro, "device_type": f"DeviceType.{device}"}
+        return SimpleNamespace(key=key, count=count, **own)
+
+    found = timing.counted(
+        [
+            event("aten::scaled_dot_product_attention", 24),
+            event("aten::_to_copy", 197, 900.0),
+            event("aten::_local_scalar_dense", 3),
+            event("cudaLaunchKernel", 300),
+            event("cudaLaunchKernelExC", 57),
+            event("cudaStreamSynchronize", 4),
+            event("cudaDeviceSynchronize", 2),
+            event("void pytorch_flash::flash_fwd_kernel<...>", 24, 1500.0, "CUDA"),
+            event("sm90_xmma_gemm_bf16bf16", 72, 4200.0, "CUDA"),
+            event("Memcpy DtoH (Device -> Pinned)", 5, 300.0, "CUDA"),
+        ],
+        0.01,
+    )
+    assert found == {
+        "casts": 197,
+        "items": 3,
+        "launches": 357,
+        "waits": {"cudaStreamSynchronize": 4},
+        "copies": {"Memcpy DtoH (Device -> Pinned)": 5},
+        "attention": {"void pytorch_flash::flash_fwd_kernel<...>": 24},
+        "busy": 0.6,
+        "largest": {
+            "sm90_xmma_gemm_bf16bf16": 0.7,
+            "void pytorch_flash::flash_fwd_kernel<...>": 0.25,
+            "Memcpy DtoH (Device -> Pinned)": 0.05,
+        },
+    }
+
+
+def test_the_flop_of_a_forward_pass_are_those_of_its_products(tmp_path: Path) -> None:
+    """Against the products that torch counts in transformers' own BERT, at three lengths."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(
+        vocab_size=9,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=128,
+        attn_implementation="eager",
+    )
+    model = BertModel(config, add_pooling_layer=False).eval()
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        for length in (3, 5, 8):
+            model(torch.ones(1, length, dtype=torch.int64))
+    assert Shape(32, 2, 9).flop(np.array([3, 5, 8])) == counter.get_total_flops()
+
+
+def test_what_a_command_said_is_its_last_word(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("a/b: train: 3 steps in 1.5 s\na/b: train: 6 steps in 2.5 s\na/c: x in 9.0 s\n")
+    assert product.seconds_said(log, Path("a/b")) == 2.5
+    assert product.seconds_said(log, Path("a/d")) is None
+
+
+def test_natural_lengths_are_as_they_are_said_to_be(tmp_path: Path) -> None:
     drawn = Setting("cuda", False, tmp_path, tmp_path).natural(100_000)
     assert 66 < drawn.mean() < 71
     assert drawn.max() == 128 and 0.03 < (drawn == 128).mean() < 0.06
@@ -87,14 +156,13 @@ def test_the_plan_fits_its_time() -> None:
 
 
 def test_a_process_is_stopped_with_all_that_it_started(tmp_path: Path) -> None:
-    """The child's child would write a file two seconds later, and does not."""
+    """The child's child would write a file a second later, and does not."""
     late, begun = tmp_path / "late", tmp_path / "begun"
-    child = f"import time; open({str(begun)!r}, 'w'); time.sleep(2); open({str(late)!r}, 'w')"
+    child = f"import time; open({str(begun)!r}, 'w'); time.sleep(1); open({str(late)!r}, 'w')"
     words = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    start = time.monotonic()
     process = launch(["-c", words], tmp_path / "log", leads=True)
     assert process.wait(60, enough=begun.is_file) is STOPPED
-    time.sleep(max(0, start + 3 - time.monotonic()))
+    time.sleep(1.5)
     assert begun.is_file() and not late.is_file()
 
 

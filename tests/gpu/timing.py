@@ -5,7 +5,7 @@ Usage: `rate = 512 / median(rounds(work, setting))`. Must not know what is measu
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from statistics import median
 from typing import Any
 
@@ -18,7 +18,7 @@ WAITS = ("cudaStreamSynchronize", "cudaEventSynchronize")
 ITEMS = "aten::_local_scalar_dense"  # a value that the CPU reads
 ATTENTION = re.compile(r"attention|attn|flash|fmha", re.IGNORECASE)
 CASTS = "aten::_to_copy"
-LARGEST = 8  # kernels that a profile names
+LARGEST, NAMED = 8, 100  # kernels that a profile names; characters of a name
 
 
 def rounds(work: Callable[[], object], setting: Setting, seconds: float = 3.0) -> list[float]:
@@ -48,7 +48,6 @@ def profile(work: Callable[[], object], setting: Setting) -> dict[str, Any]:
     kernels of attention by name, the largest kernels, and the share of the time that it computed.
     On a CPU: operations and casts, and the operations of attention.
     """
-    from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as profiled
 
@@ -60,27 +59,30 @@ def profile(work: Callable[[], object], setting: Setting) -> dict[str, Any]:
         work()
         setting.synchronise()
         wall = time.perf_counter() - start
-    events = seen.key_averages()
-    counts = {event.key: event.count for event in events}
+    return counted(seen.key_averages(), wall if card else None)
+
+
+def counted(events: Iterable[Any], seconds: float | None) -> dict[str, Any]:
+    """Return what a profile's events count, of a card if it took so many seconds."""
+    own = list(events)
+    kernels = [event for event in own if str(event.device_type) == "DeviceType.CUDA"]
+    counts = {event.key: event.count for event in own if event not in kernels}
     found: dict[str, Any] = {"casts": counts.get(CASTS, 0), "items": counts.get(ITEMS, 0)}
-    kernels = [event for event in events if event.device_type == DeviceType.CUDA]
-    if not card:
+    if seconds is None:
         found["operations"] = sum(n for key, n in counts.items() if key.startswith("aten::"))
         found["attention"] = {key: n for key, n in counts.items() if ATTENTION.search(key)}
         return found
+    if not kernels:
+        raise RuntimeError("the profile holds no kernel: torch cannot trace this card here")
+    kernels.sort(key=lambda kernel: -kernel.self_device_time_total)
+    busy = sum(kernel.self_device_time_total for kernel in kernels)
     found["launches"] = sum(n for key, n in counts.items() if LAUNCHES.search(key))
     found["waits"] = {key: counts[key] for key in WAITS if key in counts}
     found["copies"] = {k.key: k.count for k in kernels if k.key.startswith("Memcpy")}
-    found["attention"] = {k.key[:100]: k.count for k in kernels if ATTENTION.search(k.key)}
-    own = sorted(kernels, key=lambda kernel: -kernel.self_device_time_total)
-    busy = sum(kernel.self_device_time_total for kernel in own) / 1e6
-    if not own:
-        raise RuntimeError("the profile holds no kernel: torch cannot trace this card here")
-    found["busy"] = round(busy / wall, 4)
-    found["largest"] = {
-        kernel.key[:100]: round(kernel.self_device_time_total / 1e6 / busy, 4)
-        for kernel in own[:LARGEST]
-    }
+    found["attention"] = {k.key[:NAMED]: k.count for k in kernels if ATTENTION.search(k.key)}
+    found["busy"] = round(busy / 1e6 / seconds, 4)
+    largest = kernels[:LARGEST]
+    found["largest"] = {k.key[:NAMED]: round(k.self_device_time_total / busy, 4) for k in largest}
     return found
 
 
