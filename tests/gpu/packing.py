@@ -47,17 +47,23 @@ def pack(folder: Path, python: str) -> None:
                 file.extractall(unpacked)
             sizes[wheel.name] = wheel.stat().st_size
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / FACTS).unlink(missing_ok=True)
         archive = folder / ARCHIVE
         with tarfile.open(archive, "w:xz", preset=9) as file:
             for path in sorted(unpacked.iterdir()):
                 file.add(path, path.name)
+    weigh(archive, sizes)
     (folder / FACTS).write_text(json.dumps({"python": python, "wheels": sizes}, indent=1) + "\n")
+
+
+def weigh(archive: Path, sizes: dict[str, int]) -> None:
+    """Say what an archive and the tree weigh; remove it and exit with 1 if that is too much."""
     own, tree = archive.stat().st_size, tree_size()
-    told = f"{own / 2**20:.1f} MiB packed, and {tree / 2**20:.1f} MiB of the tree"
+    told = f"{own / 2**20:.1f} MiB packed and {tree / 2**20:.1f} MiB of the tree"
     if own + tree > MOST:
         archive.unlink()
         largest = sorted(sizes, key=sizes.__getitem__)[-LARGEST:]
-        sys.exit(f"{told}, are more than {MOST / 2**20:.0f} MiB; largest: {', '.join(largest)}")
+        sys.exit(f"{told} are more than {MOST / 2**20:.0f} MiB; largest: {', '.join(largest)}")
     print(f"{archive}: {len(sizes)} wheels of {sum(sizes.values()) / 2**20:.1f} MiB, {told}")
 
 
@@ -85,7 +91,7 @@ def install(folder: Path, environment: Path) -> Path:
     version = ".".join(map(str, sys.version_info[:2]))
     if version != wanted:
         text = f"{folder} is for Python {wanted}; this is {version}"
-        sys.exit(f"{text}. Pack it again with `measure.sh --pack`, PYTHON_VERSION={version}")
+        sys.exit(f"{text}. Pack it again: PYTHON_VERSION={version} measure.sh --pack")
     venv.create(environment, symlinks=True, clear=True)
     [packages] = environment.glob("lib/python*/site-packages")
     with tarfile.open(folder / ARCHIVE) as file:
