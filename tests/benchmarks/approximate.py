@@ -32,7 +32,10 @@ def main() -> None:
         options.add_argument(f"--{name}", type=int, default=value)
     options.add_argument("--spread", type=float, default=0.7, help="deviation; a centre's is 1")
     options.add_argument("--kinds", nargs="+", default=[*TRIED], choices=[*TRIED])
+    options.add_argument("--tiny", action="store_true", help="little of all, to show that it runs")
     given = options.parse_args()
+    if given.tiny:
+        given.docs, given.queries, given.k = 2000, 10, 10
     faiss.omp_set_num_threads(1)
     random = np.random.default_rng(1)
     centres = random.normal(size=(given.docs // 1000, DIMENSIONS)).astype(np.float32)

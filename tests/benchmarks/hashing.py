@@ -92,8 +92,11 @@ if __name__ == "__main__":
     parser.add_argument("--results", type=Path)
     parser.add_argument("--docs", type=int, default=200_000)
     parser.add_argument("--dimensions", type=int, default=768)
+    parser.add_argument("--tiny", action="store_true", help="little of all, to show that it runs")
     options = parser.parse_args()
     if options.results:
         of_results(options.results)
+    elif options.tiny:
+        of_a_shard(2000, 8)
     else:
         of_a_shard(options.docs, options.dimensions)

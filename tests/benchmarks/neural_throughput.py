@@ -146,7 +146,10 @@ def main() -> int:
     parser.add_argument("--counts", type=int, nargs="+", default=[200, 1000], help="texts, pairs")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5, help="runs of each side")
+    parser.add_argument("--tiny", action="store_true", help="little of all, to show that it runs")
     options = parser.parse_args()
+    if options.tiny:
+        options.threads, options.counts, options.rounds = 1, [50], 1
     devices.choose("cpu", "fp32", options.threads)
     print(f"| {' | '.join(HEADS)} |\n|{' --- |' * len(HEADS)}")
     with tempfile.TemporaryDirectory() as name:

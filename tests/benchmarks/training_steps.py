@@ -109,7 +109,9 @@ def main() -> None:
     """Print the milliseconds of both sides and their ratio, for each kind of work."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=20)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--tiny", action="store_true", help="little of all, to show that it runs")
+    given = parser.parse_args()
+    rounds = 1 if given.tiny else given.rounds
     with tempfile.TemporaryDirectory() as folder:
         for name, (ours, plain) in sides(start(Path(folder))).items():
             torch.testing.assert_close(ours(), plain(), rtol=1e-4, atol=1e-4)

@@ -1,0 +1,122 @@
+"""Packages that a bare machine with PyTorch lacks, in one archive; and a Python that has them.
+
+python tests/gpu/packing.py pack FOLDER [--python 3.12]    with a network, in a checkout
+python tests/gpu/packing.py install FOLDER ENVIRONMENT     without; prints the path of a Python
+
+Wheels are unpacked and compressed together as tar.xz, which takes two thirds of their size. The
+installed Python finds its own packages first, then those of the one that installs. Versions are
+those of requirements.lock. Imports the standard library alone.
+"""
+
+import argparse
+import json
+import site
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = (
+    *("annotated-types", "faiss-cpu", "ir-measures", "polars", "polars-runtime-32", "pydantic"),
+    *("pydantic-core", "pytrec-eval-terrier", "snowballstemmer", "typing-extensions"),
+    "typing-inspection",
+)
+GLIBC = (39, 35, 34, 31, 28, 27, 24, 17)  # that wheels are tagged with; pip takes none for another
+MOST = 64 * 2**20  # bytes that may travel: of the archive and the files of the tree
+ARCHIVE, FACTS = "packages.tar.xz", "packages.json"
+LARGEST = 3  # packages that a refusal names
+
+
+def pack(folder: Path, python: str) -> None:
+    """Download the wheels for a Python on Linux x86-64 and write the archive, or exit with 1."""
+    with tempfile.TemporaryDirectory() as scratch:
+        wheels, unpacked = Path(scratch, "wheels"), Path(scratch, "unpacked")
+        words = ["--no-deps", "--only-binary=:all:", "--implementation", "cp", "--quiet"]
+        platforms = [f"--platform=manylinux_2_{number}_x86_64" for number in GLIBC]
+        platforms += ["--platform=manylinux2014_x86_64"]
+        command = [sys.executable, "-m", "pip", "download", *words, *platforms]
+        pins = [f"{name}=={version}" for name, version in pinned().items()]
+        subprocess.run([*command, "--python-version", python, "-d", wheels, *pins], check=True)
+        sizes = {}
+        for wheel in sorted(wheels.glob("*.whl")):
+            with zipfile.ZipFile(wheel) as file:
+                file.extractall(unpacked)
+            sizes[wheel.name] = wheel.stat().st_size
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FACTS).unlink(missing_ok=True)
+        archive = folder / ARCHIVE
+        with tarfile.open(archive, "w:xz", preset=9) as file:
+            for path in sorted(unpacked.iterdir()):
+                file.add(path, path.name)
+    weigh(archive, sizes)
+    (folder / FACTS).write_text(json.dumps({"python": python, "wheels": sizes}, indent=1) + "\n")
+
+
+def weigh(archive: Path, sizes: dict[str, int]) -> None:
+    """Say what an archive and the tree weigh; remove it and exit with 1 if that is too much."""
+    own, tree = archive.stat().st_size, tree_size()
+    told = f"{own / 2**20:.1f} MiB packed and {tree / 2**20:.1f} MiB of the tree"
+    if own + tree > MOST:
+        archive.unlink()
+        largest = sorted(sizes, key=sizes.__getitem__)[-LARGEST:]
+        sys.exit(f"{told} are more than {MOST / 2**20:.0f} MiB; largest: {', '.join(largest)}")
+    print(f"{archive}: {len(sizes)} wheels of {sum(sizes.values()) / 2**20:.1f} MiB, {told}")
+
+
+def pinned() -> dict[str, str]:
+    """Return the version of each package by its name, as requirements.lock has it."""
+    lines = (ROOT / "requirements.lock").read_text().lower().replace("_", "-").splitlines()
+    lock = dict(line.split("==") for line in lines if "==" in line)
+    return {name: lock[name] for name in NAMES}
+
+
+def tree_size() -> int:
+    """Return the bytes of the files that git tracks or would track."""
+    command = ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+    paths = (ROOT / name for name in names if name)
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def install(folder: Path, environment: Path) -> Path:
+    """Unpack the archive into a new environment; return its Python, which has this one's packages.
+
+    An environment of an environment has none of the latter's packages, so they are named.
+    """
+    wanted = json.loads((folder / FACTS).read_text())["python"]
+    version = ".".join(map(str, sys.version_info[:2]))
+    if version != wanted:
+        text = f"{folder} is for Python {wanted}; this is {version}"
+        sys.exit(f"{text}. Pack it again: PYTHON_VERSION={version} measure.sh --pack")
+    venv.create(environment, symlinks=True, clear=True)
+    [packages] = environment.glob("lib/python*/site-packages")
+    with tarfile.open(folder / ARCHIVE) as file:
+        file.extractall(packages, filter="data")
+    below = [path for path in (*site.getsitepackages(), site.getusersitepackages())]
+    line = "; ".join(f"site.addsitedir({path!r})" for path in below if Path(path).is_dir())
+    (packages / "below.pth").write_text(f"import site; {line}\n")
+    return environment / "bin" / "python"
+
+
+def main() -> None:
+    """Pack or install."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    packing, installing = verbs.add_parser("pack"), verbs.add_parser("install")
+    for verb in (packing, installing):
+        verb.add_argument("folder", type=Path)
+    packing.add_argument("--python", default="3.12", help="version of the other machine's Python")
+    installing.add_argument("environment", type=Path)
+    given = parser.parse_args()
+    if given.verb == "pack":
+        pack(given.folder, given.python)
+    else:
+        print(install(given.folder, given.environment))
+
+
+if __name__ == "__main__":
+    main()
