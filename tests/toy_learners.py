@@ -104,6 +104,7 @@ def made(
     dropout: float = 0.0,
     held_out: Fold | None = None,
     tuples: Path | None = None,
+    device: str = "cpu",
     **training: Any,
 ) -> Any:
     """Return a learner in training."""
@@ -111,7 +112,7 @@ def made(
     record["training"] |= {"dropout": dropout, **training}
     spec = FORMS.get(name, DualEncoder).model_validate(record)
     source = Source(str(toy / "start"), dropout=dropout)
-    start = Start(source, devices.Device("cpu", precision), 1, held_out=held_out)
+    start = Start(source, devices.Device(device, precision), 1, held_out=held_out)
     if spec.kind in ADAPTED:
         texts = [text for _, text in contracts.read_corpus(toy / "words")]
         learner: Any = ADAPTED[spec.kind](spec, start, texts)
@@ -124,8 +125,9 @@ def made(
 
 
 def gradients_of(learner: Any) -> dict[str, np.ndarray]:
-    result = learner.model.named_parameters()
-    return {name: value.grad.numpy().copy() for name, value in result if value.grad is not None}
+    own = learner.model.named_parameters()
+    with_one = ((name, value.grad) for name, value in own if value.grad is not None)
+    return {name: gradient.cpu().numpy().copy() for name, gradient in with_one}
 
 
 def take(learner: Any) -> tuple[dict[str, float], dict[str, np.ndarray], AdaptiveBatchSize]:

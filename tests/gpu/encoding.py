@@ -138,7 +138,7 @@ def _parts(setting: Setting, records: Records, encoder: Any, sample: Sample, bat
         "tokenise alone": lambda: list(encoder.tokenise(sample.texts, "doc")),
         "compute alone": partial(compute, encoder, by_length(tokens, batch)),
         "compute and hand to the host": partial(
-            encoder.each, tokens, "doc", batch, lambda number, vectors: None
+            encoder.each, tokens, "doc", batch, lambda numbers, arriving: arriving()
         ),
     }
     for name, work in parts.items():

@@ -33,15 +33,20 @@ NEGATIVES = 20  # of a pair
 
 
 def encoders(setting: Setting, device: Device) -> dict[str, Encoder]:
-    """Return encoders of docs, by how they compute: as a training makes one, as encoding loads it.
+    """Return encoders of docs, by how they compute: as encoding loads one, and in two other ways.
 
-    Where both hold weights of one type they are the same, and one is returned.
+    Those are: with padding, where the first does without, and as a training makes one. What is the
+    same on a device stands once.
     """
     how = EncoderSettings(query_length=setting.longest, doc_length=setting.longest)
     made = Encoder(Source(str(setting.backbone())), how, device)
     folder = checkpoint(setting, made)
-    both = (made, Encoder.load(folder, device))
-    return {_arithmetic(encoder, device): encoder for encoder in reversed(both)}
+    padded = Encoder.load(folder, device)
+    padded.inputs.packs = made.inputs.packs = False
+    named: dict[str, Encoder] = {}
+    for encoder in (Encoder.load(folder, device), padded, made):
+        named.setdefault(_arithmetic(encoder, device), encoder)
+    return named
 
 
 def checkpoint(setting: Setting, encoder: Encoder | None = None) -> Path:
@@ -59,7 +64,8 @@ def _arithmetic(encoder: Encoder, device: Device) -> str:
     """Name what an encoder computes with, by its weights and its device."""
     weights = str(next(encoder.model.parameters()).dtype).removeprefix("torch.")
     names = {("float32", "fp32"): "fp32", ("float32", "bf16"): "bf16 by autocast"}
-    return names.get((weights, device.precision), f"{weights} weights")
+    name = names.get((weights, device.precision), f"{weights} weights")
+    return f"{name}, packed" if encoder.inputs.packs else name
 
 
 class Problem(NamedTuple):

@@ -22,8 +22,8 @@ TRIES = 3
 
 def measure(setting: Setting, records: Records) -> None:
     """Record the seconds of a training, and whether a killed one ends with its files."""
-    steps, every = setting.pick((300, 100), (24, 6))
-    how = {"learning_rate": 2e-5, "steps": steps, "epochs": None, "checkpoint_every": every}
+    steps = setting.pick(300, 24)
+    how = {"learning_rate": 2e-5, "steps": steps, "epochs": None}
     model = product.spec(setting, "clear", training=how)
     folder = setting.scratch / "trained"
     folder.mkdir()
@@ -35,7 +35,8 @@ def measure(setting: Setting, records: Records) -> None:
     records.add(f"{steps} steps by the command", seconds, "s")
     if (said := product.seconds_said(setting.log, whole)) is not None:
         records.add("the steps alone", said, "s")
-    _kill(setting, words[killed], killed)
+    saving = ["--save-every", str(setting.pick(2, 0))]
+    _kill(setting, [*words[killed], *saving], killed)
     start = time.monotonic()
     _check(launch(words[killed], setting.log, setting.forks).wait(LIMIT))
     seconds = time.monotonic() - start

@@ -1,0 +1,148 @@
+"""What a card computes is what a CPU computes, up to rounding: learners, encoders, rerankers.
+
+Marked `cuda` where it needs a card. The CPU's own bf16 takes the same way, so that the tests are
+seen to work where there is none.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from residuum.config.schema.questions import Sampling
+from residuum.neural import devices
+from residuum.neural.crossencoder import CrossEncoder
+from residuum.neural.encoders import Encoder
+from residuum.neural.seq2seq import QuestionWriter
+from residuum.neural.termweighter import TermWeighter
+from toy_learners import SPECS, made, take, write_toy
+
+CPU = devices.Device("cpu", "fp32")
+LIMITS = {"fp32": 1e-4, "bf16": 2e-2}  # of the norm of a difference, beside that of the CPU's
+# Where a maximum goes to another vector or token by rounding, its gradient goes with it.
+OF_MAXIMA = ("vectors", "gate")
+NO_CARD = not torch.cuda.is_available()
+CARD = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(NO_CARD, reason=f"torch {torch.__version__} sees no card"),
+]
+DEVICES = [
+    pytest.param(("cuda", "fp32"), marks=CARD, id="cuda-fp32"),
+    pytest.param(("cuda", "bf16"), marks=CARD, id="cuda-bf16"),
+    pytest.param(("cpu", "bf16"), id="cpu-bf16"),
+]
+TEXTS = [
+    "river",
+    "a river runs beside the granite hill",
+    "moss",
+    "the hill and the moss and the river",
+    "granite",
+]
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_toy(tmp_path_factory.mktemp("toy"))
+
+
+def chosen(device: tuple[str, str]) -> devices.Device:
+    """Return a device as a job has it: with the settings of determinism and of its products."""
+    if device[0] == "cuda":
+        return devices.choose(*device, threads=1)
+    return devices.Device(*device)
+
+
+def apart(one: Any, other: Any) -> float:
+    """Return the norm of the difference beside that of the second."""
+    one, other = (np.asarray(some, dtype=np.float64) for some in (one, other))
+    assert np.isfinite(one).all() and one.shape == other.shape
+    return float(np.linalg.norm(one - other) / np.linalg.norm(other))
+
+
+def joined(gradients: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.concatenate([gradients[name].ravel() for name in sorted(gradients)])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", SPECS)
+def test_a_step_has_the_loss_and_the_gradients_of_the_cpu(
+    toy: Path, name: str, device: tuple[str, str]
+) -> None:
+    log, gradients, _ = take(made(toy, name))
+    own = chosen(device)
+    again, others, _ = take(made(toy, name, own.precision, device=own.name))
+    assert again.keys() == log.keys() and others.keys() == gradients.keys()
+    assert again["loss"] == pytest.approx(log["loss"], rel=LIMITS[own.precision])
+    wider = 3 if name in OF_MAXIMA and own.precision == "bf16" else 1
+    assert apart(joined(others), joined(gradients)) < wider * LIMITS[own.precision]
+
+
+def saved(toy: Path, name: str) -> Path:
+    """Return the checkpoint of a learner as its training begins."""
+    folder = toy / f"saved-{name}"
+    if not folder.exists():
+        made(toy, name).encoder.save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["nll", "vectors", "projected", "linear", "sparse"])
+def test_vectors_are_those_of_the_cpu(toy: Path, name: str, device: tuple[str, str]) -> None:
+    folder, own = saved(toy, name), chosen(device)
+    cpu, there = Encoder.load(folder, CPU), Encoder.load(folder, own)
+    for kind in ("query", "doc"):
+        expected, counts = cpu.vectors(TEXTS, kind, 2)
+        vectors, numbers = there.vectors(TEXTS, kind, 2)
+        assert numbers.tolist() == counts.tolist()
+        if name == "sparse":
+            vectors, expected = vectors.toarray(), expected.toarray()
+        assert vectors.dtype == np.float32
+        assert apart(vectors, expected) < LIMITS[own.precision]
+
+
+def pairs_of(texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Return texts by id, and all pairs of ids."""
+    named = {str(number): text for number, text in enumerate(texts)}
+    return named, [(one, other) for one in named for other in named]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_scores_of_pairs_are_those_of_the_cpu(toy: Path, device: tuple[str, str]) -> None:
+    """And are float32: of 25 pairs, whose scores lie close, bf16 would make a few."""
+    folder, own = saved(toy, "cross"), chosen(device)
+    named, pairs = pairs_of(TEXTS)
+    expected = CrossEncoder.load(folder, CPU).relevance(named, named, pairs, 4)
+    scores = CrossEncoder.load(folder, own).relevance(named, named, pairs, 4)
+    assert apart(scores, expected) < LIMITS[own.precision]
+    assert len({*scores.tolist()}) == len({*expected.tolist()})
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_weights_of_terms_are_those_of_the_cpu(toy: Path, device: tuple[str, str]) -> None:
+    folder, own = saved(toy, "terms"), chosen(device)
+    cpu, there = TermWeighter.load(folder, CPU), TermWeighter.load(folder, own)
+    docs = cpu.tokenise(TEXTS)
+    expected = np.concatenate(cpu.weights(docs, 2))
+    assert apart(np.concatenate(there.weights(docs, 2)), expected) < LIMITS[own.precision]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_questions_have_the_likelihood_that_the_cpu_gives_them(
+    toy: Path, device: tuple[str, str]
+) -> None:
+    """In float32 the same are written, several of a doc together as one after another."""
+    folder, own = saved(toy, "questions"), chosen(device)
+    cpu, there = QuestionWriter.load(folder, CPU), QuestionWriter.load(folder, own)
+    docs = list(cpu.tokenise_docs(TEXTS))
+    asked = list(cpu.tokenise_questions(TEXTS[::-1]))
+    expected = cpu.errors(docs, asked, 2)
+    assert apart(there.errors(docs, asked, 2), expected) < LIMITS[own.precision]
+    if own.precision == "fp32":
+        how = Sampling.model_validate(
+            {"per_doc": 3, "top_k": 5, "seed": 1, "doc_length": 16, "question_length": 6}
+        )
+        keys = [str(number) for number in range(len(docs))]
+        assert there.write(docs, keys, how, 2) == cpu.write(docs, keys, how, 2)
