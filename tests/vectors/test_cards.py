@@ -1,6 +1,5 @@
 """Torch's exact search, here on the CPU: FAISS's hits and bytes, in blocks, and as memory ends."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,17 +14,16 @@ import torch
 
 from killing import WORKFLOW
 from residuum import dense
-from residuum.artefacts import contracts, machine, trec
+from residuum.artefacts import machine, trec
 from residuum.cli.errors import ResiduumError
 from residuum.vectors import cards, nearest
 from residuum.vectors.approximate import SEARCHES, Found, VectorIndex
-
-Hits = dict[int, list[tuple[str, float]]]
+from toy_search import Toy, normal, toy
 
 
 def search_by_torch(monkeypatch: pytest.MonkeyPatch, device: str = "cpu") -> None:
     """Have all exact searches be done as on a card."""
-    monkeypatch.setattr(nearest, "_exact", lambda vectors, _: cards.index(vectors, device))
+    monkeypatch.setattr(nearest, "_exact", lambda vectors, _: cards.Card(vectors, device).index())
 
 
 def small_blocks(monkeypatch: pytest.MonkeyPatch, dimensions: int, scores: int = 500) -> None:
@@ -33,10 +31,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch, dimensions: int, scores: int =
     monkeypatch.setattr(cards, "BLOCK", 400 * dimensions)
     monkeypatch.setattr(cards, "SCORES", scores)
     monkeypatch.setattr(cards, "FEWEST", 50)
-
-
-def normal(seed: int, count: int, dimensions: int) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
 
 
 def found(ids: list[str], vectors: np.ndarray, queries: np.ndarray, k: int) -> pl.DataFrame:
@@ -48,43 +42,6 @@ def brute(vectors: np.ndarray, queries: np.ndarray, k: int) -> list[list[str]]:
     """Return the ids, d0 and so on, of the best vectors by sums of float64."""
     products = queries.astype(np.float64) @ vectors.astype(np.float64).T
     return [[f"d{row}" for row in np.argsort(-own, kind="stable")[:k]] for own in products]
-
-
-class Toy:
-    """A folder of docs and queries, as the stage `encode` leaves them, searched by the stage."""
-
-    def __init__(self, folder: Path, ids: list[str], vectors: np.ndarray, queries: np.ndarray):
-        self.folder = folder
-        names = [f"q{number}" for number in range(len(queries))]
-        contracts.write_vectors(folder / "docs", ids, vectors)
-        contracts.write_vectors(folder / "queries" / "dev", names, queries)
-        for path, facts in (("docs", {"shard": {"number": 0, "of": 1}}), ("queries", {})):
-            record = {"artefact": {"weights": "w", "queries": {"dev": len(queries)}, **facts}}
-            (folder / path / "manifest.json").write_text(json.dumps(record))
-        judged = [(q, d) for q in names[::2] for d in dict.fromkeys(ids[::97])]
-        trec.write_qrels(folder / "qrels", ((q, d, 1) for q, d in judged))
-
-    def bytes_of(self, name: str, k: int, residual: bool, device: str = "cpu") -> tuple[bytes, ...]:
-        """Return the hits of the shard and the run that is made of them."""
-        output, run = self.folder / name, self.folder / f"{name}.trec.gz"
-        earlier = [f"dev={self.folder / 'qrels'}"] if residual else None
-        folders = self.folder / "docs", self.folder / "queries"
-        dense.search_shard(*folders, k, output, 1, device, judged_before=earlier)
-        spec = json.dumps({"kind": "dense", "label": "test", "model": "test", "k": k})
-        dense.gather([output], ["dev"], spec, "test", run)
-        return (output / "dev.parquet").read_bytes(), run.read_bytes()
-
-
-def toy(folder: Path, kind: str) -> Toy:
-    random = np.random.default_rng(5)
-    if kind == "single":
-        vectors, queries, each = normal(1, 3000, 24) * 3, normal(2, 12, 24), 1
-    elif kind == "ties":  # a handful of scores, and more ties than hits to spare
-        vectors = random.integers(-1, 2, size=(3000, 5)).astype(np.float32)
-        queries, each = random.integers(-1, 2, size=(12, 5)).astype(np.float32), 1
-    else:
-        vectors, queries, each = normal(3, 3000, 16), normal(4, 12, 16), 6
-    return Toy(folder, [f"d{row // each}" for row in range(3000)], vectors, queries)
 
 
 @pytest.mark.parametrize("kind", ["single", "ties", "several"])
@@ -107,7 +64,7 @@ def test_a_block_may_hold_fewer_vectors_than_hits_are_asked_for(
 ) -> None:
     vectors, queries = normal(6, 900, 8), normal(7, 11, 8)
     small_blocks(monkeypatch, 8)
-    index = cards.index(vectors, "cpu")
+    index = cards.Card(vectors, "cpu")
     scores, rows = index.search(queries, 700, 1)
     products = queries.astype(np.float64) @ vectors.astype(np.float64).T
     assert all(len({*own}) == 700 for own in rows)
@@ -152,7 +109,7 @@ def test_vectors_that_a_card_cannot_keep_are_copied_for_each_search(
         return clone(tensor)
 
     small_blocks(monkeypatch, 8)
-    expected = cards.index(vectors, "cpu").search(queries, 60, 1)
+    expected = cards.Card(vectors, "cpu").search(queries, 60, 1)
     monkeypatch.setattr(torch.Tensor, "clone", full)
     card = cards.Card(vectors, "cpu")
     assert kept == [100] * 4 and not card._kept
@@ -198,9 +155,9 @@ def test_blocks_are_copied_by_two_streams_that_wait_for_each_other(
     for keep in (True, False):
         card._keep = keep
         assert (card.search(queries, 20, 1)[1] == expected).all()
-        sums, off = card.products(queries, np.array([0, 5, 5]), np.array([249, 0, 120]))
+        sums, _ = card.products(queries, np.array([0, 5, 5]), np.array([249, 0, 120]))
         own = queries[[0, 5, 5]].astype(float) * vectors[[249, 0, 120]].astype(float)
-        np.testing.assert_allclose(sums, own.sum(axis=1), rtol=0, atol=off)
+        np.testing.assert_allclose(sums, own.sum(axis=1), rtol=1e-12)
 
 
 def test_hits_hold_where_float32_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,20 +179,21 @@ def test_a_run_is_a_cpus_however_far_the_sums_of_a_card_may_be_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scores are multiples of 2^-7, so that one of 16 lies halfway between two of six decimals."""
-    random, products = np.random.default_rng(15), cards.Card.products
+    random, near_half = np.random.default_rng(15), cards.near_half
     vectors = (random.integers(-9, 9, size=(600, 6)) / 128).astype(np.float32)
     queries = random.integers(-3, 4, size=(9, 6)).astype(np.float32)
     made = Toy(tmp_path, [f"d{row}" for row in range(600)], vectors, queries)
     expected = made.bytes_of("cpu", 50, False)
 
-    def off(card: cards.Card, *pairs: np.ndarray) -> tuple[np.ndarray, float]:
-        sums, most = products(card, *pairs)
-        return sums + most * random.choice([-1, 1], size=len(sums)), most
+    def other(scores: torch.Tensor, off: float) -> torch.Tensor:
+        """Shift sums as far as another order may, before it is asked which may be rounded so."""
+        scores += off * torch.from_numpy(random.choice([-1, 1], size=len(scores)))
+        return near_half(scores, off)
 
-    monkeypatch.setattr(cards.Card, "products", off)
     search_by_torch(monkeypatch)
+    monkeypatch.setattr(cards, "near_half", other)
     assert made.bytes_of("off", 50, False) == expected
-    monkeypatch.setattr(nearest, "_near_half", lambda scores, _: np.zeros(len(scores), bool))
+    monkeypatch.setattr(cards, "near_half", lambda *sums: other(*sums)[:0])
     assert made.bytes_of("not mended", 50, False) != expected
 
 
@@ -248,9 +206,9 @@ def test_scores_near_a_half_are_those_that_an_error_may_round_otherwise() -> Non
         return pl.Series(scores).round(trec.SCORE_DECIMALS).to_numpy()
 
     turned = (rounded(exact + off) != rounded(exact)) | (rounded(exact - off) != rounded(exact))
-    near = nearest._near_half(exact, off)
-    assert turned.sum() > 200 and not (turned & ~near).any()
-    assert near[500:].mean() < 0.004, "2e-9 of each 1e-6"
+    near = cards.near_half(torch.from_numpy(exact), off).numpy()
+    assert turned.sum() > 200 and {*np.nonzero(turned)[0]} <= {*near}
+    assert (near >= 500).sum() < 80, "2e-9 of each 1e-6: 39 of 19,500"
 
 
 @pytest.mark.parametrize("each", [2, 5])
@@ -259,7 +217,7 @@ def test_the_first_hits_of_docs_are_those_that_a_loop_finds(
 ) -> None:
     random = np.random.default_rng(17)
     ids = [f"d{row // each if row % 7 else row}" for row in range(600)]
-    of = nearest._Dense(ids, normal(18, 600, 4), cards.index(normal(18, 600, 4), "cpu"))
+    of = nearest._Dense(ids, normal(18, 600, 4), cards.Card(normal(18, 600, 4), "cpu").index())
     rows = np.array([random.permutation(600)[:200] for _ in range(23)])
     rows[3, 50:], rows[4] = -1, -1
     scores = -np.sort(-random.normal(size=rows.shape).astype(np.float32), axis=1)

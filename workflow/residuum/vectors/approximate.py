@@ -37,8 +37,9 @@ class VectorIndex(NamedTuple):
     compared: Callable[[], int]  # vectors, those of centres too, since this was last called
     # Of queries, the gaps of scores below which their order may be the other, where that is known.
     uncertain: Callable[[Any], Any] | None = None
-    # Of queries, and pairs of their rows with vectors: float64 sums, and how far they may be off.
-    products: Callable[[Any, Any, Any], tuple[Any, float]] | None = None
+    # Of queries, and pairs of their rows with vectors: float64 sums, and the numbers of those that
+    # a run may round otherwise than sums in another order.
+    products: Callable[[Any, Any, Any], tuple[Any, Any]] | None = None
 
 
 class Approximate(Search):

@@ -1,7 +1,7 @@
 """Exact search on a card: torch compares all vectors, as deep as one asks, and sums scores anew.
 
-Usage: `cards.index(vectors, "cuda")`, which nearest.py searches as it does FAISS's. Vectors stay on
-the card where they fit; else they are copied in blocks, the next one while one is compared. Must
+Usage: `Card(vectors, "cuda").index()`, which nearest.py searches as it does FAISS's. Vectors stay
+on the card where they fit; else they are copied in blocks, the next one while one is compared. Must
 not know docs, shards or files.
 
 Candidates are found by products of float32. In whatever order d of them are added, a score is off
@@ -35,20 +35,21 @@ SCORES = 2**28  # of queries and a block: 1 GiB
 FEWEST = 2**20  # a card that does not hold so many scores is full of other work
 
 
-def index(vectors: np.ndarray, device: str) -> VectorIndex:
-    """Return how float32 vectors (vectors, dimensions) are searched on a torch device."""
-    card = Card(vectors, device)
-    return VectorIndex(card.search, 1, 1, card.compared, card.uncertain, card.products)
-
-
 def bound(count: int, bits: int) -> float:
     """Return how far a sum of products may be off, as a share of |q| |v|, in any order."""
     off = count * 2.0**-bits
     return off / (1 - off)
 
 
+def near_half(scores: Tensor, off: float) -> Tensor:
+    """Return the numbers of scores that round otherwise, for a run, if they are off by so much."""
+    scaled = scores * 10**trec.SCORE_DECIMALS
+    spare = off * 10**trec.SCORE_DECIMALS + scaled.abs() * 2.0**-50  # what rounding itself is off
+    return ((scaled - scaled.floor() - 0.5).abs() <= spare).nonzero().ravel()
+
+
 class Card:
-    """Vectors, on a device or beside it, and how many are compared at once."""
+    """Float32 vectors (vectors, dimensions) on a torch device or beside it, to be searched."""
 
     def __init__(self, vectors: np.ndarray, device: str) -> None:
         import torch
@@ -60,6 +61,10 @@ class Card:
         self._keep = True
         self._kept: list[Tensor] = []
         self._longest = self._fitting(self._load)
+
+    def index(self) -> VectorIndex:
+        """Return how the vectors are searched, as nearest.py takes it."""
+        return VectorIndex(self.search, 1, 1, self.compared, self.uncertain, self.products)
 
     def search(self, queries: np.ndarray, depth: int, effort: int) -> Found:
         """Return scores (float32, falling) and rows of each query's best vectors."""
@@ -79,20 +84,23 @@ class Card:
 
     def products(
         self, queries: np.ndarray, query: np.ndarray, row: np.ndarray
-    ) -> tuple[np.ndarray, float]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the product of query `query[i]` and vector `row[i]`, summed in float64.
 
-        And by how much it may differ from a sum of the same products in another order.
+        And the numbers of those that a run may round otherwise than a sum in another order.
         """
         lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
-        off = bound(queries.shape[1], 53) * lengths.max(initial=0) * self._longest
-        return self._fitting(partial(self._sums, queries, query, row)), 2 * off
+        off = 2 * bound(queries.shape[1], 53) * lengths.max(initial=0) * self._longest
+        return self._fitting(partial(self._sums, queries, query, row, off))
 
     def _load(self) -> float:
         """Return the length of the longest vector; keep all on the device if that was not tried."""
+        import torch
+
         longest = []
         for _, block in self._copied():
-            longest.append(block.double().norm(dim=1).max())
+            lengths = torch.linalg.vector_norm(block, dim=1, dtype=torch.float64)
+            longest.append(lengths.max())
             if self._keep:
                 self._kept.append(block.clone())
         return max(map(float, longest), default=0.0)
@@ -122,7 +130,9 @@ class Card:
             torch.from_numpy(scores[own]).copy_(values)
             torch.from_numpy(rows[own]).copy_(found[1].gather(1, places))
 
-    def _sums(self, queries: np.ndarray, query: np.ndarray, row: np.ndarray) -> np.ndarray:
+    def _sums(
+        self, queries: np.ndarray, query: np.ndarray, row: np.ndarray, off: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         import torch
 
         asked, left, right = self._put(queries).double(), self._put(query), self._put(row)
@@ -131,9 +141,9 @@ class Card:
         for first, block in self._blocks():
             own = ((right >= first) & (right < first + len(block))).nonzero().ravel()
             for pairs in own.split(at_once):
-                values = block[right[pairs] - first].double()
-                scores[pairs] = values.mul_(asked[left[pairs]]).sum(dim=1)
-        return scores.cpu().numpy()
+                values = block[right[pairs] - first] * asked[left[pairs]]  # float64, as the latter
+                scores[pairs] = values.sum(dim=1)
+        return scores.cpu().numpy(), near_half(scores, off).cpu().numpy()
 
     def _put(self, array: np.ndarray) -> Tensor:
         """Return float32 or int64 values on the device, by way of memory that it reads itself."""

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import polars as pl
 
-from residuum.artefacts import trec
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.search import Search
@@ -26,7 +25,7 @@ SPARE = 64  # hits beyond the depth, to see whether its last one ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
 HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
 QUERIES_AT_ONCE = 100_000  # 307 MB at 768 dimensions
-SEEN_AT_ONCE = 4_000_000  # numbers, 16 MB, of docs that some queries have met
+SEEN_AT_ONCE = 300_000  # numbers of docs that some queries have met: 1.2 MB, as a cache holds
 PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, as a cache holds
 
 Shard = tuple[list[str], np.ndarray]
@@ -88,7 +87,7 @@ def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl
 def _exact(vectors: np.ndarray, device: str) -> VectorIndex:
     """Return a search that compares all vectors; on a CPU it takes no copy of them."""
     if device != "cpu":
-        return cards.index(vectors, device)
+        return cards.Card(vectors, device).index()
     import faiss
 
     queries = 0
@@ -128,10 +127,13 @@ class _Dense:
         at_once = min(QUERIES_AT_ONCE, max(1, HITS_AT_ONCE // (k * self._each)))
         for first in range(0, len(queries), at_once):
             some = queries[first : first + at_once]
-            found = self._deeply(some, k, effort)
-            query, row = (np.concatenate(each) for each in zip(*found, strict=True))
-            order = np.argsort(query, kind="stable")
-            hits = self._scored(some, query[order], self._docs[row[order]])
+            [(query, row), *deeper] = self._deeply(some, k, effort)
+            if deeper:
+                parts = zip((query, row), *deeper, strict=True)
+                query, row = (np.concatenate(each) for each in parts)
+                order = np.argsort(query, kind="stable")
+                query, row = query[order], row[order]
+            hits = self._scored(some, query, row if self._single else self._docs[row])
             yield hits.with_columns(pl.col("query") + first)
 
     def _deeply(
@@ -158,8 +160,7 @@ class _Dense:
             few = whole & np.isneginf(floor) & (effort < most)
             ties = ~whole & (scores[:, -1] >= floor)
             kept = (scores >= floor[:, None]) & firsts & ~(few | ties)[:, None]
-            query, place = np.nonzero(kept)
-            yield left[query], rows[query, place]
+            yield np.repeat(left, kept.sum(axis=1)), rows[kept]
             deeper, harder = min(2 * depth, total), min(2 * effort, most)
             again = ((ties, deeper, effort), (few, depth, harder))
             waiting += [(left[which], *how) for which, *how in again if which.any()]
@@ -213,20 +214,12 @@ class _Dense:
         return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": best})
 
     def _products(self, queries: np.ndarray, query: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """Return float64 sums that round to what a CPU's sums round to, whoever adds them up."""
+        """Return float64 sums that a run rounds as it does a CPU's, whoever adds them up."""
         if not self.index.products:
             return _dense_products(queries, self._vectors, query, row)
-        scores, off = self.index.products(queries, query, row)
-        [near] = np.nonzero(_near_half(scores, off))
+        scores, near = self.index.products(queries, query, row)
         scores[near] = _dense_products(queries, self._vectors, query[near], row[near])
         return scores
-
-
-def _near_half(scores: np.ndarray, off: float) -> np.ndarray:
-    """Say which scores a run file may round the other way if they are off by so much."""
-    scaled = scores * 10**trec.SCORE_DECIMALS
-    spare = off * 10**trec.SCORE_DECIMALS + 4 * np.spacing(np.abs(scaled))
-    return np.asarray(np.abs(scaled - np.floor(scaled) - 0.5) <= spare)
 
 
 def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
