@@ -25,7 +25,7 @@ SPARE = 64  # hits beyond the depth, to see whether its last one ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
 HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
 QUERIES_AT_ONCE = 100_000  # 307 MB at 768 dimensions
-SEEN_AT_ONCE = 300_000  # numbers of docs that some queries have met: 1.2 MB, as a cache holds
+SEEN_AT_ONCE = 100_000  # numbers of docs that some queries have met: 0.4 MB, as a cache holds
 PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, as a cache holds
 
 Shard = tuple[list[str], np.ndarray]
