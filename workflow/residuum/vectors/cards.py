@@ -94,7 +94,7 @@ class Card:
         return self._fitting(partial(self._sums, queries, query, row, off))
 
     def _load(self) -> float:
-        """Return the length of the longest vector; keep all on the device if that was not tried."""
+        """Return the longest vector's length; keep all on the device unless they did not fit."""
         import torch
 
         longest = []
