@@ -36,7 +36,7 @@ def result(shards: list[nearest.Shard], queries: np.ndarray, k: int) -> pl.DataF
     parts = [
         part
         for shard in shards
-        for part in nearest.Index(shard, None, gpu=False).search(([], queries), k)
+        for part in nearest.Index(shard, None, device="cpu").search(([], queries), k)
     ]
     scored = pl.concat(parts).with_columns(query_id=pl.col("query").cast(pl.String))
     return trec.rank(scored, k)
@@ -119,7 +119,7 @@ def test_queries_are_searched_in_groups_that_bound_memory(
     vectors = random.normal(size=(50, 8)).astype(np.float32)
     queries = random.normal(size=(7, 8)).astype(np.float32)
     [shard] = cut([f"d{i}" for i in range(50)], vectors, 1)
-    docs = nearest.Index(shard, None, gpu=False)
+    docs = nearest.Index(shard, None, device="cpu")
     [whole] = docs.search(([], queries), 5)
     monkeypatch.setattr(nearest, "HITS_AT_ONCE", 11)
     parts = list(docs.search(([], queries), 5))

@@ -126,7 +126,7 @@ def test_vectors_of_two_models_or_sparse_and_dense_ones_are_not_mixed(
             device="cpu",
         )
     with pytest.raises(ResiduumError, match="the vectors of one are sparse"):
-        docs = nearest.Index(shards.read(made / "vectors" / "shard-0"), None, gpu=False)
+        docs = nearest.Index(shards.read(made / "vectors" / "shard-0"), None, device="cpu")
         docs.search(shards.read(made / "other" / "queries" / "dev"), 5)
     with pytest.raises(ResiduumError, match="search hnsw: these vectors are sparse; leave it out"):
         hnsw = json.dumps({"kind": "hnsw", "ef_search": 9})

@@ -57,7 +57,7 @@ def main() -> None:
     exact = flat(given.k)
     for kind in given.kinds:
         setting, index, recall = least(kind, TRIED[kind], docs, queries, exact)
-        ours, plainly = Index((ids, docs), None, False), Index((ids, docs), setting, False)
+        ours, plainly = Index((ids, docs), None, "cpu"), Index((ids, docs), setting, "cpu")
         own = pairs(
             lambda c=ours: hits(c, queries, given.k), lambda c=plainly: hits(c, queries, given.k)
         )
@@ -78,7 +78,7 @@ def least(
     """Return the first setting that finds enough, its index, and its recall."""
     for search in tried:
         setting = SEARCHES[kind].model_validate(search)
-        index = setting.build(docs)
+        index = setting.build(docs, "cpu")
         _, rows = index.search(queries, exact.shape[1] + SPARE, index.effort)
         same = [len({*a} & {*b[: len(a)]}) / len(a) for a, b in zip(exact, rows, strict=True)]
         if (recall := float(np.mean(same))) >= RECALL:

@@ -73,7 +73,7 @@ def of_a_shard(docs: int, dimensions: int) -> None:
         checked = timed(lambda: contracts.read_vectors(folder))
         ids, rows = contracts.read_vectors(folder)
         search = timed(
-            lambda: list(nearest.Index((ids, rows), None, gpu=False).search(([], queries), 1000))
+            lambda: list(nearest.Index((ids, rows), None, device="cpu").search(([], queries), 1000))
         )
     size = vectors.nbytes / 1e6
     print(f"{size:.0f} MB: opened in {plain:.2f} s, with its hash in {checked:.2f} s;", end=" ")

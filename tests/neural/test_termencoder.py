@@ -282,7 +282,7 @@ def test_a_doc_of_several_passages_scores_by_the_best_and_is_one_hit(tmp_path: P
     ids, rows = ["d1", "d2", "d1", "d3", "d3"], [[2, 0], [0, 3], [1, 5], [1, 0], [0, 0]]
     docs = termvectors.TermVectors(ids, ["a", "b"], csr_array(np.array(rows, np.float32)))
     query = termvectors.TermVectors(["q"], ["a", "b"], csr_array(np.ones((1, 2), np.float32)))
-    hits = pl.concat(nearest.Index(docs, None, gpu=False).search(query, 2))
+    hits = pl.concat(nearest.Index(docs, None, device="cpu").search(query, 2))
     best = hits.sort("score", descending=True).head(2)
     assert best.rows() == [(0, "d1", 6.0), (0, "d2", 3.0)]
     assert hits["doc_id"].n_unique() == hits.height

@@ -47,7 +47,7 @@ def hits(
     vectors: np.ndarray, queries: np.ndarray, search: dict | None, k: int = 10, each: int = 1
 ) -> dict[int, list[tuple[str, float]]]:
     """Return the best k docs of each query, with their scores."""
-    docs = Index((named(vectors, each), vectors), how(search), gpu=False)
+    docs = Index((named(vectors, each), vectors), how(search), device="cpu")
     frame = pl.concat(docs.search(([], queries), k))
     assert frame.select("query", "doc_id").is_unique().all()
     ordered = frame.sort("query", "score", "doc_id", descending=[False, True, False])

@@ -1,14 +1,14 @@
 """Search embedding shards, exactly or not, gather their hits into runs, and score given pairs.
 
 Command: `python -m residuum.dense search|gather|score ...`.
-Each shard is searched by a job of its own; gather and score pass over all of them, one at a time.
-No model is loaded. Must not know how vectors are made or who uses the runs.
+Each shard is searched by a job of its own, on a card where there is one; gather and score pass over
+all of them, one at a time. No model is loaded. Must not know how vectors are made or who uses the
+runs.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,8 +18,9 @@ import polars as pl
 import typer
 from pydantic import RootModel
 
-from residuum.artefacts import files, manifest, shards, trec
+from residuum.artefacts import files, machine, manifest, shards, trec
 from residuum.artefacts.residual import Residual
+from residuum.artefacts.termvectors import TermVectors
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.code.tables import Kinds
@@ -66,8 +67,9 @@ def search_shard(
             raise ResiduumError(f"{queries}: {unknown('encoded split', name, encoded['queries'])}")
     search = command.parse_spec(Approximate, spec).root
     docs = shards.read(embeddings, first_passages)
-    gpu, counts = _gpu(device, threads), {}
-    index = Index(docs, search, gpu)
+    use_threads(threads)
+    sparse, counts = isinstance(docs, TermVectors), {}
+    index = Index(docs, search, "cpu" if sparse else _device(device, threads, search))
     earlier = [
         (name, Path(path)) for name, _, path in (t.partition("=") for t in judged_before or [])
     ]
@@ -173,15 +175,16 @@ def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
         yield own
 
 
-def _gpu(device: str, threads: int) -> bool:
-    """Fix FAISS's threads; say whether it searches on a GPU: where it has one that is allowed."""
-    import faiss
+def _device(requested: str, threads: int, search: Search | None) -> str:
+    """Return where vectors are searched: cpu or cuda. Loading torch, which knows, takes 3 s."""
+    if requested not in ("auto", "cuda") or (requested == "auto" and not machine.may_have_card()):
+        return "cpu"
+    if search:
+        return "cuda"  # FAISS knows by itself
+    from residuum.neural import devices
 
-    use_threads(threads)
-    count = faiss.get_num_gpus() if hasattr(faiss, "StandardGpuResources") else 0
-    if device == "cuda" and not count:
-        print("FAISS sees no GPU (faiss-cpu?): searching on the CPU", file=sys.stderr)
-    return device in ("auto", "cuda") and count > 0
+    chosen = devices.choose(requested, "fp32", threads).name
+    return chosen if chosen == "cuda" else "cpu"
 
 
 def _with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:

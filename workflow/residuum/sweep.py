@@ -84,9 +84,9 @@ def measure(
     for folder in track(embeddings, "search", len(embeddings), "shards"):
         docs = contracts.read_vectors(folder)
         start = time.perf_counter()
-        index = Index(docs, job.search, gpu=False)
+        index = Index(docs, job.search, device="cpu")
         built += time.perf_counter() - start
-        searches.search(Index(docs, None, gpu=False), own, job.k, EXACT, job.repeats)
+        searches.search(Index(docs, None, device="cpu"), own, job.k, EXACT, job.repeats)
         for effort in job.efforts():
             searches.search(index, own, job.k, effort, job.repeats)
         vectors += len(docs[1])

@@ -1,12 +1,13 @@
 """Approximate search with FAISS: which vectors are looked at; scores of what is found stay exact.
 
-Usage: `index = search.build(vectors)`, then `index.search(queries, depth, index.effort)`. The same
+Usage: `index = search.build(vectors, "cpu")`, then `index.search(queries, depth, effort)`. The same
 index is searched at any effort: a search that finds too few docs is done again, with more of it.
 Must not know docs, shards or files.
 """
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -24,23 +25,32 @@ if TYPE_CHECKING:
 Found = tuple[Any, Any]  # arrays: scores and rows (-1: nothing more was found)
 SEED = 1234  # of the k-means behind lists and codes, FAISS's own
 BITS = 8  # of each byte of a code
+CARD_MOST = 2048  # hits of a query, and lists that are looked through for it, on a card
 
 
-class FaissIndex(NamedTuple):
-    """How an index is searched: with how much effort, and with how much it looks at everything."""
+class VectorIndex(NamedTuple):
+    """How vectors are searched: with how much effort, and with how much it looks at everything."""
 
     search: Callable[[Any, int, int], Found]  # queries, depth, effort
     effort: int
     most: int
     compared: Callable[[], int]  # vectors, those of centres too, since this was last called
+    # Of queries, the gaps of scores below which their order may be the other, where that is known.
+    uncertain: Callable[[Any], Any] | None = None
+    # Of queries, and pairs of their rows with vectors: float64 sums, and the numbers of those that
+    # a run may round otherwise than sums in another order.
+    products: Callable[[Any, Any, Any], tuple[Any, Any]] | None = None
 
 
 class Approximate(Search):
     """A search that builds an index of vectors."""
 
     @abstractmethod
-    def build(self, vectors: np.ndarray) -> FaissIndex:
-        """Return an index of contiguous float32 vectors (vectors, dimensions), by inner product."""
+    def build(self, vectors: np.ndarray, device: str) -> VectorIndex:
+        """Return an index of contiguous float32 vectors (vectors, dimensions), by inner product.
+
+        With device cuda it is searched on a card as far as FAISS can; else a line says so.
+        """
 
 
 class Ivf(Approximate):
@@ -63,7 +73,7 @@ class Ivf(Approximate):
         if (self.code == "pq") != (self.code_size is not None):
             raise ValueError("code_size: give it for code pq, and for nothing else")
 
-    def build(self, vectors: np.ndarray) -> FaissIndex:
+    def build(self, vectors: np.ndarray, device: str) -> VectorIndex:
         import faiss
 
         count, dimensions = vectors.shape
@@ -86,10 +96,12 @@ class Ivf(Approximate):
         made.cp.seed = SEED
         made.train(vectors)
         made.add(vectors)
+        copy = None if device == "cpu" else _copy_on_card(made, not self.code_size)
 
         def search(queries: np.ndarray, depth: int, effort: int) -> Found:
-            made.nprobe = effort
-            found: Found = made.search(queries, depth)
+            near = made if copy is None or max(depth, effort) > CARD_MOST else copy
+            near.nprobe = effort
+            found: Found = near.search(queries, depth)
             return found
 
         def compared() -> int:
@@ -98,7 +110,7 @@ class Ivf(Approximate):
             stats.reset()
             return int(count)
 
-        return FaissIndex(search, self.nprobe, self.nlist, compared)
+        return VectorIndex(search, self.nprobe, self.nlist, compared)
 
 
 class Hnsw(Approximate):
@@ -110,10 +122,12 @@ class Hnsw(Approximate):
     ef_search: Positive = Field(description="vectors kept while searching; k at least")
     ef_construction: Positive = Field(200, description="vectors kept while the graph is built")
 
-    def build(self, vectors: np.ndarray) -> FaissIndex:
+    def build(self, vectors: np.ndarray, device: str) -> VectorIndex:
         import faiss
 
         made = faiss.IndexHNSWFlat(vectors.shape[1], self.m, faiss.METRIC_INNER_PRODUCT)
+        if device != "cpu":
+            _copy_on_card(made, False)
         made.hnsw.efConstruction = self.ef_construction
         threads = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)  # several insert in an order of their own
@@ -131,7 +145,26 @@ class Hnsw(Approximate):
             stats.reset()
             return int(count)
 
-        return FaissIndex(search, self.ef_search, len(vectors), compared)
+        return VectorIndex(search, self.ef_search, len(vectors), compared)
+
+
+def _copy_on_card(made: Any, possible: bool) -> Any:
+    """Return a copy of an index on the first card, or None, and say where it is searched.
+
+    FAISS has no graph for cards, and codes of some sizes alone, so that neither is possible here.
+    """
+    import faiss
+
+    copy = None
+    if not possible:
+        where = "on the CPU; on a card only kind ivf with code flat is"
+    elif not hasattr(faiss, "StandardGpuResources") or not faiss.get_num_gpus():
+        where = "on the CPU; FAISS finds no card. On one install faiss-gpu in place of faiss-cpu"
+    else:
+        copy = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, made)
+        where = f"on a card; beyond {CARD_MOST} hits of a query, or lists, on the CPU"
+    print(f"approximate search: done {where}", file=sys.stderr, flush=True)
+    return copy
 
 
 SEARCHES: OpenTable[type[Approximate]] = OpenTable(

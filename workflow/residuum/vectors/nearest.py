@@ -1,9 +1,10 @@
 """The nearest docs of queries by inner product, and the scores of given pairs, exactly.
 
-Usage: `Index(docs, None, gpu).search(queries, k)`, `pair_scores(shards, queries, pairs)`. FAISS
-finds candidates of dense vectors; sums of float64 give scores that depend neither on the shards
-nor on what else was searched. Sparse vectors are multiplied as they are, and a doc that shares no
-term with a query is no hit of it. Must not know where vectors lie, or how they are made.
+Usage: `Index(docs, None, "cpu").search(queries, k)`, `pair_scores(shards, queries, pairs)`. FAISS
+finds candidates of dense vectors, torch on a card; sums of float64 give scores that depend neither
+on the shards nor on what else was searched. Sparse vectors are multiplied as they are, and a doc
+that shares no term with a query is no hit of it. Must not know where vectors lie, or how they are
+made.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import polars as pl
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.search import Search
-from residuum.vectors import products
-from residuum.vectors.approximate import SEARCHES, FaissIndex, Found
+from residuum.vectors import cards, products
+from residuum.vectors.approximate import SEARCHES, Found, VectorIndex
 
 SPARE = 64  # hits beyond the depth, to see whether its last one ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
-GPU_DEPTH = 2048  # faiss-gpu returns no more hits than this
 HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
+QUERIES_AT_ONCE = 100_000  # 307 MB at 768 dimensions
+SEEN_AT_ONCE = 100_000  # numbers of docs that some queries have met: 0.4 MB, as a cache holds
 PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, as a cache holds
 
 Shard = tuple[list[str], np.ndarray]
@@ -40,7 +42,8 @@ def use_threads(count: int) -> None:
 class Index:
     """The vectors of docs, with the index of an approximate search where one is asked for."""
 
-    def __init__(self, docs: Vectors, approximate: Search | None, gpu: bool) -> None:
+    def __init__(self, docs: Vectors, approximate: Search | None, device: str) -> None:
+        """Make ready to search on the device cpu or cuda; sparse vectors stay on the CPU."""
         if approximate and isinstance(docs, TermVectors):
             text = "these vectors are sparse; leave it out"
             raise ResiduumError(f"search {approximate.kind}: {text}")
@@ -49,8 +52,8 @@ class Index:
             index = None
             if approximate:
                 form = SEARCHES[approximate.kind].model_validate(approximate)
-                index = form.build(np.ascontiguousarray(docs[1], dtype=np.float32))
-            self._dense = _Dense(docs[0], docs[1], index or _exact(docs[1], gpu))
+                index = form.build(np.ascontiguousarray(docs[1], dtype=np.float32), device)
+            self._dense = _Dense(docs[0], docs[1], index or _exact(docs[1], device))
 
     def search(self, queries: Vectors, k: int, effort: int | None = None) -> Iterator[pl.DataFrame]:
         """Yield query (row number), doc_id and score of all docs that may be among the best k.
@@ -81,21 +84,17 @@ def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl
         yield best if most > 1 else hits
 
 
-def _exact(vectors: np.ndarray, gpu: bool) -> FaissIndex:
+def _exact(vectors: np.ndarray, device: str) -> VectorIndex:
     """Return a search that compares all vectors; on a CPU it takes no copy of them."""
+    if device != "cpu":
+        return cards.Card(vectors, device).index()
     import faiss
 
-    index, queries = None, 0
-    if gpu:
-        index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
-        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+    queries = 0
 
     def search(some: np.ndarray, depth: int, effort: int) -> Found:
         nonlocal queries
         queries += len(some)
-        if index is not None and depth <= GPU_DEPTH:
-            found: Found = index.search(some, depth)
-            return found
         scores, rows = faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
         return scores, rows
 
@@ -104,13 +103,13 @@ def _exact(vectors: np.ndarray, gpu: bool) -> FaissIndex:
         count, queries = queries * len(vectors), 0
         return count
 
-    return FaissIndex(search, 1, 1, compared)
+    return VectorIndex(search, 1, 1, compared)
 
 
 class _Dense:
     """Dense vectors of docs, each of which has one or several, and how they are searched."""
 
-    def __init__(self, ids: list[str], vectors: np.ndarray, index: FaissIndex) -> None:
+    def __init__(self, ids: list[str], vectors: np.ndarray, index: VectorIndex) -> None:
         self._vectors, self.index = vectors, index
         names = pl.Series("doc_id", ids, pl.String)
         self._names = names.unique(maintain_order=True)
@@ -125,13 +124,16 @@ class _Dense:
 
     def search(self, queries: np.ndarray, k: int, effort: int | None) -> Iterator[pl.DataFrame]:
         """Yield hits of some queries at once; given an effort, of what it looks at."""
-        at_once = max(1, HITS_AT_ONCE // (k * self._each))
+        at_once = min(QUERIES_AT_ONCE, max(1, HITS_AT_ONCE // (k * self._each)))
         for first in range(0, len(queries), at_once):
             some = queries[first : first + at_once]
-            found = self._deeply(some, k, effort)
-            query, row = (np.concatenate(each) for each in zip(*found, strict=True))
-            order = np.argsort(query, kind="stable")
-            hits = self._scored(some, query[order], self._docs[row[order]])
+            [(query, row), *deeper] = self._deeply(some, k, effort)
+            if deeper:
+                parts = zip((query, row), *deeper, strict=True)
+                query, row = (np.concatenate(each) for each in parts)
+                order = np.argsort(query, kind="stable")
+                query, row = query[order], row[order]
+            hits = self._scored(some, query, row if self._single else self._docs[row])
             yield hits.with_columns(pl.col("query") + first)
 
     def _deeply(
@@ -139,10 +141,10 @@ class _Dense:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield query and vector (row numbers) of all hits that may be of a query's best k docs.
 
-        Those queries are searched again, deeper and deeper, whose last hit ties with the k-th doc,
-        or that have fewer docs: where docs have equally many vectors, k times as many hits have k
-        docs. A search that looked through all that it looks at, and has fewer, looks at more, if
-        its effort was not given.
+        Of a doc's vectors the best alone is one. Those queries are searched again, deeper and
+        deeper, whose last hit ties with the k-th doc, or that have fewer docs: where docs have
+        equally many vectors, k times as many hits have k docs. A search that looked through all
+        that it looks at, and has fewer, looks at more, if its effort was not given.
         """
         total = len(self._docs)
         most = given or self.index.most
@@ -150,47 +152,74 @@ class _Dense:
         waiting = [(np.arange(len(queries)), *start)]
         while waiting:
             left, depth, effort = waiting.pop()
-            scores, rows = self.index.search(queries[left], depth, effort)
-            floor = self._floor(scores, rows, k)
+            asked = queries[left]
+            scores, rows = self.index.search(asked, depth, effort)
+            firsts = self._firsts(rows)
+            floor = self._floor(asked, scores, rows, firsts, k)
             whole = (depth == total) | (rows[:, -1] < 0)  # of what was looked at
             few = whole & np.isneginf(floor) & (effort < most)
             ties = ~whole & (scores[:, -1] >= floor)
-            kept = (scores >= floor[:, None]) & (rows >= 0) & ~(few | ties)[:, None]
-            query, place = np.nonzero(kept)
-            yield left[query], rows[query, place]
+            kept = (scores >= floor[:, None]) & firsts & ~(few | ties)[:, None]
+            yield np.repeat(left, kept.sum(axis=1)), rows[kept]
             deeper, harder = min(2 * depth, total), min(2 * effort, most)
             again = ((ties, deeper, effort), (few, depth, harder))
             waiting += [(left[which], *how) for which, *how in again if which.any()]
 
-    def _floor(self, scores: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+    def _firsts(self, rows: np.ndarray) -> np.ndarray:
+        """Say of each hit whether it is its query's first of a doc. A row below 0 is no hit."""
+        if self._single:
+            return np.asarray(rows >= 0)
+        depth, docs = rows.shape[1], len(self._names) + 1  # the last stands for no hit
+        at_once = max(1, min(len(rows), SEEN_AT_ONCE // docs))
+        seen, firsts = np.empty(at_once * docs, np.int32), np.empty(rows.shape, bool)
+        places = np.tile(np.arange(depth, dtype=np.int32), at_once)
+        for first in range(0, len(rows), at_once):
+            some = rows[first : first + at_once]
+            own = np.where(some >= 0, self._docs[some], docs - 1)
+            own = (own + docs * np.arange(len(some))[:, None]).ravel()
+            place = places[: len(own)]
+            seen[own[::-1].copy()] = place[::-1].copy()  # of one doc's places the last one written
+            firsts[first : first + at_once] = (seen[own] == place).reshape(some.shape)
+        return firsts & (rows >= 0)
+
+    def _floor(
+        self, queries: np.ndarray, scores: np.ndarray, rows: np.ndarray, firsts: np.ndarray, k: int
+    ) -> np.ndarray:
         """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer.
 
-        A row below 0 is no hit.
+        `firsts` says which hits are a doc's first.
         """
-        found = (rows >= 0).sum(axis=1)
-        last = np.where(found >= k, k - 1, -1) if scores.shape[1] >= k else np.full(len(rows), -1)
-        for query in range(0 if self._single else len(rows)):
-            own = self._docs[rows[query, : found[query]]]
-            firsts = np.sort(np.unique(own, return_index=True)[1])
-            last[query] = firsts[k - 1] if len(firsts) >= k else -1
+        found, last = firsts.sum(axis=1), np.full(len(rows), k - 1)
+        if not self._single and firsts.any():
+            places, ends = np.nonzero(firsts)[1], np.cumsum(found)
+            last = places[np.minimum(ends - found + k, ends) - 1]
+        last = np.where(found >= k, last, -1)
         most = np.abs(np.where(rows >= 0, scores, 0)).max(axis=1, initial=0)
-        floor = scores[np.arange(len(rows)), last] - TIE * (most + 0.01)
+        width = TIE * (most + 0.01)
+        if self.index.uncertain:
+            width = np.maximum(width, self.index.uncertain(queries))
+        floor = scores[np.arange(len(rows)), last] - width
         return np.where(last < 0, -np.inf, floor)
 
     def _scored(self, queries: np.ndarray, query: np.ndarray, doc: np.ndarray) -> pl.DataFrame:
-        """Return query, doc_id and score of each pair once: that of the doc's best vector."""
+        """Return query, doc_id and score of each pair: that of the doc's best vector."""
         if self._single:  # a doc's number is that of its vector
-            scores = _dense_products(queries, self._vectors, query, doc)
+            scores = self._products(queries, query, doc)
             return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": scores})
-        pairs = pl.DataFrame({"query": query, "doc": doc}).unique(maintain_order=True)
-        query, doc = pairs["query"].to_numpy(), pairs["doc"].to_numpy()
         each = self._counts[doc]
         ends = np.cumsum(each)
         places = np.arange(each.sum()) + np.repeat(self._starts[doc] - ends + each, each)
-        rows = self._rows[places]
-        scores = _dense_products(queries, self._vectors, np.repeat(query, each), rows)
+        scores = self._products(queries, np.repeat(query, each), self._rows[places])
         best = np.maximum.reduceat(scores, ends - each) if len(each) else scores
         return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": best})
+
+    def _products(self, queries: np.ndarray, query: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Return float64 sums that a run rounds as it does a CPU's, whoever adds them up."""
+        if not self.index.products:
+            return _dense_products(queries, self._vectors, query, row)
+        scores, near = self.index.products(queries, query, row)
+        scores[near] = _dense_products(queries, self._vectors, query[near], row[near])
+        return scores
 
 
 def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
