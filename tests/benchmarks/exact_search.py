@@ -15,6 +15,7 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from statistics import median
+from typing import Any
 
 import faiss
 import numpy as np
@@ -22,7 +23,7 @@ import polars as pl
 import torch
 
 from residuum.artefacts import trec
-from residuum.vectors import cards, nearest
+from residuum.vectors import exact, nearest
 
 ROUNDS = 3
 SIZES = {"docs": 1_000_000, "dimensions": 768, "queries": 6980, "k": 1064, "faiss_docs": 100_000}
@@ -51,18 +52,18 @@ def main() -> None:
 
 def measured(
     device: str, threads: int, docs: int, dimensions: int, queries: int, k: int, faiss_docs: int
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return sizes, seconds and ratios, once both sides have found the same."""
     nearest.use_threads(threads)
     vectors, asked = normal(docs, dimensions, device), normal(queries, dimensions, device)
     ids, some = [f"d{row}" for row in range(docs)], slice(0, min(faiss_docs, docs))
     few = asked[:100]
     expected = run(nearest.Index((ids[some], vectors[some]), None, "cpu").search(([], few), k), k)
-    own = nearest._Dense(ids[some], vectors[some], cards.Card(vectors[some], device).index())
+    own = nearest._Dense(ids[some], vectors[some], exact.Card(vectors[some], device).index())
     if not run(own.search(few, k, None), k).equals(expected):
         raise SystemExit("the two sides found different hits")
     start = time.perf_counter()
-    card = cards.Card(vectors, device)
+    card = exact.Card(vectors, device)
     loaded = time.perf_counter() - start
     whole = nearest._Dense(ids, vectors, card.index())
     depth = min(k + nearest.SPARE, docs)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from residuum.artefacts import trec
-from residuum.vectors import cards, nearest
+from residuum.vectors import exact, nearest
 from toy_search import normal, toy
 
 pytestmark = [
@@ -64,10 +64,10 @@ def test_many_vectors_give_the_run_of_a_cpu_kept_or_copied(
     docs = named(vectors, each)
     expected = run(nearest.Index(docs, None, "cpu"), queries, k)
     assert run(nearest.Index(docs, None, "cuda"), queries, k).equals(expected)
-    monkeypatch.setattr(cards, "BLOCK", 4 * DIMENSIONS * 10_000)  # 15 blocks, by two streams
+    monkeypatch.setattr(exact, "BLOCK", 4 * DIMENSIONS * 10_000)  # 15 blocks, by two streams
     blocks = nearest.Index(docs, None, "cuda")
     assert run(blocks, queries, k).equals(expected)
-    monkeypatch.setattr(cards.Card, "_blocks", cards.Card._copied)
+    monkeypatch.setattr(exact.Card, "_blocks", exact.Card._copied)
     for _ in range(3):
         assert run(blocks, queries, k).equals(expected)
 
@@ -90,16 +90,16 @@ def test_a_card_with_little_memory_gives_the_same_run(
 def test_computed_scores_are_off_by_no_more_than_the_bound(
     vectors: np.ndarray, queries: np.ndarray
 ) -> None:
-    card = cards.Card(vectors, "cuda")
+    card = exact.Card(vectors, "cuda")
     scores, rows = card.search(queries, 500, 1)
     query = np.repeat(np.arange(len(queries)), 500)
-    exact, near = card.products(queries, query, rows.ravel())
+    own, near = card.products(queries, query, rows.ravel())
     allowed = (card.uncertain(queries) - trec.ROUNDING) / 2
-    wrong = np.abs(scores.ravel() - exact)
+    wrong = np.abs(scores.ravel() - own)
     assert (wrong <= allowed[query]).all()
     assert wrong.max() > 0, "float32 was not float64"
     sums = np.einsum("ij,ij->i", queries[query].astype(float), vectors[rows.ravel()].astype(float))
     lengths = np.linalg.norm(queries, axis=1).max() * np.linalg.norm(vectors, axis=1).max()
-    assert np.abs(sums - exact).max() <= 2 * cards.bound(DIMENSIONS, 53) * lengths
-    turned = np.round(sums, trec.SCORE_DECIMALS) != np.round(exact, trec.SCORE_DECIMALS)
-    assert {*np.nonzero(turned)[0]} <= {*near} and len(near) < len(exact) / 100
+    assert np.abs(sums - own).max() <= 2 * exact.bound(DIMENSIONS, 53) * lengths
+    turned = np.round(sums, trec.SCORE_DECIMALS) != np.round(own, trec.SCORE_DECIMALS)
+    assert {*np.nonzero(turned)[0]} <= {*near} and len(near) < len(own) / 100

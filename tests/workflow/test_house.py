@@ -134,7 +134,7 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
         own = {n.removeprefix("residuum.") for n in _ours(tree)}
         assert not [n for n in own if not f"{n}.".startswith((f"{room}.", *_below(room)))]
     of_torch = room in ("neural", "train.py", "pretrain.py", "termweights.py", "rerank.py")
-    if not of_torch and path != PACKAGE / "vectors" / "cards.py":
+    if not of_torch and path != PACKAGE / "vectors" / "exact.py":
         assert not roots & {"torch", "transformers"}
     if room not in ("vectors", "dense.py"):
         assert "faiss" not in roots

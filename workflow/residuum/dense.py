@@ -18,7 +18,7 @@ import polars as pl
 import typer
 from pydantic import RootModel
 
-from residuum.artefacts import files, machine, manifest, shards, trec
+from residuum.artefacts import files, manifest, shards, trec
 from residuum.artefacts.residual import Residual
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli import command
@@ -26,6 +26,7 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.code.tables import Kinds
 from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
+from residuum.neural import cards
 from residuum.vectors.nearest import Index, pair_scores, use_threads
 
 app = command.app(__doc__)
@@ -177,10 +178,11 @@ def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
 
 def _device(requested: str, threads: int, search: Search | None) -> str:
     """Return where vectors are searched: cpu or cuda. Loading torch, which knows, takes 3 s."""
-    if requested not in ("auto", "cuda") or (requested == "auto" and not machine.may_have_card()):
+    if requested not in ("auto", "cuda") or (requested == "auto" and not cards.possible()):
         return "cpu"
-    if search:
-        return "cuda"  # FAISS knows by itself
+    if search:  # FAISS knows by itself what it can
+        cards.take()
+        return "cuda"
     from residuum.neural import devices
 
     chosen = devices.choose(requested, "fp32", threads).name

@@ -1,12 +1,10 @@
-"""The kind of processor that computes, what pins the kernels chosen by it, and signs of a card.
+"""The kind of processor that computes, and what pins the kernels that libraries choose by it.
 
-Usage: `machine.pin("portable")` before torch is imported; `machine.cpu()` for a manifest;
-`machine.may_have_card()` before torch is loaded to ask for one. ATen, MKL and oneDNN each choose
-kernels by the processor's instructions, and kernels sum in orders of their own, so that a model
-trained on another kind of processor is another model. Must not know torch.
+Usage: `machine.pin("portable")` before torch is imported; `machine.cpu()` for a manifest. ATen, MKL
+and oneDNN each choose kernels by the processor's instructions, and kernels sum in orders of their
+own, so that a model trained on another kind of processor is another model. Must not know torch.
 """
 
-import ctypes
 import os
 import platform
 from functools import cache
@@ -52,20 +50,6 @@ def pin(arithmetic: str) -> None:
     if arithmetic not in ARITHMETIC:
         raise ResiduumError(unknown("arithmetic", arithmetic, ARITHMETIC))
     os.environ.update(ARITHMETIC[arithmetic])
-
-
-def may_have_card() -> bool:
-    """Say whether torch may find a card: without a driver it does not, and need not be loaded.
-
-    CUDA computes through the driver's library, ROCm through a file of the kernel.
-    """
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
-        return False
-    try:
-        ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return Path("/dev/kfd").exists()
-    return True
 
 
 def cpu() -> Cpu:

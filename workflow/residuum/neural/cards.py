@@ -6,6 +6,7 @@ looks for a device. A training in several processes is started by
 torch: Snakemake's own process, which starts in two seconds, asks it too.
 """
 
+import ctypes
 import errno
 import importlib.util
 import os
@@ -67,6 +68,21 @@ def build() -> Build | None:
     text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
     found = dict(re.findall(r"^(__version__|cuda|hip)\b[^=\n]*= *['\"]([^'\"]+)['\"]", text, re.M))
     return Build(found.get("__version__", ""), found.get("cuda"), found.get("hip"))
+
+
+def possible() -> bool:
+    """Say whether torch may find a card: without a driver it does not, and need not be loaded.
+
+    CUDA computes through the driver's library, ROCm through a file of the kernel. A run that found
+    no card has said so to its jobs.
+    """
+    if os.environ.get(NAMES) == "" or os.environ.get(VISIBLE) in ("", "-1"):
+        return False
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return Path("/dev/kfd").exists()
+    return True
 
 
 def usable(made: Build | None) -> Cards:

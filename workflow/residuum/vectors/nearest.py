@@ -18,7 +18,7 @@ import polars as pl
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.search import Search
-from residuum.vectors import cards, products
+from residuum.vectors import exact, products
 from residuum.vectors.approximate import SEARCHES, Found, VectorIndex
 
 SPARE = 64  # hits beyond the depth, to see whether its last one ties
@@ -87,7 +87,7 @@ def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl
 def _exact(vectors: np.ndarray, device: str) -> VectorIndex:
     """Return a search that compares all vectors; on a CPU it takes no copy of them."""
     if device != "cpu":
-        return cards.Card(vectors, device).index()
+        return exact.Card(vectors, device).index()
     import faiss
 
     queries = 0

@@ -14,23 +14,24 @@ import torch
 
 from killing import WORKFLOW
 from residuum import dense
-from residuum.artefacts import machine, trec
+from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
-from residuum.vectors import cards, nearest
+from residuum.neural import cards
+from residuum.vectors import exact, nearest
 from residuum.vectors.approximate import SEARCHES, Found, VectorIndex
 from toy_search import Toy, normal, toy
 
 
 def search_by_torch(monkeypatch: pytest.MonkeyPatch, device: str = "cpu") -> None:
     """Have all exact searches be done as on a card."""
-    monkeypatch.setattr(nearest, "_exact", lambda vectors, _: cards.Card(vectors, device).index())
+    monkeypatch.setattr(nearest, "_exact", lambda vectors, _: exact.Card(vectors, device).index())
 
 
 def small_blocks(monkeypatch: pytest.MonkeyPatch, dimensions: int, scores: int = 500) -> None:
     """Have 100 vectors in a block, and few scores at once."""
-    monkeypatch.setattr(cards, "BLOCK", 400 * dimensions)
-    monkeypatch.setattr(cards, "SCORES", scores)
-    monkeypatch.setattr(cards, "FEWEST", 50)
+    monkeypatch.setattr(exact, "BLOCK", 400 * dimensions)
+    monkeypatch.setattr(exact, "SCORES", scores)
+    monkeypatch.setattr(exact, "FEWEST", 50)
 
 
 def found(ids: list[str], vectors: np.ndarray, queries: np.ndarray, k: int) -> pl.DataFrame:
@@ -64,7 +65,7 @@ def test_a_block_may_hold_fewer_vectors_than_hits_are_asked_for(
 ) -> None:
     vectors, queries = normal(6, 900, 8), normal(7, 11, 8)
     small_blocks(monkeypatch, 8)
-    index = cards.Card(vectors, "cpu")
+    index = exact.Card(vectors, "cpu")
     scores, rows = index.search(queries, 700, 1)
     products = queries.astype(np.float64) @ vectors.astype(np.float64).T
     assert all(len({*own}) == 700 for own in rows)
@@ -76,7 +77,7 @@ def test_a_block_may_hold_fewer_vectors_than_hits_are_asked_for(
 def test_less_is_compared_at_once_when_the_memory_of_a_card_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    made, better, most, tried = toy(tmp_path, "single"), cards._better, 130, list[int]()
+    made, better, most, tried = toy(tmp_path, "single"), exact._better, 130, list[int]()
     expected = made.bytes_of("cpu", 40, False)
 
     def full(best: object, scores: torch.Tensor, *rest: int) -> object:
@@ -87,7 +88,7 @@ def test_less_is_compared_at_once_when_the_memory_of_a_card_ends(
 
     search_by_torch(monkeypatch)
     small_blocks(monkeypatch, 24, scores=10_000)
-    monkeypatch.setattr(cards, "_better", full)
+    monkeypatch.setattr(exact, "_better", full)
     assert made.bytes_of("full", 40, False) == expected
     assert list(dict.fromkeys(tried))[:3] == [1200, 12 * 50, 6 * 25], "queries and vectors"
     assert "25 at once from now on\n" in capfd.readouterr().err
@@ -109,9 +110,9 @@ def test_vectors_that_a_card_cannot_keep_are_copied_for_each_search(
         return clone(tensor)
 
     small_blocks(monkeypatch, 8)
-    expected = cards.Card(vectors, "cpu").search(queries, 60, 1)
+    expected = exact.Card(vectors, "cpu").search(queries, 60, 1)
     monkeypatch.setattr(torch.Tensor, "clone", full)
-    card = cards.Card(vectors, "cpu")
+    card = exact.Card(vectors, "cpu")
     assert kept == [100] * 4 and not card._kept
     for scores, other in zip(card.search(queries, 60, 1), expected, strict=True):
         np.testing.assert_allclose(scores, other, rtol=1e-5)
@@ -144,7 +145,7 @@ def test_blocks_are_copied_by_two_streams_that_wait_for_each_other(
     monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
     small_blocks(monkeypatch, 8)
     vectors, queries = normal(10, 250, 8), normal(11, 6, 8)
-    card = cards.Card(vectors, "cuda")
+    card = exact.Card(vectors, "cuda")
     assert acts == [
         "copying waits",
         *("wait 0", "computing waits", "end 0"),
@@ -179,7 +180,7 @@ def test_a_run_is_a_cpus_however_far_the_sums_of_a_card_may_be_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scores are multiples of 2^-7, so that one of 16 lies halfway between two of six decimals."""
-    random, near_half = np.random.default_rng(15), cards.near_half
+    random, near_half = np.random.default_rng(15), exact.near_half
     vectors = (random.integers(-9, 9, size=(600, 6)) / 128).astype(np.float32)
     queries = random.integers(-3, 4, size=(9, 6)).astype(np.float32)
     made = Toy(tmp_path, [f"d{row}" for row in range(600)], vectors, queries)
@@ -191,22 +192,22 @@ def test_a_run_is_a_cpus_however_far_the_sums_of_a_card_may_be_off(
         return near_half(scores, off)
 
     search_by_torch(monkeypatch)
-    monkeypatch.setattr(cards, "near_half", other)
+    monkeypatch.setattr(exact, "near_half", other)
     assert made.bytes_of("off", 50, False) == expected
-    monkeypatch.setattr(cards, "near_half", lambda *sums: other(*sums)[:0])
+    monkeypatch.setattr(exact, "near_half", lambda *sums: other(*sums)[:0])
     assert made.bytes_of("not mended", 50, False) != expected
 
 
 def test_scores_near_a_half_are_those_that_an_error_may_round_otherwise() -> None:
     random, off = np.random.default_rng(16), 1e-9
-    exact = random.normal(size=20_000) * 100
-    exact[:500] = (np.arange(500) + 0.5) / 10**6 + random.uniform(-2, 2, 500) * off
+    sums = random.normal(size=20_000) * 100
+    sums[:500] = (np.arange(500) + 0.5) / 10**6 + random.uniform(-2, 2, 500) * off
 
     def rounded(scores: np.ndarray) -> np.ndarray:
         return pl.Series(scores).round(trec.SCORE_DECIMALS).to_numpy()
 
-    turned = (rounded(exact + off) != rounded(exact)) | (rounded(exact - off) != rounded(exact))
-    near = cards.near_half(torch.from_numpy(exact), off).numpy()
+    turned = (rounded(sums + off) != rounded(sums)) | (rounded(sums - off) != rounded(sums))
+    near = exact.near_half(torch.from_numpy(sums), off).numpy()
     assert turned.sum() > 200 and {*np.nonzero(turned)[0]} <= {*near}
     assert (near >= 500).sum() < 80, "2e-9 of each 1e-6: 39 of 19,500"
 
@@ -217,7 +218,7 @@ def test_the_first_hits_of_docs_are_those_that_a_loop_finds(
 ) -> None:
     random = np.random.default_rng(17)
     ids = [f"d{row // each if row % 7 else row}" for row in range(600)]
-    of = nearest._Dense(ids, normal(18, 600, 4), cards.Card(normal(18, 600, 4), "cpu").index())
+    of = nearest._Dense(ids, normal(18, 600, 4), exact.Card(normal(18, 600, 4), "cpu").index())
     rows = np.array([random.permutation(600)[:200] for _ in range(23)])
     rows[3, 50:], rows[4] = -1, -1
     scores = -np.sort(-random.normal(size=rows.shape).astype(np.float32), axis=1)
@@ -249,7 +250,7 @@ def test_torch_is_asked_for_a_card_only_where_there_may_be_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(machine, "may_have_card", lambda: True)
+    monkeypatch.setattr(cards, "possible", lambda: True)
     assert dense._device("auto", 1, None) == dense._device("mps", 1, None) == "cpu"
     with pytest.raises(ResiduumError, match="cuda"):
         dense._device("cuda", 1, None)
@@ -288,10 +289,13 @@ def test_torch_is_asked_for_a_card_only_where_there_may_be_one(
 def test_a_card_is_looked_for_by_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(machine.ctypes, "CDLL", asked.append)
-    assert machine.may_have_card() and asked == ["libcuda.so.1"]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert not machine.may_have_card()
+    monkeypatch.delenv(cards.NAMES, raising=False)
+    monkeypatch.setattr(cards.ctypes, "CDLL", asked.append)
+    assert cards.possible() and asked == ["libcuda.so.1"]
+    for name in ("CUDA_VISIBLE_DEVICES", cards.NAMES):
+        monkeypatch.setenv(name, "")
+        assert not cards.possible()
+        monkeypatch.delenv(name)
 
 
 class OnCard:
