@@ -4,6 +4,7 @@ Steps of the package's own learners and optimiser, as `residuum.train` takes the
 what it costs to ask for determinism, strictly or with a warning alone.
 """
 
+import time
 from functools import partial
 from typing import Any
 
@@ -31,6 +32,20 @@ def measure(setting: Setting, records: Records) -> None:
     if setting.device == "cuda":
         made = _learner(setting, "clear", OWN, "fp32")
         _rate(setting, records, f"clear, batch {OWN}, fp32", made, product.stepper(made))
+        with records.part(f"clear, batch {OWN}, layers compiled"):
+            _compiled(setting, records)
+
+
+def _compiled(setting: Setting, records: Records) -> None:
+    """Record the rate with layers that torch compiles, and the seconds that this takes."""
+    made = _learner(setting, "clear", OWN, "auto")
+    product.compile_layers(made)
+    step, start = product.stepper(made), time.perf_counter()
+    _several(step, 2)
+    torch.cuda.synchronize()
+    name = f"clear, batch {OWN}, layers compiled"
+    records.add(f"{name}: seconds of the first steps", time.perf_counter() - start, "s")
+    _rate(setting, records, name, made, step)
 
 
 def _learning(setting: Setting, records: Records, name: str, batch: int) -> None:
