@@ -6,10 +6,14 @@ Both sides get the same model, texts, threads, batch size and precision and take
 from text. A ratio above 1 means that residuum is faster; it is the median over the rounds, by the
 clock and by the process's CPU seconds, of which what else the machine does takes none. Without
 `--model` (any Hugging Face folder of a BERT) a BERT of two layers and width 64 is made, untrained:
-speed does not ask for sense. Needs requirements-test.lock. Exit status 1 if the sides disagree.
+speed does not ask for sense. `--corpus` and `--queries` (JSON Lines with `text`, gzip or not) give
+texts of natural lengths in place of random ones. Needs requirements-test.lock. Exit status 1 if the
+sides disagree.
 """
 
 import argparse
+import gzip
+import json
 import random
 import sys
 import tempfile
@@ -49,6 +53,26 @@ def draw(count: int, depth: int, seed: int = 1) -> Sample:
     words = vocabulary()
     queries = [sentence(source, words, QUERY_WORDS) for _ in range(count // depth)]
     docs = [sentence(source, words, DOC_WORDS) for _ in range(count)]
+    return paired(source, queries, docs, depth)
+
+
+def drawn_from(corpus: Path, asked: Path, count: int, depth: int, seed: int = 1) -> Sample:
+    """Draw docs and queries of files, and pairs of them; of the docs that have a text."""
+    source = random.Random(seed)
+    docs, queries = (texts_of(path) for path in (corpus, asked))
+    return paired(source, source.sample(queries, count // depth), source.sample(docs, count), depth)
+
+
+def texts_of(path: Path) -> list[str]:
+    """Return the texts of a file of JSON Lines."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as lines:
+        return [text for line in lines if (text := json.loads(line)["text"])]
+
+
+def paired(source: random.Random, queries: list[str], docs: list[str], depth: int) -> Sample:
+    """Let each query meet some docs."""
+    count = len(docs)
     met = [(q, d) for q in range(len(queries)) for d in source.sample(range(count), depth)]
     return Sample(queries, docs, met)
 
@@ -77,14 +101,16 @@ def small_bert(folder: Path) -> Path:
     return folder
 
 
-def scoring(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Work, Work]:
+def scoring(
+    start: Path, folder: Path, sample: Sample, batch: int, length: int
+) -> tuple[Work, Work]:
     """Return the two ways to score the pairs."""
     from sentence_transformers import CrossEncoder as Theirs
 
     device = devices.Device("cpu", "fp32")
-    reading = Reading(query_length=QUERY_LENGTH, length=LENGTH)
-    ours = CrossEncoder(Source(str(start)), reading, device)
-    ours.save(folder)
+    reading = Reading(query_length=QUERY_LENGTH, length=length)
+    CrossEncoder(Source(str(start)), reading, device).save(folder)
+    ours = CrossEncoder.load(folder, device)
     theirs = Theirs(str(folder), device="cpu")
     texts = [(sample.queries[q], sample.docs[d]) for q, d in sample.pairs]
 
@@ -96,13 +122,16 @@ def scoring(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Work
     return score, lambda: theirs.predict(texts, batch_size=batch, show_progress_bar=False)
 
 
-def encoding(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Work, Work]:
+def encoding(
+    start: Path, folder: Path, sample: Sample, batch: int, length: int
+) -> tuple[Work, Work]:
     """Return the two ways to encode the docs."""
     from sentence_transformers import SentenceTransformer
 
-    settings = EncoderSchema(query_length=LENGTH, doc_length=LENGTH)
-    ours = Encoder(Source(str(start)), settings, devices.Device("cpu", "fp32"))
-    ours.save(folder)
+    settings = EncoderSchema(query_length=length, doc_length=length)
+    device = devices.Device("cpu", "fp32")
+    Encoder(Source(str(start)), settings, device).save(folder)
+    ours = Encoder.load(folder, device)
     theirs = SentenceTransformer(str(folder), device="cpu")
     how = {"prompt_name": "document", "batch_size": batch, "show_progress_bar": False}
     return (
@@ -147,6 +176,10 @@ def main() -> int:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5, help="runs of each side")
     parser.add_argument("--tiny", action="store_true", help="little of all, to show that it runs")
+    parser.add_argument("--length", type=int, default=LENGTH, help="tokens read at most")
+    parser.add_argument("--corpus", type=Path, help="docs of natural lengths")
+    parser.add_argument("--queries", type=Path, help="queries for them")
+    parser.add_argument("--work", nargs="+", default=["pairs", "texts"], help="pairs, texts")
     options = parser.parse_args()
     if options.tiny:
         options.threads, options.counts, options.rounds = 1, [50], 1
@@ -159,11 +192,15 @@ def main() -> int:
         start = options.model or small_bert(folders[0])
         same = []
         for count in options.counts:
-            sample = draw(count, depth=50)
-            pairs = scoring(start, folders[1], sample, options.batch_size)
-            same.append(compare("pairs", pairs, len(sample.pairs), options.rounds))
-            texts = encoding(start, folders[2], sample, options.batch_size)
-            same.append(compare("texts", texts, len(sample.docs), options.rounds))
+            given = options.corpus, options.queries
+            sample = drawn_from(*given, count, depth=50) if all(given) else draw(count, depth=50)
+            how = sample, options.batch_size, options.length
+            if "pairs" in options.work:
+                pairs = scoring(start, folders[1], *how)
+                same.append(compare("pairs", pairs, len(sample.pairs), options.rounds))
+            if "texts" in options.work:
+                texts = encoding(start, folders[2], *how)
+                same.append(compare("texts", texts, len(sample.docs), options.rounds))
     return int(not all(same))
 
 

@@ -20,10 +20,13 @@ from transformers import (
     XLMRobertaConfig,
 )
 
-from residuum.neural import devices, packing
+from residuum.config.schema.encoder import Encoder as EncoderSchema
+from residuum.config.schema.reading import Reading
+from residuum.neural import devices, packing, prepacked
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.encoders import Encoder
 from residuum.neural.inputs import Inputs, padded
+from residuum.neural.pretrained import Source
 from toy_learners import SPECS, assert_equal, made, take, write_toy
 
 CARD = devices.Device("cuda", "bf16")
@@ -64,6 +67,13 @@ def one_by_one(
     return torch.cat(made)
 
 
+def packed_inputs(model: Any, texts: list[np.ndarray], width: int, room: int = 0) -> dict[str, Any]:
+    """Return what a model that packs is given of texts."""
+    inputs = Inputs(model, 0, devices.Device("cpu", "fp32"))
+    inputs.share(model, room, 0)
+    return inputs.of(texts, width)[0]
+
+
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "kernel", one_by_one)
@@ -93,7 +103,7 @@ def test_packed_is_padded_in_value_and_gradient(kernel: None, family: str, head:
     slopes: list[torch.Tensor] = []
 
     def step(**given: Any) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        made = model(input_ids=ids, **given)
+        made = model(**given)
         values = made.last_hidden_state if head is AutoModel else made.logits
         if values.ndim == 3:
             values = values[mask.bool()]
@@ -104,11 +114,11 @@ def test_packed_is_padded_in_value_and_gradient(kernel: None, family: str, head:
         own = model.named_parameters()
         return values, {name: p.grad.clone() for name, p in own if p.grad is not None}
 
-    expected, gradients = step(attention_mask=mask)
+    expected, gradients = step(input_ids=ids, attention_mask=mask)
     before = model.config.to_dict()
     packing.install(model)
     assert model.config.to_dict() == before, "a checkpoint says nothing of it"
-    for given in ({"packed": packing.of(LENGTHS, WIDTH, "cpu")}, {"attention_mask": mask}):
+    for given in (packed_inputs(model, rows(), WIDTH), {"input_ids": ids, "attention_mask": mask}):
         values, own = step(**given)
         torch.testing.assert_close(values, expected)
         assert own.keys() == gradients.keys() and len(own) > 20
@@ -123,9 +133,7 @@ def test_a_text_does_not_see_its_neighbours(kernel: None) -> None:
     other[2] = other[2][::-1].copy()
 
     def states(some: list[np.ndarray]) -> torch.Tensor:
-        ids, _ = padded(some, 0, "cpu")
-        packed = packing.of([*map(len, some)], ids.shape[1], "cpu")
-        return model(input_ids=ids, packed=packed).last_hidden_state
+        return model(**packed_inputs(model, some, WIDTH)).last_hidden_state
 
     first, second = states(one), states(other)
     assert torch.equal(first[[0, 1, 3]], second[[0, 1, 3]])
@@ -137,7 +145,24 @@ def test_places_there_and_back() -> None:
     assert packed.there.tolist() == [0, 1, 4, 5, 6]
     assert packed.back.tolist() == [0, 1, 5, 5, 2, 3, 4, 5]
     assert packed.ends.tolist() == [0, 2, 5] and packed.ends.dtype == torch.int32
-    assert packed.longest == 3
+    assert (packed.lengths, packed.width) == ([2, 3], 4)
+    roomy = packing.of([2, 3], 4, "cpu", 7)
+    assert roomy.there.tolist() == [0, 1, 4, 5, 6, 8, 8]
+    assert roomy.back.tolist() == [0, 1, 7, 7, 2, 3, 4, 7]
+    rows = [np.array([7, 8]), np.array([9, 9, 9])]
+    assert packing.side_by_side(rows, 1, 7).tolist() == [[7, 8, 9, 9, 9, 1, 1]]
+
+
+def test_packs_fill_their_room() -> None:
+    """500 + 12; 300 + 200 + 6; 250 + 250; 242 + 3 x 90: the longest first, then what still fits."""
+    lengths = [500, 300, 12, 200, 90, 90, 90, 242, 6, 250, 250]
+    packs = [*packing.packs(lengths, 512)]
+    assert sorted(number for pack in packs for number in pack) == [*range(11)]
+    assert [sum(lengths[number] for number in pack) for pack in packs] == [512, 506, 500, 512]
+    assert [len(pack) for pack in packing.packs([3] * 5, 512, 2)] == [2, 2, 1]
+    assert [*packing.packs([], 512)] == []
+    with pytest.raises(ValueError, match="513 tokens in a room of 512"):
+        [*packing.packs([4, 513], 512)]
 
 
 @pytest.mark.parametrize(
@@ -221,3 +246,76 @@ def test_vectors_and_scores_are_those_of_padded_texts(
     monkeypatch.setattr(packing, "suits", lambda model, device: False)
     for one, other in zip(packed, values(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+WIDE = {**SHAPE, "hidden_size": 256, "num_attention_heads": 8, "intermediate_size": 512}
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a model of 256 units, which a CPU reads without padding."""
+    from transformers import BertTokenizer
+
+    folder = tmp_path_factory.mktemp("wide")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(95))]
+    BertTokenizer(vocab={word: i for i, word in enumerate(words)}).save_pretrained(folder)
+    torch.manual_seed(2)
+    config = BertConfig(**{**WIDE, "num_labels": 1, "initializer_range": 0.2})
+    AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
+    return folder
+
+
+def drawn(count: int, seed: int) -> list[str]:
+    """Return texts of one to sixty words."""
+    random = np.random.default_rng(seed)
+    draws = [random.integers(95, size=random.integers(1, 60)) for _ in range(count)]
+    return [" ".join(f"w{word}" for word in draw) for draw in draws]
+
+
+def test_a_wide_model_on_a_cpu_scores_a_pair_alike_whatever_shares_its_room(wide: Path) -> None:
+    """To the last bit: alone, among forty, and among others; and as with padding, but for that."""
+    cpu, reading = devices.Device("cpu", "fp32"), Reading(query_length=20, length=90)
+    padded_ = CrossEncoder(Source(str(wide)), reading, cpu)
+    shared = CrossEncoder(Source(str(wide)), reading, cpu).freeze()
+    assert shared.inputs.room == 1024 and not padded_.inputs.room, "2^26 / 256^2"
+    queries, docs = drawn(40, 3), drawn(40, 4)
+    named = (
+        {str(n): text for n, text in enumerate(queries)},
+        {str(n): text for n, text in enumerate(docs)},
+    )
+    pairs = [(str(n), str(n)) for n in range(40)]
+    scores = shared.relevance(*named, pairs, 8)
+    np.testing.assert_allclose(scores, padded_.relevance(*named, pairs, 8), rtol=1e-4, atol=1e-5)
+    assert scores.std() > 0.1
+    for some in (pairs[:1], pairs[5:12], pairs[::-1], pairs[20:]):
+        again = shared.relevance(*named, some, 8)
+        assert again.tolist() == [scores[int(query)] for query, _ in some]
+
+
+def test_a_wide_model_on_a_cpu_has_the_vectors_of_padded_texts_and_saves_its_weights(
+    wide: Path, tmp_path: Path
+) -> None:
+    cpu = devices.Device("cpu", "fp32")
+    settings = EncoderSchema(query_length=16, doc_length=64)
+    padded_ = Encoder(Source(str(wide)), settings, cpu)
+    shared = Encoder(Source(str(wide)), settings, cpu).freeze()
+    assert shared.inputs.room and not padded_.inputs.room
+    texts = [*drawn(30, 5), ""]
+    vectors = shared.encode(texts, "doc", 4)
+    np.testing.assert_allclose(vectors, padded_.encode(texts, "doc", 4), rtol=1e-4, atol=1e-5)
+    for name, encoder in (("shared", shared), ("padded", padded_)):
+        encoder.save(tmp_path / name)
+    weights = [tmp_path / name / "model.safetensors" for name in ("shared", "padded")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_portable_arithmetic_takes_no_weights_of_onednn(
+    wide: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed: list[int] = []
+    monkeypatch.setattr(prepacked, "prepack", lambda layers, rows: packed.append(rows))
+    settings = EncoderSchema(query_length=16, doc_length=64)
+    for arithmetic in ("portable", "native"):
+        device = devices.Device("cpu", "fp32", arithmetic)
+        assert Encoder(Source(str(wide)), settings, device).freeze().inputs.room == 1024
+    assert packed == [1024]

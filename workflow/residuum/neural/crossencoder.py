@@ -16,7 +16,7 @@ import numpy as np
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.config.schema.reading import Reading, Windows
-from residuum.neural import devices, layers, padding, pretrained
+from residuum.neural import devices, layers, packing, padding, pretrained
 from residuum.neural.batches import Batch
 from residuum.neural.heads import Kind, mean
 from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LEAST = 8  # tokens of a passage
+SHARING = 16  # pairs that share a room of tokens on a CPU, at most
 SPECIALS = 3  # [CLS] query [SEP] doc [SEP]
 STEP = 8  # widths of batches are multiples of it: few shapes, little padding
 
@@ -86,6 +87,11 @@ class CrossEncoder(Ranker):
             raise ResiduumError(f"{source.name} gives {count} labels; a reranker has one or two")
         return model, tokenizer
 
+    @property
+    def sharing(self) -> int | None:
+        # A mean over tokens would depend on how wide the longest pair of a room is.
+        return SHARING if self.settings.pooling == "cls" else None
+
     def exact(self) -> list[Any]:
         """Return the last linear layer, whose score would have eight bits."""
         from torch.nn import Linear
@@ -126,12 +132,11 @@ class CrossEncoder(Ranker):
         Pairs are padded to `width` tokens, or to the longest. Of two labels the score is the
         logarithm of the odds: the logit of "relevant" minus that of "not relevant".
         """
-        given, mask = self.inputs.of([self.join(pair) for pair in pairs], width)
+        rows = [self.join(pair) for pair in pairs]
+        given, mask = self.inputs.of(rows, width)
         if self.typed:
-            docs = np.array([len(pair.query) + 2 for pair in pairs])[:, None]
-            of_doc = np.arange(mask.shape[1]) >= docs
-            types = devices.put(of_doc.astype(np.int64), self.device.name)
-            given["token_type_ids"] = mask * types
+            docs = np.array([len(pair.query) + 2 for pair in pairs])
+            given["token_type_ids"] = self._types(rows, docs, mask)
         with self.computing():
             if self.settings.pooling == "cls":
                 logits: Tensor = self.model(**given).logits.float()
@@ -140,40 +145,64 @@ class CrossEncoder(Ranker):
                 logits = self.model["linear"](mean(hidden, mask))
         return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
 
+    def _types(self, rows: Sequence[np.ndarray], docs: np.ndarray, mask: Tensor) -> Tensor:
+        """Return 1 for each token of a doc, which begins at `docs[i]` of row i, 0 for others."""
+        if self.inputs.packs:
+            each = [np.arange(len(row)) >= first for row, first in zip(rows, docs, strict=True)]
+            return self.inputs.side_by_side(each, 0)
+        of_doc = np.arange(mask.shape[1]) >= docs[:, None]
+        return mask * devices.put(of_doc.astype(np.int64), self.device.name)
+
     def score(self, pairs: Sequence[Pair], batch_size: int) -> np.ndarray:
         """Return float32 scores (pairs,) in the order of the pairs.
 
-        On a CPU a pair's score is the same to the last bit whatever stands beside it: the shape of
-        its batch follows from its own length, and a short batch is filled with repeats. A GPU packs
+        On a CPU a pair's score is the same to the last bit whatever stands beside it. A wide model
+        reads pairs that share a room, which has one shape. For a narrow one the shape of a batch
+        follows from a pair's own length, and a short batch is filled with repeats. A GPU packs
         tokens, so that the last digits may follow from the pairs beside it.
         """
         import torch
 
         sizes = [(len(pair.query), len(pair.doc)) for pair in pairs]
         lengths = self.lengths(*np.array(sizes, dtype=np.int64).reshape(-1, 2).T)
-        limit = self.settings.length
-        widths = np.minimum((lengths // STEP + 1) * STEP, limit)
-        # Below 0 where a pair fills its width to the end: transformers leaves out a mask without a
-        # zero and then computes in another way, so that all rows of a batch have padding, or none.
-        widths = np.where(lengths < limit, widths, -limit)
         scores = np.empty(len(pairs), dtype=np.float32)
 
         def keep(batch: Sequence[int], made: np.ndarray) -> None:
             scores[batch] = made[: len(batch)]
 
         self.model.eval()
-        hidden, device = self.model.config.hidden_size, self.device.name
         with torch.inference_mode(), self.keeping() as put:
-            for width in map(int, np.unique(widths)):
+            for some, size, width in self._batches(lengths, batch_size):
 
-                def score(batch: Sequence[int], size: int, width: int = abs(width)) -> None:
-                    full = batch if self.inputs.packs else np.resize(batch, size)
+                def score(batch: Sequence[int], rows: int, width: int = width) -> None:
+                    full = batch if self.inputs.packs else np.resize(batch, rows)
                     made = self.forward([pairs[i] for i in full], width)
                     put(keep, batch, devices.arriving(made))
 
-                size = devices.busy(batch_size, abs(width), hidden, device, limit)
-                self.sizes.each(np.flatnonzero(widths == width).tolist(), size, score)
+                self.sizes.each(some, size, score)
         return scores
+
+    def _batches(
+        self, lengths: np.ndarray, batch_size: int
+    ) -> Iterator[tuple[Sequence[int], int, int]]:
+        """Yield pairs by number, how many are computed at once, and to how many tokens padded."""
+        limit, each = self.settings.length, lengths.tolist()
+        if self.inputs.room:
+            for some in packing.packs(each, self.inputs.room, SHARING):
+                yield some, len(some), 0
+            return
+        if self.inputs.packs:
+            order = np.argsort(lengths, kind="stable").tolist()
+            yield from ((*both, 0) for both in self.batches(order, each, batch_size, limit))
+            return
+        widths = np.minimum((lengths // STEP + 1) * STEP, limit)
+        # Below 0 where a pair fills its width to the end: transformers leaves out a mask without a
+        # zero and then computes in another way, so that all rows of a batch have padding, or none.
+        widths = np.where(lengths < limit, widths, -limit)
+        hidden, device = self.model.config.hidden_size, self.device.name
+        for width in map(int, np.unique(widths)):
+            size = devices.busy(batch_size, abs(width), hidden, device, limit)
+            yield np.flatnonzero(widths == width).tolist(), size, abs(width)
 
     def relevance(
         self,

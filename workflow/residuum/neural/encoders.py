@@ -20,7 +20,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.neural import devices, frames, layers, pretrained
+from residuum.neural import devices, frames, layers, packing, pretrained
 from residuum.neural.heads import HEADS, Kind
 from residuum.neural.learners import Ranker
 from residuum.neural.overlap import ahead
@@ -87,6 +87,10 @@ class Encoder(Ranker):
         self.leads = {
             kind: lead or self.tokenizer.cls_token or "" for kind, lead in self.leads.items()
         }
+
+    @property
+    def sharing(self) -> int | None:
+        return 0
 
     @property
     def dimensions(self) -> int:
@@ -207,12 +211,13 @@ class Encoder(Ranker):
         self.model.eval()
 
         def encode(batch: Sequence[int], _: int) -> None:
-            put(batch, devices.arriving(self.forward([tokens[i] for i in batch], kind)))
+            vectors = self.forward([tokens[i] for i in batch], kind)
+            put(batch, devices.arriving(vectors[: len(batch)]))
 
         with torch.inference_mode():
             batches = self.batches(order, lengths, batch_size, self.length(kind))
             if self.at_once is None:
-                total = -(-len(order) // batch_size)
+                total = None if self.inputs.room else -(-len(order) // batch_size)
                 batches = track(batches, f"encode {kind}", total, "batches")
             for batch, size in batches:
                 self.sizes.each(batch, size, encode)
@@ -222,6 +227,9 @@ class Encoder(Ranker):
     ) -> Iterator[tuple[Sequence[int], int]]:
         if self.at_once is not None:
             yield from super().batches(order, lengths, requested, longest)
+            return
+        if room := self.inputs.room:
+            yield from ((pack, len(pack)) for pack in packing.packs(lengths, room))
             return
         hidden, device = self.model.config.hidden_size, self.device.name
         for batch in chunks(order, requested):

@@ -20,28 +20,54 @@ if TYPE_CHECKING:
 class Inputs:
     """How a model is given texts; `packs` says whether its layers do without padding.
 
-    `fill` is the id behind a text's end. On a CPU all is as transformers documents it. On a card
-    nothing is asked of what lies there: that would wait until all earlier work is done.
+    `fill` is the id behind a text's end. On a CPU all is as transformers documents it, unless texts
+    share a `room` of tokens. On a card nothing is asked of what lies there: that would wait until
+    all earlier work is done.
     """
 
     def __init__(self, model: Any, fill: int, device: devices.Device, packs: bool = True) -> None:
-        self.fill, self._device = fill, device.name
+        self.fill, self._device, self._model = fill, device.name, model
         # transformers looks for a zero in a mask of two dimensions, and takes one of four as it is.
         self._as_it_is = device.name == "cuda" and packing.encodes(model)
         self.packs = packs and packing.suits(model, device)
+        self.room = self.texts = 0
         if self.packs:
             packing.install(model)
+
+    def share(self, model: Any, room: int, texts: int) -> None:
+        """Let a model on a CPU, which is not trained, read texts that share a room of tokens.
+
+        Its layers are always given so many rows, and its heads so many `texts`, if there is a
+        number. Those beyond the given ones mean nothing, so that no value depends on how many share
+        a room.
+        """
+        packing.install(model)
+        self.packs, self.room, self.texts = True, room, texts
 
     def of(self, rows: Sequence[np.ndarray], width: int = 0) -> tuple[dict[str, Any], Tensor]:
         """Return a model's arguments, and the mask of tokens (texts, tokens), 1 or 0, int64.
 
         Texts are padded to `width` tokens, or to the longest.
         """
-        ids, mask = padded(rows, self.fill, self._device, width)
+        rows = [*rows, *[np.zeros(0, np.int32)] * (self.texts - len(rows))]
         if self.packs:
-            packed = packing.of([*map(len, rows)], ids.shape[1], self._device)
-            return {"input_ids": ids, "packed": packed}, mask
+            mask = devices.put(present([*map(len, rows)], width).astype(np.int64), self._device)
+            return self._packed(rows, mask.shape[1]), mask
+        ids, mask = padded(rows, self.fill, self._device, width)
         return {"input_ids": ids, "attention_mask": self._attended(rows, mask)}, mask
+
+    def _packed(self, rows: Sequence[np.ndarray], width: int) -> dict[str, Any]:
+        lengths = [*map(len, rows)]
+        positions = packing.positions(self._model, lengths)
+        return {
+            "input_ids": self.side_by_side(rows, self.fill),
+            "position_ids": self.side_by_side(positions, 0),
+            "packed": packing.of(lengths, width, self._device, self.room),
+        }
+
+    def side_by_side(self, rows: Sequence[np.ndarray], fill: int) -> Tensor:
+        """Return the values of tokens one text after another, as a model that packs reads them."""
+        return devices.put(packing.side_by_side(rows, fill, self.room), self._device)
 
     def _attended(self, rows: Sequence[np.ndarray], mask: Tensor) -> Tensor | None:
         """Return the mask that a model takes; None where there is no padding, and that is known."""
@@ -56,11 +82,15 @@ def padded(
     rows: Sequence[np.ndarray], fill: int, device: str, width: int = 0
 ) -> tuple[Tensor, Tensor]:
     """Return ids and mask, int64 (rows, width, or the longest): `fill` and 0 beyond a row's end."""
-    lengths = np.array([len(row) for row in rows])
-    mask = np.arange(width or lengths.max()) < lengths[:, None]
+    mask = present([*map(len, rows)], width)
     ids = np.full(mask.shape, fill, dtype=np.int64)
     ids[mask] = np.concatenate(rows)
     return devices.put(ids, device), devices.put(mask.astype(np.int64), device)
+
+
+def present(lengths: Sequence[int], width: int = 0) -> np.ndarray:
+    """Return which places hold a token: boolean (texts, width, or the longest)."""
+    return np.asarray(np.arange(width or max(lengths)) < np.array(lengths)[:, None])
 
 
 def places(rows: Sequence[np.ndarray], device: str) -> Tensor:

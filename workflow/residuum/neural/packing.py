@@ -1,14 +1,15 @@
-"""Texts of several lengths side by side in a model's layers, without padding between them.
+"""Texts of several lengths side by side in a model, without padding between them.
 
-Usage: `packing.install(model)`, then `model(input_ids=ids, packed=packing.of(lengths, width,
-device))`. What goes in and what comes out is padded as ever, so that heads and poolings need not
-know. The layers between read the tokens alone, and attention stays within a text: FlashAttention-2
-for sequences of several lengths (Dao 2024). Must not know what a model is for.
+Usage: `packing.install(model)`, then `model(**packing.given(rows, fill, first), packed=packed)`
+with `packed = packing.of(lengths, width, device)`. What comes out of the layers is padded, so that
+heads and poolings need not know. Embeddings and layers read the tokens alone, and attention stays
+within a text: on a card by FlashAttention-2 for sequences of several lengths (Dao 2024), on a CPU
+text by text. Must not know what a model is for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,32 +22,73 @@ if TYPE_CHECKING:
 
 NAME = "residuum_packed"  # under which transformers finds this attention
 # Whose layers work token by token but for attention, and pass on what they are given for that.
-FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "electra")
+FAMILIES = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
+FROM_ZERO = ("bert", "electra")  # the others count positions from behind that of padding
 HEAD_STEP, HEAD_MOST = 8, 256  # sizes of an attention head that the kernel takes
 CAPABILITY = (8, 0)  # of a card: Ampere, the first with this kernel
 
 
 class Packed(NamedTuple):
-    """Where the tokens of padded texts (texts, width) stand without padding, and back.
+    """Where packed tokens stand among padded texts (texts, width), and back.
 
-    `there` (tokens,) numbers the tokens among all places; `back` (texts * width,) is each place's
-    token, or the number of tokens where it has none. `ends` (texts + 1,) are int32.
+    `there` (rows,) is each row's place among all places, or their number for a row that is no
+    token; `back` (texts * width,) each place's row, or the number of rows where it has no token.
+    `ends` (texts + 1,) are int32.
     """
 
     there: Tensor
     back: Tensor
     ends: Tensor
-    longest: int
+    lengths: list[int]
+    width: int
 
 
-def of(lengths: Sequence[int], width: int, device: str) -> Packed:
-    """Return where tokens stand of texts that are padded to a width."""
+def of(lengths: Sequence[int], width: int, device: str, room: int = 0) -> Packed:
+    """Return where the tokens of texts stand that are padded to a width, with a room of rows."""
     present = np.arange(width) < np.asarray(lengths)[:, None]
-    there = np.flatnonzero(present)
-    back = np.full(present.size, len(there))
-    back[there] = np.arange(len(there))
+    places = np.flatnonzero(present)
+    rows = max(room, len(places))
+    there, back = np.full(rows, present.size), np.full(present.size, rows)
+    there[: len(places)] = places
+    back[places] = np.arange(len(places))
     ends = np.cumsum([0, *lengths]).astype(np.int32)
-    return Packed(*(devices.put(some, device) for some in (there, back, ends)), max(lengths))
+    held = (devices.put(some, device) for some in (there, back, ends))
+    return Packed(*held, list(map(int, lengths)), width)
+
+
+def side_by_side(rows: Sequence[np.ndarray], fill: int, room: int = 0) -> np.ndarray:
+    """Return the values of texts one after another, int64 (1, tokens or room), filled up."""
+    values = np.concatenate(rows).astype(np.int64)
+    return np.pad(values, (0, max(0, room - len(values))), constant_values=fill)[None]
+
+
+def positions(model: Any, lengths: Sequence[int]) -> list[np.ndarray]:
+    """Return the numbers of each text's positions, as the embeddings of a model count them."""
+    config = model.config
+    first = 0 if config.model_type in FROM_ZERO else config.pad_token_id + 1
+    return [np.arange(first, first + length) for length in lengths]
+
+
+def packs(lengths: Sequence[int], room: int, most: int = 0) -> Iterator[list[int]]:
+    """Yield texts, by number, that fill a room of tokens together: at most so many, if a number.
+
+    The longest text that is left begins a pack, and the longest that still fits follows, so that
+    all but the last packs are nearly full. Raises ValueError for a text longer than the room.
+    """
+    if max(lengths, default=0) > room:
+        raise ValueError(f"a text of {max(lengths)} tokens in a room of {room}")
+    waiting: list[list[int]] = [[] for _ in range(room + 1)]
+    for number in reversed(range(len(lengths))):
+        waiting[lengths[number]].append(number)
+    left = len(lengths)
+    while left:
+        pack, free = list[int](), room
+        for length in range(room, 0, -1):
+            while length <= free and waiting[length] and len(pack) < (most or room):
+                pack.append(waiting[length].pop())
+                free -= length
+        left -= len(pack)
+        yield pack
 
 
 def encodes(model: Any) -> bool:
@@ -75,22 +117,21 @@ def install(model: Any) -> None:
     AttentionInterface.register(NAME, attention)
     AttentionMaskInterface.register(NAME, sdpa_mask)
     base = model.base_model
+    if base.config._attn_implementation == NAME:
+        return
     base.config._attn_implementation = NAME
     base.encoder.forward = _packing(base.encoder.forward)
 
 
 def _packing(layers: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what has layers read packed states, and gives them back padded."""
+    """Return what has layers read packed states (1, rows, size), and gives them back padded."""
 
     def forward(states: Tensor, *args: Any, packed: Packed | None = None, **more: Any) -> Any:
         if packed is None:
             return layers(states, *args, **more)
-        texts, width, size = states.shape
-        tokens = moved(states.reshape(-1, size), packed.there, packed.back)
-        more["attention_mask"] = None
-        made = layers(tokens[None], *args, packed=packed, **more)
+        made = layers(states, *args, packed=packed, **{**more, "attention_mask": None})
         padded = moved(made.last_hidden_state.squeeze(0), packed.back, packed.there)
-        made.last_hidden_state = padded.view(texts, width, size)
+        made.last_hidden_state = padded.view(-1, packed.width, states.shape[-1])
         return made
 
     return forward
@@ -159,14 +200,35 @@ def attention(
 def kernel(
     query: Tensor, key: Tensor, value: Tensor, packed: Packed, dropout: float, scale: float | None
 ) -> Tensor:
-    """Return the attention of packed tokens (tokens, heads, size), by FlashAttention-2 of torch.
+    """Return the attention of packed tokens (tokens, heads, size).
 
-    torch's public name for it, `varlen_attn`, has no dropout.
+    By FlashAttention-2 of torch, whose public name for it, `varlen_attn`, has no dropout.
     """
     import torch
 
-    ends, longest = packed.ends, packed.longest
+    if query.device.type == "cpu":
+        return _text_by_text(query, key, value, packed, dropout, scale)
+    ends, longest = packed.ends, max(packed.lengths)
     made: Tensor = torch.ops.aten._flash_attention_forward(
         query, key, value, ends, ends, longest, longest, dropout, False, False, scale=scale
     )[0]
     return made
+
+
+def _text_by_text(
+    query: Tensor, key: Tensor, value: Tensor, packed: Packed, dropout: float, scale: float | None
+) -> Tensor:
+    """Return the attention of packed tokens, one text after another; 0 for rows of none."""
+    import torch
+    from torch.nn.functional import pad, scaled_dot_product_attention
+
+    lengths = packed.lengths
+    used = sum(lengths)
+    parts = zip(*(some[:used].split(lengths) for some in (query, key, value)), strict=True)
+    made = [
+        scaled_dot_product_attention(
+            *(some.transpose(0, 1)[None] for some in own), dropout_p=dropout, scale=scale
+        )[0].transpose(0, 1)
+        for own in parts
+    ]
+    return pad(torch.cat(made), (0, 0, 0, 0, 0, len(query) - used))

@@ -24,7 +24,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
-from residuum.neural import devices, frames, hub
+from residuum.neural import devices, frames, hub, packing, prepacked
 from residuum.neural.inputs import Inputs
 from residuum.neural.overlap import behind
 
@@ -34,6 +34,8 @@ Put = Callable[[Keep, Sequence[int], Callable[[], np.ndarray]], None]  # values 
 SETTINGS = "residuum.json"
 GATE = "gate"  # folder of a checkpoint
 WEIGHTS = "model.safetensors"
+WIDE = 256  # hidden units from which a CPU packs texts
+ROWS = 64  # a room is a multiple of it: matrix products are cut into such blocks
 TEXTS_AT_ONCE = 32_768  # that a GPU is given: seconds of its work
 RECORDS = ("manifest.json", "training.tsv")  # of a checkpoint: how it was made, not what it is
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
@@ -216,8 +218,26 @@ class TextModel(ABC):
         """
         if self.device.precision == "bf16":
             devices.round_weights(self.backbone, self.exact())
+        elif self.device.name == "cpu" and self.sharing is not None:
+            self._share(self.sharing)
         self.frozen = True
         return self
+
+    @property
+    def sharing(self) -> int | None:
+        """How many texts of a room a CPU's heads are given; 0: as it has; None: padded ones."""
+        return None
+
+    def _share(self, texts: int) -> None:
+        """Let texts share a room on a CPU if the model is wide; a narrow one gains nothing."""
+        hidden = self.model.config.hidden_size
+        if hidden < WIDE or not packing.encodes(self.backbone):
+            return
+        most = self.model.config.max_position_embeddings
+        room = -(-max(most, devices.BUSY // hidden**2) // ROWS) * ROWS
+        self.inputs.share(self.backbone, room, texts)
+        if self.device.arithmetic == "native":
+            prepacked.prepack(self.backbone.base_model.encoder, room)
 
     @property
     def at_once(self) -> int | None:

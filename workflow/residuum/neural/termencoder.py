@@ -70,6 +70,10 @@ class TermEncoder(Encoder):
         return gate
 
     @property
+    def sharing(self) -> int | None:
+        return None
+
+    @property
     def dimensions(self) -> int:
         return int(self.model.get_input_embeddings().num_embeddings)
 

@@ -24,6 +24,7 @@ from residuum.neural.batches import rows_of, training_pairs
 from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import squared_errors
+from residuum.neural.overlap import ahead
 from residuum.neural.termrecall import recall, targets, terms
 from residuum.neural.tokens import TEXTS_AT_ONCE, Texts
 
@@ -94,11 +95,14 @@ class TermWeighter(pretrained.TextModel):
 
     def predict(self, texts: Sequence[str], batch_size: int) -> list[dict[str, int]]:
         """Return each text's term frequencies, {word: tf of 1 or more}, in batches by length."""
-        docs = self.tokenise(texts)
-        weights = self.weights(docs, batch_size)
+        scale, at_once = self.settings.scale, self.at_once
+        parts: Iterable[list[Doc]] = [self.tokenise(texts)] if at_once is None else []
+        if at_once is not None:  # the next ones are cut into tokens while a GPU weighs these
+            parts = ahead(map(self.tokenise, chunks(texts, at_once)))
         return [
-            frequencies(doc.words, own.tolist(), self.settings.scale)
-            for doc, own in zip(docs, weights, strict=True)
+            frequencies(doc.words, own.tolist(), scale)
+            for docs in parts
+            for doc, own in zip(docs, self.weights(docs, batch_size), strict=True)
         ]
 
     def weights(self, docs: Sequence[Doc], batch_size: int) -> list[np.ndarray]:
