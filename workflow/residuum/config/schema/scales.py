@@ -147,7 +147,9 @@ class Scale(Strict):
     threads: Positive = Field(description="of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most vectors in an embedding shard")
     batch_size: Positive = Field(description="texts encoded at once; halved if a GPU is too small")
-    pair_batch_size: Positive = Field(description="pairs in a cross-encoder's batch; halved too")
+    pair_batch_size: Positive = Field(
+        description="pairs in a cross-encoder's batch, as batch_size; halved too"
+    )
 
     def starts(self, role: str) -> list[Start]:
         """Return all that may play a backbone role, for one dataset or another."""
