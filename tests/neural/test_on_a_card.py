@@ -1,13 +1,15 @@
 """A step of each learner on a card that is not there: no wrong device, no waiting, few launches."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from card_stand_in import CARD, on_card, stand_in
-from residuum.neural import fitting
+from card_stand_in import CARD, moved, on_card, stand_in, text_on_card
+from residuum.neural import devices, fitting
+from residuum.neural.crossencoder import Pair
 from residuum.neural.devices import AdaptiveBatchSize
 from toy_learners import SPECS, WHOLE, made, write_toy
 
@@ -31,6 +33,64 @@ def test_a_step_stays_on_the_card_and_waits_for_nothing(
         assert seen.waits == []
         gradients = [some.grad for some in learner.model.parameters() if some.grad is not None]
         assert gradients and all(some.device.type == CARD for some in gradients)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_look_at_the_first_examples_mixes_no_devices(
+    toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a start makes of them lies on the card, what stands for equal scores on the host."""
+    learner = made(toy, name)
+    batch = learner.batch(0)
+    with stand_in(monkeypatch) as seen, torch.no_grad():
+        on_card(learner)
+        outputs = learner.forward(batch)
+        own = learner.seen(batch, outputs)
+        assert all(values.device.type == CARD for values in own.values())
+        if (equal := learner.indifferent(batch)) is not None:
+            assert learner.losses(batch, equal, WHOLE).losses.device.type == "cpu"
+        assert seen.waits == []
+
+
+TEXTS = ["river", "a river runs beside the hill", "moss"]
+
+
+def made_for(toy: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a model of texts that is not trained, on the card, in bf16."""
+    encoder = made(toy, name).encoder
+    monkeypatch.setattr(encoder, "frozen", True)
+    return encoder
+
+
+@pytest.mark.parametrize("name", ["nll", "vectors", "projected", "sparse", "cross", "terms"])
+def test_inference_waits_for_nothing_but_what_it_gives(
+    toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = made_for(toy, name, monkeypatch)
+    kept: list[torch.Tensor] = []
+    with stand_in(monkeypatch) as seen, torch.inference_mode():
+        encoder.model = moved(encoder.model.to(torch.bfloat16))
+        for part in (*encoder.exact(), *layers_behind(encoder.model)):
+            part.to(torch.float32)
+        text_on_card(encoder, devices.Device("cuda", "bf16"))
+        monkeypatch.setattr(devices, "arriving", lambda made: lambda: kept.append(made))
+        monkeypatch.setattr(type(encoder), "keeping", lambda self: nullcontext(lambda *_: _[2]()))
+        if name == "cross":
+            tokens = list(encoder.tokenise(TEXTS, "doc"))
+            encoder.score([Pair(tokens[0], own) for own in tokens], 2)
+        elif name == "terms":
+            encoder.weights(encoder.tokenise(TEXTS), 2)
+        else:
+            with encoder.keeping() as put:
+                encoder.of_tokens(list(encoder.tokenise(TEXTS, "doc")), "doc", 2, put)
+        assert kept and all(made.device.type == CARD for made in kept)
+        assert {made.dtype for made in kept} == {torch.float32}
+        assert seen.waits == []
+
+
+def layers_behind(model: Any) -> list[Any]:
+    """Return the layers behind a backbone."""
+    return [part for name, part in model.named_children() if name in ("linear", "norm")]
 
 
 def test_what_waits_is_found(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,10 +215,12 @@ class Encoder(Ranker):
             put(batch, devices.arriving(vectors[: len(batch)]))
 
         with torch.inference_mode():
-            batches = self.batches(order, lengths, batch_size, self.length(kind))
+            batches: Iterable[tuple[Sequence[int], int]] = self.batches(
+                order, lengths, batch_size, self.length(kind)
+            )
             if self.at_once is None:
-                total = None if self.inputs.room else -(-len(order) // batch_size)
-                batches = track(batches, f"encode {kind}", total, "batches")
+                every = list(batches)
+                batches = track(every, f"encode {kind}", len(every), "batches")
             for batch, size in batches:
                 self.sizes.each(batch, size, encode)
 
