@@ -1,10 +1,10 @@
 """Texts of several lengths side by side in a model, without padding between them.
 
-Usage: `packing.install(model)`, then `model(**packing.given(rows, fill, first), packed=packed)`
-with `packed = packing.of(lengths, width, device)`. What comes out of the layers is padded, so that
-heads and poolings need not know. Embeddings and layers read the tokens alone, and attention stays
-within a text: on a card by FlashAttention-2 for sequences of several lengths (Dao 2024), on a CPU
-text by text. Must not know what a model is for.
+Usage: `packing.install(model)`; `Inputs` of inputs.py then gives it ids side by side, and `packed =
+packing.of(lengths, width, device)`. What comes out of the layers is padded, so that heads and
+poolings need not know. Embeddings and layers read the tokens alone, and attention stays within a
+text: on a card by FlashAttention-2 for sequences of several lengths (Dao 2024), on a CPU text by
+text. Must not know what a model is for.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ def suits(model: Any, device: devices.Device) -> bool:
     import torch
 
     if device.name != "cuda" or device.precision != "bf16" or not encodes(model):
+        return False
+    if torch.version.hip:  # AMD's kernels were not looked at
         return False
     size = model.config.hidden_size // model.config.num_attention_heads
     kernel = size % HEAD_STEP == 0 and size <= HEAD_MOST
