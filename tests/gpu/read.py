@@ -4,7 +4,7 @@ PYTHONPATH=workflow:tests python -m gpu.read RESULTS.jsonl ... [--limit 165]
 
 A share of the limit is that of the FLOP that a model needs, without padding (MFU): of what a plain
 product reached in the same run, and of the card's data sheet. Of several files a step is taken from
-the last that has it. What failed, or was never run, has a row that says so. Must not know how
+the last that has it. What failed, or was not run, has a row that says so. Must not know how
 anything was measured.
 """
 
@@ -64,7 +64,7 @@ def tables(records: Mapping[int, Sequence[Record]], limit: float | None = None) 
     for step in sorted({*STEPS, *records}):
         title = STEPS[step].title if step in STEPS else "no step of these"
         yield from ("", f"**{step}. {title}**", "", _row(HEADS), _row(["---"] * len(HEADS)))
-        own = records.get(step, [{"name": "step", "failed": "no record of it"}])
+        own = records.get(step, [{"name": "step", "value": "not run"}])
         values = {record["name"]: record.get("value") for record in own}
         for record in own:
             yield _row(cells(record, values, measured, sheet))

@@ -10,11 +10,13 @@ measures.
 
 import argparse
 import importlib
+import json
 import os
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,8 +63,8 @@ def main() -> int:
     if given.run is not None:
         return run(given)
     given.output.mkdir(parents=True, exist_ok=True)
-    for name in (RESULTS, LOG):
-        (given.output / name).write_bytes(b"")
+    (given.output / LOG).write_bytes(b"")
+    drop(given.output / RESULTS, given.steps)
     forked = given.tiny and given.device == "cpu"
     if forked:
         _import_ahead()
@@ -73,6 +75,14 @@ def main() -> int:
             left = until - time.monotonic()
             outcomes.append(_step(number, left, given, Path(scratch), forked))
     return int(not all(outcomes))
+
+
+def drop(path: Path, numbers: Sequence[int]) -> None:
+    """Leave of an earlier run's results those of other steps; a line that was cut off goes."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    whole = [line for line in text.splitlines(keepends=True) if line.endswith("}\n")]
+    kept = [line for line in whole if json.loads(line)["step"] not in numbers]
+    path.write_text("".join(kept), encoding="utf-8")
 
 
 def _step(number: int, left: float, given: argparse.Namespace, scratch: Path, forked: bool) -> bool:

@@ -242,3 +242,44 @@ def test_checkpoints_are_compared_by_all_files_but_what_names_the_command(tmp_pa
     assert resuming.compared(one, tmp_path / "other") == "equal, all 1"
     expected = "different: training.tsv; first step that differs: 2"
     assert resuming.compared(one, tmp_path / "third") == expected
+
+
+def test_some_steps_leave_the_results_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    for step in (0, 2, 7):
+        Records(path, step).add("value", step)
+    steps.drop(path, [2, 3])
+    assert [*records_of([path])] == [0, 7]
+    steps.drop(tmp_path / "none.jsonl", [1])
+    assert (tmp_path / "none.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--device"], "--device (nothing); known: cuda, cpu"),
+        (["--device", "gpu"], "--device gpu; known: cuda, cpu"),
+        (["--steps", "2,3"], '--steps 2,3; give numbers from 0 to 8, as "2 3"'),
+        (["--steps", "2", "3"], "unknown option 3; known: "),
+    ],
+)
+def test_options_that_say_nothing_are_refused_in_a_line(words: list[str], said: str) -> None:
+    command = ["bash", "tests/gpu/measure.sh", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"measure.sh: {said}") and done.stderr.count("\n") == 1
+
+
+def test_an_interpreter_without_the_packages_is_named(tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "tests/gpu/measure.sh", "--device", "cpu", "--tiny"],
+        cwd=ROOT,
+        env={**os.environ, "OUT": str(tmp_path / "out"), "PYTHON": str(bare)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert f"{bare} lacks torch, " in done.stderr and "PYTHON=.venv/bin/python" in done.stderr

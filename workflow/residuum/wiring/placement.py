@@ -66,7 +66,8 @@ class Placement:
         if found.names:
             self._check(found.names)
         elif self._config.device == "cuda" and found.why:
-            raise ResiduumError(f"device: cuda: {found.why}. With auto, models run without.")
+            text = "Set device: auto to compute on the CPU, or see docs/gpu.md"
+            raise ResiduumError(f"device: cuda: {found.why}. {text}")
         elif found.seen:
             print(f"device auto: {found.why}. Computing on the CPU.", file=sys.stderr)
         os.environ[cards.NAMES] = ",".join(found.names)
