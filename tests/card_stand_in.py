@@ -14,8 +14,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -67,9 +69,35 @@ def _waits(function: Any, args: Any, kwargs: Any) -> bool:
     return len(kinds) > 1
 
 
+class Asked(TorchFunctionMode):
+    """Note calls that make a tensor of Python's values on the card: their copies wait."""
+
+    def __init__(self, waits: list[str]) -> None:
+        super().__init__()
+        self.waits = waits
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(function, "__name__", "")
+        held = bool(args) and torch.is_tensor(args[0]) and args[0].device.type == CARD
+        values = name in ("tensor", "as_tensor") and args[0] != []  # nothing is not copied
+        made = values and kwargs.get("device") is not None
+        made = made and torch.device(kwargs["device"]).type == CARD
+        index = args[1] if name in ("__getitem__", "__setitem__") and len(args) > 1 else ()
+        parts = index if isinstance(index, tuple) else (index,)
+        lists = any(isinstance(some, list | np.ndarray) for some in parts)
+        if made or (held and (name == "new_tensor" or lists)):
+            self.waits.append(f"{name} at {_line()}")
+        return function(*args, **kwargs)
+
+
 def _line() -> str:
     every = traceback.extract_stack()
     own = [frame for frame in every if frame.filename.startswith(str(PACKAGE))]
+    if not own:
+        return "a test"
     frame = own[-1]
     return f"{Path(frame.filename).relative_to(PACKAGE)}:{frame.lineno} {frame.line}"
 
@@ -87,7 +115,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
     monkeypatch.setattr(devices.Device, "autocast", lambda device: nullcontext())
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
     seen = Seen()
-    with seen:
+    with Asked(seen.waits), seen:
         yield seen
 
 

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -91,6 +92,42 @@ def test_inference_waits_for_nothing_but_what_it_gives(
 def layers_behind(model: Any) -> list[Any]:
     """Return the layers behind a backbone."""
     return [part for name, part in model.named_children() if name in ("linear", "norm")]
+
+
+def test_questions_are_written_without_a_wait_for_each_token(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of six tokens; after eight a card is asked whether all have ended."""
+    writer = made_for(toy, "questions", monkeypatch)
+    docs = list(writer.tokenise_docs(TEXTS))
+    with stand_in(monkeypatch) as seen, torch.inference_mode():
+        writer.model = moved(writer.model.to(torch.bfloat16))
+        text_on_card(writer, devices.Device("cuda", "bf16"))
+        states, mask = writer._encoded(docs)
+        with pytest.raises(NotImplementedError, match="meta"):  # the tokens, brought to the host
+            writer._decoded(states, mask, np.zeros((len(docs), 6, 5), np.float32))
+        assert seen.launches["topk"] == 6
+        assert seen.waits == []
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        lambda some: some[:, [0, 1]],
+        lambda some: some.__setitem__((slice(None), [0]), 1.0),
+        lambda some: some[np.array([0])],
+        lambda some: some.new_tensor([1.0]),
+        lambda some: torch.tensor([1.0], device=some.device),
+        lambda some: torch.as_tensor([1.0], device=some.device),
+    ],
+)
+def test_pythons_values_on_a_card_are_a_wait(slip: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with stand_in(monkeypatch) as seen:
+        slip(torch.empty(2, 3, device=CARD))
+        found = len(seen.waits)
+        assert found
+        torch.empty(2, 3, device=CARD)[:, 1:].sum()
+        assert len(seen.waits) == found
 
 
 def test_what_waits_is_found(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,10 +177,60 @@ def test_a_gpu_takes_batches_of_about_as_many_tokens() -> None:
     assert [*devices.by_tokens([], [], 3, 10)] == []
 
 
-def test_a_gpu_is_given_more_pairs_where_they_are_short() -> None:
-    assert devices.busy(64, 32, 768, "cuda", 256) == 512
-    assert devices.busy(64, 256, 768, "cuda", 256) == 64
-    assert devices.busy(64, 300, 768, "cuda", 256) == 64
+def test_memory_that_ends_beside_the_keeping_loses_and_doubles_nothing(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of more than two texts do not fit; over several parts, each vector is kept once."""
+    encoder = made(toy, "nll").encoder
+    expected, _ = encoder.vectors(TEXTS, "doc", 3)
+    whole, sizes = encoder.forward, list[int]()
+
+    def limited(tokens: Any, kind: Any) -> torch.Tensor:
+        sizes.append(len(tokens))
+        if len(tokens) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return whole(tokens, kind)
+
+    monkeypatch.setattr(Encoder, "at_once", 10)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(encoder, "forward", limited)
+    rows, _ = encoder.vectors(iter(TEXTS), "doc", 3)
+    np.testing.assert_allclose(rows, expected, rtol=1e-5, atol=1e-6)
+    assert max(sizes) > 2 and sum(size for size in sizes if size <= 2) == len(TEXTS)
+
+
+def test_pairs_on_a_card_without_packing_are_not_filled_up(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on one before Ampere: in order of length, each pair is computed once."""
+    encoder = made(toy, "cross").encoder
+    named = {str(number): text for number, text in enumerate(TEXTS[:7])}
+    pairs = [(query, doc) for query in named for doc in named]
+    expected = encoder.relevance(named, named, pairs, 4)
+    computed, whole = list[int](), encoder.forward
+
+    def counted(some: Any, width: int = 0) -> torch.Tensor:
+        computed.append(len(some))
+        return whole(some, width)
+
+    monkeypatch.setattr(type(encoder), "at_once", 100)
+    monkeypatch.setattr(encoder, "forward", counted)
+    np.testing.assert_allclose(encoder.relevance(named, named, pairs, 4), expected, rtol=1e-5)
+    assert sum(computed) == len(pairs) == 49
+
+
+def test_who_ends_early_leaves_the_rest_unmade() -> None:
+    begun: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(100):
+            begun.append(number)
+            yield number
+
+    rest = ahead(items())
+    assert next(rest) == 0
+    rest.close()
+    assert len(begun) <= 4
 
 
 def test_weights_are_rounded_once_and_a_score_is_not(toy: Path) -> None:

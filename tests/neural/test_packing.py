@@ -161,8 +161,9 @@ def test_packs_fill_their_room() -> None:
     assert [sum(lengths[number] for number in pack) for pack in packs] == [512, 506, 500, 512]
     assert [len(pack) for pack in packing.packs([3] * 5, 512, 2)] == [2, 2, 1]
     assert [*packing.packs([], 512)] == []
-    with pytest.raises(ValueError, match="513 tokens in a room of 512"):
-        [*packing.packs([4, 513], 512)]
+    for wrong in ([4, 513], [0, 4]):
+        with pytest.raises(ValueError, match=f"texts of {min(wrong)} to {max(wrong)} tokens"):
+            [*packing.packs(wrong, 512)]
 
 
 @pytest.mark.parametrize(
@@ -278,6 +279,7 @@ def test_a_wide_model_on_a_cpu_scores_a_pair_alike_whatever_shares_its_room(wide
     padded_ = CrossEncoder(Source(str(wide)), reading, cpu)
     shared = CrossEncoder(Source(str(wide)), reading, cpu).freeze()
     assert shared.inputs.room == 1024 and not padded_.inputs.room, "2^26 / 256^2"
+    assert shared.model.config.max_position_embeddings == 512
     queries, docs = drawn(40, 3), drawn(40, 4)
     named = (
         {str(n): text for n, text in enumerate(queries)},
@@ -299,7 +301,9 @@ def test_a_wide_model_on_a_cpu_has_the_vectors_of_padded_texts_and_saves_its_wei
     settings = EncoderSchema(query_length=16, doc_length=64)
     padded_ = Encoder(Source(str(wide)), settings, cpu)
     shared = Encoder(Source(str(wide)), settings, cpu).freeze()
-    assert shared.inputs.room and not padded_.inputs.room
+    assert shared.inputs.room == 1024 and not padded_.inputs.room
+    given, _ = shared.inputs.of(list(shared.tokenise(["w1 w2", "w3"], "query")))
+    assert given["input_ids"].shape == (1, 64), "no more rows than a few texts need"
     texts = [*drawn(30, 5), ""]
     vectors = shared.encode(texts, "doc", 4)
     np.testing.assert_allclose(vectors, padded_.encode(texts, "doc", 4), rtol=1e-4, atol=1e-5)

@@ -97,8 +97,11 @@ def usable(made: Build | None) -> Cards:
     if made.cuda is None:
         why = f"torch {made.version} computes on CPUs alone. Install its build for CUDA: {HOW}"
         return Cards((), why, True)
+    major = int(made.cuda.split(".")[0])
+    if (knows := _knows()) is not None and knows >= major:
+        return cards
     version = _read(DRIVER_VERSION)
-    least = FIRST_DRIVER.get(int(made.cuda.split(".")[0]), 0)
+    least = FIRST_DRIVER.get(major, 0)
     if version and int(version.split(".")[0]) < least:
         why = (
             f"the NVIDIA driver {version} is too old for torch {made.version}, which is built for "
@@ -107,6 +110,19 @@ def usable(made: Build | None) -> Cards:
         )
         return Cards((), why, True)
     return cards
+
+
+def _knows() -> int | None:
+    """Return the major version of CUDA that the driver's library runs; None where it is not found.
+
+    A library of CUDA's forward compatibility may run a newer one than the driver of the kernel.
+    """
+    version = ctypes.c_int()
+    try:
+        ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return None
+    return version.value // 1000
 
 
 def _shown() -> Cards:

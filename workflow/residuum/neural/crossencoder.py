@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LEAST = 8  # tokens of a passage
-SHARING = 16  # pairs that share a room of tokens on a CPU, at most
+SHARING = 32  # pairs that share a room of tokens on a CPU, at most
 SPECIALS = 3  # [CLS] query [SEP] doc [SEP]
 STEP = 8  # widths of batches are multiples of it: few shapes, little padding
 
@@ -55,7 +55,7 @@ class CrossEncoder(Ranker):
         marks = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
         self._cls, self._sep = (np.array([-1 if m is None else m], dtype=np.int32) for m in marks)
         if device.precision != "fp32":
-            _head_in_float32(self.exact()[0], device.name)
+            layers.in_float32(self.exact()[0], device.name)
         query, length = settings.query_length, settings.length
         pretrained.check_length(self.model, "reading.length", length)
         if query + SPECIALS >= length:
@@ -91,6 +91,10 @@ class CrossEncoder(Ranker):
     def sharing(self) -> int | None:
         # A mean over tokens would depend on how wide the longest pair of a room is.
         return SHARING if self.settings.pooling == "cls" else None
+
+    @property
+    def longest(self) -> int:
+        return self.settings.length
 
     def exact(self) -> list[Any]:
         """Return the last linear layer, whose score would have eight bits."""
@@ -158,8 +162,8 @@ class CrossEncoder(Ranker):
 
         On a CPU a pair's score is the same to the last bit whatever stands beside it. A wide model
         reads pairs that share a room, which has one shape. For a narrow one the shape of a batch
-        follows from a pair's own length, and a short batch is filled with repeats. A GPU packs
-        tokens, so that the last digits may follow from the pairs beside it.
+        follows from a pair's own length, and a short batch is filled with repeats. On a GPU the
+        last digits may follow from the pairs beside it.
         """
         import torch
 
@@ -175,7 +179,7 @@ class CrossEncoder(Ranker):
             for some, size, width in self._batches(lengths, batch_size):
 
                 def score(batch: Sequence[int], rows: int, width: int = width) -> None:
-                    full = batch if self.inputs.packs else np.resize(batch, rows)
+                    full = np.resize(batch, rows) if width else batch
                     made = self.forward([pairs[i] for i in full], width)
                     put(keep, batch, devices.arriving(made))
 
@@ -185,13 +189,16 @@ class CrossEncoder(Ranker):
     def _batches(
         self, lengths: np.ndarray, batch_size: int
     ) -> Iterator[tuple[Sequence[int], int, int]]:
-        """Yield pairs by number, how many are computed at once, and to how many tokens padded."""
+        """Yield pairs by number, how many are computed at once, and how many tokens wide.
+
+        Where there is no width, pairs are as wide as the longest, and a short batch is not filled.
+        """
         limit, each = self.settings.length, lengths.tolist()
         if self.inputs.room:
             for some in packing.packs(each, self.inputs.room, SHARING):
                 yield some, len(some), 0
             return
-        if self.inputs.packs:
+        if self.at_once is not None:
             order = np.argsort(lengths, kind="stable").tolist()
             yield from ((*both, 0) for both in self.batches(order, each, batch_size, limit))
             return
@@ -199,9 +206,9 @@ class CrossEncoder(Ranker):
         # Below 0 where a pair fills its width to the end: transformers leaves out a mask without a
         # zero and then computes in another way, so that all rows of a batch have padding, or none.
         widths = np.where(lengths < limit, widths, -limit)
-        hidden, device = self.model.config.hidden_size, self.device.name
+        hidden = self.model.config.hidden_size
         for width in map(int, np.unique(widths)):
-            size = devices.busy(batch_size, abs(width), hidden, device, limit)
+            size = devices.busy(batch_size, abs(width), hidden)
             yield np.flatnonzero(widths == width).tolist(), size, abs(width)
 
     def relevance(
@@ -244,20 +251,6 @@ class CrossEncoder(Ranker):
                 "activation_fn": layers.IDENTITY,
             },
         }
-
-
-def _head_in_float32(last: Any, device: str) -> None:
-    """Let the last layer compute in float32: a score of bf16 has eight bits, and many ties."""
-    import torch
-
-    half = last.forward
-
-    def forward(input: Tensor) -> Tensor:
-        with torch.autocast(device, enabled=False):
-            return half(input.float())
-
-    # As torch provides for: it calls a layer's own forward where it has one.
-    last.forward = forward  # type: ignore[method-assign]  # to mypy a method is its class's
 
 
 def _tokens(pair: Pair) -> int:

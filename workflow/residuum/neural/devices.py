@@ -89,6 +89,9 @@ def _available(device: str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch says over several lines what _lack says in one
         usable = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    said = os.environ.get(cards.NAMES) == ""  # by the run, once for all of its jobs: no card
+    if device == "auto" and said:
+        usable["cuda"] = False
     available = [*(name for name, yes in usable.items() if yes), "cpu"]
     name = available[0] if device == "auto" else device
     if device == "cuda" and not usable["cuda"]:
@@ -97,7 +100,6 @@ def _available(device: str) -> str:
         raise ResiduumError(
             f"no device '{device}' on this machine; available: {', '.join(available)}"
         )
-    said = os.environ.get(cards.NAMES) == ""  # by the run, once for all of its jobs
     if device == "auto" and not usable["cuda"] and not said and (lack := _lack(made)).seen:
         log(f"device auto: {lack.why}. Computing on the device {name}")
     return name
@@ -240,16 +242,13 @@ def quiet() -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def busy(requested: int, width: int, hidden: int, device: str, longest: int = 0) -> int:
-    """Return how many texts of `width` tokens to compute at once.
+def busy(requested: int, width: int, hidden: int) -> int:
+    """Return how many texts of `width` tokens a CPU computes at once, at most as many as requested.
 
-    On a CPU a power of two that makes work enough for a layer of `hidden` units, at most as many as
-    requested. More leaves the caches (six layers of 384 units, 128 tokens: 47 ms a text in batches
-    of 32, 43 ms in batches of 4), and of small batches less is padding. A GPU takes as many tokens
-    as the requested texts would have if each were of the `longest`.
+    A power of two that makes work enough for a layer of `hidden` units. More leaves the caches (six
+    layers of 384 units, 128 tokens: 47 ms a text in batches of 32, 43 ms in batches of 4), and of
+    small batches less is padding.
     """
-    if device != "cpu":
-        return max(requested, requested * longest // width)
     enough = max(FEWEST, BUSY // (width * hidden**2))
     return min(requested, 1 << (enough.bit_length() - 1))
 

@@ -93,6 +93,10 @@ class Encoder(Ranker):
         return 0
 
     @property
+    def longest(self) -> int:
+        return max(self.settings.query_length, self.settings.doc_length)
+
+    @property
     def dimensions(self) -> int:
         """Length of a vector."""
         return self.settings.dimensions or int(self.model.config.hidden_size)
@@ -233,9 +237,9 @@ class Encoder(Ranker):
         if room := self.inputs.room:
             yield from ((pack, len(pack)) for pack in packing.packs(lengths, room))
             return
-        hidden, device = self.model.config.hidden_size, self.device.name
+        hidden = self.model.config.hidden_size
         for batch in chunks(order, requested):
-            yield batch, devices.busy(requested, lengths[batch[-1]], hidden, device)
+            yield batch, devices.busy(requested, lengths[batch[-1]], hidden)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

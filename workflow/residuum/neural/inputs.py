@@ -37,9 +37,9 @@ class Inputs:
     def share(self, model: Any, room: int, texts: int) -> None:
         """Let a model on a CPU, which is not trained, read texts that share a room of tokens.
 
-        Its layers are always given so many rows, and its heads so many `texts`, if there is a
-        number. Those beyond the given ones mean nothing, so that no value depends on how many share
-        a room.
+        With a number of `texts` the heads are always given so many, and the layers all rows of the
+        room: those beyond the given ones mean nothing, and no value depends on how many share a
+        room. Without one there are as many as it takes.
         """
         packing.install(model)
         self.packs, self.room, self.texts = True, room, texts
@@ -62,12 +62,19 @@ class Inputs:
         return {
             "input_ids": self.side_by_side(rows, self.fill),
             "position_ids": self.side_by_side(positions, 0),
-            "packed": packing.of(lengths, width, self._device, self.room),
+            "packed": packing.of(lengths, width, self._device, self._rows(sum(lengths))),
         }
+
+    def _rows(self, tokens: int) -> int:
+        """Return how many rows the layers are given of so many tokens."""
+        if not self.room:
+            return tokens
+        return self.room if self.texts else packing.rounded(tokens)
 
     def side_by_side(self, rows: Sequence[np.ndarray], fill: int) -> Tensor:
         """Return the values of tokens one text after another, as a model that packs reads them."""
-        return devices.put(packing.side_by_side(rows, fill, self.room), self._device)
+        room = self._rows(sum(map(len, rows)))
+        return devices.put(packing.side_by_side(rows, fill, room), self._device)
 
     def _attended(self, rows: Sequence[np.ndarray], mask: Tensor) -> Tensor | None:
         """Return the mask that a model takes; None where there is no padding, and that is known."""

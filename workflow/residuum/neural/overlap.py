@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 AHEAD = 2  # items that are made before they are asked for
-BEHIND = 4  # that wait to be taken away: each holds memory of the card
+BEHIND = 4  # that wait to be taken away
 
 
 def ahead(items: Iterable[T], depth: int = AHEAD) -> Iterator[T]:
@@ -25,11 +25,14 @@ def ahead(items: Iterable[T], depth: int = AHEAD) -> Iterator[T]:
     def following() -> Any:
         return next(rest, end)
 
-    with ThreadPoolExecutor(1) as pool:
+    pool = ThreadPoolExecutor(1)
+    try:
         waiting = deque(pool.submit(following) for _ in range(depth))
         while (item := waiting.popleft().result()) is not end:
             waiting.append(pool.submit(following))
             yield item
+    finally:  # where who asks ends early, what was not begun is left out
+        pool.shutdown(cancel_futures=True)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ FAMILIES = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
 FROM_ZERO = ("bert", "electra")  # the others count positions from behind that of padding
 HEAD_STEP, HEAD_MOST = 8, 256  # sizes of an attention head that the kernel takes
 CAPABILITY = (8, 0)  # of a card: Ampere, the first with this kernel
+ROWS = 64  # rooms are multiples of it: matrix products are cut into such blocks
 
 
 class Packed(NamedTuple):
@@ -69,14 +70,20 @@ def positions(model: Any, lengths: Sequence[int]) -> list[np.ndarray]:
     return [np.arange(first, first + length) for length in lengths]
 
 
+def rounded(rows: int) -> int:
+    """Return the least room that has so many rows."""
+    return -(-rows // ROWS) * ROWS
+
+
 def packs(lengths: Sequence[int], room: int, most: int = 0) -> Iterator[list[int]]:
     """Yield texts, by number, that fill a room of tokens together: at most so many, if a number.
 
     The longest text that is left begins a pack, and the longest that still fits follows, so that
-    all but the last packs are nearly full. Raises ValueError for a text longer than the room.
+    all but the last packs are nearly full. Raises ValueError for a text that has no token, or more
+    than the room.
     """
-    if max(lengths, default=0) > room:
-        raise ValueError(f"a text of {max(lengths)} tokens in a room of {room}")
+    if lengths and not 0 < min(lengths) <= max(lengths) <= room:
+        raise ValueError(f"texts of {min(lengths)} to {max(lengths)} tokens in a room of {room}")
     waiting: list[list[int]] = [[] for _ in range(room + 1)]
     for number in reversed(range(len(lengths))):
         waiting[lengths[number]].append(number)

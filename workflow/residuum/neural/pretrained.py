@@ -35,7 +35,6 @@ SETTINGS = "residuum.json"
 GATE = "gate"  # folder of a checkpoint
 WEIGHTS = "model.safetensors"
 WIDE = 256  # hidden units from which a CPU packs texts
-ROWS = 64  # a room is a multiple of it: matrix products are cut into such blocks
 TEXTS_AT_ONCE = 32_768  # that a GPU is given: seconds of its work
 RECORDS = ("manifest.json", "training.tsv")  # of a checkpoint: how it was made, not what it is
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
@@ -228,13 +227,17 @@ class TextModel(ABC):
         """How many texts of a room a CPU's heads are given; 0: as it has; None: padded ones."""
         return None
 
+    @property
+    def longest(self) -> int:
+        """Most tokens that are read of a text: of those that share a room."""
+        raise NotImplementedError
+
     def _share(self, texts: int) -> None:
         """Let texts share a room on a CPU if the model is wide; a narrow one gains nothing."""
         hidden = self.model.config.hidden_size
         if hidden < WIDE or not packing.encodes(self.backbone):
             return
-        most = self.model.config.max_position_embeddings
-        room = -(-max(most, devices.BUSY // hidden**2) // ROWS) * ROWS
+        room = packing.rounded(max(self.longest, devices.BUSY // hidden**2))
         self.inputs.share(self.backbone, room, texts)
         if self.device.arithmetic == "native":
             prepacked.prepack(self.backbone.base_model.encoder, room)

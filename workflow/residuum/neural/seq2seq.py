@@ -218,13 +218,14 @@ class QuestionWriter(pretrained.TextModel):
         read = BaseModelOutput(last_hidden_state=states)
         how = {"encoder_outputs": read, "attention_mask": mask, "past_key_values": cache}
         added = devices.put(noises, self.device.name)
+        never = devices.put(np.array(banned, dtype=np.int64), self.device.name)
         last = torch.full((len(states), 1), start, device=states.device)
         ended = torch.zeros_like(last, dtype=torch.bool)
         tokens: list[Tensor] = []
         looks = 1 if self.device.name == "cpu" else LOOKS
         for place in range(noises.shape[1]):
             logits = self.model(decoder_input_ids=last, use_cache=True, **how).logits[:, -1].float()
-            logits[:, banned] = -torch.inf
+            logits.index_fill_(1, never, -torch.inf)
             best = logits.topk(min(noises.shape[2], logits.shape[1]))
             drawn = (best.values + added[:, place, : best.values.shape[1]]).argmax(1, keepdim=True)
             last = best.indices.gather(1, drawn).masked_fill(ended, fill)

@@ -8,7 +8,7 @@ section 3.1, describe it). Must not know losses, nor how the gate learns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,6 +145,17 @@ class TermEncoder(Encoder):
 
         self.each(tokens, kind, batch_size, partial(put, keep))
         return made
+
+    def batches(
+        self, order: Sequence[int], lengths: Sequence[int], requested: int, longest: int
+    ) -> Iterator[tuple[Sequence[int], int]]:
+        if self.at_once is None:
+            yield from super().batches(order, lengths, requested, longest)
+            return
+        # As many texts as requested, however short: each has a weight for each term.
+        for first in range(0, len(order), requested):
+            batch = order[first : first + requested]
+            yield batch, len(batch)
 
     def joined(self, rows: Sequence[Rows]) -> Rows:
         return rows[0] if len(rows) == 1 else csr_array(vstack(rows, format="csr"))

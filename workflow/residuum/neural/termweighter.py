@@ -8,9 +8,10 @@ AutoModelForTokenClassification loads a checkpoint too. Must not know where pred
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
-from residuum.neural import devices, pretrained
+from residuum.neural import devices, layers, pretrained
 from residuum.neural.batches import rows_of, training_pairs
 from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
@@ -58,11 +59,17 @@ class TermWeighter(pretrained.TextModel):
 
         self.hold(*pretrained.load(Head, source, num_labels=1), settings, device)
         pretrained.check_length(self.model, "length", settings.length)
+        if device.precision != "fp32":
+            layers.in_float32(self.exact()[0], device.name)
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if backend is None or backend.normalizer is None or backend.pre_tokenizer is None:
             raise ResiduumError(
                 f"{source.name}: term weights need a tokenizer that cuts words, as BERT's"
             )
+
+    def exact(self) -> list[Any]:
+        """Return the layer of the weights, which are multiplied by the scale and rounded."""
+        return [self.model.classifier]
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text as the tokenizer sees them, before it cuts subwords."""
@@ -94,39 +101,59 @@ class TermWeighter(pretrained.TextModel):
         return weights.float()[devices.put(rows, device), devices.put(columns, device)]
 
     def predict(self, texts: Sequence[str], batch_size: int) -> list[dict[str, int]]:
-        """Return each text's term frequencies, {word: tf of 1 or more}, in batches by length."""
+        """Return each text's term frequencies, {word: tf of 1 or more}, in batches by length.
+
+        While a GPU weighs a part of the texts, the next one is cut into tokens, and what it made
+        becomes frequencies.
+        """
         scale, at_once = self.settings.scale, self.at_once
         parts: Iterable[list[Doc]] = [self.tokenise(texts)] if at_once is None else []
-        if at_once is not None:  # the next ones are cut into tokens while a GPU weighs these
+        if at_once is not None:
             parts = ahead(map(self.tokenise, chunks(texts, at_once)))
-        return [
-            frequencies(doc.words, own.tolist(), scale)
-            for docs in parts
-            for doc, own in zip(docs, self.weights(docs, batch_size), strict=True)
-        ]
+        made: list[dict[str, int]] = []
+
+        def keep(first: int, docs: Sequence[Doc], i: int, own: np.ndarray) -> None:
+            made[first + i] = frequencies(docs[i].words, own.tolist(), scale)
+
+        with self.keeping() as put:
+            for docs in parts:
+                first = len(made)
+                made.extend({} for _ in docs)
+                self._weigh(docs, batch_size, put, partial(keep, first, docs))
+        return made
 
     def weights(self, docs: Sequence[Doc], batch_size: int) -> list[np.ndarray]:
         """Return the weights of each doc's words, in batches by length."""
+        made: list[np.ndarray] = [np.empty(0)] * len(docs)
+        with self.keeping() as put:
+            self._weigh(docs, batch_size, put, made.__setitem__)
+        return made
+
+    def _weigh(
+        self,
+        docs: Sequence[Doc],
+        batch_size: int,
+        put: pretrained.Put,
+        keep: Callable[[int, np.ndarray], None],
+    ) -> None:
+        """Call `keep(number, weights)` with the weights of each doc's words."""
         import torch
 
         order = sorted(range(len(docs)), key=lambda i: (len(docs[i].ids), i))
-        predicted: list[np.ndarray] = [np.empty(0)] * len(docs)
 
-        def keep(batch: Sequence[int], weights: np.ndarray) -> None:
+        def keep_all(batch: Sequence[int], weights: np.ndarray) -> None:
             ends = np.cumsum([len(docs[i].places) for i in batch])
             for i, own in zip(batch, np.split(weights, ends[:-1]), strict=True):
-                predicted[i] = own
+                keep(i, own)
+
+        def weigh(batch: Sequence[int], _: int) -> None:
+            put(keep_all, batch, devices.arriving(self.forward([docs[i] for i in batch])))
 
         self.model.eval()
-        with torch.inference_mode(), self.keeping() as put:
-
-            def predict(batch: Sequence[int], _: int) -> None:
-                put(keep, batch, devices.arriving(self.forward([docs[i] for i in batch])))
-
-            lengths = [len(doc.ids) for doc in docs]
+        lengths = [len(doc.ids) for doc in docs]
+        with torch.inference_mode():
             for batch, size in self.batches(order, lengths, batch_size, self.settings.length):
-                self.sizes.each(batch, size, predict)
-        return predicted
+                self.sizes.each(batch, size, weigh)
 
 
 def first_subwords(word_ids: Iterable[int | None]) -> dict[int, int]:

@@ -98,7 +98,11 @@ class Estimates(VectorEstimates):
         return of_run(lines, search + lines * MICRO * assumed.SCORE_US)
 
     def questions(self, w: Wildcards) -> Estimate:
-        """Estimate the questions of a generator: its steps, of a batch and a token each, count."""
+        """Estimate the questions of a generator: its steps, of a batch and a token each, count.
+
+        A card writes all questions of its docs together, and holds the keys and values of each
+        doc's tokens for each of its questions, of two bytes each.
+        """
         place, registry = place_of(w), self.registry
         form, start = (
             registry.datasets[w.dataset].splits[w.split].synthetic,
@@ -109,12 +113,15 @@ class Estimates(VectorEstimates):
         tokens = form.per_doc * min(form.question_length, assumed.QUERY_TOKENS)
         at_once, read = registry.scale.batch_size, sizes.doc_tokens(w.dataset, form.doc_length)
         made = of_reading(shape, docs * (read + tokens), at_once * form.doc_length)
+        kept = 2 * (2 * shape.layers + 1) * shape.hidden  # bytes of a token
+        held = at_once * form.per_doc * form.doc_length * kept
         head = 2.0 * shape.vocabulary * shape.hidden * docs * tokens
         return made._replace(
             disk=1.5 * assumed.QUERY_BYTES * docs * form.per_doc,
             core_s=self._export_s(w.dataset),
             operations=made.operations + head,
-            steps=ceil(docs / at_once) * form.per_doc * form.question_length,
+            card=made.card + held,
+            steps=ceil(docs / at_once) * form.question_length,
         )
 
     def negatives(self, w: Wildcards) -> Estimate:
