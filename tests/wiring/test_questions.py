@@ -207,7 +207,10 @@ def test_what_is_written_is_counted_and_estimated() -> None:
     head = 2 * 486 * 64 * 50 * 20
     assert how.operations == pytest.approx(2 * 32_768 * 50 * (read + 20) + head)
     length = toy.datasets["toy"].splits["written"].synthetic.question_length
-    assert how.steps == 7 * 2 * length, "batches of 8 docs, until the longest question of each ends"
+    assert how.steps == 7 * length, "batches of 8 docs, all questions of them together"
+    # of each token a state, and a key and a value of the one layer, 64 numbers of two bytes each
+    one = Estimates(with_questions(docs=50, per_doc=1)).questions(SPLIT)
+    assert how.card - one.card == 8 * 512 * 3 * 64 * 2
     assert how.disk == 1.5 * 40 * 100
 
 

@@ -14,8 +14,7 @@ OURS = {  # kind: room, class, and what uses it
     "term-gate": (
         "termgate",
         "TermGater",
-        'ids = model.tokenizer(["a doc"], return_tensors="pt")\n'
-        'print(model.logits(ids["input_ids"], ids["attention_mask"]).sigmoid())',
+        'tokens = list(model.tokenise(["a doc"], "doc"))\nprint(model.logits(tokens).sigmoid())',
     ),
     "dual-encoder": (
         "encoders",
