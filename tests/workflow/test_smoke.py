@@ -792,7 +792,7 @@ def test_killed_twice_it_resumes_on_one_core_and_without_preload_to_the_same_byt
     shutil.rmtree(project / "results" / "smoke")
     metrics = "results/smoke/metrics/generated-smoke/dev"
     expected = [f"{metrics}/clear.seed1.tsv"]
-    kill_when(project, "results/smoke/work/*/*", *expected)
+    kill_when(project, "results/smoke/logs/train/*", *expected)
     kill_when(project, "results/smoke/embeddings/*/*/*/shard-*", *expected)
     snakemake(project, *expected, cores=1, config="preload=false")
     after = hashes(project)

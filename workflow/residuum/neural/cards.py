@@ -7,7 +7,6 @@ torch: Snakemake's own process, which starts in two seconds, asks it too.
 """
 
 import ctypes
-import errno
 import importlib.util
 import os
 import random
@@ -167,8 +166,8 @@ def _listed() -> Cards:
         done = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=ANSWER_S)
     except subprocess.TimeoutExpired:
         return Cards((), f"{TOOL} -L gave no answer in {ANSWER_S} seconds. {MEND}", True)
-    except OSError as error:
-        return Cards((), f"{TOOL} does not start: {error.strerror}. {MEND}", True)
+    except OSError:
+        return Cards((), f"{TOOL} does not start. {MEND}", True)
     if (listed := parse(done.stdout)).names:
         return listed
     said = " ".join((done.stdout + done.stderr).split()) or "nothing"
@@ -240,9 +239,9 @@ def _hold(names: list[str], number: int) -> list[str]:
             try:
                 lock.bind(f"\0residuum-card-{name}")
                 locks[name] = lock
-            except OSError as error:
+            except OSError:
                 lock.close()
-                if error.errno != errno.EADDRINUSE:
+                if not _bound(name):
                     raise
     if len(locks) == number:
         _held.extend(locks.values())
@@ -250,6 +249,16 @@ def _hold(names: list[str], number: int) -> list[str]:
     for lock in locks.values():
         lock.close()
     return []
+
+
+def _bound(name: str) -> bool:
+    """Say whether a process holds a card."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(f"\0residuum-card-{name}")
+        except OSError:
+            return False
+        return True
 
 
 def main(number: str, *command: str) -> None:

@@ -87,7 +87,7 @@ def _available(device: str) -> str:
     if device in ("auto", "cuda") and made.cuda:
         cards.take()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch says over several lines what _lack says in one
+        warnings.simplefilter("ignore")  # torch takes several lines for what is said below in one
         usable = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     said = os.environ.get(cards.NAMES) == ""  # by the run, once for all of its jobs: no card
     if device == "auto" and said:
@@ -95,31 +95,40 @@ def _available(device: str) -> str:
     available = [*(name for name, yes in usable.items() if yes), "cpu"]
     name = available[0] if device == "auto" else device
     if device == "cuda" and not usable["cuda"]:
-        raise ResiduumError(f"device cuda: {_lack(made).why}")
+        _say_what_lacks(made, device)
     if name not in available:
         raise ResiduumError(
             f"no device '{device}' on this machine; available: {', '.join(available)}"
         )
-    if device == "auto" and not usable["cuda"] and not said and (lack := _lack(made)).seen:
-        log(f"device auto: {lack.why}. Computing on the device {name}")
+    if device == "auto" and not usable["cuda"] and not said:
+        try:
+            _say_what_lacks(made, device)
+        except ResiduumError as error:
+            log(f"{error}. Computing on the device {name}")
     return name
 
 
-def _lack(made: cards.Build) -> cards.Cards:
-    """Return why torch computes on no card of this machine, in a line that says how to mend it."""
+def _say_what_lacks(made: cards.Build, device: str) -> None:
+    """Raise ResiduumError for a card that torch computes not on: what was found, and what mends it.
+
+    Where the machine shows none, for the device cuda alone.
+    """
     import torch
 
     found = cards.usable(made)
-    if not found.names:
-        return found
-    try:
-        torch.cuda.init()  # type: ignore[no-untyped-call]  # torch does not annotate it
-        reason = "torch finds no card"
-    except RuntimeError as error:
-        reason = str(error).split(". ")[0].split("\n")[0]
-    shown = f"{cards.TOOL} lists {len(found.names)}"
-    why = f"{reason} ({shown}; torch {made.version} is built for CUDA {made.cuda})"
-    return cards.Cards((), f"{why}. Mend it: {cards.HOW}", True)
+    if found.names:
+        built = f"torch {made.version} is built for CUDA {made.cuda}"
+        shown = f"{cards.TOOL} lists {len(found.names)}; {built}"
+        try:
+            torch.cuda.init()  # type: ignore[no-untyped-call]  # torch does not annotate it
+        except RuntimeError as error:
+            reason = str(error).split(". ")[0].split("\n")[0]
+            raise ResiduumError(
+                f"device {device}: {reason} ({shown}). Mend it: {cards.HOW}"
+            ) from None
+        raise ResiduumError(f"device {device}: torch finds no card ({shown}). Mend it: {cards.HOW}")
+    if device == "cuda" or found.seen:
+        raise ResiduumError(f"device {device}: {found.why}")
 
 
 def _check_portable(name: str) -> None:
