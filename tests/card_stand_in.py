@@ -38,7 +38,7 @@ CARD = "meta"
 
 
 class Seen(TorchDispatchMode):
-    """Operations by name that a card would be given, and lines of ours that would wait for it."""
+    """Operations by name that a card would be given, and the lines that would wait for a card."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Seen(TorchDispatchMode):
 
 
 def _waits(function: Any, args: Any, kwargs: Any) -> bool:
-    """Say whether an operation takes a tensor of the host beside one of the card, or copies one.
+    """Say whether an operation mixes tensors of host and card, or copies between the two.
 
     Numbers of one value may stay on the host.
     """
@@ -147,7 +147,7 @@ def text_on_card(model: Any, device: devices.Device) -> None:
 
 
 def moved(model: Any) -> Any:
-    """Put the weights of a model onto the card, in place; what shares one goes on sharing it."""
+    """Put the weights of a model onto the card, in place; shared weights stay shared."""
     made: dict[int, torch.nn.Parameter] = {}
     for part in model.modules():
         for name, weights in [*part.named_parameters(recurse=False)]:

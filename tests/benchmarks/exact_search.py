@@ -3,11 +3,11 @@
     python tests/benchmarks/exact_search.py [--device cuda] [--docs 1000000] [--queries 6980]
 
 Random vectors, by default of the size of MS MARCO's dev queries and a shard of its passages. First
-both search some docs, and their runs must be equal. Then the seconds of a search from vectors in
-memory to hits with scores of float64 are taken, and those of its parts: finding on the card, and
-summing anew. `faiss.knn`, which only finds, searches `--faiss-docs` of the docs on `--threads`
-cores, and its seconds are scaled to all. `--tiny` shows on a CPU that the script runs; its numbers
-say nothing. `--json` prints them on one line.
+both search some docs, and their runs must be equal. Then the seconds of a search are taken, from
+vectors in memory to hits with scores of float64. So are those of its parts: the top k on the card,
+and their scores in float64. `faiss.knn` gives the top k alone, of `--faiss-docs` of the docs on
+`--threads` cores; its seconds are scaled to all docs. `--tiny` shows on a CPU that the script runs;
+its numbers say nothing. `--json` prints them on one line.
 """
 
 import argparse
@@ -40,13 +40,13 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     sizes = TINY if given.tiny else SIZES
-    found = measured(
+    figures = measured(
         given.device, given.threads, **{n: getattr(given, n) or sizes[n] for n in sizes}
     )
     if given.json:
-        print(json.dumps(found))
+        print(json.dumps(figures))
         return
-    for name, value in found.items():
+    for name, value in figures.items():
         print(f"{name:22} {value:,.3f}" if isinstance(value, float) else f"{name:22} {value}")
 
 
@@ -55,40 +55,42 @@ def measured(
 ) -> dict[str, Any]:
     """Return sizes, seconds and ratios, once both sides have found the same."""
     nearest.use_threads(threads)
-    vectors, asked = normal(docs, dimensions, device), normal(queries, dimensions, device)
+    vectors, query_vectors = normal(docs, dimensions, device), normal(queries, dimensions, device)
     ids, some = [f"d{row}" for row in range(docs)], slice(0, min(faiss_docs, docs))
-    few = asked[:100]
+    few = query_vectors[:100]
     expected = run(nearest.Index((ids[some], vectors[some]), None, "cpu").search(([], few), k), k)
     own = nearest._Dense(ids[some], vectors[some], exact.Card(vectors[some], device).index())
     if not run(own.search(few, k, None), k).equals(expected):
         raise SystemExit("the two sides found different hits")
     start = time.perf_counter()
     card = exact.Card(vectors, device)
-    loaded = time.perf_counter() - start
+    load_seconds = time.perf_counter() - start
     whole = nearest._Dense(ids, vectors, card.index())
     depth = min(k + nearest.SPARE, docs)
-    _, rows = card.search(asked, depth, 1)
+    _, rows = card.search(query_vectors, depth, 1)
     query = np.repeat(np.arange(queries), depth)
-    searched = seconds(lambda: list(whole.search(asked, k, None)))
-    finding = seconds(lambda: card.search(asked, depth, 1))
-    summing = seconds(lambda: card.products(asked, query, rows.ravel()))
+    search_seconds = seconds(lambda: list(whole.search(query_vectors, k, None)))
+    top_k_seconds = seconds(lambda: card.search(query_vectors, depth, 1))
+    rescoring_seconds = seconds(lambda: card.products(query_vectors, query, rows.ravel()))
     metric, part = faiss.METRIC_INNER_PRODUCT, vectors[some]
-    alone = seconds(lambda: faiss.knn(asked, part, min(depth, len(part)), metric), 1)
-    alone *= docs / len(part)
+    faiss_seconds = seconds(
+        lambda: faiss.knn(query_vectors, part, min(depth, len(part)), metric), 1
+    )
+    faiss_seconds *= docs / len(part)
     sizes = {"docs": docs, "dimensions": dimensions, "queries": queries, "k": k}
     return {
         "device": torch.cuda.get_device_name() if device == "cuda" else device,
         **sizes,
-        "seconds_to_load": loaded,
-        "seconds": searched,
-        "seconds_finding": finding,
-        "seconds_summing": summing,
-        "tflops_finding": 2 * docs * queries * dimensions / finding / 1e12,
+        "seconds_to_load": load_seconds,
+        "seconds": search_seconds,
+        "seconds_top_k": top_k_seconds,
+        "seconds_rescoring": rescoring_seconds,
+        "tflops_top_k": 2 * docs * queries * dimensions / top_k_seconds / 1e12,
         "faiss_threads": threads,
         "faiss_docs": len(part),
-        "faiss_seconds_scaled": alone,
-        "times_faiss": alone / searched,
-        "times_faiss_finding": alone / finding,
+        "faiss_seconds_scaled": faiss_seconds,
+        "times_faiss": faiss_seconds / search_seconds,
+        "times_faiss_top_k": faiss_seconds / top_k_seconds,
     }
 
 

@@ -20,7 +20,7 @@ WEIGHTS = {"bf16": "bfloat16", "fp32": "float32"}
 
 
 class Sample(NamedTuple):
-    """Texts of one distribution of lengths, and the FLOP of one of them."""
+    """Texts of one distribution of lengths, and the FLOP that a text takes on average."""
 
     name: str
     texts: list[str]

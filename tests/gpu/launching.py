@@ -1,4 +1,4 @@
-"""Processes under a time limit: a step of the measurement, or a command of the package within one.
+"""Processes under a time limit: a step of the measurement, or a command of the package in a step.
 
 Usage: `status = launch(["-m", "residuum.encode", "docs", ...], log).wait(40)`. Where a process is
 stopped, so are those that it started, unless they lead a group of their own. Must not know what is

@@ -16,7 +16,7 @@ def measure(setting: Setting, records: Records) -> None:
     products = queries * docs / 1e9
     name = f"torch, {docs:,} docs, {queries:,} queries, k {k:,}"
     records.add(theirs, products / found["faiss_seconds_scaled"], "G products/s")
-    for part, seconds in (("whole, scores of float64", "seconds"), ("finding", "seconds_finding")):
+    for part, seconds in (("whole, scores of float64", "seconds"), ("top k", "seconds_top_k")):
         records.add(f"{name}: {part}", products / found[seconds], "G products/s", **facts)
-    for part in ("seconds", "seconds_finding", "seconds_summing", "seconds_to_load"):
+    for part in ("seconds", "seconds_top_k", "seconds_rescoring", "seconds_to_load"):
         records.add(f"{name}: {part.replace('_', ' ')}", found[part], "s")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from residuum.config.schema.questions import Sampling
 from residuum.neural import devices
@@ -24,14 +23,9 @@ CPU = devices.Device("cpu", "fp32")
 LIMITS = {"fp32": 1e-4, "bf16": 2e-2}  # of the norm of a difference, beside that of the CPU's
 # Where a maximum goes to another vector or token by rounding, its gradient goes with it.
 OF_MAXIMA = ("vectors", "gate")
-NO_CARD = not torch.cuda.is_available()
-CARD = [
-    pytest.mark.cuda,
-    pytest.mark.skipif(NO_CARD, reason=f"torch {torch.__version__} sees no card"),
-]
 DEVICES = [
-    pytest.param(("cuda", "fp32"), marks=CARD, id="cuda-fp32"),
-    pytest.param(("cuda", "bf16"), marks=CARD, id="cuda-bf16"),
+    pytest.param(("cuda", "fp32"), marks=pytest.mark.cuda, id="cuda-fp32"),
+    pytest.param(("cuda", "bf16"), marks=pytest.mark.cuda, id="cuda-bf16"),
     pytest.param(("cpu", "bf16"), id="cpu-bf16"),
 ]
 TEXTS = [

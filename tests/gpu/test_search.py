@@ -12,10 +12,7 @@ from residuum.artefacts import trec
 from residuum.vectors import exact, nearest
 from toy_search import normal, toy
 
-pytestmark = [
-    pytest.mark.cuda,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no card"),
-]
+pytestmark = pytest.mark.cuda
 DOCS, DIMENSIONS = 150_000, 256
 
 

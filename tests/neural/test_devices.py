@@ -137,7 +137,11 @@ def test_a_card_is_taken_before_torch_looks_and_computes_the_same_twice(
     monkeypatch.setenv(cards.VISIBLE, "")
     machine(ONE, sees=True)
     seen = []
-    look = lambda: seen.append(os.environ[cards.VISIBLE]) or True  # noqa: E731
+
+    def look() -> bool:
+        seen.append(os.environ[cards.VISIBLE])
+        return True
+
     monkeypatch.setattr("torch.cuda.is_available", look)
     try:
         assert devices.choose("auto", "auto", threads=1) == ("cuda", "bf16", "native")

@@ -25,7 +25,7 @@ from residuum.config.schema.reading import Reading
 from residuum.neural import devices, packing, prepacked
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.encoders import Encoder
-from residuum.neural.inputs import Inputs, padded
+from residuum.neural.inputs import Inputs, padded, present
 from residuum.neural.pretrained import Source
 from toy_learners import SPECS, assert_equal, made, take, write_toy
 
@@ -70,7 +70,7 @@ def one_by_one(
 def packed_inputs(model: Any, texts: list[np.ndarray], width: int, room: int = 0) -> dict[str, Any]:
     """Return what a model that packs is given of texts."""
     inputs = Inputs(model, 0, devices.Device("cpu", "fp32"))
-    inputs.share(model, room, 0)
+    inputs.share(room, 0)
     return inputs.of(texts, width)[0]
 
 
@@ -141,12 +141,12 @@ def test_a_text_does_not_see_its_neighbours(kernel: None) -> None:
 
 
 def test_places_there_and_back() -> None:
-    packed = packing.of([2, 3], 4, "cpu")
+    packed = packing.of(present([2, 3], 4), "cpu")
     assert packed.there.tolist() == [0, 1, 4, 5, 6]
     assert packed.back.tolist() == [0, 1, 5, 5, 2, 3, 4, 5]
     assert packed.ends.tolist() == [0, 2, 5] and packed.ends.dtype == torch.int32
     assert (packed.lengths, packed.width) == ([2, 3], 4)
-    roomy = packing.of([2, 3], 4, "cpu", 7)
+    roomy = packing.of(present([2, 3], 4), "cpu", 7)
     assert roomy.there.tolist() == [0, 1, 4, 5, 6, 8, 8]
     assert roomy.back.tolist() == [0, 1, 7, 7, 2, 3, 4, 7]
     rows = [np.array([7, 8]), np.array([9, 9, 9])]

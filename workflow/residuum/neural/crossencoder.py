@@ -27,6 +27,8 @@ from residuum.neural.tokens import Cut, Texts, passages, tokenise
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from residuum.neural.packing import Packed
+
 LEAST = 8  # tokens of a passage
 SHARING = 32  # pairs that share a room of tokens on a CPU, at most
 SPECIALS = 3  # [CLS] query [SEP] doc [SEP]
@@ -54,8 +56,6 @@ class CrossEncoder(Ranker):
         self.hold(*self._read(source, settings), settings, device)
         marks = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
         self._cls, self._sep = (np.array([-1 if m is None else m], dtype=np.int32) for m in marks)
-        if device.precision != "fp32":
-            layers.in_float32(self.exact()[0], device.name)
         query, length = settings.query_length, settings.length
         pretrained.check_length(self.model, "reading.length", length)
         if query + SPECIALS >= length:
@@ -88,13 +88,9 @@ class CrossEncoder(Ranker):
         return model, tokenizer
 
     @property
-    def sharing(self) -> int | None:
+    def sharing(self) -> tuple[int, int] | None:
         # A mean over tokens would depend on how wide the longest pair of a room is.
-        return SHARING if self.settings.pooling == "cls" else None
-
-    @property
-    def longest(self) -> int:
-        return self.settings.length
+        return (self.settings.length, SHARING) if self.settings.pooling == "cls" else None
 
     def exact(self) -> list[Any]:
         """Return the last linear layer, whose score would have eight bits."""
@@ -140,7 +136,7 @@ class CrossEncoder(Ranker):
         given, mask = self.inputs.of(rows, width)
         if self.typed:
             docs = np.array([len(pair.query) + 2 for pair in pairs])
-            given["token_type_ids"] = self._types(rows, docs, mask)
+            given["token_type_ids"] = self._types(rows, docs, mask, given.get("packed"))
         with self.computing():
             if self.settings.pooling == "cls":
                 logits: Tensor = self.model(**given).logits.float()
@@ -149,11 +145,13 @@ class CrossEncoder(Ranker):
                 logits = self.model["linear"](mean(hidden, mask))
         return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
 
-    def _types(self, rows: Sequence[np.ndarray], docs: np.ndarray, mask: Tensor) -> Tensor:
+    def _types(
+        self, rows: Sequence[np.ndarray], docs: np.ndarray, mask: Tensor, packed: Packed | None
+    ) -> Tensor:
         """Return 1 for each token of a doc, which begins at `docs[i]` of row i, 0 for others."""
-        if self.inputs.packs:
+        if packed:
             each = [np.arange(len(row)) >= first for row, first in zip(rows, docs, strict=True)]
-            return self.inputs.side_by_side(each, 0)
+            return self.inputs.side_by_side(each, 0, packed)
         of_doc = np.arange(mask.shape[1]) >= docs[:, None]
         return mask * devices.put(of_doc.astype(np.int64), self.device.name)
 

@@ -206,6 +206,20 @@ def arriving(tensor: Tensor) -> Callable[[], np.ndarray]:
     return wait
 
 
+def in_float32(layer: Any, device: str) -> None:
+    """Let a linear layer compute in float32: in bf16 a value has eight bits, and many ties."""
+    import torch
+
+    half = layer.forward
+
+    def forward(input: Tensor) -> Tensor:
+        with torch.autocast(device, enabled=False):
+            return half(input.float())
+
+    # As torch provides for: it calls a layer's own forward where it has one.
+    layer.forward = forward
+
+
 def round_weights(model: Any, but: Collection[Any]) -> None:
     """Round the weights of a model to bfloat16, in place, but for those of some of its layers."""
     import torch

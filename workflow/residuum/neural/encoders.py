@@ -89,12 +89,8 @@ class Encoder(Ranker):
         }
 
     @property
-    def sharing(self) -> int | None:
-        return 0
-
-    @property
-    def longest(self) -> int:
-        return max(self.settings.query_length, self.settings.doc_length)
+    def sharing(self) -> tuple[int, int] | None:
+        return max(self.settings.query_length, self.settings.doc_length), 0
 
     @property
     def dimensions(self) -> int:

@@ -16,6 +16,8 @@ from residuum.neural import devices, packing
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from residuum.neural.packing import Packed
+
 
 class Inputs:
     """How a model is given texts; `packs` says whether its layers do without padding.
@@ -34,14 +36,14 @@ class Inputs:
         if self.packs:
             packing.install(model)
 
-    def share(self, model: Any, room: int, texts: int) -> None:
-        """Let a model on a CPU, which is not trained, read texts that share a room of tokens.
+    def share(self, room: int, texts: int) -> None:
+        """Let the model, on a CPU, which is not trained, read texts that share a room of tokens.
 
         With a number of `texts` the heads are always given so many, and the layers all rows of the
         room: those beyond the given ones mean nothing, and no value depends on how many share a
         room. Without one there are as many as it takes.
         """
-        packing.install(model)
+        packing.install(self._model)
         self.packs, self.room, self.texts = True, room, texts
 
     def of(self, rows: Sequence[np.ndarray], width: int = 0) -> tuple[dict[str, Any], Tensor]:
@@ -51,18 +53,20 @@ class Inputs:
         """
         rows = [*rows, *[np.zeros(0, np.int32)] * (self.texts - len(rows))]
         if self.packs:
-            mask = devices.put(present([*map(len, rows)], width).astype(np.int64), self._device)
-            return self._packed(rows, mask.shape[1]), mask
+            own = present([*map(len, rows)], width)
+            mask = devices.put(own.astype(np.int64), self._device)
+            return self._packed(rows, own), mask
         ids, mask = padded(rows, self.fill, self._device, width)
         return {"input_ids": ids, "attention_mask": self._attended(rows, mask)}, mask
 
-    def _packed(self, rows: Sequence[np.ndarray], width: int) -> dict[str, Any]:
-        lengths = [*map(len, rows)]
-        positions = packing.positions(self._model, lengths)
+    def _packed(self, rows: Sequence[np.ndarray], own: np.ndarray) -> dict[str, Any]:
+        """Return a model's arguments, given the places (texts, width) of tokens."""
+        packed = packing.of(own, self._device, self._rows(int(own.sum())))
+        positions = packing.positions(self._model, packed.lengths)
         return {
-            "input_ids": self.side_by_side(rows, self.fill),
-            "position_ids": self.side_by_side(positions, 0),
-            "packed": packing.of(lengths, width, self._device, self._rows(sum(lengths))),
+            "input_ids": self.side_by_side(rows, self.fill, packed),
+            "position_ids": self.side_by_side(positions, 0, packed),
+            "packed": packed,
         }
 
     def _rows(self, tokens: int) -> int:
@@ -71,9 +75,9 @@ class Inputs:
             return tokens
         return self.room if self.texts else packing.rounded(tokens)
 
-    def side_by_side(self, rows: Sequence[np.ndarray], fill: int) -> Tensor:
+    def side_by_side(self, rows: Sequence[np.ndarray], fill: int, packed: Packed) -> Tensor:
         """Return the values of tokens one text after another, as a model that packs reads them."""
-        room = self._rows(sum(map(len, rows)))
+        room = len(packed.there)
         return devices.put(packing.side_by_side(rows, fill, room), self._device)
 
     def _attended(self, rows: Sequence[np.ndarray], mask: Tensor) -> Tensor | None:

@@ -15,7 +15,6 @@ from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from torch.nn import Module
 
 # The folder of each, and its class there; a name is the prefix of the class's weights.
@@ -79,20 +78,6 @@ def take_head(model: Any, name: str) -> Any:
     # As torch provides for: it calls a layer's own forward where it has one.
     head.forward = lambda states: states
     return head
-
-
-def in_float32(layer: Any, device: str) -> None:
-    """Let a linear layer compute in float32: in bf16 a value has eight bits, and many ties."""
-    import torch
-
-    half = layer.forward
-
-    def forward(input: Tensor) -> Tensor:
-        with torch.autocast(device, enabled=False):
-            return half(input.float())
-
-    # As torch provides for: it calls a layer's own forward where it has one.
-    layer.forward = forward
 
 
 def dense(inputs: int, outputs: int) -> dict[str, Any]:

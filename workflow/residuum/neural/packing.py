@@ -1,7 +1,7 @@
 """Texts of several lengths side by side in a model, without padding between them.
 
 Usage: `packing.install(model)`; `Inputs` of inputs.py then gives it ids side by side, and `packed =
-packing.of(lengths, width, device)`. What comes out of the layers is padded, so that heads and
+packing.of(present, device)`. What comes out of the layers is padded, so that heads and
 poolings need not know. Embeddings and layers read the tokens alone, and attention stays within a
 text: on a card by FlashAttention-2 for sequences of several lengths (Dao 2024), on a CPU text by
 text. Must not know what a model is for.
@@ -44,9 +44,12 @@ class Packed(NamedTuple):
     width: int
 
 
-def of(lengths: Sequence[int], width: int, device: str, room: int = 0) -> Packed:
-    """Return where the tokens of texts stand that are padded to a width, with a room of rows."""
-    present = np.arange(width) < np.asarray(lengths)[:, None]
+def of(present: np.ndarray, device: str, room: int = 0) -> Packed:
+    """Return where the tokens of padded texts stand, in a room of rows if a number is given.
+
+    `present` (texts, width) is true where a text has a token: from its start to its end.
+    """
+    lengths = present.sum(axis=1)
     places = np.flatnonzero(present)
     rows = max(room, len(places))
     there, back = np.full(rows, present.size), np.full(present.size, rows)
@@ -54,7 +57,7 @@ def of(lengths: Sequence[int], width: int, device: str, room: int = 0) -> Packed
     back[places] = np.arange(len(places))
     ends = np.cumsum([0, *lengths]).astype(np.int32)
     held = (devices.put(some, device) for some in (there, back, ends))
-    return Packed(*held, list(map(int, lengths)), width)
+    return Packed(*held, lengths.tolist(), present.shape[1])
 
 
 def side_by_side(rows: Sequence[np.ndarray], fill: int, room: int = 0) -> np.ndarray:

@@ -26,7 +26,8 @@ def prepack(layers: Any, rows: int) -> None:
         for part in layers.modules():
             if isinstance(part, torch.nn.Linear):
                 weight = torch.ops.mkldnn._reorder_linear_weight(part.weight.detach(), rows)
-                # As torch provides for: it calls a layer's own forward where it has one.
+                # As torch provides for: it calls a layer's own forward where it has one. To mypy a
+                # method is its class's alone.
                 part.forward = partial(_product, weight, part.bias)  # type: ignore[method-assign]
 
 

@@ -199,6 +199,9 @@ class TextModel(ABC):
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
         self.sizes = devices.AdaptiveBatchSize(self.unit, self.remedy)
         self.inputs = Inputs(self.backbone, tokenizer.pad_token_id or 0, device)
+        if device.precision != "fp32":
+            for layer in self.exact():
+                devices.in_float32(layer, device.name)
 
     @property
     def backbone(self) -> Any:
@@ -206,7 +209,7 @@ class TextModel(ABC):
         return dict(self.model.named_children()).get("backbone", self.model)
 
     def exact(self) -> Collection[Any]:
-        """Return the layers of the backbone that compute in float32 whatever the precision."""
+        """Return the layers of the model that compute in float32 whatever the precision."""
         return ()
 
     def freeze(self) -> Self:
@@ -217,28 +220,26 @@ class TextModel(ABC):
         """
         if self.device.precision == "bf16":
             devices.round_weights(self.backbone, self.exact())
-        elif self.device.name == "cpu" and self.sharing is not None:
-            self._share(self.sharing)
+        elif self.device.name == "cpu" and self.sharing:
+            self._share(*self.sharing)
         self.frozen = True
         return self
 
     @property
-    def sharing(self) -> int | None:
-        """How many texts of a room a CPU's heads are given; 0: as it has; None: padded ones."""
+    def sharing(self) -> tuple[int, int] | None:
+        """How texts may share a room on a CPU: most tokens of one, and how many the heads read.
+
+        With 0 heads read as many texts as a room holds. None: texts are padded.
+        """
         return None
 
-    @property
-    def longest(self) -> int:
-        """Most tokens that are read of a text: of those that share a room."""
-        raise NotImplementedError
-
-    def _share(self, texts: int) -> None:
+    def _share(self, longest: int, texts: int) -> None:
         """Let texts share a room on a CPU if the model is wide; a narrow one gains nothing."""
         hidden = self.model.config.hidden_size
         if hidden < WIDE or not packing.encodes(self.backbone):
             return
-        room = packing.rounded(max(self.longest, devices.BUSY // hidden**2))
-        self.inputs.share(self.backbone, room, texts)
+        room = packing.rounded(max(longest, devices.BUSY // hidden**2))
+        self.inputs.share(room, texts)
         if self.device.arithmetic == "native":
             prepacked.prepack(self.backbone.base_model.encoder, room)
 

@@ -17,13 +17,13 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from residuum.artefacts import termvectors
+from residuum.artefacts.streams import chunks
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.neural import devices, layers, pretrained
+from residuum.neural import devices, inputs, layers, pretrained
 from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind, Terms
-from residuum.neural.inputs import padded
 from residuum.neural.pretrained import Put
 from residuum.neural.termgate import TermGater, ordinary
 from residuum.vectors import products
@@ -70,7 +70,7 @@ class TermEncoder(Encoder):
         return gate
 
     @property
-    def sharing(self) -> int | None:
+    def sharing(self) -> None:
         return None
 
     @property
@@ -106,7 +106,8 @@ class TermEncoder(Encoder):
     def _own(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """List the terms of texts, as `listed` does; the device is not asked."""
         own = [row[self.ordinary[row]] for row in map(np.unique, tokens)]
-        present = np.arange(max(1, *map(len, own))) < np.array([len(row) for row in own])[:, None]
+        lengths = [*map(len, own)]
+        present = inputs.present(lengths, max(1, *lengths))
         terms = np.zeros(present.shape, np.int64)
         terms[present] = np.concatenate(own)
         device = self.device.name
@@ -118,7 +119,7 @@ class TermEncoder(Encoder):
 
         gate, head = self.gate, self.head.gate
         assert gate and head, "a gate is loaded with its threshold"
-        ids, _ = padded(tokens, 0, self.device.name)
+        ids, _ = inputs.padded(tokens, 0, self.device.name)
         counts = torch.zeros(len(ids), self.dimensions, device=ids.device)
         active = counts.scatter_add(1, ids, mask.to(counts.dtype)) > 0
         with torch.no_grad():
@@ -153,9 +154,7 @@ class TermEncoder(Encoder):
             yield from super().batches(order, lengths, requested, longest)
             return
         # As many texts as requested, however short: each has a weight for each term.
-        for first in range(0, len(order), requested):
-            batch = order[first : first + requested]
-            yield batch, len(batch)
+        yield from ((batch, len(batch)) for batch in chunks(order, requested))
 
     def joined(self, rows: Sequence[Rows]) -> Rows:
         return rows[0] if len(rows) == 1 else csr_array(vstack(rows, format="csr"))

@@ -20,7 +20,7 @@ from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
-from residuum.neural import devices, layers, pretrained
+from residuum.neural import devices, pretrained
 from residuum.neural.batches import rows_of, training_pairs
 from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
@@ -59,8 +59,6 @@ class TermWeighter(pretrained.TextModel):
 
         self.hold(*pretrained.load(Head, source, num_labels=1), settings, device)
         pretrained.check_length(self.model, "length", settings.length)
-        if device.precision != "fp32":
-            layers.in_float32(self.exact()[0], device.name)
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if backend is None or backend.normalizer is None or backend.pre_tokenizer is None:
             raise ResiduumError(
