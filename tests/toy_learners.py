@@ -44,6 +44,22 @@ from tiny_models import (
 HOW = {"steps": 2, "batch_size": 7, "dropout": 0.0}
 
 
+def of_each_kind(**training: Any) -> dict[str, str]:
+    """Return a spec of each kind of learner, by name, with some keys of its training changed."""
+    return {
+        "residual_margin": model_spec(**training),
+        "nll": model_spec("nll", **training),
+        "cross": cross_encoder_spec(**training),
+        "terms": term_weights_spec(**training),
+        "sparse": terms_spec(**training),
+        "gate": term_gate_spec(**training),
+        "questions": question_generator_spec(**training),
+        "masked": masked_language_spec(**training),
+        "next": next_text_spec(**training),
+        "cloze": inverse_cloze_spec(**training),
+    }
+
+
 def with_negatives(**changes: Any) -> str:
     """Return a dual encoder that draws two negatives of each pair, with some keys changed."""
     spec = json.loads(model_spec(**HOW)) | {"group": 2} | changes
@@ -56,24 +72,15 @@ SEVERAL = [
 ]
 MANY = {**ENCODER, "pooling": {"kind": "first", "vectors": 4}}
 SPECS = {
-    "residual_margin": model_spec(**HOW),
+    **of_each_kind(**HOW),
     "constant_margin": model_spec("constant_margin", **HOW),
-    "nll": model_spec("nll", **HOW),
     "dpr": with_negatives(loss="nll"),
     "several": with_negatives(loss=None, losses=SEVERAL),
     "vectors": with_negatives(loss="nll", encoder=MANY),
     "projected": with_negatives(loss="nll", encoder={**MANY, "dimensions": 6}),
     "logistic": with_negatives(loss="logistic"),
     "linear": with_negatives(loss="nll", encoder={**ENCODER, "dimensions": 6, "norm": False}),
-    "cross": cross_encoder_spec(**HOW),
     "judging": cross_encoder_spec(loss="logistic", **HOW),
-    "terms": term_weights_spec(**HOW),
-    "sparse": terms_spec(**HOW),
-    "gate": term_gate_spec(**HOW),
-    "questions": question_generator_spec(**HOW),
-    "masked": masked_language_spec(**HOW),
-    "next": next_text_spec(**HOW),
-    "cloze": inverse_cloze_spec(**HOW),
 }
 FORMS = {
     "cross": CrossEncoder,

@@ -22,41 +22,18 @@ from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
 from residuum.neural import processes
-from tiny_models import (
-    as_options,
-    cross_encoder_spec,
-    inverse_cloze_spec,
-    masked_language_spec,
-    model_spec,
-    next_text_spec,
-    question_generator_spec,
-    sharing_queries,
-    term_gate_spec,
-    term_weights_spec,
-    terms_spec,
-    train_arguments,
-    write_problem,
-)
+from tiny_models import as_options, model_spec, sharing_queries, train_arguments, write_problem
+from toy_learners import ON_TEXTS, of_each_kind
 
 HOW = {"steps": 8, "batch_size": 7, "learning_rate": 0.001, "dropout": 0.0}  # 7: shares of 3 and 4
 # Adam moves a weight by up to the learning rate however small its gradient is, so that rounding of
 # one that is nearly nothing shows; wrong sums of gradients move most weights by whole steps.
 NEAR = HOW["learning_rate"] / 10
 SPECS = {
-    "residual_margin": model_spec("residual_margin", **HOW),
-    "nll": model_spec("nll", **HOW),
+    **of_each_kind(**HOW),
     "short": json.dumps({**json.loads(model_spec(**HOW)), "loss": "nll", "group": 2}),
-    "cross": cross_encoder_spec(**HOW),
-    "terms": term_weights_spec(**HOW),
-    "sparse": terms_spec(**HOW),
-    "gate": term_gate_spec(**HOW),
-    "questions": question_generator_spec(**HOW),
-    "masked": masked_language_spec(**HOW),
-    "next": next_text_spec(**HOW),
-    "cloze": inverse_cloze_spec(**HOW),
     "dropout": model_spec(**{**HOW, "dropout": 0.1}),
 }
-ON_TEXTS = ("masked", "next", "cloze")
 LIMIT = 240  # seconds; a bound on hanging
 DRIVER = """
 import json, sys
