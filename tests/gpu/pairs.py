@@ -37,7 +37,7 @@ def measure(setting: Setting, records: Records) -> None:
         _theirs(setting, records, folder, texts, first, beside)
     facts = {"flop": setting.shape.flop(lengths) / count, "precision": device.precision}
     for batch in (first, *others):
-        _score(ours, texts[: 2 * batch], batch)
+        _score(ours, texts, batch)  # shapes that come again are recorded
         rate = count / typical(partial(_score, ours, texts, batch), setting, 2.5)
         records.add(f"natural lengths, batch {batch}", rate, "pairs/s", beside=beside, **facts)
     work = partial(ours.score, _pairs(ours, texts[:first]), first)

@@ -135,12 +135,6 @@ def stepper(made: Any) -> Callable[[], object]:
     return step
 
 
-def compile_layers(made: Any) -> None:
-    """Have torch compile a layer of a learner's encoder, for texts of any number and length."""
-    for layer in made.encoder.backbone.base_model.encoder.layer:
-        layer.compile(dynamic=True)
-
-
 def lengths(made: Any, step: int) -> np.ndarray:
     """Return the tokens of each text of a step."""
     batch = made.batch(step)

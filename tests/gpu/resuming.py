@@ -22,7 +22,7 @@ TRIES = 3
 
 def measure(setting: Setting, records: Records) -> None:
     """Record the seconds of a training, and whether a killed one ends with its files."""
-    steps = setting.pick(300, 24)
+    steps = setting.pick(150, 24)
     how = {"learning_rate": 2e-5, "steps": steps, "epochs": None}
     model = product.spec(setting, "clear", training=how)
     folder = setting.scratch / "trained"

@@ -38,10 +38,10 @@ class Step(NamedTuple):
 
 STEPS = {
     0: Step("Versions and ceilings", "ceilings", 45),
-    1: Step("Parity of card and CPU", "parity", 60),
-    2: Step("Encoding", "encoding", 100),
-    3: Step("Training steps", "training", 80),
-    4: Step("CLEAR by its command, killed and resumed", "resuming", 90),
+    1: Step("Parity of card and CPU", "parity", 80),
+    2: Step("Encoding", "encoding", 90),
+    3: Step("Training steps", "training", 60),
+    4: Step("CLEAR by its command, killed and resumed", "resuming", 110),
     5: Step("Memory that ends", "capping", 30),
     6: Step("Cross-encoder", "pairs", 40),
     7: Step("Exact search", "searching", 45),

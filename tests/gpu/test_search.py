@@ -14,6 +14,7 @@ from toy_search import normal, toy
 
 pytestmark = pytest.mark.cuda
 DOCS, DIMENSIONS = 150_000, 256
+TAKEN = 2**23  # bytes
 
 
 @pytest.fixture(autouse=True)
@@ -69,13 +70,26 @@ def test_many_vectors_give_the_run_of_a_cpu_kept_or_copied(
         assert run(blocks, queries, k).equals(expected)
 
 
+def until_full() -> Iterator[torch.Tensor]:
+    """Yield memory until there is no more, what lies free between other tensors included."""
+    while True:
+        try:
+            yield torch.empty(TAKEN, dtype=torch.uint8, device="cuda")
+        except torch.OutOfMemoryError:
+            return
+
+
 def test_a_card_with_little_memory_gives_the_same_run(
     vectors: np.ndarray, queries: np.ndarray, capfd: pytest.CaptureFixture[str]
 ) -> None:
     expected = run(nearest.Index(named(vectors, 1), None, "cuda"), queries, 100)
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.empty_cache()
-    torch.cuda.set_per_process_memory_fraction(vectors.nbytes / total)
+    torch.cuda.set_per_process_memory_fraction(
+        (torch.cuda.memory_reserved() + vectors.nbytes) / total
+    )
+    taken = [*until_full()]
+    del taken[-(vectors.nbytes // 2 // TAKEN) :]
     try:
         docs = nearest.Index(named(vectors, 1), None, "cuda")
         assert run(docs, queries, 100).equals(expected)

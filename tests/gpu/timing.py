@@ -53,6 +53,8 @@ def profile(work: Callable[[], object], setting: Setting) -> dict[str, Any]:
 
     card = setting.device == "cuda"
     kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if card else [])]
+    with profiled(activities=kinds):  # the first one of a process starts what traces a card
+        setting.synchronise()
     setting.synchronise()
     with profiled(activities=kinds) as seen:
         start = time.perf_counter()

@@ -1,6 +1,5 @@
 """Texts without padding: the same states, scores and gradients as with it, in known models."""
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from transformers import (
     XLMRobertaConfig,
 )
 
+from cudagraph_stand_in import one_by_one
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.reading import Reading
 from residuum.neural import devices, packing, prepacked
@@ -48,23 +48,6 @@ HEADS = (
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
 )
-
-
-def one_by_one(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    packed: Any,
-    dropout: Any,
-    scale: Any,
-) -> torch.Tensor:
-    """Attention of each text by itself, from its definition; stands for the kernel of a card."""
-    made = []
-    ends = packed.ends.tolist()
-    for first, end in pairwise(ends):
-        q, k, v = (some[first:end].transpose(0, 1) for some in (query, key, value))
-        made.append(((q @ k.transpose(1, 2) * scale).softmax(dim=-1) @ v).transpose(0, 1))
-    return torch.cat(made)
 
 
 def packed_inputs(model: Any, texts: list[np.ndarray], width: int, room: int = 0) -> dict[str, Any]:
@@ -144,13 +127,30 @@ def test_places_there_and_back() -> None:
     packed = packing.of(present([2, 3], 4), "cpu")
     assert packed.there.tolist() == [0, 1, 4, 5, 6]
     assert packed.back.tolist() == [0, 1, 5, 5, 2, 3, 4, 5]
-    assert packed.ends.tolist() == [0, 2, 5] and packed.ends.dtype == torch.int32
-    assert (packed.lengths, packed.width) == ([2, 3], 4)
+    ends, longest, lengths = packed.bounds
+    assert ends.tolist() == [0, 2, 5, 5, 5] and ends.dtype == torch.int32
+    assert (longest, lengths, packed.width) == (64, [2, 3], 4)
     roomy = packing.of(present([2, 3], 4), "cpu", 7)
+    assert roomy.bounds.ends.tolist() == [0, 2, 5, 7, 7], "a filler of two rows, a text of none"
     assert roomy.there.tolist() == [0, 1, 4, 5, 6, 8, 8]
     assert roomy.back.tolist() == [0, 1, 7, 7, 2, 3, 4, 7]
     rows = [np.array([7, 8]), np.array([9, 9, 9])]
     assert packing.side_by_side(rows, 1, 7).tolist() == [[7, 8, 9, 9, 9, 1, 1]]
+
+
+def test_fillers_are_no_longer_than_texts() -> None:
+    """Seven rows are left of twelve, in fillers of up to three; three of eight texts are empty."""
+    assert packing.filled([2, 3], 12, 3).tolist() == [0, 2, 5, 8, 11, 12, 12, 12, 12]
+    assert packing.filled([2, 3, 1], 6, 3).tolist() == [0, 2, 5, 6, 6]
+
+
+def test_a_card_has_few_rooms_and_none_is_much_too_large() -> None:
+    """Between 2,048 and 4,096 rows every 128th; below 1,024 every 64th."""
+    assert [packing.room_of(rows) for rows in (1, 64, 65, 1000)] == [64, 64, 128, 1024]
+    assert [packing.room_of(rows) for rows in (2048, 2049, 4095, 4097)] == [2048, 2176, 4096, 4352]
+    rooms = {packing.room_of(rows) for rows in range(4096, 8193)}
+    assert len(rooms) == 17
+    assert all(packing.room_of(rows) <= max(rows + 63, rows * 17 / 16) for rows in range(1, 9000))
 
 
 def test_packs_fill_their_room() -> None:

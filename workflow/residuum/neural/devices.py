@@ -69,6 +69,7 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
     if threads < 1:
         raise ResiduumError(f"--threads must be 1 or more, not {threads}")
     torch.set_num_threads(threads)
+    os.environ.setdefault("RAYON_NUM_THREADS", str(threads))  # of tokenizers, which take all cores
     # On a CPU of a kind the sums follow from the threads, and asking costs a second.
     if name == "cuda":
         _ask_for_determinism()

@@ -62,7 +62,7 @@ class Inputs:
     def _packed(self, rows: Sequence[np.ndarray], own: np.ndarray) -> dict[str, Any]:
         """Return a model's arguments, given the places (texts, width) of tokens."""
         packed = packing.of(own, self._device, self._rows(int(own.sum())))
-        positions = packing.positions(self._model, packed.lengths)
+        positions = packing.positions(self._model, packed.bounds.lengths)
         return {
             "input_ids": self.side_by_side(rows, self.fill, packed),
             "position_ids": self.side_by_side(positions, 0, packed),
@@ -72,7 +72,7 @@ class Inputs:
     def _rows(self, tokens: int) -> int:
         """Return how many rows the layers are given of so many tokens."""
         if not self.room:
-            return tokens
+            return packing.room_of(tokens)
         return self.room if self.texts else packing.rounded(tokens)
 
     def side_by_side(self, rows: Sequence[np.ndarray], fill: int, packed: Packed) -> Tensor:

@@ -4,7 +4,8 @@ Usage: `packing.install(model)`; `Inputs` of inputs.py then gives it ids side by
 packing.of(present, device)`. What comes out of the layers is padded, so that heads and
 poolings need not know. Embeddings and layers read the tokens alone, and attention stays within a
 text: on a card by FlashAttention-2 for sequences of several lengths (Dao 2024), on a CPU text by
-text. Must not know what a model is for.
+text. On a card the rows come in few numbers, so that the layers can be replayed (cudagraphs.py).
+Must not know what a model is for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.neural import devices
+from residuum.neural import cudagraphs, devices
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,6 +28,18 @@ FROM_ZERO = ("bert", "electra")  # the others count positions from behind that o
 HEAD_STEP, HEAD_MOST = 8, 256  # sizes of an attention head that the kernel takes
 CAPABILITY = (8, 0)  # of a card: Ampere, the first with this kernel
 ROWS = 64  # rooms are multiples of it: matrix products are cut into such blocks
+STEPS = 16  # rooms of a card from one power of two to the next
+
+
+class Bounds(NamedTuple):
+    """Where texts begin and end among rows: `ends`, int32, are those of `filled`.
+
+    No text nor filler has more than `longest` tokens. `lengths` are those of the texts alone.
+    """
+
+    ends: Tensor
+    longest: int
+    lengths: list[int]
 
 
 class Packed(NamedTuple):
@@ -34,13 +47,11 @@ class Packed(NamedTuple):
 
     `there` (rows,) is each row's place among all places, or their number for a row that is no
     token; `back` (texts * width,) each place's row, or the number of rows where it has no token.
-    `ends` (texts + 1,) are int32.
     """
 
     there: Tensor
     back: Tensor
-    ends: Tensor
-    lengths: list[int]
+    bounds: Bounds
     width: int
 
 
@@ -49,15 +60,33 @@ def of(present: np.ndarray, device: str, room: int = 0) -> Packed:
 
     `present` (texts, width) is true where a text has a token: from its start to its end.
     """
-    lengths = present.sum(axis=1)
+    lengths = present.sum(axis=1).tolist()
     places = np.flatnonzero(present)
     rows = max(room, len(places))
     there, back = np.full(rows, present.size), np.full(present.size, rows)
     there[: len(places)] = places
     back[places] = np.arange(len(places))
-    ends = np.cumsum([0, *lengths]).astype(np.int32)
-    held = (devices.put(some, device) for some in (there, back, ends))
-    return Packed(*held, lengths.tolist(), present.shape[1])
+    longest = max(ROWS, power_of_two(max(lengths)))
+    held = (devices.put(some, device) for some in (there, back, filled(lengths, rows, longest)))
+    own, others, ends = held
+    return Packed(own, others, Bounds(ends, longest, lengths), present.shape[1])
+
+
+def filled(lengths: Sequence[int], rows: int, longest: int) -> np.ndarray:
+    """Return where texts begin and end among rows: int32, one more than a power of two.
+
+    Behind the texts stand fillers, which take the rows that are left, and texts of no token. So
+    each row has a value, and whatever the number of texts, few numbers of ends occur.
+    """
+    ends = np.cumsum([0, *lengths]).tolist()
+    ends += [*range(ends[-1] + longest, rows, longest), rows]
+    ends += [rows] * (power_of_two(len(ends) - 1) + 1 - len(ends))
+    return np.array(ends, dtype=np.int32)
+
+
+def power_of_two(number: int) -> int:
+    """Return the least power of two that is no smaller."""
+    return 1 << max(0, number - 1).bit_length()
 
 
 def side_by_side(rows: Sequence[np.ndarray], fill: int, room: int = 0) -> np.ndarray:
@@ -76,6 +105,12 @@ def positions(model: Any, lengths: Sequence[int]) -> list[np.ndarray]:
 def rounded(rows: int) -> int:
     """Return the least room that has so many rows."""
     return -(-rows // ROWS) * ROWS
+
+
+def room_of(rows: int) -> int:
+    """Return the room that a card is given for so many rows: at most a sixteenth more, or 64."""
+    step = max(ROWS, power_of_two(rows + 1) // 2 // STEPS)
+    return -(-rows // step) * step
 
 
 def packs(lengths: Sequence[int], room: int, most: int = 0) -> Iterator[list[int]]:
@@ -132,19 +167,28 @@ def install(model: Any) -> None:
     if base.config._attn_implementation == NAME:
         return
     base.config._attn_implementation = NAME
-    base.encoder.forward = _packing(base.encoder.forward)
+    base.encoder.forward = _packing(base.encoder)
 
 
-def _packing(layers: Callable[..., Any]) -> Callable[..., Any]:
+def _packing(encoder: Any) -> Callable[..., Any]:
     """Return what has layers read packed states (1, rows, size), and gives them back padded."""
+    from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions as Output
+
+    layers = encoder.forward
+
+    def compute(states: Tensor, bounds: Bounds) -> Tensor:
+        made: Tensor = layers(states, attention_mask=None, packed=bounds).last_hidden_state
+        return made
+
+    replayed = cudagraphs.Replayed(encoder, compute)
 
     def forward(states: Tensor, *args: Any, packed: Packed | None = None, **more: Any) -> Any:
         if packed is None:
             return layers(states, *args, **more)
-        made = layers(states, *args, packed=packed, **{**more, "attention_mask": None})
-        padded = moved(made.last_hidden_state.squeeze(0), packed.back, packed.there)
-        made.last_hidden_state = padded.view(-1, packed.width, states.shape[-1])
-        return made
+
+        made = replayed(states, packed.bounds)
+        padded = moved(made.squeeze(0), packed.back, packed.there)
+        return Output(last_hidden_state=padded.view(-1, packed.width, states.shape[-1]))
 
     return forward
 
@@ -193,7 +237,7 @@ def attention(
     attention_mask: Tensor | None,
     dropout: float = 0.0,
     scaling: float | None = None,
-    packed: Packed | None = None,
+    packed: Bounds | None = None,
     **more: Any,
 ) -> tuple[Tensor, None]:
     """Return what the tokens of each text make of its own values: (1, tokens, heads, size).
@@ -210,7 +254,7 @@ def attention(
 
 
 def kernel(
-    query: Tensor, key: Tensor, value: Tensor, packed: Packed, dropout: float, scale: float | None
+    query: Tensor, key: Tensor, value: Tensor, packed: Bounds, dropout: float, scale: float | None
 ) -> Tensor:
     """Return the attention of packed tokens (tokens, heads, size).
 
@@ -220,7 +264,7 @@ def kernel(
 
     if query.device.type == "cpu":
         return _text_by_text(query, key, value, packed, dropout, scale)
-    ends, longest = packed.ends, max(packed.lengths)
+    ends, longest = packed.ends, packed.longest
     made: Tensor = torch.ops.aten._flash_attention_forward(
         query, key, value, ends, ends, longest, longest, dropout, False, False, scale=scale
     )[0]
@@ -228,7 +272,7 @@ def kernel(
 
 
 def _text_by_text(
-    query: Tensor, key: Tensor, value: Tensor, packed: Packed, dropout: float, scale: float | None
+    query: Tensor, key: Tensor, value: Tensor, packed: Bounds, dropout: float, scale: float | None
 ) -> Tensor:
     """Return the attention of packed tokens, one text after another; 0 for rows of none."""
     import torch
