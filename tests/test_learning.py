@@ -175,7 +175,7 @@ def test_term_weights_are_compared_with_the_best_constant(toy: Path, tmp_path: P
     held = HeldOut({"q0": "flour", "q1": "water"}, dict(docs), [], relevant, 8)
     device = devices.Device("cpu", "fp32")
     form = TermWeights.model_validate_json(spec)
-    begun = Start(Source(str(toy / "start")), device, 1)
+    begun = Start(Source(str(toy / "start"), new_head=True), device, 1)
     errors = TermLearner.on_held_out(form, begun, model, held).values["mean target"]
     constants = np.linspace(0, 1, 10_001)
     # one word of five in its query, and one of one

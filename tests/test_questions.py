@@ -84,7 +84,9 @@ def test_a_trained_generator_uses_its_doc_and_an_untrained_one_does_not(
     # Seeds 1 to 4 of the training: 0.005 to 0.075, and 5.2 or more; all greedy questions right.
     assert right.mean() < 0.3 and wrong.mean() > 2
     spec = QuestionGenerator.model_validate_json(question_generator_spec())
-    assert not uses_its_doc(begin(spec, Start(Source(str(task / "start")), DEVICE, 1)))
+    assert not uses_its_doc(
+        begin(spec, Start(Source(str(task / "start"), new_head=True), DEVICE, 1))
+    )
     facts = generate(task, model, tmp_path / "greedy", per_doc=1, top_k=1)
     held = {f"{doc_id}.1": question for doc_id, (_, question) in HELD.items()}
     written = trec.read_queries(tmp_path / "greedy" / "queries.tsv")

@@ -272,7 +272,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     reading = Reading(pooling="mean", query_length=8, length=30)
     device = devices.choose("cpu", "fp32", 1)
     (folder / "model").mkdir()
-    CrossEncoder(Source(str(start)), reading, device).save(folder / "model")
+    CrossEncoder(Source(str(start), new_head=True), reading, device).save(folder / "model")
     runs = [folder / "one.gz", folder / "two.gz"]
     for shift, path in enumerate(runs):
         ids = [doc_id for doc_id, _ in docs]
@@ -367,7 +367,7 @@ def test_scores_are_the_same_bytes_whatever_the_history(
 def test_folds_are_scored_each_by_its_own_model(made: Made, tmp_path: Path) -> None:
     """The second model reads other lengths, so that its scores are its own."""
     reading = Reading(pooling="mean", query_length=8, length=14)
-    short, source = tmp_path / "short", Source(str(made.folder / "start"))
+    short, source = tmp_path / "short", Source(str(made.folder / "start"), new_head=True)
     short.mkdir()
     CrossEncoder(source, reading, devices.choose("cpu", "fp32", 1)).save(short)
     models, folds = [str(made.folder / "model"), str(short)], []

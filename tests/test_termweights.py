@@ -53,7 +53,9 @@ def model(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def weighter_of(toy: Path, device: devices.Device, length: int = 24) -> TermWeighter:
-    return TermWeighter(Source(str(toy / "start")), Weighting(length=length, scale=100), device)
+    return TermWeighter(
+        Source(str(toy / "start"), new_head=True), Weighting(length=length, scale=100), device
+    )
 
 
 def test_the_words_that_queries_use_are_learned(model: Path, device: devices.Device) -> None:
@@ -102,7 +104,10 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_words(
     contracts.write_tuples(tuples, pairs)
     spec = TermWeights.model_validate_json(term_weights_spec(steps=1, batch_size=3, dropout=0))
     learner = TermLearner(
-        spec, Start(Source(str(toy / "start"), dropout=0.0), device, 1), tuples, texts
+        spec,
+        Start(Source(str(toy / "start"), dropout=0.0, new_head=True), device, 1),
+        tuples,
+        texts,
     )
     monkeypatch.setattr(learner, "batch", lambda step: learner.all)
     with torch.no_grad():
@@ -223,6 +228,6 @@ def test_no_positive_is_an_error(toy: Path, tmp_path: Path) -> None:
     contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [])
     form = TermWeights.model_validate_json(term_weights_spec())
     texts = Texts(toy / "queries.tsv", toy / "corpus", "the tuples")
-    start = Start(Source(str(toy / "start")), devices.Device("cpu", "fp32"), 1)
+    start = Start(Source(str(toy / "start"), new_head=True), devices.Device("cpu", "fp32"), 1)
     with pytest.raises(ResiduumError, match="no training pair is left"):
         TermLearner(form, start, tmp_path / "tuples.jsonl.gz", texts)

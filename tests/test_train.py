@@ -76,7 +76,7 @@ def test_the_scores_in_the_log_are_those_of_the_step(toy: Path, tmp_path: Path) 
     spec = DualEncoder.model_validate_json(model_spec("nll", steps=1, dropout=0))
     texts = Texts(toy / "queries.tsv", toy / "corpus", "the tuples")
     cpu = devices.choose("cpu", "fp32", 1)
-    start = Start(Source(str(toy / "start"), dropout=0), cpu, 1)
+    start = Start(Source(str(toy / "start"), dropout=0, new_head=True), cpu, 1)
     learner = DualLearner(spec, start, toy / "tuples.jsonl.gz", texts)
     batch = learner.batch(0)
     logged = learner.losses(batch, learner.forward(batch), slice(0, 8)).logged

@@ -118,7 +118,7 @@ def made(
     record = json.loads(SPECS[name])
     record["training"] |= {"dropout": dropout, **training}
     spec = FORMS.get(name, DualEncoder).model_validate(record)
-    source = Source(str(toy / "start"), dropout=dropout)
+    source = Source(str(toy / "start"), dropout=dropout, new_head=True)
     start = Start(source, devices.Device(device, precision), 1, held_out=held_out)
     if spec.kind in ADAPTED:
         texts = [text for _, text in contracts.read_corpus(toy / "words")]

@@ -60,7 +60,7 @@ def curve(models: Models, name: str, seed: int, steps: int, every: int) -> list[
     spec = models.registry.model(name)
     training = spec.training.model_copy(update={"steps": steps, "epochs": None})
     spec = spec.model_copy(update={"training": training})
-    source = Source(models.start(at), dropout=training.dropout)
+    source = Source(models.start(at), dropout=training.dropout, new_head=True)
     start = Start(source, devices.choose("cpu", "auto", models.registry.scale.threads), seed)
     corpus = Path(models.trained_on(models.paths.corpus)(at)).parent
     texts = Texts(Path(models.trained_on(models.paths.queries)(at)), corpus, name)

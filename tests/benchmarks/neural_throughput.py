@@ -109,7 +109,7 @@ def scoring(
 
     device = devices.Device("cpu", "fp32")
     reading = Reading(query_length=QUERY_LENGTH, length=length)
-    CrossEncoder(Source(str(start)), reading, device).save(folder)
+    CrossEncoder(Source(str(start), new_head=True), reading, device).save(folder)
     ours = CrossEncoder.load(folder, device)
     theirs = Theirs(str(folder), device="cpu")
     texts = [(sample.queries[q], sample.docs[d]) for q, d in sample.pairs]

@@ -44,7 +44,7 @@ def start(folder: Path) -> Source:
         folder
     )
     BertTokenizerFast(str(vocabulary)).save_pretrained(folder)
-    return Source(str(folder), dropout=0.0)
+    return Source(str(folder), dropout=0.0, new_head=True)
 
 
 def sides(source: Source) -> dict[str, tuple[Work, Work]]:

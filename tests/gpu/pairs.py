@@ -29,7 +29,7 @@ def measure(setting: Setting, records: Records) -> None:
     folder = setting.scratch / "cross"
     folder.mkdir()
     reading = Reading(query_length=QUERY, length=setting.longest + QUERY + SPECIALS)
-    CrossEncoder(Source(str(setting.backbone())), reading, device).save(folder)
+    CrossEncoder(Source(str(setting.backbone()), new_head=True), reading, device).save(folder)
     ours = CrossEncoder.load(folder, device)
     first, *others = setting.pick((256, 64, 512), (8, 4))
     beside = f"{THEIRS}, batch {first}, {WEIGHTS[device.precision]}"

@@ -107,7 +107,7 @@ def spec(setting: Setting, name: str, **changes: Any) -> DualEncoder:
 def learner(setting: Setting, model: DualEncoder, device: Device) -> Any:
     """Return a model in training on the problem."""
     files = problem(setting)
-    source = Source(str(setting.backbone()), dropout=model.training.dropout)
+    source = Source(str(setting.backbone()), dropout=model.training.dropout, new_head=True)
     texts = Texts(files.queries, files.corpus, str(files.tuples))
     made = KINDS[model.kind](model, Start(source, device, 1), files.tuples, texts)
     made.model.train()

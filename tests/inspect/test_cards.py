@@ -54,12 +54,12 @@ def backbone(tmp_path_factory):
 
 def encoder(backbone, **changes):
     settings = EncoderSchema.model_validate({**ENCODER, **changes})
-    return Encoder.of(settings)(Source(str(backbone)), settings, DEVICE)
+    return Encoder.of(settings)(Source(str(backbone), new_head=True), settings, DEVICE)
 
 
 def reranker(backbone, pooling):
     reading = Reading(query_length=8, length=30, pooling=pooling)
-    return CrossEncoder(Source(str(backbone)), reading, DEVICE)
+    return CrossEncoder(Source(str(backbone), new_head=True), reading, DEVICE)
 
 
 MADE = {
@@ -79,12 +79,14 @@ MADE = {
     "weights": (
         "term-weights",
         "residuum",
-        lambda b: TermWeighter(Source(str(b)), Weighting(length=24, scale=100), DEVICE),
+        lambda b: TermWeighter(
+            Source(str(b), new_head=True), Weighting(length=24, scale=100), DEVICE
+        ),
     ),
     "gate": (
         "term-gate",
         "residuum",
-        lambda b: TermGater(Source(str(b)), Gating(length=24), DEVICE),
+        lambda b: TermGater(Source(str(b), new_head=True), Gating(length=24), DEVICE),
     ),
 }
 

@@ -107,7 +107,7 @@ def test_pairs_are_scored_in_smaller_batches_of_one_shape(
     backbone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading = Reading.model_validate({"query_length": 8, "length": 30})
-    model = CrossEncoder(Source(backbone), reading, CPU)
+    model = CrossEncoder(Source(backbone, new_head=True), reading, CPU)
     docs = list(model.tokenise([text for _, text in toy_docs()], "doc"))
     pairs = [Pair(docs[0][:2], doc) for doc in docs]
     whole, sizes = model.score(pairs, 16), []
@@ -121,7 +121,7 @@ def test_pairs_are_scored_in_smaller_batches_of_one_shape(
 def test_term_weights_are_predicted_in_smaller_batches(
     backbone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weighter = TermWeighter(Source(backbone), Weighting(length=24, scale=100), CPU)
+    weighter = TermWeighter(Source(backbone, new_head=True), Weighting(length=24, scale=100), CPU)
     with torch.no_grad():
         weighter.model.classifier.bias.fill_(0.5)
     texts = [text for _, text in toy_docs()]

@@ -30,7 +30,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def learner(toy: Path, texts: list[str] | None = None, **changes: Any) -> ClozeLearner:
     """Return a learner on the toy's texts, or on others."""
     spec = InverseCloze.model_validate(json.loads(inverse_cloze_spec()) | changes)
-    start = Start(Source(str(toy / "start"), dropout=0.0), devices.Device("cpu", "fp32"), 1)
+    start = Start(
+        Source(str(toy / "start"), dropout=0.0, new_head=True), devices.Device("cpu", "fp32"), 1
+    )
     read = [text for _, text in contracts.read_corpus(toy / "words")]
     return ClozeLearner(spec, start, read if texts is None else texts)
 

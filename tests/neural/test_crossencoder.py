@@ -67,7 +67,7 @@ def reading(**changes: object) -> Reading:
 
 def made(toy: Path, device: devices.Device, **changes: object) -> CrossEncoder:
     """Make an untrained cross-encoder with weights so large that scores differ."""
-    model = CrossEncoder(Source(str(toy / "start")), reading(**changes), device)
+    model = CrossEncoder(Source(str(toy / "start"), new_head=True), reading(**changes), device)
     with torch.no_grad():
         for weights in model.model.parameters():
             weights *= 8 if weights.ndim > 1 else 1
@@ -148,7 +148,7 @@ def release(folder: Path, toy: Path, labels: int) -> Path:
 @pytest.mark.parametrize("labels", [1, 2])
 def test_released_rerankers(toy: Path, device: devices.Device, tmp_path: Path, labels: int) -> None:
     folder = release(tmp_path, toy, labels)
-    model = CrossEncoder(Source(str(folder), whole=True), reading(), device)
+    model = CrossEncoder(Source(str(folder), released=True), reading(), device)
     logits = reference(folder)
     if labels == 2:
         odds = torch.tensor(logits).softmax(dim=1)
@@ -162,15 +162,15 @@ def test_released_rerankers(toy: Path, device: devices.Device, tmp_path: Path, l
 def test_what_is_no_reranker_is_refused(toy: Path, device: devices.Device, tmp_path: Path) -> None:
     with pytest.raises(
         ResiduumError,
-        match="no AutoModelForSequenceClassification: it lacks the weights classifier",
+        match=r"do not fit a BertForSequenceClassification: it lacks classifier\.bias",
     ):
-        CrossEncoder(Source(str(toy / "start"), whole=True), reading(), device)
+        CrossEncoder(Source(str(toy / "start"), released=True), reading(), device)
     folder = str(release(tmp_path / "three", toy, 3))
     with pytest.raises(ResiduumError, match="gives 3 labels; a reranker has one or two"):
-        CrossEncoder(Source(folder, whole=True), reading(), device)
+        CrossEncoder(Source(folder, released=True), reading(), device)
     folder = str(release(tmp_path / "one", toy, 1))
     with pytest.raises(ResiduumError, match="a released reranker has pooling cls"):
-        CrossEncoder(Source(folder, whole=True), reading(pooling="mean"), device)
+        CrossEncoder(Source(folder, released=True), reading(pooling="mean"), device)
 
 
 def test_lengths_that_do_not_fit_are_refused(toy: Path, device: devices.Device) -> None:
@@ -311,6 +311,6 @@ def test_a_start_without_token_types_is_read_without(
     config = BertConfig.from_pretrained(toy / "start", type_vocab_size=1)
     BertModel(config).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(toy / "start").save_pretrained(tmp_path)
-    model = CrossEncoder(Source(str(tmp_path)), reading(), device)
+    model = CrossEncoder(Source(str(tmp_path), new_head=True), reading(), device)
     assert not model.typed
     assert np.isfinite(scores_of(model, TEXTS)).all()

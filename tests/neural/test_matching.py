@@ -28,7 +28,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def learner(toy: Path, kind: str, share: float | None = 0.5) -> ContrastiveLearner:
     texts = Texts(toy / "queries.tsv", toy / "corpus", "the tuples")
-    start = Start(Source(str(toy / "start")), devices.choose("cpu", "auto", 1), 1)
+    start = Start(Source(str(toy / "start"), new_head=True), devices.choose("cpu", "auto", 1), 1)
     text = model_spec() if kind == "dual" else cross_encoder_spec()
     spec = json.loads(text) | {"perturbation": share if share is None else {"share": share}}
     if kind == "dual":

@@ -135,7 +135,7 @@ def by_hand(toy: Path, folder: Path) -> DualLearner:
     shares = {"real": 0.5, "made": 0.5}
     spec = DualEncoder.model_validate_json(mix_spec(shares, batch_size=6, dropout=0))
     cpu = devices.choose("cpu", "fp32", 1)
-    start = Start(Source(str(toy / "start"), dropout=0), cpu, 1)
+    start = Start(Source(str(toy / "start"), dropout=0, new_head=True), cpu, 1)
     tuples = {role: folder / role / "tuples.jsonl.gz" for role in spec.shares}
     texts = {r: Texts(folder / r / "queries.tsv", toy / "corpus", f"{r}'s") for r in spec.shares}
     return DualLearner(spec, start, tuples, MixedTexts(texts))
@@ -236,7 +236,7 @@ def scored(model: Path) -> np.ndarray:
     """Return the scores (queries, docs) of the whole toy problem."""
     encoder = DualLearner.begin(
         DualEncoder.model_validate_json(model_spec("nll")),
-        Start(Source(str(model)), devices.choose("cpu", "fp32", 1), 1),
+        Start(Source(str(model), new_head=True), devices.choose("cpu", "fp32", 1), 1),
     )
     queries = encoder.encode([text for _, text in toy_queries()], "query", 8)
     return np.asarray(queries @ encoder.encode([text for _, text in toy_docs()], "doc", 8).T)

@@ -39,7 +39,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def learner(toy: Path, texts: list[str] | None = None, **changes: Any) -> NextLearner:
     """Return a learner on the toy's texts, or on others."""
     spec = NextText.model_validate(json.loads(next_text_spec()) | changes)
-    start = Start(Source(str(toy / "start"), dropout=0.0), CPU, 1)
+    start = Start(Source(str(toy / "start"), dropout=0.0, new_head=True), CPU, 1)
     read = [text for _, text in contracts.read_corpus(toy / "words")]
     return NextLearner(spec, start, read if texts is None else texts)
 

@@ -276,8 +276,8 @@ def drawn(count: int, seed: int) -> list[str]:
 def test_a_wide_model_on_a_cpu_scores_a_pair_alike_whatever_shares_its_room(wide: Path) -> None:
     """To the last bit: alone, among forty, and among others; and as with padding, but for that."""
     cpu, reading = devices.Device("cpu", "fp32"), Reading(query_length=20, length=90)
-    padded_ = CrossEncoder(Source(str(wide)), reading, cpu)
-    shared = CrossEncoder(Source(str(wide)), reading, cpu).freeze()
+    padded_ = CrossEncoder(Source(str(wide), new_head=True), reading, cpu)
+    shared = CrossEncoder(Source(str(wide), new_head=True), reading, cpu).freeze()
     assert shared.inputs.room == 1024 and not padded_.inputs.room, "2^26 / 256^2"
     assert shared.model.config.max_position_embeddings == 512
     queries, docs = drawn(40, 3), drawn(40, 4)

@@ -149,7 +149,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def begun(toy: Path) -> Start:
-    return Start(Source(str(toy / "start")), devices.choose("cpu", "fp32", 1), 1)
+    return Start(Source(str(toy / "start"), new_head=True), devices.choose("cpu", "fp32", 1), 1)
 
 
 def test_a_dual_encoder_sees_the_triplets_that_it_will_train_on(toy: Path) -> None:

@@ -78,7 +78,7 @@ def unique(model: Any) -> int:
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_encoder_and_decoder_share_what_both_have(task: Path, layers: int) -> None:
-    made, _ = shared_model(Source(str(task / "start")), layers, "random")
+    made, _ = shared_model(Source(str(task / "start"), new_head=True), layers, "random")
     assert len(made.encoder.encoder.layer) == len(made.decoder.bert.encoder.layer) == layers
     own = dict(made.encoder.named_parameters())
     both = dict(made.decoder.bert.named_parameters())
@@ -95,7 +95,7 @@ def test_encoder_and_decoder_share_what_both_have(task: Path, layers: int) -> No
 
 def test_copying_starts_as_the_identity(task: Path) -> None:
     for how in ("random", "copying"):
-        made, _ = shared_model(Source(str(task / "start")), 2, how)
+        made, _ = shared_model(Source(str(task / "start"), new_head=True), 2, how)
         for layer in made.decoder.bert.encoder.layer:
             cross = layer.crossattention
             for linear in (cross.self.value, cross.output.dense):
@@ -105,8 +105,8 @@ def test_copying_starts_as_the_identity(task: Path) -> None:
 
 
 def test_the_heads_layer_norm_starts_with_its_gain(task: Path) -> None:
-    plain, _ = shared_model(Source(str(task / "start")), 2, "random")
-    larger, _ = shared_model(Source(str(task / "start")), 2, "random", head_gain=5.0)
+    plain, _ = shared_model(Source(str(task / "start"), new_head=True), 2, "random")
+    larger, _ = shared_model(Source(str(task / "start"), new_head=True), 2, "random", head_gain=5.0)
     own, other = (dict(one.named_parameters()) for one in (plain, larger))
     changed = [name for name in own if not torch.equal(own[name], other[name])]
     assert changed == ["decoder.cls.predictions.transform.LayerNorm.weight"]
@@ -116,7 +116,7 @@ def test_the_heads_layer_norm_starts_with_its_gain(task: Path) -> None:
 def test_parameters_stay_shared_in_training_and_equal_where_transformers_reads_them(
     task: Path, model: Path
 ) -> None:
-    start, _ = shared_model(Source(str(task / "start")), 1, "copying")
+    start, _ = shared_model(Source(str(task / "start"), new_head=True), 1, "copying")
     theirs, info = AutoModelForSeq2SeqLM.from_pretrained(model, output_loading_info=True)
     assert not info["missing_keys"] and not info["unexpected_keys"]
     own, both = theirs.encoder.state_dict(), theirs.decoder.bert.state_dict()
@@ -264,7 +264,7 @@ def test_a_roberta_is_a_start(task: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_write_is_refused(task: Path, tmp_path: Path) -> None:
-    start = Source(str(task / "start"))
+    start = Source(str(task / "start"), new_head=True)
     with pytest.raises(ResiduumError, match=r"layers is 3, but .*start has 2"):
         shared_model(start, 3, "random")
     for (doc, question), key in (
@@ -294,4 +294,4 @@ def test_what_cannot_write_is_refused(task: Path, tmp_path: Path) -> None:
         model.save_pretrained(tmp_path / kind)
         tokenizer.save_pretrained(tmp_path / kind)
         with pytest.raises(ResiduumError, match=f"a {kind} is no start of .* take a bert or a rob"):
-            shared_model(Source(str(tmp_path / kind)), 1, "random")
+            shared_model(Source(str(tmp_path / kind), new_head=True), 1, "random")

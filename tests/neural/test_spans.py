@@ -93,7 +93,12 @@ def test_names_that_no_question_has_can_be_written_where_spans_were(
 
 def learner(task: Path, **changes: Any) -> QuestionLearner:
     how = QuestionGenerator.model_validate_json(spec(**changes))
-    start = Start(Source(str(task / "start"), dropout=0.0), DEVICE, 3, corpora=(task / "others",))
+    start = Start(
+        Source(str(task / "start"), dropout=0.0, new_head=True),
+        DEVICE,
+        3,
+        corpora=(task / "others",),
+    )
     texts = Texts(task / "queries.tsv", task / "corpus", "a test")
     return QuestionLearner(how, start, task / "tuples.jsonl.gz", texts)
 

@@ -62,7 +62,7 @@ def score(
     form = command.parse_spec(pydantic.RootModel[Trained], spec).root
     chosen = devices.choose(device, precision, threads, arithmetic)
     held = held_out(run, top, queries, qrels, corpus, batch_size)
-    begun = Start(Source(start, revision, pickled=pickled), chosen, 0)
+    begun = Start(Source(start, revision, new_head=True, pickled=pickled), chosen, 0)
     made = KINDS[form.kind].on_held_out(form, begun, model, held)
     table = pl.DataFrame({**made.ids, **made.values})
     files.write_text(output, table.write_csv(separator="\t"))

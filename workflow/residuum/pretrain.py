@@ -83,7 +83,7 @@ def adapt(
     """Go on training a backbone on the docs of the corpora: hidden words, pairs, or spans."""
     form = command.parse_spec(pydantic.RootModel[Adapted], spec).root
     _check_corpora(corpus, form.corpora)
-    source = Source(start, revision, form.training.dropout, pickled=pickled)
+    source = Source(start, revision, form.training.dropout, new_head=True, pickled=pickled)
     begin = Start(source, devices.choose(device, precision, threads, arithmetic), form.seed)
     inputs = [path / "manifest.json" for path in corpus]
     with processes.joined(begin.device.name):

@@ -137,7 +137,7 @@ def load(
     """Return a cross-encoder: our own, or a foreign one that is given how it reads a pair."""
     if reading is not None:
         read = command.parse_spec(Reading, reading)
-        source = pretrained.Source(model, revision, whole=True, pickled=pickled)
+        source = pretrained.Source(model, revision, released=True, pickled=pickled)
         return CrossEncoder(source, read, device).freeze()
     if Path(model).is_dir():
         return CrossEncoder.load(Path(model), device)

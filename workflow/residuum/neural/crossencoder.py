@@ -76,12 +76,12 @@ class CrossEncoder(Ranker):
         from transformers import AutoModel, AutoModelForSequenceClassification
 
         if settings.pooling == "mean":
-            if source.whole:
+            if source.released:
                 raise ResiduumError(f"{source.name}: a released reranker has pooling cls")
             backbone, tokenizer = pretrained.load(AutoModel, source)
             made = {"linear": lambda: Linear(backbone.config.hidden_size, 1)}
             return layers.behind(backbone, source.name, made), tokenizer
-        labels: dict[str, Any] = {} if source.whole else {"num_labels": 1}
+        labels: dict[str, Any] = {} if source.released else {"num_labels": 1}
         model, tokenizer = pretrained.load(AutoModelForSequenceClassification, source, **labels)
         if (count := model.config.num_labels) not in (1, 2):
             raise ResiduumError(f"{source.name} gives {count} labels; a reranker has one or two")

@@ -77,6 +77,18 @@ def commit(model: str, revision: str | None) -> str | None:
     return Path(found).parent.name if isinstance(found, str) else None
 
 
+def had(model: str, revision: str | None, name: str) -> Path | None:
+    """Return a file of a model, downloaded where it was not; None if the model has none."""
+    from transformers.utils import cached_file
+
+    how = {
+        "_raise_exceptions_for_missing_entries": False,
+        "_raise_exceptions_for_connection_errors": False,
+    }
+    found = cached_file(model, name, revision=revision, **how)
+    return Path(found) if found else None
+
+
 def _unreachable() -> str | None:
     """Return why nothing can be had of the hub, or None."""
     offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")

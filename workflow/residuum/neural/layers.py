@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import derive
-from residuum.neural import devices, pretrained
+from residuum.neural import devices, foreign, pretrained
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -28,7 +28,6 @@ def behind(backbone: Any, source: str, made: Mapping[str, Callable[[], Module]])
     Others start from a fixed seed. The module has the backbone's configuration, and saves it alone.
     """
     import torch
-    from safetensors.torch import load_file
 
     with devices.seeded(derive(0, "new-weights")):
         layers = {name: make() for name, make in made.items()}
@@ -36,7 +35,9 @@ def behind(backbone: Any, source: str, made: Mapping[str, Callable[[], Module]])
         saved = _file(Path(source), name)
         if not saved.is_file():
             continue
-        state = {key.removeprefix(f"{name}."): value for key, value in load_file(saved).items()}
+        state = {
+            key.removeprefix(f"{name}."): value for key, value in foreign.tensors(saved).items()
+        }
         had, asked = _shapes(state), _shapes(layer.state_dict())
         if had != asked:
             text = f"{saved}: it holds {had}, but {asked} are asked for"

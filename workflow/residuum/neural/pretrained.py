@@ -24,7 +24,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
-from residuum.neural import devices, frames, hub, packing, prepacked
+from residuum.neural import devices, foreign, frames, hub, packing, prepacked
 from residuum.neural.inputs import Inputs
 from residuum.neural.overlap import behind
 
@@ -43,31 +43,42 @@ DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "a
 class Source(NamedTuple):
     """A Hugging Face folder or hub id, its commit, and what replaces the model's own dropout.
 
-    Weights that the model lacks are drawn from a fixed seed, or refused if it must be `whole`. The
-    `gate` of a term encoder is a folder of its own, until a checkpoint holds it. Weights are read
-    of safetensors; where there are none, and they may be `pickled`, of a pickle, tensors alone.
+    It must have all weights, unless training makes a `new_head`: then those of the head that it
+    lacks are drawn from a fixed seed. A reranker that was `released` by others says how many labels
+    it has. The `gate` of a term encoder is a folder of its own, until a checkpoint holds it.
+    Weights are read of safetensors; where there are none, and they may be `pickled`, of a pickle,
+    tensors alone.
     """
 
     name: str
     revision: str | None = None
     dropout: float | None = None
-    whole: bool = False
+    new_head: bool = False
+    released: bool = False
     gate: Path | None = None
     pickled: bool = False
 
 
-def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any) -> Loaded:
+def load(
+    head: Any,
+    source: Source,
+    markers: Sequence[str] = (),
+    new: Sequence[str] = (),
+    **settings: Any,
+) -> Loaded:
     """Return model and tokenizer, with float32 weights.
 
     `head` is the class that reads it (AutoModel, AutoModelForMaskedLM, ...), `markers` become
     special tokens if the tokenizer lacks them, with [CLS]'s embedding to start from, and `settings`
-    change the model's configuration. [CLS] stands before a text, whatever a checkpoint of ours did.
-    Raises ResiduumError if the model cannot be had.
+    change the model's configuration. Parts of the encoder that the caller makes are named as `new`.
+    [CLS] stands before a text, whatever a checkpoint of ours did. Raises ResiduumError if the model
+    cannot be had, or its weights do not fit. No code of a checkpoint runs.
     """
     intact.check_folder(Path(source.name))  # one of the hub has none here
     with _explained(source), uncollected(), devices.seeded(derive(0, "new-weights")):
         devices.quiet()
-        model, tokenizer, lacking = _read(head, source, settings)
+        model, tokenizer, report = _read(head, source, settings)
+        foreign.fit(model, report, source.name, source.new_head, new)
         frames.set_cls(tokenizer, True)
         added = tokenizer.add_tokens([some for some in markers if some], special_tokens=True)
         if len(tokenizer) > model.get_input_embeddings().num_embeddings:
@@ -75,31 +86,40 @@ def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
         if added and tokenizer.cls_token_id is not None:
             rows = model.get_input_embeddings().weight.data
             rows[len(tokenizer) - added : len(tokenizer)] = rows[tokenizer.cls_token_id]
-    if source.whole and lacking:
-        names = ", ".join(sorted(lacking))
-        raise ResiduumError(f"{source.name}: no {head.__name__}: it lacks the weights {names}")
     return model, tokenizer
 
 
-def _read(head: Any, source: Source, settings: Mapping[str, Any]) -> tuple[Any, Any, set[str]]:
-    """Return model and tokenizer as they are, of one commit, and the weights that it lacks."""
+def _read(
+    head: Any, source: Source, settings: Mapping[str, Any]
+) -> tuple[Any, Any, Mapping[str, Collection[Any]]]:
+    """Return model and tokenizer as they are, of one commit, and how the weights fitted."""
     import torch
     from transformers import AutoConfig, AutoTokenizer
 
     # Else transformers has a pickle converted elsewhere, and reads what another commit holds.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
-    name, at = source.name, {"revision": source.revision} if source.revision else {}
+    name, folder = source.name, Path(source.name)
+    # Code beside a checkpoint is never run: without a word transformers asks whether it may.
+    at: dict[str, Any] = {"trust_remote_code": False}
+    at |= {"revision": source.revision} if source.revision else {}
     config = AutoConfig.from_pretrained(name, **at, **settings)
+    foreign.check_kernel(config, name)
     for key in DROPOUTS:
         if source.dropout is not None and hasattr(config, key):
             setattr(config, key, source.dropout)
-    if not Path(name).is_dir() and (found := hub.commit(name, source.revision)):
-        at, config._commit_hash = {"revision": found}, found
+    if not folder.is_dir() and (found := hub.commit(name, source.revision)):
+        at["revision"] = config._commit_hash = found
+    for index in foreign.indexes(source.pickled):
+        own = folder / index if folder.is_dir() else hub.had(name, at.get("revision"), index)
+        if own and own.is_file():
+            foreign.check(own)
+    if folder.is_dir():
+        foreign.check_size(head, config, folder)
     how = {"use_safetensors": None if source.pickled else True, "weights_only": True, **at}
-    model, report = head.from_pretrained(
-        name, config=config, dtype=torch.float32, output_loading_info=True, **how
-    )
-    return model, AutoTokenizer.from_pretrained(name, **at), {*report["missing_keys"]}
+    # Shapes that differ are told as other weights that do not fit.
+    how |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
+    model, report = head.from_pretrained(name, config=config, dtype=torch.float32, **how)
+    return model, AutoTokenizer.from_pretrained(name, **at), report
 
 
 @contextmanager
@@ -109,13 +129,15 @@ def _explained(source: Source) -> Iterator[None]:
     try:
         yield
     except pickle.UnpicklingError as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = _first_line(error)
         text = "its pickle (pytorch_model.bin) holds something else than tensors, which could run"
         raise ResiduumError(f"{name}: {text} code; nothing of it was read ({reason})") from None
-    except (OSError, ValueError) as error:
+    except ResiduumError:
+        raise
+    except Exception as error:  # whatever a file of others has transformers do
         if not source.pickled and _only_pickled(source):
             raise ResiduumError(f"{name}: {hub.NO_SAFETENSORS}") from None
-        reason = str(error).strip().splitlines()[0]
+        reason = _first_line(error)
         if Path(name).is_dir():
             raise ResiduumError(f"{name}: not a Hugging Face model directory: {reason}") from None
         at = f" at revision {revision}" if revision else ""
@@ -124,6 +146,13 @@ def _explained(source: Source) -> Iterator[None]:
             f"and not available from the hub ({reason}). Without a network, put it into the cache "
             "beforehand or name a folder with `--config encoder=PATH`."
         ) from None
+
+
+def _first_line(error: Exception) -> str:
+    """Return what an error of a library says first; its kind, if it says nothing in words."""
+    lines = str(error).strip().splitlines()
+    known = isinstance(error, OSError | ValueError)
+    return lines[0] if lines and known else ": ".join([type(error).__name__, *lines[:1]])
 
 
 def _only_pickled(source: Source) -> bool:
@@ -287,6 +316,8 @@ class TextModel(ABC):
             )
         try:
             settings = entries.validate(str(path), json.loads(files.read_bytes(path)), cls.schema)
+        except RecursionError:
+            raise ResiduumError(f"{path}: nested too deeply to be settings of a model") from None
         except ValueError as error:
             raise ResiduumError(str(error)) from None
         return cls.of(settings)(Source(str(folder)), settings, device).freeze()

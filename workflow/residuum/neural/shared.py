@@ -36,7 +36,8 @@ def shared_model(
     decoding = {"is_decoder": True, "add_cross_attention": True}
     encoder, tokenizer = pretrained.load(AutoModel, source)
     _cut(encoder, layers, source.name)  # before the decoder: it refuses what has none
-    decoder, _ = pretrained.load(AutoModelForCausalLM, source, **decoding)
+    new = ("crossattention",)
+    decoder, _ = pretrained.load(AutoModelForCausalLM, source, new=new, **decoding)
     _cut(decoder.base_model, layers, source.name)
     marks = {
         "decoder_start_token_id": tokenizer.cls_token_id,

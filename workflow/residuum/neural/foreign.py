@@ -1,0 +1,183 @@
+"""Checkpoints of others: what is looked at before they are used.
+
+Usage: `foreign.check(path)` for each of the `indexes(pickled)` that there are; then, of what
+transformers read, `foreign.fit(model, report, name, new_head)`. A checkpoint may describe a model
+that its weights do not fill, name files that lie elsewhere, or name code. What does not fit is
+refused: a model of random weights computes as well as a trained one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+
+PICKLE = ".bin"
+INDEXES = {  # of weights in several files, and how the files that it may name end
+    "model.safetensors.index.json": ".safetensors",
+    "pytorch_model.bin.index.json": PICKLE,
+}
+NAMED = 3  # weights that a message names
+SPARE = 100  # layers more than weights, whose lack is told by name
+LARGER = 4  # times the weights that a file holds: a new head, or cross-attention, is less
+UNREAD = "pooler."  # of an encoder whose last states are read
+WRAPPED = "module."  # as DistributedDataParallel names what it wraps
+MEND = "Save the model with transformers' save_pretrained, and name that folder"
+
+
+def indexes(pickled: bool) -> list[str]:
+    """Return the names of the indexes of weights that may be read."""
+    return [name for name, ending in INDEXES.items() if pickled or ending != PICKLE]
+
+
+def check(path: Path) -> None:
+    """Raise ResiduumError if an index of weights names other files than weights beside it."""
+    ending = INDEXES[path.name]
+    for file in _named(path):
+        if Path(file).name != file or not file.endswith(ending):
+            raise ResiduumError(
+                f"{path}: it names the file {file!r}. Weights lie beside it and end with {ending}. "
+                f"{MEND}"
+            )
+
+
+def tensors(path: Path) -> dict[str, Any]:
+    """Return the tensors of a safetensors file; raise ResiduumError if it is damaged."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ResiduumError(f"{path}: no safetensors: {error}. {MEND}") from None
+
+
+def _named(path: Path) -> list[str]:
+    """Return the files that an index names."""
+    try:
+        held = json.loads(files.read_bytes(path))
+        named = [*held["weight_map"].values()]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        named = [None]
+    if not all(isinstance(file, str) for file in named):
+        raise ResiduumError(f"{path}: no index of weights: it has no map of names to files. {MEND}")
+    return sorted({*named})
+
+
+def check_kernel(config: Any, name: str) -> None:
+    """Raise ResiduumError if a configuration asks for kernels of the hub, which are code."""
+    kernel = config._attn_implementation
+    if isinstance(kernel, str) and "/" in kernel:
+        raise ResiduumError(
+            f"{name}: its config.json asks for the code {kernel!r} as attn_implementation, and no "
+            "code of a checkpoint is run. Delete that key"
+        )
+
+
+def check_size(head: Any, config: Any, folder: Path) -> None:
+    """Raise ResiduumError if a configuration describes far more weights than its files hold.
+
+    To make such a model would take all memory, or hours.
+    """
+    import torch
+    from safetensors import safe_open
+
+    shapes: list[Sequence[int]] = []
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as held:
+            shapes += [held.get_slice(name).get_shape() for name in held.keys()]  # noqa: SIM118
+    if not shapes:
+        return
+    for key, value in config.to_dict().items():
+        layers = "layers" in key and isinstance(value, int)
+        if layers and value > len(shapes) + SPARE:
+            raise ResiduumError(
+                f"{folder / 'config.json'}: {key} is {value:,}, but the files hold "
+                f"{len(shapes):,} weights. {MEND}"
+            )
+    with torch.device("meta"):
+        made = head.from_config(config)
+    asked, held_values = sum(some.numel() for some in made.parameters()), _values(shapes)
+    if asked > LARGER * max(held_values, 1):
+        raise ResiduumError(
+            f"{folder / 'config.json'}: it describes a model of {asked:,} values, but the files "
+            f"hold {held_values:,}. {MEND}"
+        )
+
+
+def _values(shapes: Iterable[Sequence[int]]) -> int:
+    """Return how many values tensors of some shapes hold."""
+    total = 0
+    for shape in shapes:
+        values = 1
+        for side in shape:
+            values *= side
+        total += values
+    return total
+
+
+def fit(
+    model: Any,
+    report: Mapping[str, Collection[Any]],
+    name: str,
+    new_head: bool,
+    new: Sequence[str] = (),
+) -> None:
+    """Raise ResiduumError unless a model's weights were there, and no weight of it was left over.
+
+    `report` is what transformers says of the loading. Weights outside the encoder are its head:
+    they may be missing if training makes a `new_head`, and others' heads may be left over. Parts
+    of the encoder that the caller makes are named as `new`. An encoder's pooler may be missing,
+    too: only a classifier reads it, which is a head.
+    """
+    base = model.base_model
+    start = f"{model.base_model_prefix}."
+    parts = {child for child, _ in base.named_children()}
+
+    def inside(key: str) -> bool:
+        return key.removeprefix(start).partition(".")[0] in parts
+
+    def may_lack(key: str) -> bool:
+        if key.removeprefix(start).startswith(UNREAD):
+            return new_head or base is model
+        return (not inside(key) and new_head) or any(f".{part}." in key for part in new)
+
+    lacking = sorted(key for key in report["missing_keys"] if not may_lack(key))
+    left = [str(key) for key in report["unexpected_keys"]]
+    over = sorted(key for key in left if inside(key) or key.startswith(WRAPPED))
+    shapes = [
+        f"{key}, {_shape(had)} in the file and {_shape(asked)} by config.json"
+        for key, had, asked in sorted(report["mismatched_keys"], key=lambda one: str(one[0]))
+    ]
+    faults = [
+        _listed("it lacks", lacking),
+        _listed("it has what no layer takes:", over),
+        _listed("shapes differ:", shapes),
+    ]
+    if not any(faults):
+        return
+    text, mend = "; ".join(filter(None, faults)), MEND
+    if over and all(key.startswith(WRAPPED) for key in over):
+        mend = (
+            f"Its names begin with {WRAPPED}, as DistributedDataParallel has them: save the model "
+            "that it wraps, its attribute `module`"
+        )
+    elif not (over or shapes or any(map(inside, lacking))):
+        mend = "Name a model that has this head"
+    raise ResiduumError(f"{name}: the weights do not fit a {type(model).__name__}: {text}. {mend}")
+
+
+def _shape(sides: Sequence[int]) -> str:
+    return "x".join(map(str, sides))
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    """Write what is wrong with some weights, of which the first are named; nothing for none."""
+    if not names:
+        return ""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f"{what} {', '.join(names[:NAMED])}{more}"
