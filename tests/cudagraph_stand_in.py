@@ -74,5 +74,9 @@ def record(
         for place, value in zip([own, *gradients], others, strict=True):
             place.copy_(value)
 
+    if grad:  # a card does all once, to have what is made at a first time
+        forward()
+        gradient.fill_(7)
+        back()
     torch.random.set_rng_state(random)
     return cudagraphs.Recorded(held, ends, made, gradient, own, forward, back)

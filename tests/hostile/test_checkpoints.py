@@ -146,9 +146,19 @@ def test_a_file_that_was_cut_off_is_one_message(start: Path) -> None:
     refused(start, "not a Hugging Face model directory")
 
 
-def test_settings_that_are_nested_without_end_are_one_message(start: Path) -> None:
-    (start / "residuum.json").write_text('{"a":' * 100_000)
-    with pytest.raises(ResiduumError, match=r"residuum\.json: nested too deeply"):
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b"", "no JSON: Expecting value"),
+        (b"\xff", "no JSON: 'utf-8' codec"),
+        (b"[]", ""),
+        (b'{"query_lenght": 8}', "query_lenght"),
+    ],
+)
+def test_settings_that_are_none_are_one_message(start: Path, data: bytes, message: str) -> None:
+    (start / "residuum.json").write_bytes(data)
+    with pytest.raises(ResiduumError, match=rf"(?s)^{start}/residuum\.json: .*{message}"):
         Encoder.load(start, Device("cpu", "fp32"))
 
 

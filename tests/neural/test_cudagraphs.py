@@ -140,6 +140,25 @@ def test_gradients_of_several_passes_are_added_up(recorded: list[cudagraphs.Reco
     assert len(recorded) == 1
 
 
+def test_a_recording_leaves_the_gradients_of_an_earlier_part(
+    recorded: list[cudagraphs.Recorded],
+) -> None:
+    toy = Toy()
+    other = toy.bounds._replace(longest=128)
+    toy.warm()
+    toy.replayed(states_of(5), other).sum().backward()
+    toy.layers.zero_grad()
+    toy.of(states_of(3)).sum().backward()
+    (toy.replayed(states_of(4), other) * 1.0).sum().backward()
+    assert len(recorded) == 2
+    given = [some.grad.clone() for some in toy.layers.parameters()]
+    toy.layers.zero_grad()
+    for seed in (3, 4):
+        toy.layers(states_of(seed)).sum().backward()
+    for gradient, weights in zip(given, toy.layers.parameters(), strict=True):
+        torch.testing.assert_close(gradient, weights.grad)
+
+
 def test_weights_that_moved_are_recorded_anew(recorded: list[cudagraphs.Recorded]) -> None:
     toy = Toy()
     toy.warm()

@@ -105,8 +105,10 @@ class Replayed:
             return self._recorded[key]
         if self._seen[key] < 2 or len(self._recorded) >= self._most:
             return None
-        if torch.is_grad_enabled() and not self._gradients:
-            self._gradients = [torch.empty_like(weights) for weights in self._weights]
+        if torch.is_grad_enabled():
+            empty = torch.empty_like
+            self._gradients = self._gradients or [empty(weights) for weights in self._weights]
+            self._keep()
         try:
             given = self._layers, self._compute, states, bounds, self._gradients
             made = record(*given, self._pool_of())
@@ -130,6 +132,12 @@ class Replayed:
             self._pool = torch.cuda.graph_pool_handle()
         return self._pool
 
+    def _keep(self) -> None:
+        """Copy the gradients of an earlier part of a step, where another pass would write."""
+        for weights, gradient in zip(self._weights, self._gradients, strict=True):
+            if weights.grad is gradient:
+                weights.grad = gradient.clone()
+
     def begin(self) -> _Pass:
         """Note a pass with gradient; it is over once it went back, or what it gave is dropped."""
         begun = _Pass()
@@ -140,12 +148,10 @@ class Replayed:
         """Replay the way back, and add up the weights' gradients as autograd does."""
         import torch
 
-        both = list(zip(self._weights, self._gradients, strict=True))
-        for weights, gradient in both:
-            if weights.grad is gradient:  # of an earlier part of the same step
-                weights.grad = gradient.clone()
+        self._keep()
         recorded.back()
         self._open = None
+        both = list(zip(self._weights, self._gradients, strict=True))
         added = [(weights.grad, gradient) for weights, gradient in both if weights.grad is not None]
         if added:
             torch._foreach_add_(*map(list, zip(*added, strict=True)))

@@ -315,9 +315,12 @@ class TextModel(ABC):
                 "`python -m residuum.train train` makes one from any Hugging Face model"
             )
         try:
-            settings = entries.validate(str(path), json.loads(files.read_bytes(path)), cls.schema)
-        except RecursionError:
-            raise ResiduumError(f"{path}: nested too deeply to be settings of a model") from None
+            held = json.loads(files.read_bytes(path))
+        except (ValueError, RecursionError) as error:
+            why = "nested too deeply" if isinstance(error, RecursionError) else f"no JSON: {error}"
+            raise ResiduumError(f"{path}: {why}. Get the checkpoint again, or train it") from None
+        try:
+            settings = entries.validate(str(path), held, cls.schema)
         except ValueError as error:
             raise ResiduumError(str(error)) from None
         return cls.of(settings)(Source(str(folder)), settings, device).freeze()
