@@ -25,7 +25,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[cudagraphs.Recorded]:
 
     monkeypatch.setattr(packing, "kernel", one_by_one)
     monkeypatch.setattr(cudagraphs, "on_card", lambda states: True)
-    monkeypatch.setattr(cudagraphs.Replayed, "_pool_of", lambda self: None)
+    monkeypatch.setattr(cudagraphs, "_place", lambda: None)
     monkeypatch.setattr(cudagraphs, "record", recorded)
     return made
 
@@ -52,19 +52,19 @@ def record(
     states: torch.Tensor,
     bounds: packing.Bounds,
     gradients: Sequence[torch.Tensor],
-    pool: Any,
+    place: Any,
 ) -> cudagraphs.Recorded:
     """Return what reads, writes and overwrites the memory that a graph would."""
     grad, random = torch.is_grad_enabled(), torch.random.get_rng_state()
     held, ends = states.detach().clone(), bounds.ends.clone()
-    lie = [weights.data_ptr() for weights in layers.parameters()]
+    lie = [some.data_ptr() for some in [*layers.parameters(), *gradients]]
     made = torch.empty_like(held)
     gradient, own = (torch.empty_like(held), torch.empty_like(held)) if grad else (None, None)
     last: list[Any] = []
 
     def forward() -> None:
         with cudagraphs.leaves(layers, grad) as weights, torch.set_grad_enabled(grad):
-            assert [some.data_ptr() for some in layers.parameters()] == lie
+            assert [some.data_ptr() for some in [*layers.parameters(), *gradients]] == lie
             leaf = held.detach().requires_grad_(grad)
             last[:] = [compute(leaf, bounds._replace(ends=ends)), [leaf, *weights]]
         made.copy_(last[0].detach())
@@ -79,4 +79,4 @@ def record(
         gradient.fill_(7)
         back()
     torch.random.set_rng_state(random)
-    return cudagraphs.Recorded(held, ends, made, gradient, own, forward, back)
+    return cudagraphs.Recorded(gradients, held, ends, made, gradient, own, forward, back)

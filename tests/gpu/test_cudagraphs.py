@@ -1,5 +1,6 @@
 """On a card: layers that are replayed give the bits of layers that are launched one by one."""
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def weights_after(learner: Learner, most: int | None) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("most", [None, 2])
-@pytest.mark.parametrize("name", ["residual_margin", "nll", "cross", "terms", "masked"])
+@pytest.mark.parametrize("name", ["residual_margin", "nll", "cross", "terms", "masked", "cloze"])
 def test_a_training_ends_with_the_same_bits(
     toy: Path, name: str, most: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +56,20 @@ def test_a_training_ends_with_the_same_bits(
     assert replayed.keys() == launched.keys()
     for key, values in launched.items():
         np.testing.assert_array_equal(replayed[key], values)
+
+
+def test_a_model_that_is_gone_leaves_anothers_graphs(toy: Path) -> None:
+    device = devices.choose("cuda", "bf16", threads=1)
+    made(toy, "nll").encoder.save(toy / "two")
+    one, two = (Encoder.load(toy / "two", device) for _ in range(2))
+    expected = [encoder.encode(TEXTS, "doc", 2) for encoder in (one, two) for _ in range(3)]
+    del one
+    gc.collect()
+    torch.cuda.empty_cache()
+    taken = torch.full((2**26,), torch.nan, device="cuda")  # what was given back is written over
+    for _ in range(3):
+        np.testing.assert_array_equal(two.encode(TEXTS, "doc", 2), expected[-1])
+    assert taken.isnan().all()
 
 
 def test_vectors_have_the_same_bits(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,18 +1,21 @@
 """Layers that are replayed give what they give when they are computed: values and gradients."""
 
 import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForMaskedLM, ElectraConfig, RobertaConfig
 
 from cudagraph_stand_in import one_by_one, stand_in
 from residuum.cli.errors import ResiduumError
-from residuum.neural import cudagraphs, devices, fitting, packing
+from residuum.neural import cudagraphs, devices, fitting, masking, packing, processes
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.encoders import Encoder
+from residuum.neural.inputs import Inputs
 from toy_learners import WHOLE, assert_equal, gradients_of, made, write_toy
 
 TEXTS = ["river", "a river runs beside the granite hill", "moss", "the hill and the moss"]
@@ -77,7 +80,8 @@ class Toy:
     def __init__(self) -> None:
         torch.manual_seed(1)
         self.layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh())
-        self.replayed = cudagraphs.Replayed(self.layers, lambda states, bounds: self.layers(states))
+        own = weakref.ref(self.layers)
+        self.replayed = cudagraphs.Replayed(own, lambda states, bounds: own()(states))
         self.bounds = packing.Bounds(torch.tensor([0, 3], dtype=torch.int32), 64, [3])
 
     def of(self, states: torch.Tensor) -> torch.Tensor:
@@ -196,6 +200,94 @@ def test_long_passes_and_weights_that_stand_still_are_not_recorded(
     toy.layers[0].bias.requires_grad_(False)
     toy.warm()
     assert recorded == []
+
+
+def test_gradients_that_processes_add_up_stay_where_graphs_write_them(
+    recorded: list[cudagraphs.Recorded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes of the same rows: each gradient is twice its own, at each step anew."""
+    monkeypatch.setattr(processes, "count", lambda: 2)
+    monkeypatch.setattr(processes, "add_up", lambda tensor: tensor.mul_(2))
+    toy = Toy()
+    toy.warm()
+    for seed in (3, 4, 5):
+        toy.layers.zero_grad()
+        toy.of(states_of(seed)).sum().backward()
+        processes.add_up_gradients(toy.layers.parameters())
+        given = [some.grad.clone() for some in toy.layers.parameters()]
+        toy.layers.zero_grad()
+        toy.layers(states_of(seed)).sum().backward()
+        for gradient, weights in zip(given, toy.layers.parameters(), strict=True):
+            torch.testing.assert_close(gradient, 2 * weights.grad)
+
+
+@pytest.mark.parametrize("form", [RobertaConfig, ElectraConfig])
+def test_states_of_each_layer_are_collected_as_ever(
+    recorded: list[cudagraphs.Recorded], form: Any
+) -> None:
+    """Heads other than BERT's read the last of them, in training on hidden words."""
+    shape = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 2}
+    shape |= {"vocab_size": 40, "intermediate_size": 32, "embedding_size": 16, "pad_token_id": 0}
+    model = AutoModelForMaskedLM.from_config(form(**shape)).eval()
+    rows = [np.arange(5, 9, dtype=np.int32), np.arange(7, 10, dtype=np.int32)]
+    given, mask = Inputs(model, 0, devices.Device("cpu", "fp32")).of(rows)
+    made = [masking.predictions(model, given, torch.tensor([0, 4])) for _ in range(4)]
+    assert recorded == []
+    for logits, states in made:
+        assert torch.equal(logits, made[0][0]) and torch.equal(states, made[0][1])
+        assert states.shape == (*mask.shape, 16)
+
+
+def test_each_mode_has_graphs_of_its_own(
+    recorded: list[cudagraphs.Recorded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a look at the first examples records leaves room for the training."""
+    monkeypatch.setattr(cudagraphs, "MOST", 2)
+    toy = Toy()
+    toy.layers.eval()
+    with torch.inference_mode():
+        for longest in (64, 64, 128, 128, 256, 256):
+            toy.bounds = toy.bounds._replace(longest=longest)
+            toy.of(states_of(1).detach())
+    assert len(recorded) == 2
+    toy.layers.train()
+    toy.warm()
+    assert len(recorded) == 3
+
+
+def test_graphs_are_given_up_before_a_batch_is_halved(
+    recorded: list[cudagraphs.Recorded], capfd: pytest.CaptureFixture[str]
+) -> None:
+    toy = Toy()
+    toy.warm()
+    toy.of(states_of(3)).sum().backward()
+    expected = [some.grad.clone() for some in toy.layers.parameters()]
+    sizes, tries = AdaptiveBatchSize("examples", "length"), []
+
+    def work() -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    assert not sizes.fits(4, work) and sizes.fits(4, work) and sizes.limit is None
+    assert "recorded layers are given up" in capfd.readouterr().err
+    for weights, gradient in zip(toy.layers.parameters(), expected, strict=True):
+        assert torch.equal(weights.grad, gradient)
+    toy.warm()
+    assert len(recorded) == 1
+
+
+def test_a_model_that_is_dropped_goes_with_its_graphs(toy: Path, recorded: Any) -> None:
+    """At once: the garbage that cycles are is not looked at where models are loaded."""
+    encoder = made(toy, "nll").encoder
+    held = weakref.ref(encoder.backbone.encoder)
+    gc.collect()
+    gc.disable()
+    try:
+        del encoder
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_leaves_share_the_memory_of_weights_and_take_their_gradients() -> None:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Collect no garbage inside, nor look later at what was made there.
+def uncollected(freeze: bool = True) -> Iterator[None]:
+    """Collect no garbage inside, nor, unless told otherwise, look later at what was made there.
 
     The collector looks at all objects again and again while they become more: a fifth of the
     seconds in which torch and transformers load, and a quarter of those of a generated collection.
@@ -17,6 +17,7 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()
+        if freeze:
+            gc.freeze()
         if collecting:
             gc.enable()

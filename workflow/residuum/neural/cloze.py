@@ -75,6 +75,8 @@ class ClozeLearner(Learner[ClozeBatch]):
 
     def forward(self, batch: ClozeBatch) -> Outputs:
         """Return the vectors (rows, dimensions) of spans and of docs."""
+        if self.encoder.inputs.packs:
+            return [made[:, 0] for made in self.encoder.both(batch.queries, batch.docs)]
         texts: dict[Kind, list[np.ndarray]] = {"query": batch.queries, "doc": batch.docs}
         return [
             padding.by_length(own, partial(self.encoder.forward, kind=kind), self.model)[:, 0]

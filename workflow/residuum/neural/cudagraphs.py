@@ -1,7 +1,7 @@
 """Layers on a card as CUDA graphs: recorded when a shape comes again, then replayed.
 
-Usage: `replayed = Replayed(layers, compute)`, then `replayed(states, bounds)` in place of
-`compute(states, bounds)`. A forward pass of BERT-base is 170 kernels and its step 1,200; a
+Usage: `replayed = Replayed(weakref.ref(layers), compute)`, then `replayed(states, bounds)` in
+place of `compute(states, bounds)`. A forward pass of BERT-base is 170 kernels and its step 1,200; a
 graph gives them to the card by one call, with the same values to the last bit, dropout included.
 """
 
@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from residuum.cli.collecting import uncollected
 from residuum.cli.errors import ResiduumError
 from residuum.neural.resumable import log
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     Compute = Callable[[Tensor, Bounds], Tensor]
 
 SWITCH = "RESIDUUM_CUDA_GRAPHS"  # 0: kernels are launched one by one
-MOST = 16  # graphs of a model: each holds what goes in and what comes out
+MOST = 16  # graphs of a model in a mode: each holds what goes in and what comes out
 # Rows of a pass that is recorded. What training keeps for its way back stays taken in between.
 ROWS_TRAINED, ROWS_READ = 2**13, 2**16
 
@@ -36,9 +37,10 @@ class Recorded(NamedTuple):
     """Where a recorded pass reads and writes, and what replays it: forward, and back.
 
     Without gradient `gradient` (of what comes out) and `own` (of what goes in) are None. The way
-    back writes the gradients of the parameters to the tensors that were given for them.
+    back writes the `gradients` of the weights.
     """
 
+    gradients: Sequence[Tensor]
     states: Tensor
     ends: Tensor
     made: Tensor
@@ -46,6 +48,22 @@ class Recorded(NamedTuple):
     own: Tensor | None
     forward: Callable[[], object]
     back: Callable[[], object]
+
+
+class Key(NamedTuple):
+    """What a graph is recorded for: sizes, number formats, where the weights lie, and the mode."""
+
+    sizes: tuple[int, int, int]
+    kinds: Hashable
+    lie: int
+    mode: Hashable
+
+
+class _Place(NamedTuple):
+    """Where graphs of one model are recorded: a stream and memory that are theirs alone."""
+
+    stream: Any
+    pool: Any
 
 
 class _Pass:
@@ -59,15 +77,16 @@ class Replayed:
     they lie, and what it gives is overwritten by the next one: who calls takes a copy at once.
     """
 
-    def __init__(self, layers: Module, compute: Compute) -> None:
+    def __init__(self, layers: Callable[[], Module | None], compute: Compute) -> None:
         self._layers, self._compute = layers, compute
-        self._weights = [some for some in layers.parameters()]
-        self._recorded: dict[Hashable, Recorded] = {}
-        self._seen: Counter[Hashable] = Counter()
+        self._recorded: dict[Key, Recorded] = {}
+        self._seen: Counter[Key] = Counter()
+        self._weights: list[Any] = []
         self._gradients: list[Tensor] = []  # of the weights, which all graphs write
         self._open: weakref.ref[_Pass] | None = None
         self._most = 0 if os.environ.get(SWITCH) == "0" else MOST
-        self._pool: Any = None
+        self._place: _Place | None = None
+        EVERY.add(self)
 
     def __call__(self, states: Tensor, bounds: Bounds) -> Tensor:
         """Return the states (1, rows, size) that `compute` makes, with its gradient."""
@@ -81,60 +100,67 @@ class Replayed:
             return made
         return _forward(recorded, states, bounds.ends)
 
-    def _key(self, states: Tensor, bounds: Bounds) -> Hashable:
+    def _key(self, states: Tensor, bounds: Bounds) -> Key | None:
         """Return what a graph is recorded for; None for a pass that none is recorded of."""
         import torch
 
-        grad, rows = torch.is_grad_enabled(), states.shape[1]
-        if not on_card(states) or rows > (ROWS_TRAINED if grad else ROWS_READ):
+        grad, rows, layers = torch.is_grad_enabled(), states.shape[1], self._layers()
+        if layers is None or not self._most or not on_card(states):
             return None
-        if grad and not (states.requires_grad and all(w.requires_grad for w in self._weights)):
+        if rows > (ROWS_TRAINED if grad else ROWS_READ) or (self._open and self._open()):
             return None
-        if self._open and self._open():
+        weights = self._weights = self._weights or [*layers.parameters()]
+        if grad and not (states.requires_grad and all(some.requires_grad for some in weights)):
             return None
-        lie = hash(tuple(weights.data_ptr() for weights in self._weights))
-        mode = self._layers.training, grad, torch.is_inference_mode_enabled()
-        return rows, len(bounds.ends), bounds.longest, states.dtype, lie, mode
+        lie = hash(tuple(some.data_ptr() for some in weights))
+        kinds = states.dtype, torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+        mode = layers.training, grad, torch.is_inference_mode_enabled()
+        return Key((rows, len(bounds.ends), bounds.longest), kinds, lie, mode)
 
-    def _of(self, key: Hashable, states: Tensor, bounds: Bounds) -> Recorded | None:
+    def _of(self, key: Key, states: Tensor, bounds: Bounds) -> Recorded | None:
         """Return the graph of a key, recorded when it comes for the second time; None for none."""
         import torch
 
         self._seen[key] += 1
         if key in self._recorded:
             return self._recorded[key]
-        if self._seen[key] < 2 or len(self._recorded) >= self._most:
+        like = sum(one.mode == key.mode for one in self._recorded)
+        if self._seen[key] < 2 or like >= self._most:
             return None
-        if torch.is_grad_enabled():
-            empty = torch.empty_like
-            self._gradients = self._gradients or [empty(weights) for weights in self._weights]
-            self._keep()
+        layers = self._layers()
         try:
-            given = self._layers, self._compute, states, bounds, self._gradients
-            made = record(*given, self._pool_of())
-        except torch.OutOfMemoryError:
-            self._most = 0
-            log("the card's memory holds no graph of the layers beside them: none is recorded")
-            return None
+            if torch.is_grad_enabled():
+                empty = torch.empty_like
+                self._gradients = self._gradients or [empty(some) for some in self._weights]
+                self._keep()
+            self._place = self._place or _place()
+            given = layers, self._compute, states, bounds, self._gradients, self._place
+            with uncollected(freeze=False):
+                self._recorded[key] = record(*given)
         except RuntimeError as error:
-            text = "the card's driver or torch could not record the layers as a CUDA graph"
-            raise ResiduumError(
-                f"{text} ({error}). Set {SWITCH}=0 in the environment: the same values, more slowly"
-            ) from error
-        self._recorded[key] = made
-        return made
+            if not out_of_memory(error):
+                text = "the card's driver or torch could not record the layers as a CUDA graph"
+                raise ResiduumError(
+                    f"{text} ({error}). Set {SWITCH}=0 in the environment: the same values, more "
+                    "slowly"
+                ) from error
+            log("the card's memory holds no graph of the layers beside them: none is recorded")
+            self.drop()
+        return self._recorded.get(key)
 
-    def _pool_of(self) -> Any:
-        """Return the memory that all graphs share, since no two are replayed at once."""
-        if self._pool is None:
-            import torch
-
-            self._pool = torch.cuda.graph_pool_handle()
-        return self._pool
+    def drop(self) -> bool:
+        """Give back the memory of all graphs, and record none from now on; say if any was there."""
+        held = bool(self._recorded)
+        if held:
+            self._keep()
+        self._most, self._place = 0, None
+        self._recorded.clear()
+        self._gradients = []
+        return held
 
     def _keep(self) -> None:
         """Copy the gradients of an earlier part of a step, where another pass would write."""
-        for weights, gradient in zip(self._weights, self._gradients, strict=True):
+        for weights, gradient in zip(self._weights, self._gradients, strict=False):
             if weights.grad is gradient:
                 weights.grad = gradient.clone()
 
@@ -151,13 +177,30 @@ class Replayed:
         self._keep()
         recorded.back()
         self._open = None
-        both = list(zip(self._weights, self._gradients, strict=True))
+        both = list(zip(self._weights, recorded.gradients, strict=True))
         added = [(weights.grad, gradient) for weights, gradient in both if weights.grad is not None]
         if added:
             torch._foreach_add_(*map(list, zip(*added, strict=True)))
         for weights, gradient in both:
             if weights.grad is None:
                 weights.grad = gradient
+
+
+EVERY: weakref.WeakSet[Replayed] = weakref.WeakSet()
+
+
+def drop_all() -> bool:
+    """Give back the memory of the graphs of all models; say if there were any."""
+    return any([one.drop() for one in EVERY])
+
+
+def out_of_memory(error: BaseException | None) -> bool:
+    """Say whether a card's memory ended, also where that interrupted what reports the error."""
+    import torch
+
+    if error is None or isinstance(error, torch.OutOfMemoryError):
+        return error is not None
+    return "out of memory" in str(error) or out_of_memory(error.__context__)
 
 
 def on_card(states: Tensor) -> bool:
@@ -196,25 +239,28 @@ def _replay() -> Any:
 
 
 def record(
-    layers: Module,
+    layers: Any,
     compute: Compute,
     states: Tensor,
     bounds: Bounds,
     gradients: Sequence[Tensor],
-    pool: Any,
+    place: _Place,
 ) -> Recorded:
     """Return a recorded pass of some shape; torch's random numbers stay where they are."""
     import torch
 
     grad, random = torch.is_grad_enabled(), torch.cuda.get_rng_state()
+    current = torch.cuda.current_stream()
     held, given = states.detach().clone(), bounds._replace(ends=bounds.ends.clone())
 
     def forth() -> tuple[Tensor, Tensor]:
         leaf = held.detach().requires_grad_(grad)
-        return leaf, compute(leaf, given)
+        with _uncached():
+            return leaf, compute(leaf, given)
 
     def back(leaf: Tensor, made: Tensor, weights: Sequence[Tensor], gradient: Tensor) -> Tensor:
-        own, *others = torch.autograd.grad(made, [leaf, *weights], gradient)
+        with torch.autocast("cuda", enabled=False):  # as where a training goes back
+            own, *others = torch.autograd.grad(made, [leaf, *weights], gradient)
         torch._foreach_copy_(list(gradients), others)
         return own
 
@@ -226,22 +272,23 @@ def record(
 
     forward, backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
     gradient = own = None
-    with _uncached():
-        side = _side()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            once()  # what is made at a first time is no part of a graph
-        torch.cuda.current_stream().wait_stream(side)
-        with leaves(layers, grad) as weights:
-            with _capture(forward, pool):
-                leaf, made = forth()
-            if grad:
-                gradient = torch.empty_like(made)
-                with _capture(backward, pool):
-                    own = back(leaf, made, weights, gradient)
-    torch.cuda.set_rng_state(random)
+    try:
+        with torch.cuda.stream(current):  # which is current again, however a recording ends
+            place.stream.wait_stream(current)
+            with torch.cuda.stream(place.stream):
+                once()  # what is made at a first time is no part of a graph
+            current.wait_stream(place.stream)
+            with leaves(layers, grad) as weights:
+                with _capture(forward, place):
+                    leaf, made = forth()
+                if grad:
+                    gradient = torch.empty_like(made)
+                    with _capture(backward, place):
+                        own = back(leaf, made, weights, gradient)
+    finally:
+        torch.cuda.set_rng_state(random)
     replays = forward.replay, backward.replay
-    return Recorded(held, given.ends, made.detach(), gradient, own, *replays)
+    return Recorded(gradients, held, given.ends, made.detach(), gradient, own, *replays)
 
 
 @contextmanager
@@ -269,20 +316,22 @@ def leaves(layers: Module, grad: bool) -> Iterator[list[Tensor]]:
             held[name] = weights
 
 
-@cache
-def _side() -> Any:
-    """Return a stream beside the current one: always the same, since each takes 32 MiB."""
+def _place() -> _Place:
+    """Return where to record the graphs of a model."""
     import torch
 
-    return torch.cuda.Stream()
+    return _Place(torch.cuda.Stream(), torch.cuda.graph_pool_handle())
 
 
-def _capture(graph: Any, pool: Any) -> AbstractContextManager[None]:
-    """Record what this thread gives to the card; others may ask the card for values meanwhile."""
+def _capture(graph: Any, place: _Place) -> AbstractContextManager[None]:
+    """Record what this thread gives to the card; others may ask the card for values meanwhile.
+
+    On a stream of the model's own: a stream has memory for products, which goes with the graphs.
+    """
     import torch
 
     made: AbstractContextManager[None] = torch.cuda.graph(
-        graph, pool=pool, capture_error_mode="thread_local"
+        graph, pool=place.pool, stream=place.stream, capture_error_mode="thread_local"
     )
     return made
 

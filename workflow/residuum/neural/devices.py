@@ -17,7 +17,7 @@ from residuum.artefacts import machine
 from residuum.cli import memory
 from residuum.cli.collecting import uncollected
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.neural import cards
+from residuum.neural import cards, cudagraphs
 from residuum.neural.resumable import log
 
 if TYPE_CHECKING:
@@ -333,7 +333,12 @@ class AdaptiveBatchSize:
             return True
         except torch.OutOfMemoryError:
             pass
-        torch.cuda.empty_cache()  # here, because the error holds on to what it interrupted
+        # Here, because the error holds on to what it interrupted.
+        dropped = cudagraphs.drop_all()
+        torch.cuda.empty_cache()
+        if dropped:
+            log("the GPU's memory ended: recorded layers are given up, and launched from now on")
+            return False
         if size == 1:
             raise ResiduumError(
                 f"one of the {self.unit} alone does not fit into the GPU's memory. "

@@ -10,6 +10,7 @@ Must not know what a model is for.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -174,19 +175,20 @@ def _packing(encoder: Any) -> Callable[..., Any]:
     """Return what has layers read packed states (1, rows, size), and gives them back padded."""
     from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions as Output
 
-    layers = encoder.forward
+    plain, held = type(encoder).forward, weakref.ref(encoder)  # which holds what is returned
 
     def compute(states: Tensor, bounds: Bounds) -> Tensor:
-        made: Tensor = layers(states, attention_mask=None, packed=bounds).last_hidden_state
+        made: Tensor = plain(held(), states, attention_mask=None, packed=bounds).last_hidden_state
         return made
 
-    replayed = cudagraphs.Replayed(encoder, compute)
+    replayed = cudagraphs.Replayed(held, compute)
 
     def forward(states: Tensor, *args: Any, packed: Packed | None = None, **more: Any) -> Any:
         if packed is None:
-            return layers(states, *args, **more)
-
-        made = replayed(states, packed.bounds)
+            return plain(held(), states, *args, **more)
+        # The states of each layer are collected as layers are called, which no replay does.
+        through = compute if more.get("output_hidden_states") else replayed
+        made = through(states, packed.bounds)
         padded = moved(made.squeeze(0), packed.back, packed.there)
         return Output(last_hidden_state=padded.view(-1, packed.width, states.shape[-1]))
 

@@ -106,12 +106,15 @@ def add_up(tensor: Tensor) -> Tensor:
 
 
 def add_up_gradients(parameters: Iterable[Any]) -> None:
-    """Replace each gradient by its sum over the processes: all of them in one message."""
-    from torch.nn.utils import parameters_to_vector, vector_to_parameters
+    """Replace each gradient by its sum over the processes, where it lies: all in one message."""
+    import torch
+    from torch.nn.utils import parameters_to_vector
 
     if count() > 1:
         gradients = [some.grad for some in parameters if some.grad is not None]
-        vector_to_parameters(add_up(parameters_to_vector(gradients)), gradients)
+        parts = add_up(parameters_to_vector(gradients)).split([g.numel() for g in gradients])
+        sums = [part.view_as(own) for part, own in zip(parts, gradients, strict=True)]
+        torch._foreach_copy_(gradients, sums)
 
 
 def rows_of_all(own: Tensor, rows: slice, size: int) -> Tensor:
