@@ -12,7 +12,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-
 # Left out: the tests of packages, and the models of transformers, of which a job imports two or three.
 COMPILE = @$(BIN)/python -m compileall -q -q -j 0 -x '/tests/|/transformers/models/' $(VENV)/lib || true
 
-.PHONY: mini smoke test check form types lint cluster gallery generated install clean
+.PHONY: mini smoke test fuzz check form types lint cluster gallery generated install clean
 
 mini: install
 	$(BIN)/snakemake --cores $(CORES) $(LOGGER) --config scale=mini
@@ -22,6 +22,10 @@ smoke: install
 
 test: install $(VENV)/test.lock
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# Readers of files of others, 10,000 files drawn at random for each and each kind: half an hour or more.
+fuzz: install $(VENV)/test.lock
+	RESIDUUM_FUZZ=10000 $(BIN)/python -m pytest -n 2 tests/fuzz
 
 check: form types lint
 
