@@ -905,7 +905,7 @@ def test_a_broken_base_is_told_once_and_a_base_has_none_itself(config):
     text = str(caught.value)
     assert text.startswith("1 fault ") and "no kind 'nil'" in text
     (config / "models" / "b.yaml").write_text("base: a\n")
-    with pytest.raises(ResiduumError, match="models without a base 'a'; known: bert-siamese"):
+    with pytest.raises(ResiduumError, match=r"b\.yaml: base: 'a' has a base itself, 'clear'"):
         load(config)
 
 

@@ -15,8 +15,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import yaml
-
+from residuum.artefacts import yamls
 from residuum.code import statements
 from residuum.code.normal import Chain
 from residuum.code.statements import Module, Statement
@@ -142,10 +141,10 @@ class Library:
         if not path.is_file() or path.suffix == ".py":
             raise self.refusal(statement, f"'{name}' is not a file of data of the package")
         if path not in self.hashes:
-            loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-            data = path.read_bytes()
             if path.suffix == ".yaml":
-                data = json.dumps(yaml.load(data, loader)).encode()
+                data = json.dumps(yamls.read(path)).encode()
+            else:
+                data = path.read_bytes()
             self.hashes[path] = hashlib.sha256(data).hexdigest()
         return self.hashes[path]
 

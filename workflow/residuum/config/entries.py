@@ -3,37 +3,22 @@
 Must not know how entries refer to one another; the registry does.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from residuum.artefacts import yamls
 from residuum.cli.command import describe
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import ID
 
-MOST_NESTED = 50  # levels of mappings and lists
+MOST_SHOWN = 200  # characters of a name that is none
 WHOLE = ("train_on",)  # keys whose mapping is one value: shares that add up
-
-
-# libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
-class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML in which a key that is given twice is a fault, not a silent overwrite."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-        seen: set[object] = set()
-        for key_node, _ in node.value:
-            key, line = self.construct_object(key_node), key_node.start_mark.line + 1
-            if not isinstance(key, str | int | float):
-                raise yaml.YAMLError(f"line {line}: a key must be plain text; quote any braces")
-            if key in seen:
-                raise yaml.YAMLError(f"line {line}: key '{key}' is given twice")
-            seen.add(key)
-        return dict(super().construct_mapping(node, deep=True))
 
 
 def load_folder(folder: Path, form: object, faults: list[str]) -> dict[str, Any]:
@@ -62,49 +47,23 @@ def parse(path: Path, form: object) -> Any:
     if not isinstance(data, dict) or "base" not in data:
         return validate(str(path), data, form)
     name = str(data.pop("base"))
-    base = path.with_name(f"{name}.yaml")
-    under = _read(base) if base.is_file() else None
-    if not isinstance(under, dict) or "base" in under:
-        whole = [p.stem for p in path.parent.glob("*.yaml") if "base" not in (_read(p) or ())]
-        text = unknown(f"entry of {path.parent} without a base", name, whole)
+    base = path.parent / f"{name}.yaml"
+    under = _read(base) if re.fullmatch(ID, name) and os.path.isfile(base) else None
+    if isinstance(under, dict) and "base" in under:
+        text = f"'{name}' has a base itself, '{under['base']}'; name one that has none"
+        raise ValueError(f"{path}: base: {text[:MOST_SHOWN]}")
+    if not isinstance(under, dict):
+        others = {p.stem: _read(p) for p in path.parent.glob("*.yaml")}
+        whole = [n for n, own in others.items() if isinstance(own, dict) and "base" not in own]
+        text = unknown(f"entry of {path.parent} without a base", name[:MOST_SHOWN], whole)
         raise ValueError(f"{path}: base: {text}")
     parse(base, form)  # its own faults are not those of what lies over it
     return validate(f"{path} over {base}", merge(under, data), form)
 
 
 def _read(path: Path) -> Any:
-    if not path.is_file():
-        raise ValueError(f"{path}: not a file that can be read")
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        made = _loaded(text)
-        return dict(made) if isinstance(made, dict) else made
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 ({error})") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-
-
-@cache
-def _loaded(text: str) -> Any:
-    """Read YAML once, however often a file is the base of others; nobody may change what it has."""
-    _refuse_bombs(text)
-    return yaml.load(text, Loader=_UniqueKeys)
-
-
-def _refuse_bombs(text: str) -> None:
-    """Refuse what grows without bound or end where it is built: aliases, and nesting too deep."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_UniqueKeys):
-        line = event.start_mark.line + 1 if event.start_mark else 0
-        if isinstance(event, yaml.AliasEvent):
-            raise yaml.YAMLError(f"line {line}: an alias (*{event.anchor}); write the value out")
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > MOST_NESTED:
-            raise yaml.YAMLError(f"line {line}: nested more than {MOST_NESTED} levels deep")
+    made = yamls.read(path)
+    return dict(made) if isinstance(made, dict) else made
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

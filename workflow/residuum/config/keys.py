@@ -7,8 +7,7 @@ key comes first. Must not know files of config/.
 from collections.abc import Iterator
 from typing import Any, get_args
 
-import yaml
-
+from residuum.artefacts import yamls
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Ref, Strict
 
@@ -33,7 +32,7 @@ def classes() -> dict[str, type[Strict]]:
 
 def words() -> Words:
     """Return what `schema/keys.yaml` says, by class and key."""
-    return dict(yaml.safe_load(packaged("config/schema/keys.yaml").read_text(encoding="utf-8")))
+    return dict(yamls.read(packaged("config/schema/keys.yaml")))
 
 
 def described(schema: Schema) -> Schema:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from pydantic import TypeAdapter
 
-from residuum.artefacts import files
+from residuum.artefacts import files, yamls
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import entries, handbook, keys
@@ -46,6 +46,7 @@ FORMS: dict[str, Any] = {
     "scales": Scale,
     "papers": pages.Page,
 }
+OUTRIGHT = "digits without a leading 0, true or false, and what is a text in quotes"
 SPARED = {"groupings", "fidelities", "sweeps"}  # folders that a configuration of one's own may lack
 
 
@@ -58,8 +59,8 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     loaded |= {kind: Entries() for kind in spared}
     loaded["pages"] = _load_pages(folder / "papers", faults)
     try:
-        if (folder / "config.yaml").is_file():  # Snakemake, which read it, sees no key given twice
-            entries.parse(folder / "config.yaml", dict[str, Any])
+        if (folder / "config.yaml").is_file():
+            _check_as_read(folder / "config.yaml")
         chosen: Config = entries.validate("config", dict(config), Config)
     except ValueError as error:
         _refuse([*faults, str(error)])
@@ -83,6 +84,18 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     if faults := faults + between(registry):
         _refuse(faults)
     return registry
+
+
+def _check_as_read(path: Path) -> None:
+    """Raise ValueError for what Snakemake, which read config.yaml by YAML 1.1, misread or missed.
+
+    It takes 010 for 8 and 10:00 for 600, and of a key that is given twice the last one.
+    """
+    given = entries.parse(path, dict[str, Any])
+    if wrong := yamls.read_otherwise(path):
+        key, other = next(iter(wrong.items()))
+        text = f"{given[key]!r} is {other!r} for Snakemake, which reads it by YAML 1.1"
+        raise ValueError(f"{path}: {key}: {text}. Write {OUTRIGHT}")
 
 
 def _refuse(faults: list[str]) -> NoReturn:

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
-
-from residuum.artefacts import files, manifest
+from residuum.artefacts import files, manifest, yamls
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import RunId, Seed
 from residuum.inspect import parts, stated
@@ -41,7 +39,7 @@ def header(results: Path, dataset: str, split: str, run: str, entry: Dataset | N
         "method": _method(path.parent, run),
         "data": _data(results, dataset, split, entry),
     }
-    text = yaml.safe_dump(_known(metadata), sort_keys=False, allow_unicode=True, width=10**6)
+    text = yamls.dump(_known(metadata))
     lines = [START, *(f"# {line}" for line in text.splitlines()), END]
     return "".join(f"{line}\n" for line in lines)
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from residuum import __version__
-from residuum.artefacts import files, manifest
+from residuum.artefacts import files, manifest, yamls
 from residuum.cli.errors import ResiduumError
+from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.papers import parts_of
 from residuum.config.specs import FixedId
@@ -79,15 +78,17 @@ def _copy(checkpoint: Checkpoint, folder: Path) -> int:
 def described(config: Path, name: str) -> str:
     """Return what the model's entry in config/models says that it is; nothing without one."""
     path = config / "models" / f"{FixedId.parse(name).name}.yaml"
-    return str(yaml.safe_load(path.read_text()).get("description", "")) if path.is_file() else ""
+    try:
+        entry = entries.parse(path, dict[str, Any]) if path.is_file() else {}
+    except ValueError as error:
+        raise ResiduumError(str(error)) from None
+    return str(entry.get("description", ""))
 
 
 def card(checkpoint: Checkpoint, known: Known, description: str) -> str:
     """Return the text of a model card, with the metadata that hubs read at its head."""
     measured = results_of(checkpoint)
-    header = yaml.safe_dump(
-        metadata(checkpoint, known, measured), sort_keys=False, allow_unicode=True
-    )
+    header = yamls.dump(metadata(checkpoint, known, measured))
     parts = [f"---\n{header}---\n", f"# {checkpoint.name}\n"]
     for title, lines in (
         ("", _what(checkpoint, description)),

@@ -5,10 +5,8 @@ Usage: `citing.papers(["clear", "roc"])`. Must not know results.
 
 from collections.abc import Iterable
 
-import yaml
-
 import residuum
-from residuum.artefacts import files
+from residuum.artefacts import yamls
 from residuum.config.roots import packaged
 
 CITATIONS = packaged("inspect/citations.yaml")
@@ -16,7 +14,7 @@ CITATIONS = packaged("inspect/citations.yaml")
 
 def papers(names: Iterable[str]) -> list[str]:
     """Return how papers are cited, by their short names, without those that nobody entered."""
-    known = yaml.safe_load(files.read_bytes(CITATIONS))
+    known = yamls.read(CITATIONS)
     return [str(known[name]) for name in names if name in known]
 
 

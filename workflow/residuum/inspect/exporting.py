@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
-from residuum.artefacts import exported, files, manifest, trec
+from residuum.artefacts import exported, files, manifest, trec, yamls
 from residuum.cli.errors import NotRun, ResiduumError, unknown
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
@@ -123,7 +121,7 @@ def card(
     terms = [("Licence", about.licence), ("Access", about.access), ("Citation", about.citation)]
     lines = [f"- {key}: {text}" for key, text in terms]
     parts.append("\n".join([f"## {about.title}", "", *lines]))
-    front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+    front = yamls.dump(head)
     return f"---\n{front}---\n\n" + "\n\n".join(filter(None, parts)) + "\n"
 
 

@@ -5,22 +5,20 @@ it was. Must not know the graph or its results.
 """
 
 import re
+import shutil
 from pathlib import Path
 
-import yaml
-
 from residuum import data
-from residuum.artefacts import files
+from residuum.artefacts import files, yamls
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.collections import splits
-from residuum.config import entries
 from residuum.config.schema.datasets import Dataset, Edition
 from residuum.config.schema.sources import Segmented
 from residuum.inspect.datasets import find
 from residuum.inspect.ids import Ids
 
-KEY, MARK = "editions", "\ufeff"
+KEY = "editions"
 
 
 def pin(config: Path, name: str, edition: str, force: bool) -> str:
@@ -29,6 +27,9 @@ def pin(config: Path, name: str, edition: str, force: bool) -> str:
     One that is pinned already stays. Where others are, a new name adds one to them; `force` writes
     this one in their place.
     """
+    if not edition.strip() or not edition.isprintable():
+        text = "an edition's name is a text that can be printed, as 'of 2026'"
+        raise ResiduumError(f"--name {edition!a}: {text}")
     dataset, path = find(config, name), config / "datasets" / f"{name}.yaml"
     made = counted(name, dataset, edition)
     pinned = {one.name: one for one in dataset.editions}
@@ -103,54 +104,71 @@ def _block(editions: list[Edition]) -> str:
 
 
 def _plain(value: object) -> str:
-    """Write a value as YAML in one line, a mapping in braces."""
-    text = yaml.safe_dump(
-        value, default_flow_style=True, sort_keys=False, width=10**6, allow_unicode=True
-    )
-    return text.removesuffix("...\n").strip()
+    return yamls.dump(value, one_line=True)
 
 
 def _write(path: Path, editions: list[Edition], added: bool) -> None:
-    """Put editions where a YAML has them, or at its end; a last one beside others is added."""
+    """Put editions where a YAML has them, or at its end; a last one beside others is added.
+
+    The file keeps all else, and its mode. What would say anything else then is not written.
+    """
     given = path.read_bytes().decode()
-    mark, end = MARK if given.startswith(MARK) else "", "\r\n" if "\r\n" in given else "\n"
-    text = given.removeprefix(MARK).replace("\r\n", "\n")
+    mark, end = yamls.MARK * given.startswith(yamls.MARK), "\r\n" if "\r\n" in given else "\n"
+    text = given.removeprefix(yamls.MARK).replace("\r\n", "\n")
+    try:
+        written = _edited(text, editions, added)
+    except ValueError as error:
+        raise ResiduumError(f"{path}: {error}, then pin") from None
+    if not _says(written, yamls.load(text), editions):
+        text = "its layout is not one that can be edited, so nothing was written"
+        hand = f"write this in place of its editions:\n{_block(editions)}"
+        raise ResiduumError(f"{path}: {text}; {hand}")
+    with files.whole(path) as temporary:
+        temporary.write_bytes((mark + written.replace("\n", end)).encode())
+        shutil.copymode(path, temporary)
+
+
+def _says(written: str, before: dict[str, object], editions: list[Edition]) -> bool:
+    """Say whether a text says what one said before, but for its editions, which are these."""
+    try:
+        made = yamls.load(written)
+        now = [*map(Edition.model_validate, made[KEY])]
+    except (ValueError, TypeError, KeyError):
+        return False
+    return now == editions and {**made, KEY: 0} == {**before, KEY: 0}
+
+
+def _edited(text: str, editions: list[Edition], added: bool) -> str:
+    """Return a text with these editions; a ValueError says why it cannot have them."""
     lines = text.splitlines(keepends=True)
-    place, flow = _place(path, text)
     lines[-1:] = [lines[-1].rstrip("\n") + "\n"]
+    place, bracketed = _place(text)
     last = next((n for n, line in enumerate(lines) if re.match(r"\.\.\.\s", line)), len(lines))
     after, lines = lines[last:], lines[:last]  # the document's end, if it says so
-    if added and place and not flow:
-        item = _block(editions[-1:]).partition("\n")[2]
-        lines[place.stop : place.stop] = _indented(item, lines, place)
+    column = None if bracketed else _column(lines, place)
+    if added and place and column is not None:
+        item = _block(editions[-1:]).partition("\n")[2].splitlines(keepends=True)
+        lines[place.stop : place.stop] = [" " * column + line[2:] for line in item]
     elif place:
         lines[place.start : place.stop] = _block(editions).splitlines(keepends=True)
     else:
         lines += _block(editions).splitlines(keepends=True)
-    written = "".join([*lines, *after])
-    made = yaml.safe_load(written)
-    if "base" not in made:
-        entries.validate(str(path), made, Dataset)
-    files.write_text(path, mark + written.replace("\n", end))
+    return "".join([*lines, *after])
 
 
-def _place(path: Path, text: str) -> tuple[range | None, bool]:
+def _place(text: str) -> tuple[range | None, bool]:
     """Return the lines of the key `editions`, and whether it is written in brackets."""
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    if not isinstance(node, yaml.MappingNode) or node.flow_style:
-        raise ResiduumError(f"{path}: one mapping in braces; write its keys one a line, then pin")
-    for key, value in node.value:
-        if key.value == KEY:
-            start, stop = key.start_mark.line, value.end_mark.line + (value.end_mark.column > 0)
-            lines = text.splitlines()[start:stop]
-            while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
-                lines.pop()  # what follows is the next key's
-            return range(start, start + len(lines)), bool(getattr(value, "flow_style", False))
-    return None, False
+    found = yamls.lines_of(text, KEY)
+    if found is None:
+        return None, False
+    lines, bracketed = text.splitlines()[found[0].start : found[0].stop], found[1]
+    while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
+        lines.pop()  # what follows is the next key's
+    return range(found[0].start, found[0].start + len(lines)), bracketed
 
 
-def _indented(item: str, lines: list[str], place: range) -> list[str]:
-    """Write an item as far in as those that the list has."""
-    first = next(line for line in lines[place.start + 1 : place.stop] if line.lstrip()[:1] == "-")
-    shift = len(first) - len(first.lstrip()) - 2
-    return [" " * shift + line if shift >= 0 else line[-shift:] for line in item.splitlines(True)]
+def _column(lines: list[str], place: range | None) -> int | None:
+    """Return how far in the items of the list stand; None without one of a line of its own."""
+    own = lines[place.start + 1 : place.stop] if place else []
+    first = next((line for line in own if line.lstrip()[:1] == "-"), None)
+    return None if first is None else len(first) - len(first.lstrip())

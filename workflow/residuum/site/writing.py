@@ -9,10 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import residuum
-from residuum.artefacts import files
+from residuum.artefacts import files, yamls
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.roots import packaged
@@ -135,7 +133,7 @@ def _write_folder(
         environments=origins.environments(folder.graph),
         papers=citing.papers(folder.papers),
         citation=citing.software(),
-        libraries=yaml.safe_load(files.read_bytes(VENDORED)),
+        libraries=yamls.read(VENDORED),
         **common,
     )
 

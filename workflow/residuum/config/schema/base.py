@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from residuum.cli import scalars
 from residuum.cli.errors import hint
 
 
@@ -34,19 +35,30 @@ class Strict(BaseModel):
             faults = [_with_valid_keys(fault, [*cls.model_fields]) for fault in error.errors()]
             raise ValidationError.from_exception_data(cls.__name__, faults) from None
         for key, given in data.items() if isinstance(data, dict) else ():
-            if _taken_for_number(given, getattr(entry, key, None)):
-                raise ValueError(f"{key}: true and false are no numbers")
+            if wrong := _misread(given, getattr(entry, key, None)):
+                raise ValueError(f"{key}: {wrong}")
         entry.check()
         return entry
 
 
-def _taken_for_number(given: object, value: object) -> bool:
-    """Say whether what was given as true or false, or holds it, became a number."""
+def _misread(given: object, value: object) -> str:
+    """Say what is wrong where a truth, or a text that is none, became a number or a truth.
+
+    Snakemake hands values of `--config docs={mine: 10}` on as texts, which are read as in YAML.
+    """
     if isinstance(given, list) and isinstance(value, list | tuple):
-        return any(map(_taken_for_number, given, value))
+        return next(filter(None, map(_misread, given, value)), "")
     if isinstance(given, dict) and isinstance(value, dict):
-        return any(map(_taken_for_number, given.values(), value.values()))
-    return isinstance(given, bool) and isinstance(value, int | float) and given is not value
+        parts = zip((*given, *given.values()), (*value, *value.values()), strict=True)
+        return next((wrong for pair in parts if (wrong := _misread(*pair))), "")
+    if not isinstance(value, int | float) or given is value:
+        return ""
+    if isinstance(given, bool):
+        return "true and false are no numbers"
+    if isinstance(given, str) and isinstance(scalars.of(given.strip()), str):
+        valid = "true or false" if isinstance(value, bool) else "a number"
+        return f"{given!r} is a text; write {valid}"
+    return ""
 
 
 def _with_valid_keys(fault: ErrorDetails, keys: list[str]) -> InitErrorDetails:

@@ -1,0 +1,173 @@
+"""YAML by the core schema of version 1.2: read strictly, and written so that all read it alike.
+
+Usage: `yamls.load("k: 010")` is {"k": 10}; `yamls.read(path)`; `yamls.dump(value)`. Whatever is
+YAML is read here. Must not know what keys mean.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from residuum.cli import scalars
+
+MOST_NESTED = 50  # levels of mappings and lists
+MARK = "\ufeff"  # a byte order mark
+TAG = "tag:yaml.org,2002:"
+TEXT = f"{TAG}str"
+PLAIN = "!plain"  # of a scalar without quotes or a tag
+KINDS: dict[str, Any] = {"null": type(None), "bool": bool, "int": int, "float": int | float}
+
+
+# libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
+class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
+    """PyYAML's parser with the core schema; a key that is given twice is a fault."""
+
+    def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
+        """Return the tag of what has none."""
+        plain = kind is yaml.ScalarNode and implicit[0]
+        return PLAIN if plain else str(super().resolve(kind, value, implicit))
+
+    def construct_object(self, node: yaml.Node, deep: bool = True) -> object:
+        """Construct a value at once: there are no aliases, so none can hold itself."""
+        if isinstance(node, yaml.ScalarNode):
+            return node.value if node.tag == TEXT else _value(node)
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":
+            return [self.construct_object(item) for item in node.value]
+        if isinstance(node, yaml.MappingNode) and node.tag == f"{TAG}map":
+            return self._mapping(node)
+        raise _no_kind(node)
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[object, object]:
+        made: dict[object, object] = {}
+        for key_node, value_node in node.value:
+            key, line = self.construct_object(key_node), _line(key_node)
+            if not isinstance(key, str | int | float):
+                raise yaml.YAMLError(f"line {line}: a key must be plain text; quote any braces")
+            if key in made:
+                raise yaml.YAMLError(f"line {line}: key '{key}' is given twice")
+            made[key] = self.construct_object(value_node)
+        return made
+
+
+def _value(node: yaml.ScalarNode) -> object:
+    """Return null, a truth, a number, or a plain text; a tag that does not fit is a fault."""
+    try:
+        value = scalars.of(node.value)
+    except ValueError:
+        text = f"a number of {len(node.value)} digits, which no key takes"
+        raise yaml.YAMLError(f"line {_line(node)}: {text}") from None
+    if node.tag == PLAIN:
+        return value
+    kind = node.tag.removeprefix(TAG)
+    truth = isinstance(value, bool)  # which Python takes for an integer
+    if kind not in KINDS or truth != (kind == "bool") or not isinstance(value, KINDS[kind]):
+        raise _no_kind(node)
+    return float(value) if kind == "float" else value
+
+
+def _no_kind(node: yaml.Node) -> yaml.YAMLError:
+    tag = node.tag.replace(TAG, "!!")
+    return yaml.YAMLError(f"line {_line(node)}: the tag {tag} does not fit; leave it out")
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's, for readers of YAML 1.1; quotes what those of 1.2 would take for a number too."""
+
+    def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
+        """Return what a reader would take a plain text for."""
+        older: Any = super()
+        tag = str(older.resolve(kind, value, implicit))
+        scalar = kind is yaml.ScalarNode and implicit[0] and tag == TEXT
+        return PLAIN if scalar and not isinstance(scalars.of(value), str) else tag
+
+
+def read(path: Path) -> Any:
+    """Return what a file holds, which nobody may change; a ValueError names it and the line."""
+    if not path.is_file():
+        raise ValueError(f"{path}: not a file that can be read")
+    try:
+        return load(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 ({error})") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+@cache  # a file may be the base of many
+def load(text: str) -> Any:
+    """Return what a text holds, which nobody may change; a fault is a ValueError with its line.
+
+    Aliases and keys given twice are faults, and so is nesting of more than 50 levels.
+    """
+    try:
+        _refuse_unbounded(text)
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise ValueError(f"not valid YAML: {' '.join(str(error).split())}") from None
+
+
+def _refuse_unbounded(text: str) -> None:
+    """Refuse what grows without bound or end where it is built: aliases, and nesting too deep."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError(f"line {line}: an alias (*{event.anchor}); write the value out")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MOST_NESTED:
+            raise yaml.YAMLError(f"line {line}: nested more than {MOST_NESTED} levels deep")
+
+
+def lines_of(text: str, key: str) -> tuple[range, bool] | None:
+    """Return the lines of a key of a text's mapping, and whether its value has brackets or braces.
+
+    None is for a key that it lacks. What is no mapping of a key a line is a ValueError.
+    """
+    node = yaml.compose(text, Loader=_Loader)
+    if not isinstance(node, yaml.MappingNode) or node.flow_style:
+        raise ValueError("one mapping in braces; write its keys one a line")
+    for own, value in node.value:
+        if own.value == key:
+            stop = value.end_mark.line + (value.end_mark.column > 0)
+            return range(own.start_mark.line, stop), bool(getattr(value, "flow_style", False))
+    return None
+
+
+def read_otherwise(path: Path) -> dict[str, object]:
+    """Return what Snakemake, which goes by YAML 1.1, takes for another value in a mapping's file.
+
+    What it leaves a text is none of it: that is read by the core schema later.
+    """
+    made, older = read(path), yaml.load(path.read_bytes().decode("utf-8-sig"), yaml.SafeLoader)
+    keys = made if isinstance(made, dict) else {}
+    return {key: older[key] for key in keys if not _alike(made[key], older.get(key))}
+
+
+def _alike(value: object, older: object) -> bool:
+    if isinstance(value, dict) and isinstance(older, dict):
+        return value.keys() == older.keys() and all(_alike(value[k], older[k]) for k in value)
+    if isinstance(value, list) and isinstance(older, list):
+        return len(value) == len(older) and all(map(_alike, value, older))
+    return isinstance(older, str) or (type(value), value) == (type(older), older)
+
+
+def dump(value: object, one_line: bool = False) -> str:
+    """Write a value in the order of its keys, a key a line, or in one line with braces."""
+    text = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=one_line,
+        width=10**6,
+    )
+    return text.removesuffix("...\n").strip() if one_line else str(text)
