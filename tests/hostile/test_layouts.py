@@ -2,6 +2,7 @@
 
 import gzip
 
+import polars as pl
 import pytest
 
 import layouts
@@ -10,6 +11,11 @@ from residuum.cli.errors import ResiduumError
 from residuum.collections import files, splits
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import canonical_json
+
+
+def deep(levels):
+    return "[" * levels + "0" + "]" * levels
+
 
 LONG = '{"_id": "7", "title": "t", "text": "' + "x" * 500 + '"}\n'
 
@@ -41,7 +47,7 @@ def read(tmp_path, monkeypatch):
         ("beir", "corpus.jsonl", '{"_id": "1", "text": "on', r"corpus\.jsonl, line 1: not JSON "),
         ("beir", "corpus.jsonl", '{"_id": 7, "text": "a"}', r"line 1: doc_id must be text, .*foun"),
         ("beir", "corpus.jsonl", '{"_id": "a b", "text": "a"}', r"line 1: the id 'a b' is emp"),
-        ("csv", "qrels.csv", "query_id,docno,label\n01,,1\n", r"record 1: the id '' is empty or"),
+        ("csv", "qrels.csv", "query_id,docno,label\n01,,1\n", r"csv, line 2: the id '' is emp"),
         ("beir", "corpus.jsonl", '{"text": "a"}', r"line 1: no field doc_id; the record has title"),
         ("beir", "corpus.jsonl", '{"_id": "1"}', r"line 1: no field text; the doc has title, _id"),
         ("beir", "corpus.jsonl", b'{"_id": "\xff"}', r"corpus\.jsonl, line 1: not UTF-8"),
@@ -52,10 +58,25 @@ def read(tmp_path, monkeypatch):
         ("beir", "qrels/test.tsv", "query-id\tcorpus-id\tscore\n01\td\t0.5\n", r"line 2: relevanc"),
         ("beir", "qrels/test.tsv", "", r"test\.tsv: the file is empty"),
         ("msmarco", "collection.tsv", "1 one two\n", r"line 1: expected doc_id TAB title TAB text"),
-        ("csv", "docs.csv", 'docno,title,text\n"1,a', r"docs\.csv: not CSV with a header"),
-        ("csv", "docs.csv", "docno,text\n1,a,b,c\n", r"docs\.csv: not CSV with a header"),
-        ("csv", "qrels.csv", "query_id,docno,label\n01,d,x\n", r"qrels\.csv, record 1: relevance "),
-        ("csv", "qrels.csv", "query_id,docno,label\n01,d,10001\n", r"1: relevance must lie betwee"),
+        ("csv", "docs.csv", 'docno,title,text\n"1,a', r"docs\.csv, line 2: not CSV .*Double a"),
+        ("csv", "docs.csv", "docno,text\n1,a,b,c\n", r"docs\.csv, line 2: 4 columns, where the"),
+        ("csv", "docs.csv", "docno,title,text\n\n1,a\n", r"line 3: 2 columns, where the head"),
+        ("csv", "docs.csv", "docno,text,docno\n1,a,2\n", r"line 1: the header has 'docno' twice"),
+        ("csv", "docs.csv", "docno,text\r1,a\r2,b\r", r"docs\.csv, line 1: not CSV .*CR alone"),
+        ("csv", "docs.csv", "", r"docs\.csv: not CSV with a header: the file is empty"),
+        ("csv", "docs.csv", b"docno,title,text\n1,a,\xff\n", r"docs\.csv, line 2: not UTF-8 \("),
+        ("csv", "qrels.csv", "query_id,docno,label\n01,d,1_0\n", r"2: relevance must be a whole n"),
+        ("csv", "qrels.csv", "query_id,docno,label\n01,d,\u0661\n", r"2: relevance must be a"),
+        ("beir", "qrels/test.tsv", "query-id\tcorpus-id\tscore\n01\td\t1_0\n", r"2: relevance mu"),
+        ("beir", "qrels/test.tsv", "score\tcorpus-id\tscore\n1\td\t1\n", r"1: the header has 'sco"),
+        ("beir", "corpus.jsonl", '{"_id": "1", "text": NaN}', r"line 1: a field must hold text, f"),
+        ("beir", "corpus.jsonl", '{"_id": "1"}\r{"_id": "2"}\r', r"line 1: not JSON .*CR alone"),
+        ("beir", "corpus.jsonl", f'{{"_id": "1", "text": {deep(900)}}}', r"line 1: nested too dee"),
+        ("beir", "corpus.jsonl", f'{{"_id": {deep(900)}}}', r"line 1: nested too deep"),
+        ("beir", "queries.jsonl", f'{{"_id": "1", "text": {deep(60)}}}', r"line 1: nested too dee"),
+        ("jsonl", "queries.tsv", "01\tone\rnull\ttwo\r", r"line 1: expected query_id TAB t"),
+        ("csv", "qrels.csv", "query_id,docno,label\n01,d,x\n", r"qrels\.csv, line 2: relevance "),
+        ("csv", "qrels.csv", "query_id,docno,label\n01,d,10001\n", r"2: relevance must lie betwee"),
         ("beir", "qrels/test.tsv", "query-id\tcorpus-id\tscore\n01\td\t-1e9\n", r"2: relevance mu"),
         ("beir", "corpus.jsonl", '{"_id": "1", "text": ' + "[" * 99_999, r"line 1: nested too dee"),
         ("parquet", "queries.parquet", b"PAR1 no such", r"queries\.parquet: cannot be read as Par"),
@@ -82,6 +103,91 @@ def test_what_is_damaged_is_named(read, layout, name, content, message):
     with pytest.raises(ResiduumError, match=message) as error:
         read(layout, name, content)()
     assert len(str(error.value)) < 700
+
+
+def of_files(corpus, **split):
+    entry = {"source": {"kind": "files", "corpus": corpus}, "splits": {"t": split}}
+    return Dataset.model_validate(entry)
+
+
+def test_a_tsv_with_ends_of_cr_alone_is_not_one_doc(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    entry = of_files("docs.tsv", queries="q", unjudged=True)
+    (tmp_path / "docs.tsv").write_bytes(b"1\ta\ttab, and\ra break\n")
+    assert [*files.docs(entry)] == [("1", {"text": "a\ttab, and\ra break"})]
+    (tmp_path / "docs.tsv").write_bytes(b"1\tone two\r2\tthree\r3\tfour\r")
+    with pytest.raises(ResiduumError, match=r"docs\.tsv, line 1: several docs in one line\. .*CR"):
+        [*files.docs(entry)]
+
+
+def of_parquet(tmp_path, column, values):
+    frame = pl.DataFrame({"_id": ["1", "2"], "title": ["", ""], "text": ["a", "b"]})
+    frame = frame.with_columns(pl.Series(column, values))
+    frame.write_parquet(tmp_path / "docs.parquet")
+    return [*files.docs(of_files("docs.parquet", queries="q", unjudged=True))]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "made"),
+    [
+        ("text", ["h\xe9llo".encode(), b"two"], [("1", "h\xe9llo"), ("2", "two")]),
+        ("text", [[b"one", b"and"], [b"two"]], [("1", "one and"), ("2", "two")]),
+        ("text", [None, "b"], [("1", ""), ("2", "b")]),
+        ("text", [[None, "a"], []], [("1", "a"), ("2", "")]),
+        ("text", [7, 8], [("1", "7"), ("2", "8")]),
+        ("_id", [b"007", b"8"], [("007", "a"), ("8", "b")]),
+    ],
+)
+def test_what_is_text_in_parquet(tmp_path, monkeypatch, column, values, made):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    docs = of_parquet(tmp_path, column, values)
+    assert [(doc_id, doc["text"]) for doc_id, doc in docs] == made
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        (
+            "text",
+            [b"one", b"caf\xe9"],
+            "row 2: bytes that are not UTF-8 .*Write the column as text",
+        ),
+        ("text", [1.5, float("nan")], "row 2: a field must hold text, found nan"),
+        ("text", [float("-inf"), 1.0], "row 1: a field must hold text, found -inf"),
+        ("text", [True, False], "row 1: a field must hold text, found True"),
+        ("_id", [None, "2"], "row 1: doc_id must be text, .* found null"),
+        ("_id", [1.0, 2.0], "row 1: doc_id must be text, .* found 1.0"),
+    ],
+)
+def test_what_is_no_text_in_parquet_is_named(tmp_path, monkeypatch, column, values, message):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    with pytest.raises(ResiduumError, match=rf"docs\.parquet, {message}"):
+        of_parquet(tmp_path, column, values)
+
+
+def test_bytes_of_arrow_are_text(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    pl.DataFrame({"id": [b"1"], "text": [b"one"]}).write_ipc(tmp_path / "docs.arrow")
+    entry = of_files("docs.arrow", queries="q", unjudged=True)
+    assert [*files.docs(entry)] == [("1", {"text": "one"})]
+
+
+def test_csv_as_people_write_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    text = '\ufeffid,text,\r\n1,"a ""b"",\r\nc",\r\n\r\n2,\u2028x \'y,z\r\n3,,' + "w" * 200_000
+    (tmp_path / "docs.csv").write_bytes(text.encode())
+    entry = of_files("docs.csv", queries="q", unjudged=True)
+    made = {doc_id: doc["text"] for doc_id, doc in files.docs(entry)}
+    assert made == {"1": 'a "b",\r\nc', "2": "\u2028x 'y", "3": ""}
+
+
+@pytest.mark.parametrize("answers", ["[b'x']", "[None]", "['a', 1.5]", "'abc'", "{'a': 1}", "[]"])
+def test_answers_that_are_no_texts_are_named(tmp_path, monkeypatch, answers):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    (tmp_path / "q.tsv").write_text(f"who?\t{answers}\n")
+    entry = of_files("docs.csv", questions="q.tsv", relevant_by="answers")
+    with pytest.raises(ResiduumError, match=r"q\.tsv, line 1: expected question TAB \['answer'"):
+        files.questions(entry, "t")
 
 
 def test_a_truncated_gzip_is_named(read, tmp_path):
@@ -208,6 +314,12 @@ def test_an_empty_folder_is_named(tmp_path, monkeypatch):
 def test_columns_of_which_none_is_the_id_are_a_fault():
     source = {"kind": "files", "corpus": "c.tsv", "columns": ["url", "text"]}
     with pytest.raises(ValueError, match="columns: none of url, text is the doc_id"):
+        Dataset.model_validate({"source": source, "splits": {"t": {"queries": "q", "qrels": "r"}}})
+
+
+def test_columns_of_one_name_are_a_fault():
+    source = {"kind": "files", "corpus": "c.tsv", "columns": ["doc_id", "text", "text"]}
+    with pytest.raises(ValueError, match="columns: 'text' is given twice; which column is meant"):
         Dataset.model_validate({"source": source, "splits": {"t": {"queries": "q", "qrels": "r"}}})
 
 

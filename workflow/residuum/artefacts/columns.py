@@ -18,6 +18,7 @@ Columns = dict[str, type[pl.DataType]]
 REFUSED = "# not run: "
 GZIP = b"\x1f\x8b"  # what such data begins with
 MOST_SHOWN = 200  # characters of a line that cannot be read
+RECODE = "Write the file in UTF-8, as by iconv -f latin1 -t utf-8, or get it again."
 
 
 def csv(table: pl.DataFrame, separator: str) -> str:
@@ -32,7 +33,7 @@ def read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
     """
     text = files.read_bytes(intact.checked(path)).removeprefix(codecs.BOM_UTF8)
     if text.startswith(REFUSED.encode()):
-        raise NotRun(text.decode().removeprefix(REFUSED).strip())
+        raise NotRun(text.decode(errors="replace").removeprefix(REFUSED).strip())
     if text.startswith(GZIP):
         raise ResiduumError(f"{path}: gzip data in a file that is not named .gz; rename it")
     if not text or text.isspace():
@@ -65,7 +66,13 @@ def _parsed(text: bytes, columns: Columns, header: bool) -> pl.DataFrame | None:
 
 def _refuse_line(path: Path, text: bytes, columns: Columns, header: bool) -> NoReturn:
     """Raise what is wrong with the first line that cannot be read."""
-    for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
+    lines = text.removesuffix(b"\n").split(b"\n")[header:]
+    for number, coded in enumerate(lines, 1 + header):
+        try:
+            line = coded.decode()
+        except UnicodeDecodeError as error:
+            fault = f"not UTF-8 ({error.reason} at byte {error.start} of the line)"
+            raise ResiduumError(f"{path}, line {number}: {fault}. {RECODE}") from None
         words = line.split("\t" if header else " ")
         if len(words) != len(columns) or not all(words):
             rule = f"expected {len(columns)} columns ({', '.join(columns)})"

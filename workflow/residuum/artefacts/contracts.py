@@ -202,7 +202,7 @@ def read_answers(path: Path) -> dict[str, list[str]]:
         try:
             record = json.loads(line)
             answers[record["query_id"]] = list(record["answers"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ResiduumError(f"{path}, line {number}: {error}; found {line[:60]!r}") from None
         if not answers[record["query_id"]]:
             raise ResiduumError(f"{path}, line {number}: query {record['query_id']} has no answer")

@@ -17,6 +17,8 @@ from residuum.cli.errors import ROOM, ResiduumError, full
 
 GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
 GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 and no file name
+# A run of the same docs for every query is up to 23 times as long as its gzip data.
+MOST_RATIO, SMALL = 64, 100_000_000  # times the file's size; bytes that are read at any ratio
 State = tuple[int, int, int, int]
 REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
 
@@ -135,13 +137,32 @@ def read_bytes(path: Path) -> bytes:
     """Read a file, decompressing `.gz`; a truncated or missing file is a ResiduumError."""
     try:
         data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
+        return _unpacked(path, data) if path.suffix == ".gz" else data
     except FileNotFoundError:
         raise ResiduumError(f"{path}: no such file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ResiduumError(damaged(path, error)) from None
     except OSError as error:
         raise ResiduumError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _unpacked(path: Path, data: bytes) -> bytes:
+    """Decompress gzip data, as its module does but for what would fill the memory."""
+    most = max(SMALL, MOST_RATIO * len(data))
+    parts, size = list[bytes](), 0
+    while data:
+        member = zlib.decompressobj(GZIP_FORM)
+        parts.append(member.decompress(data, most + 1 - size))
+        size += len(parts[-1])
+        if size > most:
+            raise ResiduumError(
+                f"{path}: its gzip data is of more than {most / 1e6:,.0f} MB, {MOST_RATIO} times "
+                "the file's size or more, which no table of lines is. If it is one, unpack it"
+            )
+        if not member.eof:
+            raise EOFError("it ends before its end-of-stream marker")
+        data = member.unused_data.lstrip(b"\0")  # zeros may be behind a member
+    return b"".join(parts)
 
 
 def read_lines(path: Path) -> list[str]:
@@ -152,7 +173,8 @@ def read_lines(path: Path) -> list[str]:
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ResiduumError(f"{path}: not UTF-8 ({error})") from None
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ResiduumError(f"{path}, line {line}: not UTF-8 ({error.reason})") from None
     return text.removesuffix("\n").split("\n") if text else []
 
 

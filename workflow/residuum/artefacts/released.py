@@ -30,7 +30,7 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, int]]]:
     for number, line in enumerate(_lines(path), start=1):
         try:
             doc_id, weights = _doc(line.decode())
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             shown = repr(line[:SHOWN].decode(errors="replace"))
             raise ResiduumError(f"{path}, line {number}: {error!r} in {shown}; {FORMS}") from None
         yield doc_id, weights

@@ -48,6 +48,8 @@ def _questions(path: Path) -> list[dict[str, Any]]:
         whole = json.loads(path.read_bytes().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ResiduumError(f"{path}: not UTF-8 ({error}). {AGAIN}") from None
+    except RecursionError:
+        raise ResiduumError(f"{path}: nested too deeply. {AGAIN}") from None
     except json.JSONDecodeError as error:
         text = f"not JSON, or cut short ({error.msg})"
         raise ResiduumError(f"{path}, line {error.lineno}: {text}. {AGAIN}") from None
@@ -117,13 +119,15 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _is_object(text: str) -> bool:
     try:
         return isinstance(json.loads(text), dict)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         return False
 
 
 def _article(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         article: dict[str, Any] = json.loads(line)
+    except RecursionError:
+        raise ResiduumError(f"{path}, line {number}: nested too deeply. {AGAIN}") from None
     except json.JSONDecodeError as error:
         text = f"not a JSON object ({error.msg}), where an article is expected"
         raise ResiduumError(f"{path}, line {number}: {text}. {AGAIN}") from None

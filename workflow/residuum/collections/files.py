@@ -187,6 +187,7 @@ def _judgements(path: Path, names: Mapping[str, str]) -> Iterable[tuple[str, str
 
 
 def _check_header(path: Path, columns: list[str], names: Mapping[str, str]) -> None:
+    forms.once(f"{path}, line 1", columns)
     try:
         for of in ("query_id", "doc_id", "relevance"):
             forms.value(dict.fromkeys(columns), of, names)
@@ -229,6 +230,8 @@ def _question(text: str) -> tuple[str, list[str]]:
     question, _, listed = text.partition("\t")
     try:
         answers = ast.literal_eval(unquoted(listed.strip()))
-        return unquoted(question.strip()), [str(a) for a in answers if isinstance(answers, list)]
+        if not isinstance(answers, list) or not all(isinstance(a, str | int) for a in answers):
+            return "", []
+        return unquoted(question.strip()), [*map(str, answers)]
     except (ValueError, SyntaxError, TypeError):
         return "", []

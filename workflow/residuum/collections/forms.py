@@ -4,17 +4,23 @@ Usage: `for where, record in records(path): ...`, where `where` names file and l
 do. Must not know what a record is of, or any layout of a folder.
 """
 
+import csv
 import json
+import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from residuum.artefacts import trec
+from residuum.cli import scalars
 from residuum.cli.errors import ResiduumError
-from residuum.collections.lines import MOST_SHOWN, numbered
+from residuum.collections.lines import MOST_SHOWN, ended, numbered
 from residuum.config import roots
 
 Record = dict[str, object]
 ROWS_AT_ONCE = 10_000  # of a Parquet file
+MOST_NESTED = 50  # levels of lists and objects in a record
+CR = "Was it made by an old Mac? Lines end with LF, not with CR alone: convert the file"
 TSV = ("doc_id", "text")
 ARROW = b"ARROW1"
 # What others call these columns: BEIR, its datasets on the hub, JSON of everywhere.
@@ -51,15 +57,31 @@ def _jsonl(path: Path) -> Iterator[tuple[str, Record]]:
         except json.JSONDecodeError as error:
             text = f"not JSON ({error.msg} at character {error.pos + 1}): {line[:MOST_SHOWN]}"
             again = "Was the file cut short? Get it again; it has one object a line"
+            again = CR if "\r" in line else again
             raise ResiduumError(f"{where}: {text}. {again}.") from None
-        except (ValueError, RecursionError) as error:
-            deep = isinstance(error, RecursionError)
-            text = f"nested too deeply: {line[:MOST_SHOWN]}" if deep else str(error)
-            raise ResiduumError(f"{where}: {text}") from None
+        except ValueError as error:
+            raise ResiduumError(f"{where}: {error}") from None
+        except RecursionError:
+            record = None
+        if line.count("[") + line.count("{") > MOST_NESTED and _deep(record):
+            text = f"nested too deeply, more than {MOST_NESTED} levels: {line[:MOST_SHOWN]}"
+            raise ResiduumError(f"{where}: {text}")
         if not isinstance(record, dict):
             text = f"expected a JSON object, found {line[:MOST_SHOWN]}"
             raise ResiduumError(f"{where}: {text}")
         yield where, record
+
+
+def _deep(record: object) -> bool:
+    """Say whether values are nested more than 50 levels deep, or, of None, more than can be read.
+
+    What walks through a record calls itself for each level.
+    """
+    level = [record] if isinstance(record, dict | list) else []
+    for _ in range(MOST_NESTED):
+        parts = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [part for of in parts for part in of if isinstance(part, dict | list)]
+    return bool(level) or record is None
 
 
 def _once(pairs: list[tuple[str, object]]) -> Record:
@@ -78,18 +100,41 @@ def _tsv(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
             text = f"expected {' TAB '.join(columns)}, found {line[:MOST_SHOWN]!r}"
             known = f"Other forms are known by their endings: {', '.join(NAMED)}"
             raise ResiduumError(f"{path}, line {number}: {text}. {known}.")
+        if columns == TSV and re.search(r"\r\S+\t", values[1]):
+            raise ResiduumError(f"{path}, line {number}: several docs in one line. {CR}.")
         yield f"{path}, line {number}", dict(zip(columns, values, strict=True))
 
 
 def _csv(path: Path) -> Iterator[tuple[str, Record]]:
-    import polars as pl
-
+    csv.field_size_limit(sys.maxsize)  # a long doc is one field
+    reader = csv.reader((line for _, line in ended(path)), strict=True)
+    header, start = list[str](), 1
     try:
-        table = pl.read_csv(path, infer_schema=False, empty_string_is_null=False, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ResiduumError(f"{path}: not CSV with a header ({error})") from None
-    for number, record in enumerate(table.iter_rows(named=True), start=1):
-        yield f"{path}, record {number}", record
+        for cells in reader:
+            where, start = f"{path}, line {start}", reader.line_num + 1
+            if cells and header:
+                yield where, _row(where, header, cells)
+            header = header or once(where, cells)
+    except csv.Error as error:
+        hint = "Double a quote within quotes, and close them; a line ends with LF, not CR alone"
+        raise ResiduumError(f"{path}, line {start}: not CSV ({error}). {hint}.") from None
+    if not header:
+        raise ResiduumError(f"{path}: not CSV with a header: the file is empty")
+
+
+def once(where: str, names: list[str]) -> list[str]:
+    """Return the names in a header; one that is given twice is a ResiduumError."""
+    if twice := [name for name in names if name and names.count(name) > 1]:
+        text = f"the header has {twice[0][:MOST_SHOWN]!r} twice; which column is meant?"
+        raise ResiduumError(f"{where}: {text} Rename one.")
+    return names
+
+
+def _row(where: str, header: list[str], cells: list[str]) -> Record:
+    if len(cells) != len(header):
+        text = f"{len(cells)} columns, where the header has {len(header)}"
+        raise ResiduumError(f"{where}: {text}: {','.join(cells)[:MOST_SHOWN]!r}. Fix the line.")
+    return dict(zip(header, cells, strict=True))
 
 
 def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
@@ -101,7 +146,8 @@ def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
             rows = lazy.slice(start, ROWS_AT_ONCE).collect()
             # No zeros are lost here: a column of numbers never had any.
             for number, record in enumerate(rows.iter_rows(named=True), start=start + 1):
-                yield f"{path}, row {number}", _texts(record)
+                where = f"{path}, row {number}"
+                yield where, _texts(where, record)
     except (pl.exceptions.PolarsError, OSError) as error:
         text = f"cannot be read as Parquet ({error})"
         raise ResiduumError(f"{path}: {text}. Get the file again.") from None
@@ -119,14 +165,25 @@ def _arrow(path: Path) -> Iterator[tuple[str, Record]]:
         text = f"cannot be read as Arrow ({error})"
         raise ResiduumError(f"{path}: {text}. Get the file again.") from None
     for number, record in enumerate(table.iter_rows(named=True), start=1):
-        yield f"{path}, row {number}", _texts(record)
+        where = f"{path}, row {number}"
+        yield where, _texts(where, record)
 
 
-def _texts(record: Record) -> Record:
-    return {
-        name: str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-        for name, value in record.items()
-    }
+def _texts(where: str, record: Record) -> Record:
+    """Return a record with texts for its integers, and for bytes, which must be UTF-8."""
+    try:
+        return {name: _text(value) for name, value in record.items()}
+    except UnicodeDecodeError as error:
+        text = f"bytes that are not UTF-8 ({error.reason}): {error.object[:MOST_SHOWN]!r}"
+        raise ResiduumError(f"{where}: {text}. Write the column as text.") from None
+
+
+def _text(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, list):
+        return [_text(part) for part in value]
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 NAMED: dict[str, Callable[[Path], Iterator[tuple[str, Record]]]] = {
@@ -178,13 +235,10 @@ def id_of(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> st
 def grade_of(record: Mapping[str, object], names: Mapping[str, str]) -> int:
     """Return the relevance of a judgement, a whole number; ValueError if it is none."""
     given = value(record, "relevance", names)
-    try:
-        grade = float(str(given))
-        if isinstance(given, bool) or not grade.is_integer():
-            raise ValueError
-    except ValueError:
-        raise ValueError(f"relevance must be a whole number, found {given!r}") from None
+    grade = scalars.number(str(given).strip())
+    if grade is None or grade != grade // 1:
+        raise ValueError(f"relevance must be a whole number, found {given!r}")
     if abs(grade) > trec.MOST_RELEVANCE:
         most = f"between -{trec.MOST_RELEVANCE} and {trec.MOST_RELEVANCE}"
-        raise ValueError(f"relevance must lie {most}, found {given!r}")
+        raise ValueError(f"relevance must lie {most}, found {str(given)[:MOST_SHOWN]!r}")
     return int(grade)

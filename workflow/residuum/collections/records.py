@@ -4,6 +4,7 @@ Usage: `join_fields(record, source)` of a doc, `Rows(queries, qrels, answers)` o
 know where a record comes from.
 """
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -54,10 +55,13 @@ def join_fields(record: Mapping[str, object], source: IrdsSource | InFiles) -> d
 
 
 def _plain(value: object) -> str:
-    """The text of a field, of none or of a number; a body that comes in sections is one text."""
+    """The text of a field, of none or of a number; a body that comes in sections is one text.
+
+    What is no number (NaN), true or false, and a field with fields of its own are a ValueError.
+    """
     if isinstance(value, (list, tuple)):
         return " ".join(part for part in map(_plain, value) if part)
-    if isinstance(value, bool | dict):
+    if isinstance(value, bool | dict) or (isinstance(value, float) and not math.isfinite(value)):
         raise ValueError(f"a field must hold text, found {value!r}"[:MOST_QUOTED])
     return "" if value is None else str(value)
 

@@ -95,6 +95,9 @@ class InFiles(OfYours):
             raise ValueError(f"columns: of TSV; docs of kind {self.kind} name theirs: leave it out")
         if self.columns and "doc_id" not in {*self.columns, *map(self.names.get, self.columns)}:
             raise ValueError(f"columns: none of {', '.join(self.columns)} is the doc_id")
+        if len({*self.columns}) < len(self.columns):
+            twice = max(self.columns, key=self.columns.count)
+            raise ValueError(f"columns: '{twice}' is given twice; which column is meant?")
 
 
 class FilesSource(InFiles):
