@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -199,7 +200,7 @@ def test_settings_of_systems_stand_once_whatever_the_seeds(results):
     assert "bm25.k1 0.9" in systems["base"]
 
 
-def test_a_known_collection_has_its_licence(results):
+def test_a_known_collection_has_its_licence(results, monkeypatch):
     corpus = results / "data" / "cacm" / "corpus"
     files.write_text(corpus / "part", "x")
     write_manifest(corpus, {"docs": 3204}, [], "residuum.data", source={"kind": "files"})
@@ -213,8 +214,8 @@ def test_a_known_collection_has_its_licence(results):
     (results / "datasets" / "data.yaml").write_text(short)
     rows = {row[0]: row for row in Recorded.read(results, results).collections()}
     assert rows["data"][1] == "data" and rows["data"][5:] == ["not recorded"] * 3
-    elsewhere = Recorded.read(results, results / "no-config")
-    assert not elsewhere.known
+    monkeypatch.chdir(results)
+    assert not Recorded.read(results, Path("config")).known
 
 
 def test_files_that_changed_since_are_named(results):

@@ -3,6 +3,7 @@
 Every stage ends with `main(app)`. Must not know any stage.
 """
 
+import io
 import json
 import os
 import sys
@@ -65,6 +66,8 @@ def main(application: typer.Typer) -> None:
     """Run a stage's command line; an error of ours or the system's is one message and status 1."""
     memory.keep(memory.MODEST)
     progress.about(sys.argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # of another encoding, or a name of other bytes
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         application()
     except (ResiduumError, OSError) as error:

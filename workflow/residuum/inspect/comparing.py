@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from residuum import paired
 from residuum.artefacts import files, trec
 from residuum.cli import command
-from residuum.cli.errors import NotRun, ResiduumError, unknown
+from residuum.cli.errors import NotRun, ResiduumError, printable, unknown
 from residuum.config.measures import is_hit, is_tested, mean
 from residuum.config.schema.papers import Tests
 from residuum.inspect import complementing, reproducing
@@ -61,7 +61,7 @@ def report(
     requested = [*dict.fromkeys(n for text in measures for n in SEPARATOR.split(text) if n)]
     if not requested:
         raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
-    if original:
+    if original is not None:
         baselines = [_original(original, named, baselines)]
     scores, rows = compare(judged, named, requested, tests, baselines, workers)
     drawn = (row.method for row in rows if not row.method.startswith("exact,"))
@@ -76,7 +76,7 @@ def report(
     if hits := [measure for measure in requested if is_hit(measure)]:
         pages["complementarity"] = complementing.page(scores, hits, baselines)
     table = grids.frame(rows, Comparison)
-    if original:
+    if original is not None:
         close = reproducing.against(rows, scores, named)
         pages["reproduction"] = reproducing.page(close)
         table = grids.frame(close, reproducing.Reproduction)
@@ -116,7 +116,7 @@ def read(
         paths = [Path(part) for part in text.split(",") if part]
         if not paths:
             raise ResiduumError(f"'{text}' names no run")
-        name = " + ".join(ENDINGS.sub("", path.name) for path in paths)
+        name = printable(" + ".join(ENDINGS.sub("", path.name) for path in paths))
         if name in named:
             raise ResiduumError(f"two runs are named {name} ({paths[0]}). Rename one of the files.")
         run = _pooled(paths, remarks)

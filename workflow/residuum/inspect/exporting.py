@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from residuum.artefacts import exported, files, manifest, trec, yamls
 from residuum.cli.errors import NotRun, ResiduumError, unknown
-from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
 from residuum.inspect import annotating, stated
 from residuum.pages import layout
@@ -42,7 +41,7 @@ def export(
     if metadata and form != "trec":
         raise ResiduumError(f"--ir-metadata stands above a run in TREC's form, not with {form}")
     names = chosen(results, dataset, split, runs)
-    entry = _entry(config, dataset)
+    entry = stated.known(config, [dataset]).get(dataset)
     refused: dict[str, str] = {}
     written: list[str] = []
     with files.new_directory(output) as folder:
@@ -84,14 +83,6 @@ def chosen(results: Path, dataset: str, split: str, runs: Sequence[str]) -> list
     if other := [name for name in runs if name not in made]:
         raise ResiduumError(f"{folder}: {unknown('run', other[0], made)}")
     return list(dict.fromkeys(runs)) or made
-
-
-def _entry(config: Path, dataset: str) -> Dataset | None:
-    path = config / "datasets" / f"{dataset}.yaml"
-    try:
-        return entries.parse(path, Dataset) if path.is_file() else None
-    except ValueError as error:
-        raise ResiduumError(str(error)) from None
 
 
 def _listed(refused: dict[str, str]) -> str:

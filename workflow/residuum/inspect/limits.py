@@ -9,7 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import BaseModel
+
 from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.registry import Registry
+from residuum.config.schema.base import references
 from residuum.inspect.dryrun import Job
 from residuum.inspect.text import amount, wrapped
 from residuum.pages import layout
@@ -149,9 +153,32 @@ def sizes_of(docs: Iterable[str], folder: Path, base: object) -> dict[str, int]:
     return sized
 
 
-def refuse_unused(docs: Iterable[str], jobs: Iterable[Job]) -> None:
-    """Raise ResiduumError if a plan has no job of a dataset whose docs were given."""
-    used = sorted({job.wildcards["dataset"] for job in jobs if "dataset" in job.wildcards})
+def named_by(registry: Registry) -> set[str]:
+    """Return the datasets that the chosen pages name, or what they name, at any remove.
+
+    A plan uses no others, and may use fewer: it takes seconds to tell which.
+    """
+    scale = registry.scale
+    known = {**registry.entries, "backbone": scale.backbones, "reranker": scale.rerankers}
+    waiting: list[BaseModel] = [registry.pages[page] for page in registry.chosen()]
+    waiting += [scale.learning] if scale.learning else []
+    seen = set[tuple[str, str]]()
+    while waiting:
+        for ref, named in references(waiting.pop(), *known, "role"):
+            kind, name = ref.to, named
+            if kind == "role":
+                kind, name = "dataset", scale.roles.get(named, "").partition("/")[0]
+            elif kind == "system":
+                name = scale.systems.get(named, named)
+            if name in known[kind] and (kind, name) not in seen:
+                seen.add((kind, name))
+                waiting.append(known[kind][name])
+    return {name for kind, name in seen if kind == "dataset"}
+
+
+def refuse_unused(docs: Iterable[str], used: Iterable[str]) -> None:
+    """Raise ResiduumError if docs were given of a dataset that is not used."""
+    used = sorted(filter(None, {*used}))
     if unused := [name for name in docs if name not in used]:
         raise ResiduumError(
             f"docs of {unused[0]}: nothing that is planned uses it, but {', '.join(used)}. "

@@ -25,7 +25,7 @@ from residuum.inspect.simulated import Cluster
 from residuum.inspect.text import amount, line, wrapped
 from residuum.pages import layout
 from residuum.wiring import assumptions, sizes
-from residuum.wiring.availability import all_available
+from residuum.wiring.availability import all_available, why_no_export
 from residuum.wiring.gaps import gaps
 from residuum.wiring.models import start_of
 from residuum.wiring.paths import results_of
@@ -90,10 +90,14 @@ def _imagined(
 ) -> tuple[list[Job], list[Iterable[str]]]:
     """Return all jobs of a plan of sizes that nobody has, and the parts of their page."""
     docs = registry.config.docs
+    limits.refuse_unused(docs, limits.named_by(registry))
+    for name in docs:
+        if why := why_no_export(registry, name, None):
+            raise ResiduumError(f"docs of {name}: nothing that is planned can use it: {why}")
     half = {name: max(1, size // 2) for name, size in docs.items()}
     configs = [_pairs({**chosen, "docs": sized}) for sized in (docs, half)]
     every, halved = dry_runs((config, [ALL]) for config in configs)
-    limits.refuse_unused(docs, every)
+    limits.refuse_unused(docs, [job.wildcards.get("dataset", "") for job in every])
     given = ", ".join(f"{size:,} docs of {name}" for name, size in docs.items())
     total = sum(job.alike for job in every)
     head = _head(registry, f", as if there were {given}: {total:,} jobs, none of them finished. ")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import RunId
-from residuum.inspect import checkpoints, datasets, origins, provenance, spent, stated
+from residuum.inspect import checkpoints, origins, provenance, spent, stated
 from residuum.inspect.checkpoints import PATHS, Checkpoint
 from residuum.inspect.provenance import Graph, Manifest
 from residuum.inspect.stated import UNKNOWN
@@ -37,8 +37,9 @@ class Recorded(NamedTuple):
 
         Where there is no config/, what it would say is not recorded.
         """
-        known = datasets.load(config) if (config / "datasets").is_dir() else {}
-        return cls(results, provenance.read(results), known)
+        graph = provenance.read(results)
+        names = [corpus.name for corpus in origins.corpora(graph)]
+        return cls(results, graph, stated.known(config, names))
 
     def of(self, form: Template) -> Manifests:
         """Return the manifests of all artefacts of a form, by path."""

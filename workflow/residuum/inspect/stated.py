@@ -3,10 +3,17 @@
 Usage: `stated.of("mine", entry)`. Must not know where it is shown.
 """
 
+import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries
+from residuum.config.schema.base import ID
 from residuum.config.schema.datasets import Dataset
 
+CONFIG = Path("config")  # where it is looked for unless a folder is named
 UNKNOWN = "not recorded"
 
 
@@ -17,6 +24,22 @@ class Stated(NamedTuple):
     licence: str
     access: str
     citation: str
+
+
+def known(config: Path, names: Iterable[str]) -> dict[str, Dataset]:
+    """Return the entries of collections, those that a folder of configuration has.
+
+    What it lacks is not recorded. The folder itself may be absent, but one that is named may not.
+    """
+    folder = config / "datasets"
+    if config != CONFIG and not folder.is_dir():
+        text = "Name the folder that the results were made with, or leave --config out"
+        raise ResiduumError(f"--config {config}: no folder {folder}. {text}")
+    paths = {name: folder / f"{name}.yaml" for name in names if re.fullmatch(ID, name)}
+    try:
+        return {name: entries.parse(p, Dataset) for name, p in paths.items() if p.is_file()}
+    except ValueError as error:
+        raise ResiduumError(str(error)) from None
 
 
 def of(dataset: str, entry: Dataset | None) -> Stated:

@@ -41,6 +41,7 @@ NEURAL = f"""{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 RENAMED = "transformers.conversion_mapping"  # has a table made for the first model that is loaded
 FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
+MOST_OF_NAME = 107 - len("/residuum-12345678/tables")  # bytes of the folder of a socket's own
 KEPT_SECONDS = 60  # an idle child ends after that
 # Threads that Polars' import starts. jemalloc's come through a fork by its own handlers; the other
 # waits for spilled files, which a parent, that computes nothing, never has.
@@ -57,7 +58,7 @@ def start() -> None:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
         return
-    folder = tempfile.mkdtemp(prefix="residuum-")  # short enough for a socket's name
+    folder = tempfile.mkdtemp(prefix="residuum-", dir=_short())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ[FOLDER] = folder
     for name in PACKAGES:
@@ -66,6 +67,14 @@ def start() -> None:
         parent = subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL, env=own)
         atexit.register(parent.wait)  # after its end, so that its time counts as the starter's
         atexit.register(parent.kill)
+
+
+def _short() -> str | None:
+    """Return None for the folder of temporary files, or a shorter one where that is too long.
+
+    A socket's name has 107 bytes at most (sun_path of unix(7)).
+    """
+    return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > MOST_OF_NAME else None
 
 
 def main(name: str, folder: str, starter: str) -> None:

@@ -1,0 +1,187 @@
+"""Options that do not fit, names too long, terminals of other encodings: told in a line."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from conftest import ROOT
+from residuum.__main__ import app
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries, loading
+from residuum.inspect import dryrun, limits, planning
+from residuum.preload import server
+from results_fixture import build
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
+
+
+def told(*arguments):
+    """Return the error of a command line, which is one of ours."""
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert isinstance(done.exception, ResiduumError), done.output
+    return str(done.exception)
+
+
+@pytest.mark.parametrize("verb", [["checklist"], ["export", "data/dev", "--output", "made"]])
+@pytest.mark.parametrize("given", ["absent", "README.md", "tests"])
+def test_a_folder_that_is_no_configuration_is_refused(results, monkeypatch, tmp_path, verb, given):
+    monkeypatch.chdir(tmp_path)
+    config = ROOT / given
+    text = told(*verb, "--results", results, "--config", config)
+    assert text.startswith(f"--config {config}: no folder {config}/datasets. Name the folder that")
+    assert not (tmp_path / "made").exists()
+
+
+def test_where_no_folder_is_named_none_need_be(results, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["checklist", "--results", str(results)])
+    assert done.exit_code == 0 and "not recorded" in done.output
+
+
+@pytest.mark.parametrize("name", ["", " ", "other"])
+def test_an_original_run_that_is_none_is_named(tmp_path, name):
+    for run in ("a", "b"):
+        (tmp_path / run).write_text("q1 Q0 d1 1 2.0 t\n")
+    trec.write_qrels(tmp_path / "q", [("q1", "d1", 1)])
+    files = [tmp_path / each for each in ("q", "a", "b")]
+    text = told("compare", *files, "--measures", "RR@10", "--original", name)
+    assert text == f"--original: no run '{name}'; known: a, b."
+
+
+def test_docs_of_a_dataset_that_no_page_uses_are_refused_before_anything_is_planned(monkeypatch):
+    def plan(*_):
+        raise AssertionError("planned")
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(planning, "dry_runs", plan)
+    with pytest.raises(
+        ResiduumError, match=r"docs of robust04: nothing .* uses it, but generated-mini"
+    ):
+        planning.plan("mini", ["clear"], None, None, ["robust04=1e9"])
+    with pytest.raises(AssertionError, match="planned"):
+        planning.plan("mini", ["clear"], None, None, ["generated-mini=1e9"])
+
+
+def test_docs_of_a_dataset_whose_files_are_absent_are_refused_with_the_reason(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("RESIDUUM_DATA", str(ROOT / "tests"))
+    monkeypatch.setattr(planning, "dry_runs", None)
+    with pytest.raises(ResiduumError, match=r"docs of cacm: nothing .* can use it: no such file: "):
+        planning.plan("mini", [], None, None, ["cacm=1e9"])
+
+
+@pytest.mark.workflow
+def test_what_a_plan_uses_is_named_by_its_pages(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    base = entries.parse(ROOT / "config" / "config.yaml", dict[str, object])
+    registry = loading.load(ROOT / "config", {**base, "scale": "mini"})
+    [jobs] = dryrun.dry_runs([(["scale=mini"], [dryrun.ALL])])
+    used = {job.wildcards["dataset"] for job in jobs if "dataset" in job.wildcards}
+    assert used <= limits.named_by(registry)
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ("../models/under", r"no entry of .* without a base '\.\./models/under'; known: under"),
+        ("a" * 300, r"no entry of .* without a base 'a{200}'; known: under"),
+        ("/etc/passwd", "no entry of .* without a base '/etc/passwd'"),
+        ("'a\\0b'", "no entry of .* without a base"),
+        ("[under]", "no entry of .* without a base"),
+        ("over", r"'over' has a base itself, 'under'; name one that has none"),
+    ],
+)
+def test_a_base_that_is_none_names_the_file(tmp_path, base, message):
+    (tmp_path / "under.yaml").write_text("k: 1\n")
+    (tmp_path / "over.yaml").write_text("base: under\n")
+    (tmp_path / "number.yaml").write_text("5\n")
+    (tmp_path / "mine.yaml").write_text(f"base: {base}\n")
+    with pytest.raises(ValueError, match=rf"mine\.yaml: base: {message}"):
+        entries.parse(tmp_path / "mine.yaml", dict[str, object])
+
+
+def test_a_long_chain_of_bases_is_told_at_once(tmp_path):
+    (tmp_path / "m0.yaml").write_text("k: 1\n")
+    for number in range(1, 1500):
+        (tmp_path / f"m{number}.yaml").write_text(f"base: m{number - 1}\n")
+    faults, start = [], time.monotonic()
+    assert len(entries.load_folder(tmp_path, dict[str, object], faults)) == 2
+    assert len(faults) == 1498 and time.monotonic() - start < 5, "a bound on hanging"
+
+
+def run(command, **environment):
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG"))}
+    return subprocess.run(
+        [sys.executable, *command],
+        env={**kept, "PYTHONPATH": str(ROOT / "workflow"), **environment},
+        capture_output=True,
+        cwd=ROOT,
+    )
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONIOENCODING": "ascii"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "latin-1"},
+    ],
+)
+def test_a_terminal_that_cannot_show_a_character_is_told_it(environment):
+    done = run(["-X", "utf8=0", "-c", SAYS], **environment)
+    assert (done.stdout, done.stderr) == (b"\\u2013 \\u03bb \\udcff\n", b"error: \\u2013\n")
+
+
+def test_a_terminal_of_utf_8_shows_all_but_what_is_no_character():
+    done = run(["-X", "utf8", "-c", SAYS])
+    assert done.stdout.decode() == "\u2013 \u03bb \\udcff\n"
+
+
+SAYS = """
+import typer
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+app = typer.Typer()
+@app.command()
+def say():
+    print("\\u2013 \\u03bb \\udcff")
+    raise ResiduumError("\\u2013")
+command.main(app)
+"""
+
+
+def test_a_name_of_other_bytes_is_printed(tmp_path):
+    for name in (b"a\xff", b"b"):
+        (tmp_path / os.fsdecode(name)).write_text("q1 Q0 d1 1 2.0 t\n")
+    trec.write_qrels(tmp_path / "q", [("q1", "d1", 1)])
+    files = [os.fsencode(tmp_path) + name for name in (b"/q", b"/a\xff", b"/b")]
+    done = run(["-m", "residuum", "compare", *files, "--measures", "RR@10"])
+    assert done.returncode == 0, done.stderr
+    assert b"| 1 a\\\\udcff |" in done.stdout  # a backslash of Markdown
+
+
+@pytest.mark.parametrize("length", [30, 82, 83, 91, 120, 200])
+def test_sockets_of_preloading_have_names_that_can_be(monkeypatch, length):
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        folder = f"{short}/{'t' * (length - len(short) - 1)}"
+        os.mkdir(folder)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        made = tempfile.mkdtemp(prefix="residuum-", dir=server._short())
+        try:
+            for name in server.PACKAGES:
+                with socket.socket(socket.AF_UNIX) as listener:
+                    listener.bind(f"{made}/{name}")
+        finally:
+            shutil.rmtree(made)
+    assert made.startswith(folder) == (length <= 82)
