@@ -167,6 +167,14 @@ def test_the_rooms_are_those_of_the_architecture():
     assert set(ROOMS) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
+def test_yaml_is_read_and_written_in_one_place():
+    """Each reader of PyYAML's own would take 010 for 8, and 10:00 for 600."""
+    own = {
+        path for path in PACKAGE.rglob("*.py") if "yaml" in _imported(ast.parse(path.read_text()))
+    }
+    assert own == {PACKAGE / "artefacts" / "yamls.py"}
+
+
 def test_no_module_imports_one_that_imports_it():
     trees = {_name(path): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
     modules = {name: set(_ours(tree)) & trees.keys() for name, tree in trees.items()}

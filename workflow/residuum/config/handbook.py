@@ -24,10 +24,11 @@ Deploy this workflow by cloning its repository: its rules run the package that l
 the graph is no Snakemake module. Everything below `config/` is yours to edit. `config.yaml` says
 what to build; every other file is an entry, whose id is its name: small letters and digits, joined
 by `-` or `_`. A file with `base: OTHER` holds only what differs from the entry OTHER beside it;
-`null` removes a key. Unknown keys, wrong values and names that no entry has come all at once, each
-with file and key, before the first job: `residuum plan` shows them without one. A first line such
-as `# yaml-language-server: $schema=../schema/systems.schema.json` lets an editor complete and check
-a file. Recipes stand in the project's README.
+`null` removes a key. Files are YAML 1.2: 010 is 10, and 10:00, 1_0 and yes are texts. Unknown keys,
+wrong values and names that no entry has come all at once, each with file and key, before the first
+job: `residuum plan` shows them without one. A first line such as
+`# yaml-language-server: $schema=../schema/systems.schema.json` lets an editor complete and check a
+file. Recipes stand in the project's README.
 """
 MOST_LINES = 40  # of an example
 KIND = re.compile(r"^kind: ([\w-]+)", re.M)
