@@ -138,7 +138,7 @@ def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
     kept = range(sys.maxsize) if positions is None else positions
     end = 0
     for shard in corpus_manifest(folder)["shards"]:
-        path, docs, first = folder / shard["name"], shard["docs"], end
+        path, docs, first = files.within(folder, shard["name"]), shard["docs"], end
         end += docs
         if kept.stop <= first or kept.start >= end or not kept:
             continue

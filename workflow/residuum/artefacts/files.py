@@ -3,15 +3,20 @@
 Usage: `with whole(path) as temporary: temporary.write_text(...)`. Must not know any stage.
 """
 
+import fcntl
 import gzip
 import hashlib
 import os
+import platform
 import shutil
+import stat
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from residuum.cli.errors import ROOM, ResiduumError, full
 
@@ -19,6 +24,7 @@ GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
 GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 and no file name
 # A run of the same docs for every query is up to 23 times as long as its gzip data.
 MOST_RATIO, SMALL = 64, 100_000_000  # times the file's size; bytes that are read at any ratio
+PART, SCRATCH, LOCK = "part", "scratch", ".lock"  # endings of what is not finished, and of its lock
 State = tuple[int, int, int, int]
 REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
 
@@ -28,31 +34,91 @@ def whole(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it when the block ends without an error.
 
     A link stays, and what it names is replaced; a folder or a device is a ResiduumError, and so is
-    a file in a folder's place.
+    a file in a folder's place. Where another process writes the same file, this one waits for it.
     """
     target = path.resolve()
     if path.exists() and not path.is_file():  # the target of a pipe has no name that exists
         raise ResiduumError(f"{path}: a folder or a device, which no file replaces; name a file")
+    with _room_for(path), _alone(target, PART, waits=True) as temporary:
+        yield temporary
+        os.replace(temporary, target)
+
+
+@contextmanager
+def _alone(path: Path, suffix: str, waits: bool = False) -> Iterator[Path]:
+    """Give a name beside `path` that no other process uses meanwhile; what lies there goes.
+
+    A lock beside it, which the kernel frees, says whose it is. So what a killed process left there
+    goes too; what nobody has a lock of is a stranger's, and a ResiduumError.
+    """
+    made = path.with_name(f".{path.name}.{suffix}")
+    lock = _lock(path, Path(f"{made}{LOCK}"), waits)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise ResiduumError(f"{path}: {target.parent} is a file, and no folder") from None
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with _room_for(path):
-            yield temporary
-            os.replace(temporary, target)
+        if os.path.lexists(made) and not lock.read(1):
+            Path(lock.name).unlink()
+            raise ResiduumError(
+                f"{made}: exists, and is not residuum's, which writes {path.name} under that name "
+                "first. Move it away or delete it, then run the same command again."
+            )
+        _remove(made)
+        try:
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()} on {platform.node()}")
+            lock.flush()
+            yield made
+        finally:
+            _remove(made)
+            if not os.path.lexists(made):  # else the lock tells the next run whose it is
+                Path(lock.name).unlink(missing_ok=True)
     finally:
-        temporary.unlink(missing_ok=True)
+        lock.close()
+
+
+def _lock(path: Path, place: Path, waits: bool) -> IO[str]:
+    """Open and lock the file that says who writes `path`; empty, unless a killed process did.
+
+    Without `waits` it is a ResiduumError that another process has it. A file system without locks
+    gives it to everyone.
+    """
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise ResiduumError(f"{path}: {place.parent} is a file, and no folder") from None
+    while True:
+        lock = open(place, "a+", encoding="utf-8")  # noqa: SIM115 - open as long as it is held
+        lock.seek(0)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        except BlockingIOError:
+            with lock:
+                holder = lock.read() or "another process"
+            raise ResiduumError(
+                f"{path}: {holder} is writing it. Wait until that ends, or stop it."
+            ) from None
+        except OSError:
+            return lock
+        with suppress(FileNotFoundError):  # the one before has ended, and taken its lock away
+            if os.path.samestat(os.fstat(lock.fileno()), place.stat()):
+                return lock
+        lock.close()
+
+
+def _remove(path: Path) -> None:
+    """Delete a file, a link or a whole folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def drop_unfinished(folder: Path) -> None:
-    """Delete what `whole` had not finished in a folder when its process was killed.
-
-    Nothing may be written there meanwhile; the processes of one training may all delete.
-    """
-    for path in filter(Path.is_file, folder.glob(".*.part")):
-        path.unlink(missing_ok=True)
+    """Delete what processes that were killed had not finished in a folder, and no other file."""
+    for lock in folder.glob(f".*{LOCK}"):
+        name, _, suffix = lock.name.removesuffix(LOCK)[1:].rpartition(".")
+        with suppress(ResiduumError):  # it is being written, or another process deletes it
+            if suffix in (PART, SCRATCH):
+                with _alone(folder / name, suffix):
+                    pass
 
 
 @contextmanager
@@ -72,10 +138,17 @@ def _room_for(path: Path) -> Iterator[None]:
 
 @contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
-    """Give an empty temporary directory beside `path`; it takes the place of `path` at the end."""
-    with scratch(path, "part") as temporary:
+    """Give an empty temporary directory beside `path`; it takes the place of `path` at the end.
+
+    A link stays, and what it names is replaced. A file in that place is a ResiduumError, and so is
+    another process that makes the same directory.
+    """
+    target = path.resolve() if path.is_symlink() else path
+    if target.exists() and not target.is_dir():
+        raise ResiduumError(f"{path}: a file, which no folder replaces; name a folder")
+    with scratch(target, PART) as temporary:
         yield temporary
-        replace_directory(temporary, path)
+        replace_directory(temporary, target)
 
 
 @contextmanager
@@ -84,23 +157,39 @@ def new_directory(path: Path) -> Iterator[Path]:
 
     What exists under that name stays, and is a ResiduumError.
     """
-    if path.exists() or path.is_symlink():
-        raise ResiduumError(f"{path}: exists. Name another folder with --output, or remove it.")
-    with whole_directory(path) as temporary:
+    with scratch(path, PART) as temporary:
+        if os.path.lexists(path):
+            raise ResiduumError(f"{path}: exists. Name another folder with --output, or remove it.")
         yield temporary
+        os.rename(temporary, path)
 
 
 @contextmanager
-def scratch(path: Path, suffix: str = "scratch") -> Iterator[Path]:
-    """Give an empty directory beside `path` for what memory should not hold; it goes at the end."""
-    folder = path.with_name(f".{path.name}.{suffix}")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    try:
-        with _room_for(path):
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def scratch(path: Path, suffix: str = SCRATCH) -> Iterator[Path]:
+    """Give an empty directory beside `path` for what memory should not hold; it goes at the end.
+
+    That another process has it is a ResiduumError.
+    """
+    with _room_for(path), _alone(path, suffix) as folder:
+        folder.mkdir()
+        yield folder
+
+
+@contextmanager
+def temporary(name: str) -> Iterator[Path]:
+    """Give an empty directory among the system's temporary files; it goes at the end.
+
+    What killed processes left there under the same name goes too.
+    """
+    prefix = f"residuum-{name}-"
+    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        found = left.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+            drop_unfinished(left)
+            with suppress(OSError):  # a process works in it
+                left.rmdir()
+    with tempfile.TemporaryDirectory(prefix=prefix) as own, scratch(Path(own) / name) as folder:
+        yield folder
 
 
 def replace_directory(made: Path, path: Path) -> None:
@@ -108,6 +197,21 @@ def replace_directory(made: Path, path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     os.replace(made, path)
+
+
+def stays(name: str) -> bool:
+    """Say whether a path that a file of others names, to harm perhaps, stays in its folder."""
+    return not name.startswith("/") and ".." not in name.split("/")
+
+
+def within(folder: Path, name: str) -> Path:
+    """Return the place of what a file of others names below a folder; one outside is an error."""
+    if not stays(name):
+        raise ResiduumError(
+            f"{folder}: '{name}', which a file there names, leads out of the folder. Nothing "
+            "outside is read or written. Get the folder again, or have it made again."
+        )
+    return folder / name
 
 
 def write_text(path: Path, text: str) -> None:
@@ -170,12 +274,17 @@ def read_lines(path: Path) -> list[str]:
 
     A byte order mark before the first is no part of it.
     """
+    text = read_text(path)
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def read_text(path: Path) -> str:
+    """Read a UTF-8 text, without a byte order mark before the first character."""
     try:
-        text = read_bytes(path).decode("utf-8-sig")
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ResiduumError(f"{path}, line {line}: not UTF-8 ({error.reason})") from None
-    return text.removesuffix("\n").split("\n") if text else []
 
 
 def damaged(path: Path, error: Exception, remedy: str = REMAKE) -> str:

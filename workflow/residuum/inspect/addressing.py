@@ -112,8 +112,8 @@ def _pages(results: Path) -> Iterator[Path]:
     """Yield the TSVs of pages whose lines are cells."""
     for place in PLACES:
         for path in sorted(results.glob(place.pattern)):
-            with path.open(encoding="utf-8") as lines:
-                if not lines.readline().startswith("panel\t"):  # a figure over depths or snapshots
+            with path.open("rb") as lines:
+                if not lines.readline().startswith(b"panel\t"):  # a figure over depths or snapshots
                     yield path
 
 

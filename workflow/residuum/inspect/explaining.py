@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from residuum import venn
-from residuum.artefacts import trec
+from residuum.artefacts import intact, trec
 from residuum.config.specs import SEED
 from residuum.inspect import kin, provenance
 from residuum.inspect.addressing import PATHS, Cell, find
@@ -123,7 +123,8 @@ def _first(cell: Cell) -> str:
     """Say how a point of a figure compares with the first series there, as its data has it."""
     if not isinstance(cell.page, BoundFigure):
         return ""
-    table = pl.read_csv(cell.results / cell.path, separator="\t", infer_schema_length=None)
+    path = intact.checked(cell.results / cell.path)
+    table = pl.read_csv(path, separator="\t", infer_schema_length=None)
     test = table.row(by_predicate=_is(cell.line.row, cell.line.column), named=True)
     if test.get("p") is None:
         return ""

@@ -7,6 +7,7 @@ Reads manifests only. Must not know tables, measures, or how any of it is worded
 import json
 import re
 from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple
 
@@ -24,6 +25,7 @@ SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # one ma
 NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"
 MANIFESTS = ["**/*manifest.json"]
 AGAIN = "run snakemake --cores all again"
+LONG = 8  # artefacts of a cycle that are named
 
 
 class Manifest(BaseModel):
@@ -115,7 +117,22 @@ def _graph(results: Path, made: Made) -> Graph:
     below = {name for _, inside in made.values() for name in inside}
     for name in below - set(graph):
         graph[name] = Artefact(name, lacks=NO_MANIFEST if (results / name).exists() else NO_FILE)
+    _refuse_cycles(results, graph)
     return Graph(sorted(graph.items()))
+
+
+def _refuse_cycles(results: Path, graph: Graph) -> None:
+    """Raise ResiduumError if manifests say of an artefact that it was made from itself."""
+    try:
+        TopologicalSorter({path: one.parents for path, one in graph.items()}).prepare()
+    except CycleError as error:
+        around = error.args[1]  # each one is read by the next
+        shown = [*around[:LONG], "..."] if len(around) > LONG else around
+        raise ResiduumError(
+            f"{results}: manifests say that {around[0]} was made from itself: "
+            f"{' -> '.join(shown)}. No job makes such a manifest. Get the results again, or delete "
+            f"the artefact that was edited, then {AGAIN}"
+        ) from None
 
 
 def finished(folder: Path, patterns: Iterable[str]) -> list[str]:
@@ -138,19 +155,14 @@ def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
         made = Manifest.model_validate_json(text)
     except ValidationError as error:
         raise ResiduumError(describe("not a manifest of residuum", error).splitlines()[0]) from None
-    if outside := [file for file in made.files if not _stays(file)]:
+    if outside := [file for file in made.files if not files.stays(file)]:
         fault = f"files: {outside[0]} leads out of its folder"
         raise ResiduumError(f"not a manifest of residuum: {fault}")
     prefix = f"{made.written.parents[name.count('/')]}/".removeprefix("./")
     below = [p.removeprefix(prefix) for p in made.inputs if p.startswith(prefix)]
-    inside = set(map(artefact_of, filter(_stays, below)))
+    inside = set(map(artefact_of, filter(files.stays, below)))
     start = re.escape(json.dumps(prefix, ensure_ascii=False)[:-1])
     return Manifest.model_validate_json(re.sub(rf"(?<!\\){start}", '"', text.decode())), inside
-
-
-def _stays(path: str) -> bool:
-    """Say whether a path that a manifest names, which may be made to harm, stays in its folder."""
-    return not path.startswith("/") and ".." not in path.split("/")
 
 
 def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) -> list[Artefact]:
@@ -159,17 +171,22 @@ def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) ->
     What has no manifest is followed by that of an `other` graph, if it has one there.
     """
     done: dict[str, Artefact] = {}
-
-    def visit(path: str) -> None:
-        artefact, elsewhere = graph[path], (other or graph)[path]
-        if elsewhere.manifest and not artefact.manifest:
-            lacks = artefact.lacks or NO_FILE
-            artefact = Artefact(path, parents=elsewhere.parents, lacks=lacks)
-        for parent in artefact.parents:
-            if parent not in done:
-                visit(parent)
-        done.setdefault(path, artefact)
-
     for root in roots:
-        visit(root)
+        ahead = [_followed(graph, root, other)]
+        left = [iter(ahead[0].parents)]  # of each artefact on the way down
+        while ahead:
+            parent = next((path for path in left[-1] if path not in done), None)
+            if parent is None:
+                done.setdefault(ahead[-1].path, ahead.pop())
+                left.pop()
+            else:
+                ahead.append(_followed(graph, parent, other))
+                left.append(iter(ahead[-1].parents))
     return list(done.values())
+
+
+def _followed(graph: Graph, path: str, other: Graph | None) -> Artefact:
+    artefact, elsewhere = graph[path], (other or graph)[path]
+    if elsewhere.manifest and not artefact.manifest:
+        return Artefact(path, parents=elsewhere.parents, lacks=artefact.lacks or NO_FILE)
+    return artefact

@@ -72,7 +72,7 @@ def _stage(path: Path, root: Path) -> Stage:
 
 
 def _job(path: Path) -> dict[str, str]:
-    with path.open(encoding="utf-8", newline="") as lines:
+    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
         return next(csv.DictReader(lines, delimiter="\t"), {})
 
 

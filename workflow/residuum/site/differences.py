@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from residuum.artefacts import files
+from residuum.artefacts import files, intact
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import differing
 from residuum.inspect.addressing import Cell, address
@@ -135,7 +135,7 @@ def _pages(here: Folder, there: Folder) -> Iterator[tuple[str, str]]:
         other = theirs.get(sheet.name)
         if other and sheet.job is None:
             data, others = (
-                files.read_bytes(of.results / one.path)
+                files.read_bytes(intact.checked(of.results / one.path))
                 for of, one in ((here, sheet), (there, other))
             )
             if data != others:

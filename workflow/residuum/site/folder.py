@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from residuum.artefacts import files
+from pydantic import BaseModel, ValidationError
+
+from residuum.artefacts import files, intact, manifest
+from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.base import Id
 from residuum.config.schema.papers import parts_of
 from residuum.inspect import addressing, explaining, provenance
 from residuum.inspect.addressing import PATHS, Cell
@@ -22,6 +26,12 @@ from residuum.paired import Comparison
 from residuum.site.text import brief
 
 ENTRIES = ("table", "figure", "cases", "claims", "lines")  # where a bound page keeps its own YAML
+
+SHOWN = ("kind", "title", "printed_in")  # keys of an entry that each page shows
+MADE_ELSEWHERE = (
+    "It was edited, or made by another version of residuum; make it again there: "
+    "snakemake --cores all"
+)
 
 
 class Sheet(NamedTuple):
@@ -45,6 +55,13 @@ class Sheet(NamedTuple):
     def title(self) -> str:
         """Return its title, and where the paper prints it."""
         return f"{self.entry['printed_in']}: {self.entry['title']}"
+
+
+class Told(BaseModel):
+    """What a page's manifest says of its scale, whose id names a folder of the report."""
+
+    scale: Id
+    reason: str
 
 
 class Folder(NamedTuple):
@@ -95,8 +112,16 @@ def read(results: Path) -> Folder:
         raise ResiduumError(f"{results}: a ledger and no page; make them: {remade(results)}")
     order = {name: number for number, name in enumerate([*papers])}
     sheets.sort(key=lambda s: (order[s.paper], s.kind == "claims", _natural(s.name)))
-    spec = graph.manifest(sheets[0].path).spec
-    return Folder(results, str(spec["scale"]), str(spec["reason"]), ledger, sheets, graph)
+    told = _told(results, graph, sheets[0].path)
+    return Folder(results, told.scale, told.reason, ledger, sheets, graph)
+
+
+def _told(results: Path, graph: provenance.Graph, path: str) -> Told:
+    try:
+        return Told.model_validate(graph.manifest(path).spec)
+    except ValidationError as error:
+        why = describe(f"{manifest.beside(results / path)}: spec", error)
+        raise ResiduumError(f"{why}. {MADE_ELSEWHERE}") from None
 
 
 def _papers(graph: provenance.Graph, ledger: list[LedgerRow]) -> dict[str, None]:
@@ -123,7 +148,10 @@ def _sheet(
 ) -> Sheet:
     spec = graph.manifest(path).spec
     entry = next((of for key in ENTRIES if isinstance(of := spec.get(key), dict)), {})
-    text = files.read_bytes(results / Path(path).with_suffix(".md")).decode()
+    if lacking := [key for key in SHOWN if not isinstance(entry.get(key), str)]:
+        place = manifest.beside(results / path)
+        raise ResiduumError(f"{place}: spec: no {lacking[0]} of a page. {MADE_ELSEWHERE}")
+    text = files.read_text(intact.checked(results / Path(path).with_suffix(".md")))
     tests = explaining.tests_of(results, Path(path).stem)
     return Sheet(Path(path).stem, str(entry["kind"]), path, entry, text, job, cells, tests)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import residuum
-from residuum.artefacts import files, yamls
+from residuum.artefacts import files, intact, yamls
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.roots import packaged
@@ -21,6 +21,7 @@ from residuum.site.charts import charts
 from residuum.site.folder import Folder, Sheet, read
 from residuum.site.numbers import Numbers
 from residuum.site.provenance import Provenance, artefact
+from residuum.site.replacing import INDEX, replaced
 
 ASSETS = [
     packaged("site/assets/report.css"),
@@ -32,7 +33,6 @@ ASSETS = [
     packaged("site/vendor/plot.LICENSE.txt"),
 ]
 VENDORED = packaged("site/vendor/vendored.yaml")
-INDEX = "index.html"
 DRAWINGS = (".pdf", ".png")
 FILTERS = ("paper", "verdict", "kind", "printed", "scale")  # of the ledger's rows
 COLOURS = 64  # of a PNG: some lines, and their edges
@@ -41,10 +41,15 @@ COLOURS = 64  # of a PNG: some lines, and their edges
 def write(results: Sequence[Path], output: Path, against: Path | None = None) -> Path:
     """Write the report of results folders, one per scale, into a folder; return its index.
 
-    With `against`, another folder of the first one's scale, a page says what differs. The folder
-    is replaced if it holds a report, and refused if it holds anything else.
+    With `against`, another folder of the first one's scale, a page says what differs. A report that
+    the folder holds is replaced, see `replacing`; a folder that holds anything else is refused.
     """
-    _refuse_other(output)
+    with replaced(output) as made:
+        _write_all(results, made, against)
+    return output / INDEX
+
+
+def _write_all(results: Sequence[Path], made: Path, against: Path | None) -> None:
     folders = [read(path) for path in results]
     scales = [folder.scale for folder in folders]
     if len({*scales}) < len(scales):
@@ -53,32 +58,21 @@ def write(results: Sequence[Path], output: Path, against: Path | None = None) ->
             "each scale, and --against compares two of the same"
         )
     there = differences.compared(folders[0], read(against)) if against else None
-    with files.whole_directory(output) as made:
-        (made / "assets").mkdir()
-        for asset in ASSETS:
-            shutil.copyfile(asset, made / "assets" / asset.name)
-        shared: dict[str, Any] = {
-            "folders": folders,
-            "version": residuum.__version__,
-            "against": there,
-        }
-        lines = {folder.scale: list(ledgers.rows(folder)) for folder in folders}
-        for folder in folders:
-            _write_folder(folder, made / folder.scale, lines[folder.scale], shared)
-        shared["root"] = ""
-        _write(made / INDEX, INDEX, **shared, **_index(folders, lines))
-        if there:
-            _write(made / "against.html", "against.html", **shared)
-    return output / INDEX
-
-
-def _refuse_other(output: Path) -> None:
-    written = (output / "assets" / ASSETS[0].name).is_file()  # Snakemake deletes the index before
-    if output.exists() and not written and (not output.is_dir() or any(output.iterdir())):
-        raise ResiduumError(
-            f"{output}: exists and holds no report, so nothing in it is overwritten; name another "
-            "folder with --output"
-        )
+    (made / "assets").mkdir()
+    for asset in ASSETS:
+        shutil.copyfile(asset, made / "assets" / asset.name)
+    shared: dict[str, Any] = {
+        "folders": folders,
+        "version": residuum.__version__,
+        "against": there,
+    }
+    lines = {folder.scale: list(ledgers.rows(folder)) for folder in folders}
+    for folder in folders:
+        _write_folder(folder, made / folder.scale, lines[folder.scale], shared)
+    shared["root"] = ""
+    _write(made / INDEX, INDEX, **shared, **_index(folders, lines))
+    if there:
+        _write(made / "against.html", "against.html", **shared)
 
 
 def _write(path: Path, template: str, **values: Any) -> None:
@@ -162,7 +156,7 @@ def _write_sheet(
 def _drawings(data: Path, output: Path, what: str = "") -> Iterator[tuple[str, str]]:
     """Copy the drawings beside a page's data, if there are any; yield their names and forms."""
     for form in DRAWINGS:
-        path = data.with_suffix(form)
+        path = intact.checked(data.with_suffix(form))
         if path.is_file():
             output.mkdir(parents=True, exist_ok=True)
             name = f"{path.stem}{f'-{what}' * bool(what)}{form}"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from residuum.cli.errors import not_bound
-from residuum.config.schema.base import Strict
+from residuum.config.schema.base import Id, Strict
 from residuum.config.schema.cases import Cases
 from residuum.config.schema.papers import (
     Characteristics,
@@ -42,7 +42,7 @@ class Bound(Strict):
     """What every bound page says: its id, the scale, why its numbers compare, residual splits."""
 
     id: str
-    scale: str
+    scale: Id
     reason: str
     residual: dict[SplitRef, list[SplitRef]] = Field(default={})  # split: what was judged before
     by_folds: dict[str, list[str]] = Field(
