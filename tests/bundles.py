@@ -1,8 +1,10 @@
 """Bundles taken apart, packed by hand, and what is wrong with one."""
 
 import io
+import json
 import tarfile
 
+from residuum.artefacts import files
 from residuum.inspect import bundling
 
 
@@ -15,6 +17,23 @@ def pack(path, members):
     """Write an archive by hand."""
     with tarfile.open(path, "w:gz") as packed:
         for name, data in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            packed.addfile(member, io.BytesIO(data))
+    return path
+
+
+def rewritten(archive, path, change):
+    """Pack an archive anew, its texts changed and its index made to fit."""
+    with tarfile.open(archive) as packed:
+        members = {m.name: packed.extractfile(m).read() for m in packed}
+    members = {name: change(data) for name, data in members.items()}
+    index = json.loads(members.pop("bundle.json"))
+    with tarfile.open(path, "w:gz") as packed:
+        for name, data in members.items():
+            (path.parent / "one").write_bytes(data)
+            index["files"][name] = files.sha256(path.parent / "one")
+        for name, data in {"bundle.json": json.dumps(index).encode(), **members}.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
             packed.addfile(member, io.BytesIO(data))

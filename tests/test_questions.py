@@ -182,7 +182,9 @@ def test_killed_generation_goes_on_at_the_first_missing_part(
     ]
     second = given["work"] / "part-00001.json"
     run_and_kill(["residuum.questions", "generate", *words], when=second.exists)
-    (second.parent / ".part-00002.json.1.part").touch()  # as a kill within a writing leaves it
+    half = second.parent / ".part-00002.json.part"
+    half.touch()  # as a kill within a writing leaves it, with its lock
+    half.with_name(f"{half.name}.lock").write_text("process 1 on a machine")
     assert not [*(tmp_path / "killed").iterdir()]
     read: list[str] = []
     write = QuestionWriter.write

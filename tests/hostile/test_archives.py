@@ -8,6 +8,7 @@ import tarfile
 import pytest
 from typer.testing import CliRunner
 
+from bundles import rewritten
 from residuum.__main__ import app
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
@@ -116,23 +117,6 @@ def test_deep_json_is_a_message(archive, tmp_path, depth):
             harmed.addfile(member, io.BytesIO(data))
     with pytest.raises(ResiduumError, match=r"bundle\.json cannot be read .*recursion limit"):
         list(bundling.verify(path))
-
-
-def rewritten(archive, path, change):
-    """Pack an archive anew, its texts changed and its index made to fit."""
-    with tarfile.open(archive) as packed:
-        members = {m.name: packed.extractfile(m).read() for m in packed}
-    members = {name: change(data) for name, data in members.items()}
-    index = json.loads(members.pop("bundle.json"))
-    with tarfile.open(path, "w:gz") as packed:
-        for name, data in members.items():
-            (path.parent / "one").write_bytes(data)
-            index["files"][name] = files.sha256(path.parent / "one")
-        for name, data in {"bundle.json": json.dumps(index).encode(), **members}.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            packed.addfile(member, io.BytesIO(data))
-    return path
 
 
 def test_a_manifest_that_leads_out_of_the_archive_reads_nothing_there(archive, tmp_path):

@@ -237,13 +237,18 @@ def test_the_optimiser_keeps_float32(toy: Path, tmp_path: Path) -> None:
     assert {value.dtype for some in kept.values() for value in some.values()} == {torch.float32}
 
 
+def left_half_written(folder: Path) -> None:
+    """Leave what a kill within a writing of the state leaves."""
+    (folder / ".state.pt.part").touch()
+    (folder / ".state.pt.part.lock").write_text("process 1 on a machine")
+
+
 def test_what_a_kill_left_half_written_goes_before_the_work_goes_on(
     toy: Path, tmp_path: Path
 ) -> None:
     learner = made(toy, "nll", "fp32")
     fitting.fit(learner, TrainingState(Saving(tmp_path, 0), "mark"), NONE_KEPT)
-    for process in (1, 2):
-        (tmp_path / f".state.pt.{process}.part").touch()
+    left_half_written(tmp_path)
     fitting.fit(learner, TrainingState(Saving(tmp_path, 0), "mark"), NONE_KEPT)
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
 
@@ -251,12 +256,14 @@ def test_what_a_kill_left_half_written_goes_before_the_work_goes_on(
 def test_another_process_of_a_training_may_delete_first_what_a_kill_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def deleted_meanwhile(path: Path) -> bool:
-        path.unlink()
-        return True
+    def deleted_meanwhile(folder: Path, _: str) -> list[Path]:
+        found = [*tmp_path.iterdir()]
+        for path in found:
+            path.unlink()
+        return found
 
-    (tmp_path / ".state.pt.1.part").touch()
-    monkeypatch.setattr(Path, "is_file", deleted_meanwhile)
+    left_half_written(tmp_path)
+    monkeypatch.setattr(Path, "glob", deleted_meanwhile)
     files.drop_unfinished(tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -287,6 +287,7 @@ def _print(findings: Iterable[Finding]) -> None:
 
 def main() -> None:
     """Run the command line; a fault that the user can fix is one line and exit status 1."""
+    command.unwind()
     command.main(app)
 
 

@@ -9,6 +9,7 @@ Must not know queries, losses or which models start from the backbone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -86,7 +87,10 @@ def adapt(
     source = Source(start, revision, form.training.dropout, new_head=True, pickled=pickled)
     begin = Start(source, devices.choose(device, precision, threads, arithmetic), form.seed)
     inputs = [path / "manifest.json" for path in corpus]
-    with processes.joined(begin.device.name):
+    with (
+        processes.joined(begin.device.name),
+        nullcontext() if processes.rank() else files.alone(work),
+    ):
         learner = ADAPTED[form.kind](form, begin, texts(corpus, "tokens"))
         saving = Saving(work, save_every)
         fitting.run(learner, threads, inputs, saving, output, "residuum.pretrain")

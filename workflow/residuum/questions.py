@@ -77,30 +77,31 @@ def generate(
     inputs = [corpus / "manifest.json"]
     read = [*inputs, *(pretrained.parts(Path(model)) if local else [])]
     parted = {**setting, "part_docs": part_docs}
-    open_folder(work, fingerprint("residuum.questions", parted, read))
-    total = contracts.corpus_manifest(corpus)["docs"]
-    count = min(how.docs or total, total)
-    parts = chunks(drawn(corpus, how, total), part_docs)
-    paths = []
-    for docs in track(parts, "generate", total=-(-count // part_docs), unit="parts"):
-        paths.append(work / f"part-{len(paths):05d}.json")
-        if not paths[-1].exists():
-            files.write_text(paths[-1], json.dumps(written(writer, docs, how, batch_size)))
-    facts = described(paths)
-    if not facts["docs"]:
-        raise ResiduumError(f"{corpus}: no doc has a text to ask about")
-    if not facts["queries"]:
-        raise ResiduumError(
-            f"{model}: no question is left: all {facts['empty']} that it wrote for the "
-            f"{facts['docs']} docs with text are empty. Train the generator for more steps, or "
-            "bind another one to its role"
-        )
-    trec.write_qrels(qrels, ((query, doc, RELEVANT) for query, doc, _ in questions(paths)))
-    trec.write_queries(queries, ((query, text) for query, _, text in questions(paths)))
-    inputs += [Path(model)] if local else []
-    facts |= writer.sizes.facts()
-    manifest.write(queries, facts, setting, inputs, "residuum.questions", [queries, qrels])
-    shutil.rmtree(work)
+    with files.alone(work):
+        open_folder(work, fingerprint("residuum.questions", parted, read))
+        total = contracts.corpus_manifest(corpus)["docs"]
+        count = min(how.docs or total, total)
+        parts = chunks(drawn(corpus, how, total), part_docs)
+        paths = []
+        for docs in track(parts, "generate", total=-(-count // part_docs), unit="parts"):
+            paths.append(work / f"part-{len(paths):05d}.json")
+            if not paths[-1].exists():
+                files.write_text(paths[-1], json.dumps(written(writer, docs, how, batch_size)))
+        facts = described(paths)
+        if not facts["docs"]:
+            raise ResiduumError(f"{corpus}: no doc has a text to ask about")
+        if not facts["queries"]:
+            raise ResiduumError(
+                f"{model}: no question is left: all {facts['empty']} that it wrote for the "
+                f"{facts['docs']} docs with text are empty. Train the generator for more steps, or "
+                "bind another one to its role"
+            )
+        trec.write_qrels(qrels, ((query, doc, RELEVANT) for query, doc, _ in questions(paths)))
+        trec.write_queries(queries, ((query, text) for query, _, text in questions(paths)))
+        inputs += [Path(model)] if local else []
+        facts |= writer.sizes.facts()
+        manifest.write(queries, facts, setting, inputs, "residuum.questions", [queries, qrels])
+        shutil.rmtree(work)
 
 
 def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:

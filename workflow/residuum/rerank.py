@@ -15,7 +15,7 @@ import polars as pl
 import typer
 from pydantic import Field
 
-from residuum.artefacts import manifest, trec
+from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
@@ -96,10 +96,11 @@ def score(
             **({"windows": form.model_dump()} if form else {}),
         }
         checkpoint = pretrained.parts(Path(name)) if local else []
-        kept = Store(folder, fingerprint("residuum.rerank", setting, [*texts, *checkpoint]))
-        rest = own.join(kept.read(), on=trec.PAIR, how="anti")
-        kept.fill(rest, encoder, named, config.batch_size, config.part_pairs, form)
-        parts.append(own.join(kept.read(), on=trec.PAIR, how="left"))
+        with files.alone(folder):
+            kept = Store(folder, fingerprint("residuum.rerank", setting, [*texts, *checkpoint]))
+            rest = own.join(kept.read(), on=trec.PAIR, how="anti")
+            kept.fill(rest, encoder, named, config.batch_size, config.part_pairs, form)
+            parts.append(own.join(kept.read(), on=trec.PAIR, how="left"))
     scored = trec.rank(pl.concat(parts))
     trec.write_run(output, scored, "scores")
     each = {str(path): top.height for path, top in lists.items()}

@@ -42,36 +42,37 @@ def predict(
     spec |= chosen._asdict()
     inputs = [corpus / "manifest.json", model]
     folder = output.with_name(f"{output.name}.partial")
-    open_folder(folder, fingerprint("residuum.termweights", spec, inputs))
-    weighter = TermWeighter.load(model, chosen)
-    total = contracts.corpus_manifest(corpus)["docs"]
-    records = []
-    firsts = range(0, total, part_docs)
-    for number, first in enumerate(track(firsts, "predict", total=len(firsts), unit="parts")):
-        done = folder / f"part-{number:05d}.done"
-        if not done.exists():
-            positions = range(first, min(first + part_docs, total))
-            docs = dict(contracts.read_corpus(corpus, positions))
-            tfs = weighter.predict(list(docs.values()), batch_size)
-            record = _write_part(folder, number, dict(zip(docs, tfs, strict=True)))
-            files.write_text(done, json.dumps(record))
-        records.append(json.loads(done.read_text()))
-    sums = {name: sum(record[name] for record in records) for name in ("words", "tf", "empty")}
-    shards = [{key: record[key] for key in ("name", "docs", "sha256")} for record in records]
-    facts = {
-        "docs": total,
-        "shards": shards,
-        "words_per_doc": round(sums["words"] / max(total, 1), 3),
-        "tf_per_doc": round(sums["tf"] / max(total, 1), 3),
-        "docs_without_a_word": sums["empty"],
-        **weighter.sizes.facts(),
-        "weights": files.sha256(model / pretrained.WEIGHTS),
-    }
-    parts = [folder / shard["name"] for shard in shards]
-    manifest.write(folder, facts, spec, inputs, "residuum.termweights", parts)
-    for path in (*folder.glob("*.done"), folder / MARK):
-        path.unlink()
-    files.replace_directory(folder, output)
+    with files.alone(folder):
+        open_folder(folder, fingerprint("residuum.termweights", spec, inputs))
+        weighter = TermWeighter.load(model, chosen)
+        total = contracts.corpus_manifest(corpus)["docs"]
+        records = []
+        firsts = range(0, total, part_docs)
+        for number, first in enumerate(track(firsts, "predict", total=len(firsts), unit="parts")):
+            done = folder / f"part-{number:05d}.done"
+            if not done.exists():
+                positions = range(first, min(first + part_docs, total))
+                docs = dict(contracts.read_corpus(corpus, positions))
+                tfs = weighter.predict(list(docs.values()), batch_size)
+                record = _write_part(folder, number, dict(zip(docs, tfs, strict=True)))
+                files.write_text(done, json.dumps(record))
+            records.append(json.loads(done.read_text()))
+        sums = {name: sum(record[name] for record in records) for name in ("words", "tf", "empty")}
+        shards = [{key: record[key] for key in ("name", "docs", "sha256")} for record in records]
+        facts = {
+            "docs": total,
+            "shards": shards,
+            "words_per_doc": round(sums["words"] / max(total, 1), 3),
+            "tf_per_doc": round(sums["tf"] / max(total, 1), 3),
+            "docs_without_a_word": sums["empty"],
+            **weighter.sizes.facts(),
+            "weights": files.sha256(model / pretrained.WEIGHTS),
+        }
+        parts = [folder / shard["name"] for shard in shards]
+        manifest.write(folder, facts, spec, inputs, "residuum.termweights", parts)
+        for path in (*folder.glob("*.done"), folder / MARK):
+            path.unlink()
+        files.replace_directory(folder, output)
 
 
 def _write_part(folder: Path, number: int, tfs: dict[str, dict[str, int]]) -> dict[str, Any]:

@@ -9,13 +9,14 @@ Must not know where the tuples come from, what a kind's losses are or who uses t
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import pydantic
 import typer
 
-from residuum.artefacts import contracts, trec
+from residuum.artefacts import contracts, files, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.base import named_for
@@ -95,7 +96,10 @@ def train(
     inputs += [path / "manifest.json" for path in begin.corpora]
     if beside and fixed_queries:
         inputs += [path / "manifest.json" for path in (*(fixed or []), fixed_queries.parent)]
-    with processes.joined(begin.device.name):
+    with (
+        processes.joined(begin.device.name),
+        nullcontext() if processes.rank() else files.alone(work),
+    ):
         named = {role: Texts(texts[role], corpus, str(path)) for role, path in pairs.items()}
         [one, *more] = pairs.values()
         if more:

@@ -24,7 +24,8 @@ GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
 GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 and no file name
 # A run of the same docs for every query is up to 23 times as long as its gzip data.
 MOST_RATIO, SMALL = 64, 100_000_000  # times the file's size; bytes that are read at any ratio
-PART, SCRATCH, LOCK = "part", "scratch", ".lock"  # endings of what is not finished, and of its lock
+PART, SCRATCH, WORK = "part", "scratch", "work"  # endings of the names beside a path
+LOCK = ".lock"  # and of those that tell whose they are
 State = tuple[int, int, int, int]
 REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
 
@@ -74,6 +75,16 @@ def _alone(path: Path, suffix: str, waits: bool = False) -> Iterator[Path]:
         lock.close()
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Let this process alone work in a folder, which stays; another one there is a ResiduumError.
+
+    To be asked for at the start of long work, so that the second run ends before it begins.
+    """
+    with _alone(folder, WORK):
+        yield
+
+
 def _lock(path: Path, place: Path, waits: bool) -> IO[str]:
     """Open and lock the file that says who writes `path`; empty, unless a killed process did.
 
@@ -116,7 +127,7 @@ def drop_unfinished(folder: Path) -> None:
     for lock in folder.glob(f".*{LOCK}"):
         name, _, suffix = lock.name.removesuffix(LOCK)[1:].rpartition(".")
         with suppress(ResiduumError):  # it is being written, or another process deletes it
-            if suffix in (PART, SCRATCH):
+            if suffix in (PART, SCRATCH, WORK):
                 with _alone(folder / name, suffix):
                     pass
 

@@ -5,8 +5,11 @@ Every stage ends with `main(app)`. Must not know any stage.
 
 import io
 import json
+import math
 import os
+import signal
 import sys
+import time
 import traceback
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -19,6 +22,7 @@ from pydantic_core import ErrorDetails
 from residuum.cli import memory, progress
 from residuum.cli.errors import ResiduumError, printable, unknown, worded
 
+AT_ONCE = 1.0  # seconds in which signals are one: `timeout` sends it to its child and to the group
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
 # Options that several stages have; a stage declares its own others, `--spec` with its schema.
@@ -75,6 +79,25 @@ def main(application: typer.Typer) -> None:
         if os.environ.get("RESIDUUM_TRACEBACK"):
             traceback.print_exc()
         raise SystemExit(1) from None
+
+
+def unwind() -> None:
+    """Let SIGTERM and SIGHUP end this process as Ctrl-C does: what it has not finished goes too.
+
+    A stage leaves them alone. It ends at once in whatever library it is, and its next run deletes
+    what it left, since that writes to the same place.
+    """
+    last = -math.inf
+
+    def end(number: int, _: object) -> None:
+        nonlocal last
+        before, last = last, time.monotonic()
+        if last - before > AT_ONCE:
+            raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
+            signal.signal(number, end)
 
 
 def parse_spec(model: type[Model], text: str | bytes, source: str = "--spec") -> Model:

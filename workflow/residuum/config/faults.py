@@ -19,7 +19,7 @@ from residuum.config.generators import generator_faults
 from residuum.config.groups import group_faults, within_faults
 from residuum.config.mixes import mix_faults
 from residuum.config.registry import Registry
-from residuum.config.schema.base import OWN, Name, Ref, named_for, walk
+from residuum.config.schema.base import OWN, Name, Ref, named_for, repeated, walk
 from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.figures import DEPTH, EFFORT, Dimensions, Figure, Lines, Venn
 from residuum.config.schema.models import LexicalVectors, OnPairs, PairsAlone
@@ -52,13 +52,12 @@ def between(registry: Registry) -> list[str]:
 
 def _names(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     """Yield the key and the fault of each reference, and of each name that is given twice."""
+    yield from repeated(entry)
     named = list(walk(entry))
     own: dict[str, list[str]] = {}
-    for key, mark, value in named:
+    for _, mark, value in named:
         if isinstance(mark, Name):
             own.setdefault(mark.of, []).append(value)
-            if own[mark.of].count(value) == 2:
-                yield key.partition(".")[0], f"'{value}' is given twice"
     for key, mark, value in named:
         if isinstance(mark, Ref) and value not in mark.besides:
             for text in _reference_faults(registry, mark, value, own):

@@ -11,7 +11,6 @@ import io
 import json
 import re
 import tarfile
-import tempfile
 import zlib
 from itertools import zip_longest
 from pathlib import Path
@@ -171,8 +170,8 @@ def _refusal(archive: Path, why: str) -> ResiduumError:
 
 def verify(archive: Path) -> list[Finding]:
     """Check an archive: a finding per faulty file and per page, the ledger last, and their sum."""
-    with tempfile.TemporaryDirectory(prefix="residuum-bundle-") as folder:
-        root = Path(folder) / "bundle"
+    with files.temporary("bundle") as folder:
+        root = folder / "bundle"
         findings = unpack(archive, root)
         results = root / RESULTS
         graph, unreadable = provenance.readable(results)
@@ -180,9 +179,12 @@ def verify(archive: Path) -> list[Finding]:
         known = {finding.what for finding in findings}
         changed = map(_of_change, _changed(results, graph))
         findings += [finding for finding in changed if finding.what not in known]
-        bench = Bench(results, graph, Path(folder) / "made")
+        bench = Bench(results, graph, folder / "made")
         pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
         pages |= {*provenance.finished(results, PAGES)}
+        if PATHS.ledger not in pages:
+            why = "is missing, and every bundle has one: the archive is cut short, or no bundle"
+            findings.append(Finding(f"{RESULTS}/{PATHS.ledger}", why, False))
         findings += [_page(bench, p) for p in sorted(pages, key=lambda p: (p == PATHS.ledger, p))]
     made, carried = (sum(f.message.startswith(how) for f in findings) for how in (MADE, CARRIED))
     faults = sum(not finding.good for finding in findings)

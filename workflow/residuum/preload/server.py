@@ -12,9 +12,11 @@ import importlib
 import itertools
 import marshal
 import os
+import re
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,8 @@ NEURAL = f"""{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim
     transformers.models.align"""
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 RENAMED = "transformers.conversion_mapping"  # has a table made for the first model that is loaded
+PREFIX = "residuum-"
+OURS = re.compile(rf"{'|'.join(PACKAGES)}|\d+\.\d+\.\d+")  # files of the folder: sockets, records
 FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
 MOST_OF_NAME = 107 - len("/residuum-12345678/tables")  # bytes of the folder of a socket's own
 KEPT_SECONDS = 60  # an idle child ends after that
@@ -58,7 +62,9 @@ def start() -> None:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
         return
-    folder = tempfile.mkdtemp(prefix="residuum-", dir=_short())
+    place = _place()
+    _drop_dead(place)
+    folder = tempfile.mkdtemp(prefix=PREFIX, dir=place)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ[FOLDER] = folder
     for name in PACKAGES:
@@ -69,12 +75,41 @@ def start() -> None:
         atexit.register(parent.kill)
 
 
-def _short() -> str | None:
-    """Return None for the folder of temporary files, or a shorter one where that is too long.
+def _place() -> Path:
+    """Return the folder of temporary files, or a shorter one where that is too long.
 
     A socket's name has 107 bytes at most (sun_path of unix(7)).
     """
-    return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > MOST_OF_NAME else None
+    usual = tempfile.gettempdir()
+    return Path("/tmp" if len(os.fsencode(usual)) > MOST_OF_NAME else usual)
+
+
+def _drop_dead(place: Path) -> None:
+    """Delete the folders of parents that were killed together with their starter.
+
+    In those nobody listens. A folder that is not a minute old may be about to be listened in.
+    """
+    for folder in place.glob(f"{PREFIX}*"):
+        with suppress(OSError):  # another user's, or another process deletes it
+            found, names = folder.lstat(), os.listdir(folder)
+            own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+            old = time.time() - found.st_mtime > KEPT_SECONDS
+            sockets = [folder / name for name in PACKAGES if name in names]
+            if own and old and all(map(OURS.fullmatch, names)) and not any(map(_listens, sockets)):
+                shutil.rmtree(folder)
+
+
+def _listens(path: Path) -> bool:
+    """Say whether a process listens at a socket."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        caller.settimeout(1)
+        try:
+            caller.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True
+    return True
 
 
 def main(name: str, folder: str, starter: str) -> None:

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from residuum.cli.errors import not_bound
-from residuum.config.schema.base import Id, Strict
+from residuum.config.schema.base import Id, Strict, repeated
 from residuum.config.schema.cases import Cases
 from residuum.config.schema.papers import (
     Characteristics,
     Column,
+    Printed,
     QuerySet,
     Row,
     Table,
@@ -52,6 +53,12 @@ class Bound(Strict):
         default={},
         description="dataset: run: models behind it that are judged, whether they learned",
     )
+
+    def check(self) -> None:
+        """Refuse a page that names a part twice, as config/ does; a foreign manifest may."""
+        for page in (page for _, page in self if isinstance(page, Printed)):
+            for key, fault in repeated(page):
+                raise ValueError(f"{key}: {fault}")
 
     def models_of(self, runs: Iterable[str], place: str | None) -> list[str]:
         """Return the models behind runs on a split, each once, as `<model>/seed<n>`."""

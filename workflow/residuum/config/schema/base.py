@@ -148,6 +148,19 @@ def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
             yield mark, value
 
 
+def repeated(entry: BaseModel) -> Iterator[tuple[str, str]]:
+    """Yield the key and the fault of each name of a part that an entry gives twice."""
+    seen: set[tuple[str, str]] = set()
+    told: set[tuple[str, str]] = set()
+    for key, mark, value in walk(entry):
+        if isinstance(mark, Name):
+            own = (mark.of, value)
+            if own in seen and own not in told:
+                told.add(own)
+                yield key.partition(".")[0], f"'{value}' is given twice"
+            seen.add(own)
+
+
 def named_for(entry: BaseModel, use: str) -> str | None:
     """Return the model that an entry names for a use, such as gate; None without one."""
     return next((name for ref, name in references(entry, "model") if ref.use == use), None)

@@ -1,0 +1,175 @@
+"""Results of others: paths in manifests, edited pages, manifests that go in a circle, long ones."""
+
+import json
+import shutil
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from bundles import contents, faults, pack, rewritten
+from residuum.__main__ import app
+from residuum.artefacts import contracts, files, manifest
+from residuum.cli.errors import ResiduumError
+from residuum.inspect import bundling, provenance
+from residuum.site import writing
+from results_fixture import build, edit, seal
+
+TABLE, RUN = "tables/toy-table1.tsv", "runs/data/dev/base.trec.gz"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
+
+
+@pytest.fixture
+def results(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "results" / "toy")
+
+
+def specs(results, change):
+    """Change the spec of each page's manifest."""
+    for place in results.rglob("*.manifest.json"):
+        made = json.loads(place.read_text())
+        if "scale" in made["spec"]:
+            edit(place, spec={**made["spec"], **change})
+
+
+@pytest.mark.parametrize("scale", ["../../victim", "/{}/victim", "a/b", ".", "Toy"])
+def test_a_scale_that_is_a_path_writes_nothing(results, tmp_path, scale):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    specs(results, {"scale": scale.format(tmp_path)})
+    with pytest.raises(ResiduumError, match=r"manifest\.json") as error:
+        writing.write([results], tmp_path / "a" / "site")
+    assert "make it again" in str(error.value)
+    assert not [*victim.iterdir()] and not (tmp_path / "a" / "site").exists()
+
+
+def test_a_page_whose_manifest_lacks_what_it_shows_is_named(results, tmp_path):
+    place = manifest.beside(results / "cases" / "toy-table3.tsv")
+    (results / "cases" / "toy-table3.md").write_text("## A\n")
+    edit(place, spec={"id": "toy-table3", "cases": {"kind": "cases"}})
+    with pytest.raises(ResiduumError, match=r"toy-table3\.tsv\.manifest\.json: spec: no title"):
+        writing.write([results], tmp_path / "site")
+
+
+@pytest.mark.parametrize("name", ["/etc/hosts", "../../x.jsonl.gz"])
+def test_a_shard_outside_its_corpus_is_not_read(results, name):
+    corpus = results / "data" / "data" / "corpus"
+    made = json.loads((corpus / "manifest.json").read_text())
+    made["artefact"]["shards"][0]["name"] = name
+    (corpus / "manifest.json").write_text(json.dumps(made))
+    with pytest.raises(ResiduumError, match=f"'{name}'.* leads out of the folder"):
+        list(contracts.read_corpus(corpus))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("tables/toy-table1.md", b"## 0.999\n"),
+        ("claims/toy-claims.md", b"all holds\n"),
+        ("figures/toy-figure1.png", b"\x89PNG"),
+        ("figures/toy-figure1.pdf", b"%PDF"),
+    ],
+)
+def test_an_edited_page_is_no_page_of_the_report(results, tmp_path, name, data):
+    (results / name).write_bytes(data)
+    with pytest.raises(ResiduumError, match=f"{name}: not the file that was made"):
+        writing.write([results], tmp_path / "site")
+
+
+def test_edited_data_is_not_compared(results, whole, tmp_path):
+    path = whole.parent / "other" / "toy"
+    other = shutil.copytree(whole, path)
+    (other / "cases" / "toy-table3.md").write_text("## A\n")
+    with (other / "cases" / "toy-table3.tsv").open("a") as lines:
+        lines.write("q\td\n")
+    with pytest.raises(ResiduumError, match=r"toy-table3\.tsv"):
+        writing.write([results], tmp_path / "site", other)
+
+
+def test_a_page_that_is_not_utf8_is_one_message(results, tmp_path):
+    page = results / "tables" / "toy-table1.md"
+    page.write_bytes(b"## caf\xe9\n")
+    seal(page)
+    done = CliRunner().invoke(
+        app, ["report", "--results", str(results), "--output", str(tmp_path / "site")]
+    )
+    assert isinstance(done.exception, ResiduumError)
+    assert f"{page}: not UTF-8" in str(done.exception)
+
+
+def in_a_circle(results):
+    """Have the manifests of a run and of a table name each other."""
+    for path, other in ((RUN, TABLE), (TABLE, RUN)):
+        place = manifest.beside(results / path)
+        made = json.loads(place.read_text())
+        prefix = made["environment"]["path"].removesuffix(f"{path}.manifest.json")
+        edit(place, inputs={**made["inputs"], f"{prefix}{other}": "0" * 64})
+
+
+def test_manifests_in_a_circle_are_one_message(results, tmp_path, whole):
+    bundling.write(whole, tmp_path / "toy.tar.gz")
+    in_a_circle(results)
+    what = r"manifests say that .* was made from itself: .* -> "
+    with pytest.raises(ResiduumError, match=what):
+        writing.write([results], tmp_path / "site")
+    with pytest.raises(ResiduumError, match=what):
+        bundling.write(results, tmp_path / "circle.tar.gz")
+    members = contents(tmp_path / "toy.tar.gz")
+    for path in (RUN, TABLE):
+        name = f"{path}.manifest.json"
+        members[f"results/{name}"] = (results / name).read_bytes()
+    pack(tmp_path / "members.tar.gz", members)
+    harmed = rewritten(tmp_path / "members.tar.gz", tmp_path / "harmed.tar.gz", lambda data: data)
+    with pytest.raises(ResiduumError, match=what):
+        bundling.verify(harmed)
+
+
+def test_a_long_chain_of_manifests_is_followed(tmp_path):
+    graph = provenance.Graph()
+    names = [f"a{number}" for number in range(5_000)]
+    for name, parent in zip(names, [*names[1:], "end"], strict=True):
+        graph[name] = provenance.Artefact(name, parents=(parent,))
+    assert [one.path for one in provenance.ancestors(graph, names[:1])] == ["end", *names[::-1]]
+
+
+def test_an_archive_of_nothing_is_no_bundle_without_fault(tmp_path):
+    index = json.dumps({"format": bundling.FORMAT, "files": {}}).encode()
+    [(what, why)] = faults(pack(tmp_path / "empty.tar.gz", {"bundle.json": index})).items()
+    assert what == "results/ledger.tsv" and why.startswith("is missing")
+
+
+@pytest.mark.parametrize(
+    ("page", "own", "key"),
+    [
+        (TABLE, "table", "rows"),
+        ("claims/toy-claims.tsv", "claims", "claims"),
+        ("figures/toy-figure1.tsv", "figure", "series"),
+        ("tables/toy-table2.tsv", "table", "rows"),
+    ],
+)
+def test_parts_that_a_page_repeats_thousands_of_times_are_refused_at_once(
+    whole, tmp_path, page, own, key
+):
+    bundling.write(whole, tmp_path / "toy.tar.gz")
+    members = contents(tmp_path / "toy.tar.gz")
+    name = f"results/{page}.manifest.json"
+    made = json.loads(members[name])
+    made["spec"][own][key] *= 5_000
+    pack(tmp_path / "members.tar.gz", {**members, name: json.dumps(made).encode()})
+    harmed = rewritten(tmp_path / "members.tar.gz", tmp_path / "harmed.tar.gz", lambda data: data)
+    started = time.monotonic()
+    found = faults(harmed)
+    assert time.monotonic() - started < 20
+    stem = page.partition("/")[2].removesuffix(".tsv")
+    assert f"{key}: '" in found[stem] and "is given twice" in found[stem]
+
+
+def test_the_name_of_a_part_must_stay(tmp_path):
+    assert files.within(tmp_path, "a/b") == tmp_path / "a" / "b"
+    for name in ("/a", "../a", "a/../../b"):
+        with pytest.raises(ResiduumError, match="leads out of the folder"):
+            files.within(tmp_path, name)
