@@ -40,6 +40,13 @@ def run_and_kill(arguments: Sequence[str], when: Callable[[], bool], limit: floa
     assert process.returncode == -signal.SIGKILL
 
 
+def leave_half(path: Path) -> None:
+    """Leave beside a file what a kill within its writing leaves."""
+    half = path.with_name(f".{path.name}.part")
+    half.touch()
+    half.with_name(f"{half.name}.lock").write_text("process 1 on a machine")
+
+
 def as_command(monkeypatch: pytest.MonkeyPatch, module: str, verb: str, spec: str) -> None:
     """Let a stage that is called as a function go on from what its command left.
 

@@ -22,7 +22,7 @@ def copy_project(folder: Path) -> Path:
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            ignore = shutil.ignore_patterns(".*.part", "*.pyc.*")  # what others write just now
+            ignore = shutil.ignore_patterns(".*.part*", "*.pyc.*")  # what others write just now
             shutil.copytree(source, folder / part, ignore=ignore)
         else:
             shutil.copy(source, folder / part)

@@ -13,7 +13,7 @@ from scipy.stats import ttest_rel
 from contents import contents
 from copying import HELD_OUT, draw, train_copying, write_task
 from corpora import make_corpus
-from killing import as_command, run_and_kill
+from killing import as_command, leave_half, run_and_kill
 from residuum import questions, train
 from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
@@ -182,9 +182,7 @@ def test_killed_generation_goes_on_at_the_first_missing_part(
     ]
     second = given["work"] / "part-00001.json"
     run_and_kill(["residuum.questions", "generate", *words], when=second.exists)
-    half = second.parent / ".part-00002.json.part"
-    half.touch()  # as a kill within a writing leaves it, with its lock
-    half.with_name(f"{half.name}.lock").write_text("process 1 on a machine")
+    leave_half(second.parent / "part-00002.json")
     assert not [*(tmp_path / "killed").iterdir()]
     read: list[str] = []
     write = QuestionWriter.write

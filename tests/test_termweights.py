@@ -11,7 +11,7 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from contents import contents
 from corpora import make_corpus
-from killing import run_and_kill
+from killing import leave_half, run_and_kill
 from residuum import termweights
 from residuum.artefacts import contracts, files
 from residuum.cli.errors import ResiduumError
@@ -193,7 +193,7 @@ def test_killed_prediction_goes_on_at_the_first_missing_part(
     ]
     second = tmp_path / "killed.partial" / "part-00001.done"
     run_and_kill(["residuum.termweights", "predict", *options], when=second.exists)
-    (second.parent / ".part-00002.done.1.part").touch()  # as a kill within a writing leaves it
+    leave_half(second.parent / "part-00002.done")
     assert not (tmp_path / "killed").exists()
     read: list[str] = []
     predict = TermWeighter.predict

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from killing import leave_half
 from residuum.artefacts import contracts, files
 from residuum.neural import fitting, padding
 from residuum.neural.batches import Fold
@@ -237,18 +238,12 @@ def test_the_optimiser_keeps_float32(toy: Path, tmp_path: Path) -> None:
     assert {value.dtype for some in kept.values() for value in some.values()} == {torch.float32}
 
 
-def left_half_written(folder: Path) -> None:
-    """Leave what a kill within a writing of the state leaves."""
-    (folder / ".state.pt.part").touch()
-    (folder / ".state.pt.part.lock").write_text("process 1 on a machine")
-
-
 def test_what_a_kill_left_half_written_goes_before_the_work_goes_on(
     toy: Path, tmp_path: Path
 ) -> None:
     learner = made(toy, "nll", "fp32")
     fitting.fit(learner, TrainingState(Saving(tmp_path, 0), "mark"), NONE_KEPT)
-    left_half_written(tmp_path)
+    leave_half(tmp_path / "state.pt")
     fitting.fit(learner, TrainingState(Saving(tmp_path, 0), "mark"), NONE_KEPT)
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
 
@@ -262,7 +257,7 @@ def test_another_process_of_a_training_may_delete_first_what_a_kill_left(
             path.unlink()
         return found
 
-    left_half_written(tmp_path)
+    leave_half(tmp_path / "state.pt")
     monkeypatch.setattr(Path, "glob", deleted_meanwhile)
     files.drop_unfinished(tmp_path)
     assert not list(tmp_path.iterdir())

@@ -53,7 +53,7 @@ def _alone(path: Path, suffix: str, waits: bool = False) -> Iterator[Path]:
     goes too; what nobody has a lock of is a stranger's, and a ResiduumError.
     """
     made = path.with_name(f".{path.name}.{suffix}")
-    lock = _lock(path, Path(f"{made}{LOCK}"), waits)
+    lock = locked(path, Path(f"{made}{LOCK}"), waits)
     try:
         if os.path.lexists(made) and not lock.read(1):
             Path(lock.name).unlink()
@@ -63,9 +63,7 @@ def _alone(path: Path, suffix: str, waits: bool = False) -> Iterator[Path]:
             )
         _remove(made)
         try:
-            lock.truncate(0)
-            lock.write(f"process {os.getpid()} on {platform.node()}")
-            lock.flush()
+            sign(lock)
             yield made
         finally:
             _remove(made)
@@ -85,11 +83,11 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _lock(path: Path, place: Path, waits: bool) -> IO[str]:
-    """Open and lock the file that says who writes `path`; empty, unless a killed process did.
+def locked(path: Path, place: Path, waits: bool = False) -> IO[str]:
+    """Open and lock the file that says who writes `path`; empty, unless an ended process did.
 
-    Without `waits` it is a ResiduumError that another process has it. A file system without locks
-    gives it to everyone.
+    The kernel frees it with the process. Without `waits` it is a ResiduumError that another process
+    has it. A file system without locks gives it to everyone.
     """
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -112,6 +110,13 @@ def _lock(path: Path, place: Path, waits: bool) -> IO[str]:
             if os.path.samestat(os.fstat(lock.fileno()), place.stat()):
                 return lock
         lock.close()
+
+
+def sign(lock: IO[str]) -> None:
+    """Write into a lock which process has it."""
+    lock.truncate(0)
+    lock.write(f"process {os.getpid()} on {platform.node()}")
+    lock.flush()
 
 
 def _remove(path: Path) -> None:

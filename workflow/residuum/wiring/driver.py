@@ -4,7 +4,6 @@ Usage: `WIRING = Wiring(config, workflow)`, then `input: unpack(WIRING.runs.cut)
 rules/wiring.smk. Must not know rules or stages.
 """
 
-import fcntl
 import json
 import logging
 import os
@@ -207,16 +206,9 @@ def hold_lock(path: Path = LOCK) -> None:
     Snakemake's own lock is a file that outlives a killed process and then blocks the same
     command; the kernel drops this one with the process, so that a rerun just resumes.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = open(path, "w")  # noqa: SIM115 - open for as long as the process lives
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise ResiduumError(
-            f"another snakemake process works in {path.parent.parent.resolve()}. "
-            "Wait until it ends, or stop it."
-        ) from None
-    _held.append(handle)
+    lock = files.locked(path.parent.parent.resolve(), path)
+    files.sign(lock)
+    _held.append(lock)
 
 
 def calm_scheduler(workflow: Workflow) -> None:
