@@ -177,7 +177,7 @@ def test_sockets_of_preloading_have_names_that_can_be(monkeypatch, length):
         folder = f"{short}/{'t' * (length - len(short) - 1)}"
         os.mkdir(folder)
         monkeypatch.setattr(tempfile, "tempdir", folder)
-        made = tempfile.mkdtemp(prefix="residuum-", dir=server._short())
+        made = tempfile.mkdtemp(prefix="residuum-", dir=server._place())
         try:
             for name in server.PACKAGES:
                 with socket.socket(socket.AF_UNIX) as listener:
