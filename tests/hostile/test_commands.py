@@ -120,12 +120,13 @@ def test_a_long_chain_of_bases_is_told_at_once(tmp_path):
     assert len(faults) == 1498 and time.monotonic() - start < 5, "a bound on hanging"
 
 
-def run(command, **environment):
+def run(command, stdout=subprocess.PIPE, **environment):
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG"))}
     return subprocess.run(
         [sys.executable, *command],
         env={**kept, "PYTHONPATH": str(ROOT / "workflow"), **environment},
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         cwd=ROOT,
     )
 
@@ -146,6 +147,14 @@ def test_a_terminal_that_cannot_show_a_character_is_told_it(environment):
 def test_a_terminal_of_utf_8_shows_all_but_what_is_no_character():
     done = run(["-X", "utf8", "-c", SAYS])
     assert done.stdout.decode() == "\u2013 \u03bb \\udcff\n"
+
+
+def test_an_output_that_was_exchanged_as_of_a_forked_job_is_written_to(tmp_path):
+    exchanged = f"import os; os.dup2(2, 1){SAYS}"
+    with open(tmp_path / "before", "w") as before:
+        done = run(["-X", "utf8", "-c", exchanged], stdout=before)
+    assert b"Traceback" not in done.stderr and b" \\udcff\n" in done.stderr
+    assert (tmp_path / "before").read_bytes() == b""
 
 
 SAYS = """

@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -71,7 +72,8 @@ def main(application: typer.Typer) -> None:
     memory.keep(memory.MODEST)
     progress.about(sys.argv)
     if isinstance(sys.stdout, io.TextIOWrapper):  # of another encoding, or a name of other bytes
-        sys.stdout.reconfigure(errors="backslashreplace")
+        with suppress(OSError):  # of a forked job, which began with another file as its output
+            sys.stdout.reconfigure(errors="backslashreplace")
     try:
         application()
     except (ResiduumError, OSError) as error:
