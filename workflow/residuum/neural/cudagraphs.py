@@ -23,14 +23,24 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-    from residuum.neural.packing import Bounds
-
-    Compute = Callable[[Tensor, Bounds], Tensor]
-
 SWITCH = "RESIDUUM_CUDA_GRAPHS"  # 0: kernels are launched one by one
 MOST = 16  # graphs of a model in a mode: each holds what goes in and what comes out
 # Rows of a pass that is recorded. What training keeps for its way back stays taken in between.
 ROWS_TRAINED, ROWS_READ = 2**13, 2**16
+
+
+class Bounds(NamedTuple):
+    """Where texts begin and end among rows: `ends`, int32, are those of packing.filled.
+
+    No text nor filler has more than `longest` tokens. `lengths` are those of the texts alone.
+    """
+
+    ends: Tensor
+    longest: int
+    lengths: list[int]
+
+
+Compute = Callable[["Tensor", Bounds], "Tensor"]
 
 
 class Recorded(NamedTuple):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from residuum.neural import cudagraphs, devices
+from residuum.neural.cudagraphs import Bounds
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,17 +31,6 @@ HEAD_STEP, HEAD_MOST = 8, 256  # sizes of an attention head that the kernel take
 CAPABILITY = (8, 0)  # of a card: Ampere, the first with this kernel
 ROWS = 64  # rooms are multiples of it: matrix products are cut into such blocks
 STEPS = 16  # rooms of a card from one power of two to the next
-
-
-class Bounds(NamedTuple):
-    """Where texts begin and end among rows: `ends`, int32, are those of `filled`.
-
-    No text nor filler has more than `longest` tokens. `lengths` are those of the texts alone.
-    """
-
-    ends: Tensor
-    longest: int
-    lengths: list[int]
 
 
 class Packed(NamedTuple):
