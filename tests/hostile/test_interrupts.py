@@ -17,11 +17,13 @@ import pytest
 
 from bundles import faults
 from conftest import ROOT
+from residuum import train
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling
 from residuum.preload import server
 from results_fixture import build
+from tiny_models import model_spec, train_arguments, write_problem
 
 # A command that stops in the middle of its work, for as long as the test needs it.
 SLOW = """
@@ -234,6 +236,19 @@ def test_two_that_work_in_one_folder_exclude_each_other(tmp_path):
     with files.alone(tmp_path / "work"):
         pass
     assert not left(tmp_path)
+
+
+def test_a_second_training_in_one_folder_ends_before_it_begins(tmp_path):
+    toy = write_problem(tmp_path / "toy")
+    arguments = train_arguments(toy, tmp_path / "model", model_spec("nll", steps=2))
+    with (
+        files.alone(arguments["work"]),
+        pytest.raises(ResiduumError, match=f"process {os.getpid()} on .* is writing it"),
+    ):
+        train.train(**arguments)
+    assert not (tmp_path / "model").exists()
+    train.train(**arguments)
+    assert (tmp_path / "model" / "manifest.json").is_file()
 
 
 def test_a_temporary_folder_of_a_stranger_stays(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """A folder into which a report is written again: strangers' files stay, and nothing leads out."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -77,6 +78,36 @@ def test_a_file_in_the_way_of_a_new_page_is_named_and_stays(results, site):
         writing.write([results], site)
     assert (site / "toy" / "toy-table1.html").read_text() == "mine"
     assert (site / "index.html").read_text() == "old"
+
+
+@pytest.mark.parametrize("moves", [1, 2, 5, 9])
+@pytest.mark.parametrize("older", [False, True], ids=["listed", "from before there was a list"])
+def test_a_kill_between_two_files_is_made_good_by_the_next_run(
+    results, site, monkeypatch, moves, older
+):
+    add(site, *STRANGERS, "toy/old.html")
+    if older:
+        (site / "toy" / "old.html").unlink()
+        (site / LIST).unlink()
+    else:
+        with (site / LIST).open("a") as lines:
+            lines.write("toy/old.html\n")
+    replace, done = os.replace, []
+
+    def killed(here, there):
+        if not str(here).endswith(".part"):
+            done.append(there)
+        if len(done) > moves:
+            raise KeyboardInterrupt
+        replace(here, there)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(os, "replace", killed)
+        writing.write([results], site)
+    writing.write([results], site)
+    own = names(site) - {*STRANGERS}
+    assert {*(site / LIST).read_text().splitlines()} == own and "toy/old.html" not in own
+    assert all((site / name).read_text() == f"mine: {name}" for name in STRANGERS)
 
 
 @pytest.mark.parametrize("name", ["../victim.txt", "/{}/victim.txt", "out/victim.txt"])
