@@ -98,7 +98,7 @@ def test_a_page_that_is_not_utf8_is_one_message(results, tmp_path):
         app, ["report", "--results", str(results), "--output", str(tmp_path / "site")]
     )
     assert isinstance(done.exception, ResiduumError)
-    assert f"{page}: not UTF-8" in str(done.exception)
+    assert f"{page}, line 1: not UTF-8" in str(done.exception)
 
 
 def in_a_circle(results):

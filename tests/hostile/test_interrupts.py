@@ -21,6 +21,7 @@ from residuum import train
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling
+from residuum.neural import resumable
 from residuum.preload import server
 from results_fixture import build
 from tiny_models import model_spec, train_arguments, write_problem
@@ -294,3 +295,30 @@ def test_folders_of_parents_that_were_killed_with_their_starter_go(place, monkey
     assert left(place) == ["residuum-alive", "residuum-new", "residuum-strange"]
     for listener in listening:
         listener.close()
+
+
+def test_a_work_folder_of_a_stranger_stays(tmp_path):
+    work = tmp_path / "mine"
+    (work / ".git").mkdir(parents=True)
+    (work / ".git" / "config").write_text("mine")
+    with pytest.raises(ResiduumError, match=rf"^{work}: it holds \.git, which no unfinished work"):
+        resumable.open_folder(work, "mark")
+    assert (work / ".git" / "config").read_text() == "mine"
+    resumable.open_folder(tmp_path / "new", "mark")
+    (tmp_path / "new" / "part").write_text("x")
+    resumable.open_folder(tmp_path / "new", "mark")
+    assert (tmp_path / "new" / "part").is_file()
+    resumable.open_folder(tmp_path / "new", "another mark")
+    assert not (tmp_path / "new" / "part").exists()
+
+
+def test_a_training_takes_away_its_own_state_alone(tmp_path):
+    toy = write_problem(tmp_path / "toy")
+    work = tmp_path / "work"
+    (work / "notes").mkdir(parents=True)
+    spec = model_spec(batch_size=4, steps=4, snapshots=2)
+    train.train(**train_arguments(toy, tmp_path / "model", spec=spec, work=work, save_every=0.0))
+    assert [path.name for path in work.iterdir()] == ["notes"]
+    (work / "notes").rmdir()
+    train.train(**train_arguments(toy, tmp_path / "other", spec=spec, work=work, save_every=0.0))
+    assert not work.exists()

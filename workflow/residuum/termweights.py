@@ -70,9 +70,10 @@ def predict(
         }
         parts = [folder / shard["name"] for shard in shards]
         manifest.write(folder, facts, spec, inputs, "residuum.termweights", parts)
-        for path in (*folder.glob("*.done"), folder / MARK):
+        for path in folder.glob("*.done"):
             path.unlink()
         files.replace_directory(folder, output)
+        (output / MARK).unlink()  # last: without it the parts would be a stranger's
 
 
 def _write_part(folder: Path, number: int, tfs: dict[str, dict[str, int]]) -> dict[str, Any]:

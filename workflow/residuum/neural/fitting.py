@@ -11,7 +11,6 @@ Limited Setup"). Must not know kinds of models.
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -84,7 +83,8 @@ def run(
             "\n".join(["\t".join(rows[0]) if rows else "step", *lines]) + "\n",
         )
         manifest.write(folder, facts | sizes.facts(), config, inputs, stage)
-    shutil.rmtree(saving.folder, ignore_errors=True)
+    kept.drop()
+    state.drop()
 
 
 def fit(

@@ -11,10 +11,12 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from residuum.artefacts import files, manifest
+from residuum.cli.errors import ResiduumError
 
 MARK = "fingerprint"
 SAVE_S = 300.0  # of a training that a kill may cost
@@ -37,13 +39,19 @@ def log(text: str) -> None:
 
 
 def open_folder(folder: Path, mark: str) -> None:
-    """Keep the parts that the same work has finished, drop any others; note the work's mark."""
+    """Keep the parts that the same work has finished, drop any others; note the work's mark.
+
+    A folder that holds something and has no mark is another's: it stays, and is a ResiduumError.
+    """
     path = folder / MARK
-    used = folder.exists() and any(folder.iterdir())  # Snakemake makes empty folders
-    if used and not (path.exists() and path.read_text() == mark):
+    files.drop_unfinished(folder)
+    held = sorted(folder.iterdir()) if folder.exists() else []  # Snakemake makes empty folders
+    if held and not path.is_file():
+        text = f"{folder}: it holds {held[0].name}, which no unfinished work left there"
+        raise ResiduumError(f"{text}. Name a new folder, or an empty one")
+    if held and path.read_text() != mark:
         log(f"{folder}: stale parts (data, spec, model or code changed): restarting")
         shutil.rmtree(folder)
-    files.drop_unfinished(folder)
     files.write_text(path, mark)
 
 
@@ -79,6 +87,13 @@ class TrainingState:
         with files.whole(self.path) as temporary:
             torch.save(state, temporary)
         self._last = time.monotonic()
+
+    def drop(self) -> None:
+        """Delete the state, and its folder if nothing else is in it."""
+        self.path.unlink(missing_ok=True)
+        files.drop_unfinished(self.path.parent)
+        with suppress(OSError):
+            self.path.parent.rmdir()
 
     def restore(self, model: Any, optimiser: Any) -> list[dict[str, float]]:
         """Load the saved state into model and optimiser; return the log, empty if none fits."""

@@ -40,3 +40,7 @@ class Snapshots:
             target = folder / FOLDER / str(number)
             target.parent.mkdir(exist_ok=True)
             shutil.move(self._work / str(number), target)
+
+    def drop(self) -> None:
+        """Delete what was kept."""
+        shutil.rmtree(self._work, ignore_errors=True)
