@@ -284,6 +284,56 @@ def bad_queries(draw: st.DrawFn) -> Files:
     return {"queries.tsv": bytes_of(draw(some_but_one(lines, draw(st.sampled_from(BAD_QUERY)))))}
 
 
+# DPR's questions with their answers.
+
+DPR = collection({"kind": "files", "corpus": "docs.tsv"}, {"test": {"questions": "nq.qa.csv"}})
+asked_rows = st.lists(
+    st.tuples(
+        st.text(LETTERS + "?! ", min_size=1, max_size=20).map(str.strip).filter(bool),
+        st.lists(texts.filter(bool), min_size=1, max_size=3),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+def question_lines(rows: list[tuple[str, list[str]]]) -> list[str]:
+    handle = io.StringIO()
+    held = [(question, repr(answers)) for question, answers in rows]
+    csv.writer(handle, delimiter="\t", lineterminator="\n").writerows(held)
+    return handle.getvalue().removesuffix("\n").split("\n")
+
+
+questions = asked_rows.map(
+    lambda rows: Case(
+        {"nq.qa.csv": bytes_of(question_lines(rows))},
+        (
+            [(str(n), question) for n, (question, _) in enumerate(rows)],
+            {str(n): answers for n, (_, answers) in enumerate(rows)},
+        ),
+    )
+)
+BAD_QUESTION: list[Callable[[str], str]] = [
+    lambda line: line.partition("\t")[0],
+    lambda line: f"{line.partition(chr(9))[0]}\t[]",
+    lambda line: f"{line.partition(chr(9))[0]}\t['a'",
+    lambda line: f"{line.partition(chr(9))[0]}\t[b'a']",
+    lambda line: f"{line.partition(chr(9))[0]}\t__import__('os')",
+    lambda line: f"{line.partition(chr(9))[0]}\t{'[' * 5000}",
+]
+
+
+@st.composite
+def bad_questions(draw: st.DrawFn) -> Files:
+    lines = question_lines(draw(asked_rows))
+    return {"nq.qa.csv": bytes_of(draw(some_but_one(lines, draw(st.sampled_from(BAD_QUESTION)))))}
+
+
+def read_questions(folder: Path) -> object:
+    rows = own_files.questions(DPR, "test")
+    return rows.queries, rows.answers
+
+
 # BEIR's layout.
 
 BEIR = collection({"kind": "beir", "folder": "mine"}, {"test": {}})
@@ -620,6 +670,7 @@ READERS = {
     "CSV": Reader(docs_of("docs.csv"), csvs, bad_csv()),
     "TSV": Reader(docs_of("docs.tsv"), tsvs, bad_tsv()),
     "Parquet": Reader(docs_of("docs.parquet"), parquets, bad_parquet()),
+    "DPR": Reader(read_questions, questions, bad_questions()),
     "BEIR": Reader(read_beir, beir(), bad_beir()),
     "SGML": Reader(read_sgml, sgmls, bad_sgml()),
     "PubMed": Reader(read_pubmed, pubmeds, bad_pubmed()),

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from fuzz.mangling import mangled
 from fuzz.readers import READERS, Files, Reader
+from residuum.cli.errors import printable
 
 FEW = 20
 SECONDS = 10  # that a file of some hundred bytes may take
@@ -66,7 +67,7 @@ def refusal_of(reader: Reader, folder: Path) -> str | None:
         with in_time():
             reader.read(folder)
     except reader.refusal as error:
-        said = str(error)
+        said = printable(str(error))
         assert str(folder) in said and len(said) < LONGEST
         return said
     return None

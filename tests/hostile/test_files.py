@@ -10,7 +10,7 @@ import pytest
 
 from residuum.artefacts import contracts, files, trec
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, printable
 from residuum.collections import files as own_files
 from residuum.config.schema.datasets import Collection
 from residuum.tuning.evaluation import evaluate
@@ -163,7 +163,8 @@ def test_a_file_in_a_folders_place_is_named(tmp_path):
     [
         (ResiduumError("q\x1b[31mred\x07"), "error: q\\x1b[31mred\\x07\n"),
         (ResiduumError("two\nlines, Zürich"), "error: two\nlines, Zürich\n"),
-        (ResiduumError("x" * 20_000), f"error: {'x' * 10_000} ...\n"),
+        (ResiduumError("x y " * 5_000), f"error: {'x y ' * 2_500} ...\n"),
+        (ResiduumError("x" * 20_000), f"error: {'x' * 300} ...\n"),
         (PermissionError(13, "Permission denied", "/a/b"), "error: /a/b: Permission denied.\n"),
         (OSError("We couldn't connect to the hub."), "error: We couldn't connect to the hub.\n"),
         (
@@ -180,3 +181,12 @@ def test_a_message_is_one_line_for_people(capsys, error, printed):
     with pytest.raises(SystemExit):
         command.main(application)
     assert capsys.readouterr().err == printed
+
+
+def test_a_value_without_end_is_cut_where_it_is_shown():
+    said = printable(
+        f"/data/run.trec, line 1: rank must be a number, found '{'[' * 5000}'. Mend it."
+    )
+    assert len(said) < 400 and said.endswith("[[[ ... Mend it.")
+    long = "/" + "a" * 500
+    assert printable(f"{long}: no such file") == f"{long}: no such file"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 MOST_PRINTED = 10_000  # characters of a message
+UNBROKEN, KEPT = re.compile(r"\S{600,}"), 300  # what no path is as long as; of it, the first ones
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = "Make room, then run the same command again: what is finished stays, training resumes."
 # How Rust (safetensors, Polars), Java, torch's streams and NumPy say so, tried on a full disk.
@@ -28,6 +29,7 @@ class NotRun(ResiduumError):
 
 def printable(text: str) -> str:
     """Return a message without control characters, which files of others may hold, and not long."""
+    text = UNBROKEN.sub(lambda long: f"{long[0][:KEPT]} ...", text)
     text = text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]} ..."
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 

@@ -7,6 +7,7 @@ RESIDUUM_DATA names, or to data/, or on the hub. Must not know paths below resul
 
 import ast
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -229,9 +230,11 @@ def _question(text: str) -> tuple[str, list[str]]:
     """Read a line as DPR's csv.reader does, which takes quotes around a column away."""
     question, _, listed = text.partition("\t")
     try:
-        answers = ast.literal_eval(unquoted(listed.strip()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a backslash that escapes nothing stays
+            answers = ast.literal_eval(unquoted(listed.strip()))
         if not isinstance(answers, list) or not all(isinstance(a, str | int) for a in answers):
             return "", []
         return unquoted(question.strip()), [*map(str, answers)]
-    except (ValueError, SyntaxError, TypeError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # nested too deeply
         return "", []
