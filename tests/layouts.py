@@ -120,3 +120,13 @@ def _write(path, lines):
 
 
 LAYOUTS = {f.__name__: f for f in (jsonl, csv, parquet, beir, msmarco, trec)}
+
+
+def pinned_by_hand(folder, monkeypatch, text):
+    """Write a collection in BEIR's layout and an entry of it; return the entry's path."""
+    monkeypatch.setenv("RESIDUUM_DATA", str(folder / "home"))
+    beir(folder / "home")
+    path = folder / "config" / "datasets" / "mine.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return path

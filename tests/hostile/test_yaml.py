@@ -131,12 +131,7 @@ YAML = "source: {kind: beir, folder: mine}\nsplits:\n  test: {}\n"
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path / "home"))
-    layouts.beir(tmp_path / "home")
-    path = tmp_path / "config" / "datasets" / "mine.yaml"
-    path.parent.mkdir(parents=True)
-    path.write_text(YAML)
-    return path
+    return layouts.pinned_by_hand(tmp_path, monkeypatch, YAML)
 
 
 @pytest.mark.parametrize("name", ["\udcff", "", " ", "a\nb", "\x1b[31m"])

@@ -35,12 +35,7 @@ disk_gb: 1
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path / "home"))
-    layouts.beir(tmp_path / "home")
-    path = tmp_path / "config" / "datasets" / "mine.yaml"
-    path.parent.mkdir(parents=True)
-    path.write_text(YAML)
-    return path
+    return layouts.pinned_by_hand(tmp_path, monkeypatch, YAML)
 
 
 def pin(path, edition="pinned", force=False):
