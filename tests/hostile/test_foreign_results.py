@@ -173,3 +173,13 @@ def test_the_name_of_a_part_must_stay(tmp_path):
     for name in ("/a", "../a", "a/../../b"):
         with pytest.raises(ResiduumError, match="leads out of the folder"):
             files.within(tmp_path, name)
+
+
+@pytest.mark.parametrize("path", ["manifest.json", "", "/", "x/y"])
+def test_a_manifest_of_another_place_is_one_message(results, path):
+    place = next(results.rglob("*/*/manifest.json"))
+    held = json.loads(place.read_text())
+    held["environment"]["path"] = path
+    place.write_text(json.dumps(held))
+    with pytest.raises(ResiduumError, match=r"environment\.path is no path of .*manifest\.json"):
+        provenance.read(results)

@@ -107,7 +107,7 @@ def read_hits(path: Path) -> pl.DataFrame:
     """Read what `write_hits` wrote: query_id, doc_id and the very scores."""
     try:
         hits = pl.read_parquet(intact.checked(path))
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ResiduumError(f"{path}: cannot be read as Parquet ({error})") from None
     if dict(hits.schema) != HITS:
         raise ResiduumError(f"{path}: expected columns {', '.join(HITS)}, found {hits.schema}")

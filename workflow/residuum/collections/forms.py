@@ -148,7 +148,7 @@ def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
             for number, record in enumerate(rows.iter_rows(named=True), start=start + 1):
                 where = f"{path}, row {number}"
                 yield where, _texts(where, record)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         text = f"cannot be read as Parquet ({error})"
         raise ResiduumError(f"{path}: {text}. Get the file again.") from None
 
@@ -161,7 +161,7 @@ def _arrow(path: Path) -> Iterator[tuple[str, Record]]:
         with open(path, "rb") as handle:
             stream = handle.read(len(ARROW)) != ARROW
         table = (pl.read_ipc_stream if stream else pl.read_ipc)(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         text = f"cannot be read as Arrow ({error})"
         raise ResiduumError(f"{path}: {text}. Get the file again.") from None
     for number, record in enumerate(table.iter_rows(named=True), start=1):

@@ -158,7 +158,10 @@ def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
     if outside := [file for file in made.files if not files.stays(file)]:
         fault = f"files: {outside[0]} leads out of its folder"
         raise ResiduumError(f"not a manifest of residuum: {fault}")
-    prefix = f"{made.written.parents[name.count('/')]}/".removeprefix("./")
+    above, depth = made.written.parents, name.count("/")
+    if depth >= len(above):
+        raise ResiduumError(f"not a manifest of residuum: environment.path is no path of {name}")
+    prefix = f"{above[depth]}/".removeprefix("./")
     below = [p.removeprefix(prefix) for p in made.inputs if p.startswith(prefix)]
     inside = set(map(artefact_of, filter(files.stays, below)))
     start = re.escape(json.dumps(prefix, ensure_ascii=False)[:-1])

@@ -36,7 +36,7 @@ class Store:
         for path in sorted(self.folder.glob("part-*.parquet")):
             try:
                 kept.append(pl.read_parquet(path.read_bytes()).cast(SCORED))
-            except pl.exceptions.PolarsError as error:
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
                 log(f"{path}: cannot be read, its pairs are scored again ({error})")
                 path.unlink()
         return pl.concat(kept).unique(PAIR, keep="first", maintain_order=True)
