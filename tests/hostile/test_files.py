@@ -8,6 +8,7 @@ import random
 import polars as pl
 import pytest
 
+from residuum import evaluate as evaluating
 from residuum.artefacts import contracts, files, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, printable
@@ -190,3 +191,42 @@ def test_a_value_without_end_is_cut_where_it_is_shown():
     assert len(said) < 400 and said.endswith("[[[ ... Mend it.")
     long = "/" + "a" * 500
     assert printable(f"{long}: no such file") == f"{long}: no such file"
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "lines"),
+    [
+        ("run.trec", trec.read_run, ["q1 Q0 d1 1 2.0 t", "q2 Q0 d1 1 2.0 t"]),
+        ("q.trec", trec.read_qrels, ["q1 0 d1 1", "q2 0 d1 1"]),
+        ("queries.tsv", trec.read_queries, ["q1\tone", "q2\ttwo"]),
+    ],
+)
+def test_a_byte_order_mark_within_a_file_is_named(tmp_path, name, read, lines):
+    """As of two files of Windows that were joined: the second one's first id would be another."""
+    path = tmp_path / name
+    path.write_bytes(f"\ufeff{lines[0]}\n\ufeff{lines[1]}\n".encode())
+    with pytest.raises(ResiduumError, match=rf"{name}, line 2: a byte order mark within"):
+        read(path)
+    path.write_bytes(f"\ufeff{lines[0]}\n{lines[1]}\n".encode())
+    assert len(read(path)) == 2
+
+
+def test_tsv_with_a_mark_or_a_header_is_named(tmp_path, monkeypatch):
+    for text, message in (
+        ("1\ta\n\ufeff2\tb\n", r"line 2: a byte order mark within"),
+        ("doc_id\ttext\n1\ta\n", r"line 1: a header, 'doc_id\\ttext'"),
+    ):
+        with pytest.raises(ResiduumError, match=message):
+            list(own_files.docs(collection(tmp_path, monkeypatch, "docs.tsv", text.encode())))
+
+
+def test_metrics_replace_none_of_the_files_that_they_are_of(tmp_path):
+    run, judged = tmp_path / "run.trec", tmp_path / "q.trec"
+    run.write_text("q1 Q0 d1 1 2.0 t\n")
+    judged.write_text("q1 0 d1 1\n")
+    for output in (run, judged):
+        with pytest.raises(ResiduumError, match="it is read, and would be replaced"):
+            evaluating.run(run, judged, ["RR@10"], output)
+    evaluating.run(run, judged, ["RR@10", "RR@10"], tmp_path / "m.tsv")
+    assert trec.read_metrics(tmp_path / "m.tsv").height == 1
+    assert run.read_text() == "q1 Q0 d1 1 2.0 t\n" and judged.read_text() == "q1 0 d1 1\n"

@@ -183,3 +183,26 @@ def test_a_manifest_of_another_place_is_one_message(results, path):
     place.write_text(json.dumps(held))
     with pytest.raises(ResiduumError, match=r"environment\.path is no path of .*manifest\.json"):
         provenance.read(results)
+
+
+@pytest.mark.parametrize("verb", [["ledger"], ["checklist"], ["report", "--output", "made"]])
+def test_a_ledger_without_its_manifest_is_not_shown(results, tmp_path, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    manifest.beside(results / "ledger.tsv").unlink()
+    done = CliRunner().invoke(app, [*verb, "--results", str(results)])
+    assert isinstance(done.exception, ResiduumError) and "manifest" in str(done.exception)
+
+
+def test_metrics_without_their_manifest_are_not_shown(results, tmp_path):
+    metrics = sorted(results.glob("metrics/**/*.tsv"))
+    assert metrics
+    for path in metrics:
+        manifest.beside(path).unlink(missing_ok=True)
+    with pytest.raises(ResiduumError, match="no manifest"):
+        writing.write([results], tmp_path / "made")
+
+
+def test_a_bundle_is_written_over_none_of_its_results(results):
+    for name in ("ledger.tsv", "new.tar.gz"):
+        with pytest.raises(ResiduumError, match="among the results that are packed"):
+            bundling.write(results, results / name)

@@ -211,7 +211,8 @@ def plan(
         typer.Option(help="DATASET=DOCS in place of its pins, as msmarco-passage=1e9; repeat"),
     ] = None,
     nodes: Annotated[
-        list[int] | None, typer.Option(help="schedule the jobs on so many nodes; repeat", min=1)
+        list[int] | None,
+        typer.Option(help="schedule the jobs on so many nodes; repeat", min=1, max=10_000),
     ] = None,
     node: Annotated[
         str | None, typer.Option(help="what each has; default: '32 cores, 4 cards, 256 GB'")

@@ -11,7 +11,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, indexes, manifest, proven, residual, trec
+from residuum.artefacts import contracts, files, indexes, manifest, proven, residual, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
@@ -37,6 +37,8 @@ def run(
     docs judged before were removed from it, and for what share of queries a union is exact.
     """
     inputs = [qrels, *([answers, corpus / "manifest.json"] if answers and corpus else [])]
+    files.refuse_input(output, [run, *inputs])
+    measure = list(dict.fromkeys(measure))
     try:
         ranked = trec.read_run(run)
         judges = any(measures.reads(name) == "judgements" for name in measure)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from residuum.artefacts import files, manifest
+from residuum.artefacts import files, intact, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
@@ -244,7 +244,7 @@ def digest(results: Path) -> str:
         made = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{path.name}"))
         named = ", ".join(made) or "snakemake --cores all makes one"
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
-    ledger = grids.rows(path, LedgerRow)
+    ledger = grids.rows(intact.made(path), LedgerRow)
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
     return f"{counts(ledger) if ledger else 'The ledger is empty.'}\n\n{where}"
 

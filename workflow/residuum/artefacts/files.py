@@ -20,6 +20,8 @@ from typing import IO
 
 from residuum.cli.errors import ROOM, ResiduumError, full
 
+BOM = "\ufeff"  # a byte order mark: before a text it is skipped, and within one two were joined
+JOINED = "a byte order mark within the file: two files were joined. Delete it"
 GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
 GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 and no file name
 # A run of the same docs for every query is up to 23 times as long as its gzip data.
@@ -160,6 +162,8 @@ def whole_directory(path: Path) -> Iterator[Path]:
     another process that makes the same directory.
     """
     target = path.resolve() if path.is_symlink() else path
+    if not target.name:
+        raise ResiduumError(f"{path}: no folder that can be replaced; name one")
     if target.exists() and not target.is_dir():
         raise ResiduumError(f"{path}: a file, which no folder replaces; name a folder")
     with scratch(target, PART) as temporary:
@@ -199,10 +203,10 @@ def temporary(name: str) -> Iterator[Path]:
     """
     prefix = f"residuum-{name}-"
     for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        found = left.lstat()
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
-            drop_unfinished(left)
-            with suppress(OSError):  # a process works in it
+        with suppress(OSError):  # a process works in it, or has just deleted it
+            found = left.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                drop_unfinished(left)
                 left.rmdir()
     with tempfile.TemporaryDirectory(prefix=prefix) as own, scratch(Path(own) / name) as folder:
         yield folder
@@ -213,6 +217,13 @@ def replace_directory(made: Path, path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     os.replace(made, path)
+
+
+def refuse_input(output: Path, inputs: Iterable[Path]) -> None:
+    """Raise ResiduumError if what is to be written is one of the files that are read for it."""
+    for path in inputs:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise ResiduumError(f"{output}: it is read, and would be replaced; name another file")
 
 
 def stays(name: str) -> bool:

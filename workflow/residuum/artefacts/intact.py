@@ -41,6 +41,18 @@ def checked(path: Path) -> Path:
     return path
 
 
+def made(path: Path) -> Path:
+    """Return what `checked` does, of a file of results: one that no manifest records is an error.
+
+    Whoever edits a file can delete its manifest, too.
+    """
+    if path.is_file() and recorded(path) is None:
+        raise ResiduumError(
+            f"{path}: no manifest records it, so it may be anything. {files.REMAKE}"
+        )
+    return checked(path)
+
+
 def _remedy(found: Recorded) -> str:
     again = f"snakemake --cores all -- {found.target} all (with the --config of that run)"
     return f"Delete {found.remade}, then make it again: {again}."

@@ -60,6 +60,9 @@ Arithmetic = Annotated[str, typer.Option(help="native, or portable between x86-6
 BatchSize = Annotated[int, typer.Option(min=1, help="texts in a batch")]
 
 
+PANIC = "PanicException"  # of libraries in Rust: no Exception, by pyo3's design
+
+
 def app(doc: str | None) -> typer.Typer:
     """Return the Typer application of a stage whose verbs are always named."""
     made = typer.Typer(help=doc, add_completion=False, pretty_exceptions_enable=False)
@@ -70,6 +73,8 @@ def app(doc: str | None) -> typer.Typer:
 def main(application: typer.Typer) -> None:
     """Run a stage's command line; an error of ours or the system's is one message and status 1."""
     memory.keep(memory.MODEST)
+    if sys.stderr is None:  # it was closed: what is said goes nowhere, and nothing fails
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     progress.about(sys.argv)
     if isinstance(sys.stdout, io.TextIOWrapper):  # of another encoding, or a name of other bytes
         with suppress(OSError):  # of a forked job, which began with another file as its output
@@ -80,6 +85,12 @@ def main(application: typer.Typer) -> None:
         print(f"error: {printable(worded(error))}", file=sys.stderr)
         if os.environ.get("RESIDUUM_TRACEBACK"):
             traceback.print_exc()
+        raise SystemExit(1) from None
+    except BaseException as error:
+        if type(error).__name__ != PANIC:
+            raise
+        text = f"a library could not go on with what it was given ({error})"
+        print(f"error: {printable(text)}", file=sys.stderr)
         raise SystemExit(1) from None
 
 

@@ -100,6 +100,9 @@ def _tsv(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
             text = f"expected {' TAB '.join(columns)}, found {line[:MOST_SHOWN]!r}"
             known = f"Other forms are known by their endings: {', '.join(NAMED)}"
             raise ResiduumError(f"{path}, line {number}: {text}. {known}.")
+        if number == 1 and columns == TSV and [value.lower() for value in values] == [*TSV]:
+            text = f"a header, {line[:MOST_SHOWN]!r}, which TSV has none of. Delete that line"
+            raise ResiduumError(f"{path}, line 1: {text}.")
         if columns == TSV and re.search(r"\r\S+\t", values[1]):
             raise ResiduumError(f"{path}, line {number}: several docs in one line. {CR}.")
         yield f"{path}, line {number}", dict(zip(columns, values, strict=True))

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from residuum.artefacts.files import damaged
+from residuum.artefacts.files import BOM, JOINED, damaged
 from residuum.cli.errors import ResiduumError
 from residuum.collections.faults import COMPRESSED
 
 AGAIN = "Get the file again."
 MOST_SHOWN = 60  # characters of an offending line
-MARK = "\ufeff"
 
 
 def numbered(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
@@ -37,7 +36,9 @@ def ended(path: Path, encoding: str = "utf-8", hint: str = "") -> Iterator[tuple
         with opened(path) as handle:
             for number, line in enumerate(handle, start=1):
                 text = line.decode(encoding)
-                yield number, text.removeprefix(MARK) if number == 1 else text
+                if number > 1 and text.startswith(BOM):
+                    raise ResiduumError(f"{path}, line {number}: {JOINED}")
+                yield number, text.removeprefix(BOM)
     except UnicodeDecodeError as error:
         raise ResiduumError(
             f"{path}, line {number}: not {encoding.upper()} ({error.reason} at byte {error.start} "

@@ -137,6 +137,9 @@ def _xml_topics(path: Path, field: str) -> Iterator[tuple[str, tuple[str, str]]]
         line, _ = error.position
         text = f"the XML ends early or is broken ({error}). {AGAIN}"
         raise ResiduumError(f"{path}, line {line}: {text}") from None
+    except (ValueError, LookupError) as error:
+        text = f"its XML declares an encoding that cannot be read ({error}). Save it in UTF-8"
+        raise ResiduumError(f"{path}, line 1: {text}") from None
     for number, topic in enumerate(root, start=1):
         children = {child.tag: "".join(child.itertext()) for child in topic}
         fields = {**topic.attrib, **(children or {"title": topic.text or ""})}  # the text alone

@@ -43,6 +43,8 @@ KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PA
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
 BLOCK, MOST_BYTES = 1 << 20, 10_000_000_000  # read at once; of an unpacked archive
+MOST_MEMBERS = 100_000
+LONGEST = 1000  # characters of a member's name
 LONG = 90  # characters of a differing line that are shown
 
 
@@ -63,6 +65,8 @@ def write(results: Path, output: Path, deep: bool = False) -> str:
             f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
             "(--results results/<scale>) or run snakemake --cores all"
         )
+    if output.resolve().is_relative_to(results.resolve()):
+        raise ResiduumError(f"{output}: among the results that are packed; name another place")
     pages = provenance.finished(results, PAGES)
     if bare := [page for page in pages if not manifest.beside(results / page).is_file()]:
         raise ResiduumError(
@@ -126,7 +130,11 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                 if size > MOST_BYTES:
                     raise _refusal(archive, f"unpacks to more than {MOST_BYTES / 1e9:.0f} GB")
         with gzip.open(archive) as whole, tarfile.open(fileobj=whole) as packed:
-            for member in packed:
+            for number, member in enumerate(packed):
+                if number >= MOST_MEMBERS:
+                    raise _refusal(archive, f"holds more than {MOST_MEMBERS:,} files")
+                if len(member.name) > LONGEST:
+                    raise _refusal(archive, f"holds a name of {len(member.name):,} characters")
                 odd = not member.isreg() or member.issparse() or member.size > size
                 if odd or not MEMBER.fullmatch(member.name):
                     raise _refusal(archive, f"holds '{member.name}', which no bundle does")

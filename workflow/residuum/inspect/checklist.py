@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum import __version__, ledger
+from residuum.artefacts import intact
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
 from residuum.config.schema.papers import parts_of
@@ -82,7 +83,7 @@ def _papers(made: Recorded) -> list[str]:
 
 
 def _rows(made: Recorded) -> list[LedgerRow]:
-    return grids.rows(made.results / PATHS.ledger, LedgerRow)
+    return grids.rows(intact.made(made.results / PATHS.ledger), LedgerRow)
 
 
 def _verdicts(made: Recorded) -> str:

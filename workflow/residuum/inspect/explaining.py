@@ -108,7 +108,7 @@ def _changed(cell: Cell, deep: bool) -> str:
 def _ledger(cell: Cell, kind: str) -> list[LedgerRow]:
     path, own = cell.results / PATHS.ledger, cell.line
     address = (own.table, own.row, own.column, kind)
-    rows = grids.rows(path, LedgerRow) if path.is_file() else []
+    rows = grids.rows(intact.made(path), LedgerRow) if path.is_file() else []
     return [row for row in rows if (row.table, row.row, row.column, row.kind) == address]
 
 

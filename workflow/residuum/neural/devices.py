@@ -30,6 +30,7 @@ BUSY = 2**26  # multiplications of a square layer: about a millisecond of a core
 PLAIN = "DEFAULT"  # ATen's kernels without vector extensions
 BF16 = ("avx512_bf16", "amx_bf16")  # instructions that multiply bfloat16, as torch names them
 LARGE = 2**30  # bytes of a block that a step may give back and the next one takes
+MOST_THREADS = 4096
 FEWEST = 4  # rows that matrix products take together; one of fewer is summed in another order
 
 
@@ -66,8 +67,8 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
         raise ResiduumError(f"precision bf16 needs {lack}; use fp32")
     if arithmetic == "portable":
         _check_portable(name)
-    if threads < 1:
-        raise ResiduumError(f"--threads must be 1 or more, not {threads}")
+    if not 1 <= threads <= MOST_THREADS:
+        raise ResiduumError(f"--threads must be from 1 to {MOST_THREADS}, not {threads}")
     torch.set_num_threads(threads)
     os.environ.setdefault("RAYON_NUM_THREADS", str(threads))  # of tokenizers, which take all cores
     # On a CPU of a kind the sums follow from the threads, and asking costs a second.

@@ -103,7 +103,7 @@ def read(results: Path) -> Folder:
             "results folder (--results results/<scale>) or make one: snakemake --cores all"
         )
     graph = provenance.read(results)
-    ledger = grids.rows(results / PATHS.ledger, LedgerRow)
+    ledger = grids.rows(intact.made(results / PATHS.ledger), LedgerRow)
     papers = _papers(graph, ledger)
     numbers = {path: (page, cells) for path, page, cells in addressing.every(results, graph)}
     own = (path for path in _pages(results) if parts_of(Path(path).stem)[0] in papers)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from residuum.artefacts import trec
+from residuum.artefacts import intact, trec
 from residuum.inspect import explaining
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages import derived
@@ -46,7 +46,7 @@ class Numbers:
 
     def __init__(self, folder: Folder, provenance: Provenance) -> None:
         self._folder, self._provenance = folder, provenance
-        self._metrics = cache(trec.read_metrics)
+        self._metrics = cache(lambda path: trec.read_metrics(intact.made(path)))
         self._texts = cache(self._read_texts)
         self._ledger: dict[tuple[str, str, str], list[LedgerRow]] = {}
         for row in folder.ledger:
