@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from residuum import ledger
 from residuum.__main__ import app
+from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids, layout
 from residuum.pages.verdicts import LedgerRow
@@ -141,7 +142,9 @@ def test_an_empty_ledger_says_so():
 
 
 def test_the_command_prints_the_counts_and_where_the_pages_lie(tmp_path):
-    grids.frame(ROWS, LedgerRow).write_csv(tmp_path / "ledger.tsv", separator="\t")
+    path = tmp_path / "ledger.tsv"
+    grids.frame(ROWS, LedgerRow).write_csv(path, separator="\t")
+    manifest.write(path, {}, {}, [], "residuum.ledger")
     shown = CliRunner().invoke(app, ["ledger", "--results", str(tmp_path)]).output
     assert shown.startswith("| paper | printed ")
     assert f"{tmp_path / 'ledger.md'}" in shown and f"{tmp_path / 'ledger.tsv'}" in shown

@@ -244,7 +244,8 @@ def digest(results: Path) -> str:
         made = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{path.name}"))
         named = ", ".join(made) or "snakemake --cores all makes one"
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
-    ledger = grids.rows(intact.made(path), LedgerRow)
+    ledger = grids.rows(path, LedgerRow)
+    intact.made(path)
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
     return f"{counts(ledger) if ledger else 'The ledger is empty.'}\n\n{where}"
 
