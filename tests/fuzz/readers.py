@@ -10,7 +10,7 @@ import io
 import json
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -33,7 +33,7 @@ Files = dict[str, bytes]
 
 
 class Case(NamedTuple):
-    """Files, and what is read of them."""
+    """Files, and the value that a reader gives for these files."""
 
     files: Files
     truth: object
@@ -67,6 +67,21 @@ def some_but_one(draw: st.DrawFn, lines: list[str], bad: Callable[[str], str]) -
     return [*lines[:number], bad(lines[number]), *lines[number + 1 :]]
 
 
+@st.composite
+def one_bad_line(
+    draw: st.DrawFn,
+    name: str,
+    lines: st.SearchStrategy[list[str]],
+    bad: Sequence[Callable[[str], str]],
+) -> Files:
+    """Draw a file of lines of which one is made bad in one of some ways."""
+    return {name: bytes_of(draw(some_but_one(draw(lines), draw(st.sampled_from(bad)))))}
+
+
+def tabbed(rows: list[tuple[str, str]]) -> list[str]:
+    return [f"{key}\t{text}" for key, text in rows]
+
+
 # Runs and judgements of TREC.
 
 
@@ -97,10 +112,7 @@ BAD_RUN: list[Callable[[str], str]] = [
 ]
 
 
-@st.composite
-def bad_runs(draw: st.DrawFn) -> Files:
-    lines = run_lines(draw(run_rows()))
-    return {"run.trec": bytes_of(draw(some_but_one(lines, draw(st.sampled_from(BAD_RUN)))))}
+bad_runs = one_bad_line("run.trec", run_rows().map(run_lines), BAD_RUN)
 
 
 def read_run(folder: Path) -> object:
@@ -116,7 +128,7 @@ packed_runs = run_rows().map(
     lambda rows: Case({"run.trec.gz": gzip.compress(bytes_of(run_lines(rows)))}, len(rows))
 )
 bad_packed_runs = st.one_of(
-    bad_runs().map(lambda files: {"run.trec.gz": gzip.compress(files["run.trec"])}),
+    bad_runs.map(lambda files: {"run.trec.gz": gzip.compress(files["run.trec"])}),
     packed_runs.map(lambda case: {"run.trec.gz": case.files["run.trec.gz"][:-9]}),
 )
 
@@ -142,10 +154,7 @@ def qrels_lines(rows: list[tuple[str, str, int]]) -> list[str]:
     return [f"{query} 0 {doc} {grade}" for query, doc, grade in rows]
 
 
-@st.composite
-def bad_qrels(draw: st.DrawFn) -> Files:
-    lines = qrels_lines(draw(grades()))
-    return {"q.trec": bytes_of(draw(some_but_one(lines, draw(st.sampled_from(BAD_QRELS)))))}
+bad_qrels = one_bad_line("q.trec", grades().map(qrels_lines), BAD_QRELS)
 
 
 # Docs and queries of one's own files.
@@ -194,10 +203,7 @@ BAD_JSON: list[Callable[[str], str]] = [
 ]
 
 
-@st.composite
-def bad_jsonl(draw: st.DrawFn) -> Files:
-    lines = json_lines(draw(doc_rows))
-    return {"docs.jsonl": bytes_of(draw(some_but_one(lines, draw(st.sampled_from(BAD_JSON)))))}
+bad_jsonl = one_bad_line("docs.jsonl", doc_rows.map(json_lines), BAD_JSON)
 
 
 def csv_of(rows: list[tuple[str, ...]], header: tuple[str, ...] = ("doc_id", "text")) -> bytes:
@@ -224,16 +230,11 @@ def bad_csv(draw: st.DrawFn) -> Files:
     return {"docs.csv": data}
 
 
-tsvs = doc_rows.map(
-    lambda rows: Case({"docs.tsv": bytes_of([f"{key}\t{text}" for key, text in rows])}, rows)
-)
+tsvs = doc_rows.map(lambda rows: Case({"docs.tsv": bytes_of(tabbed(rows))}, rows))
 BAD_TSV: list[Callable[[str], str]] = [lambda line: line.replace("\t", " ")]
 
 
-@st.composite
-def bad_tsv(draw: st.DrawFn) -> Files:
-    lines = [f"{key}\t{text}" for key, text in draw(doc_rows)]
-    return {"docs.tsv": bytes_of(draw(some_but_one(lines, draw(st.sampled_from(BAD_TSV)))))}
+bad_tsv = one_bad_line("docs.tsv", doc_rows.map(tabbed), BAD_TSV)
 
 
 def parquet_of(**columns: Any) -> bytes:
@@ -262,15 +263,13 @@ def bad_parquet(draw: st.DrawFn) -> Files:
     return {"docs.parquet": parquet_of(**columns[kind])}
 
 
-query_lines = st.lists(
+query_rows = st.lists(
     st.tuples(ids, st.text(LETTERS + ODD, min_size=1, max_size=20)),
     min_size=1,
     max_size=4,
     unique_by=lambda row: row[0],
 )
-queries = query_lines.map(
-    lambda rows: Case({"queries.tsv": bytes_of([f"{k}\t{t}" for k, t in rows])}, dict(rows))
-)
+queries = query_rows.map(lambda rows: Case({"queries.tsv": bytes_of(tabbed(rows))}, dict(rows)))
 BAD_QUERY: list[Callable[[str], str]] = [
     lambda line: line.replace("\t", " "),
     lambda line: f"{line}\tmore",
@@ -278,16 +277,13 @@ BAD_QUERY: list[Callable[[str], str]] = [
 ]
 
 
-@st.composite
-def bad_queries(draw: st.DrawFn) -> Files:
-    lines = [f"{key}\t{text}" for key, text in draw(query_lines)]
-    return {"queries.tsv": bytes_of(draw(some_but_one(lines, draw(st.sampled_from(BAD_QUERY)))))}
+bad_queries = one_bad_line("queries.tsv", query_rows.map(tabbed), BAD_QUERY)
 
 
 # DPR's questions with their answers.
 
 DPR = collection({"kind": "files", "corpus": "docs.tsv"}, {"test": {"questions": "nq.qa.csv"}})
-asked_rows = st.lists(
+question_rows = st.lists(
     st.tuples(
         st.text(LETTERS + "?! ", min_size=1, max_size=20).map(str.strip).filter(bool),
         st.lists(texts.filter(bool), min_size=1, max_size=3),
@@ -304,7 +300,7 @@ def question_lines(rows: list[tuple[str, list[str]]]) -> list[str]:
     return handle.getvalue().removesuffix("\n").split("\n")
 
 
-questions = asked_rows.map(
+questions = question_rows.map(
     lambda rows: Case(
         {"nq.qa.csv": bytes_of(question_lines(rows))},
         (
@@ -323,10 +319,7 @@ BAD_QUESTION: list[Callable[[str], str]] = [
 ]
 
 
-@st.composite
-def bad_questions(draw: st.DrawFn) -> Files:
-    lines = question_lines(draw(asked_rows))
-    return {"nq.qa.csv": bytes_of(draw(some_but_one(lines, draw(st.sampled_from(BAD_QUESTION)))))}
+bad_questions = one_bad_line("nq.qa.csv", question_rows.map(question_lines), BAD_QUESTION)
 
 
 def read_questions(folder: Path) -> object:
@@ -342,13 +335,13 @@ BEIR = collection({"kind": "beir", "folder": "mine"}, {"test": {}})
 @st.composite
 def beir(draw: st.DrawFn) -> Case:
     rows = draw(doc_rows)
-    asked = draw(query_lines)
-    judged = {query: draw(numbers) for query, _ in asked}
+    query_texts = draw(query_rows)
+    judged = {query: draw(numbers) for query, _ in query_texts}
     files = {
         "mine/corpus.jsonl": bytes_of(
             [json.dumps({"_id": key, "title": "", "text": text}) for key, text in rows]
         ),
-        "mine/queries.jsonl": bytes_of([json.dumps({"_id": k, "text": t}) for k, t in asked]),
+        "mine/queries.jsonl": bytes_of([json.dumps({"_id": k, "text": t}) for k, t in query_texts]),
         "mine/qrels/test.tsv": bytes_of(
             [
                 "query-id\tcorpus-id\tscore",
@@ -357,7 +350,7 @@ def beir(draw: st.DrawFn) -> Case:
         ),
     }
     qrels = [(query, rows[0][0], grade) for query, grade in judged.items()]
-    return Case(files, (rows, asked, qrels))
+    return Case(files, (rows, query_texts, qrels))
 
 
 def read_beir(folder: Path) -> object:
@@ -534,12 +527,12 @@ def read_bundle(folder: Path) -> object:
     """Return what is wrong with an archive's files; what is wrong there is a refusal here."""
     place = folder / "unpacked"
     place.mkdir()
-    found = bundling.unpack(folder / "b.tar.gz", place)
+    faults = bundling.unpack(folder / "b.tar.gz", place)
     outside = [path for path in place.rglob("*") if not path.resolve().is_relative_to(place)]
     assert not outside
-    if found:
-        raise ResiduumError(f"{folder}: {found}")
-    return found
+    if faults:
+        raise ResiduumError(f"{folder}: {faults}")
+    return faults
 
 
 @st.composite
@@ -656,21 +649,21 @@ def bad_checkpoints(draw: st.DrawFn) -> Files:
 
 
 READERS = {
-    "run": Reader(read_run, runs, bad_runs()),
+    "run": Reader(read_run, runs, bad_runs),
     "gzipped run of others": Reader(read_any_run, packed_runs, bad_packed_runs),
     "qrels": Reader(
         lambda folder: trec.read_qrels(folder / "q.trec").rows(),
         grades().map(lambda rows: Case({"q.trec": bytes_of(qrels_lines(rows))}, rows)),
-        bad_qrels(),
+        bad_qrels,
     ),
     "queries": Reader(
-        lambda folder: trec.read_queries(folder / "queries.tsv"), queries, bad_queries()
+        lambda folder: trec.read_queries(folder / "queries.tsv"), queries, bad_queries
     ),
-    "JSON lines": Reader(docs_of("docs.jsonl"), jsonl, bad_jsonl()),
+    "JSON lines": Reader(docs_of("docs.jsonl"), jsonl, bad_jsonl),
     "CSV": Reader(docs_of("docs.csv"), csvs, bad_csv()),
-    "TSV": Reader(docs_of("docs.tsv"), tsvs, bad_tsv()),
+    "TSV": Reader(docs_of("docs.tsv"), tsvs, bad_tsv),
     "Parquet": Reader(docs_of("docs.parquet"), parquets, bad_parquet()),
-    "DPR": Reader(read_questions, questions, bad_questions()),
+    "DPR": Reader(read_questions, questions, bad_questions),
     "BEIR": Reader(read_beir, beir(), bad_beir()),
     "SGML": Reader(read_sgml, sgmls, bad_sgml()),
     "PubMed": Reader(read_pubmed, pubmeds, bad_pubmed()),

@@ -73,9 +73,9 @@ def refusal_of(reader: Reader, folder: Path) -> str | None:
         with in_time():
             reader.read(folder)
     except reader.refusal as error:
-        said = printable(str(error))
-        assert str(folder) in said and len(said) < LONGEST
-        return said
+        message = printable(str(error))
+        assert str(folder) in message and len(message) < LONGEST
+        return message
     return None
 
 

@@ -1,4 +1,4 @@
-"""On a card: layers that are replayed give the bits of layers that are launched one by one."""
+"""On a card: replayed layers and launched layers give equal bits."""
 
 import gc
 from pathlib import Path

@@ -225,7 +225,7 @@ def test_metrics_replace_none_of_the_files_that_they_are_of(tmp_path):
     run.write_text("q1 Q0 d1 1 2.0 t\n")
     judged.write_text("q1 0 d1 1\n")
     for output in (run, judged):
-        with pytest.raises(ResiduumError, match="it is read, and would be replaced"):
+        with pytest.raises(ResiduumError, match="is one of the files that are read"):
             evaluating.run(run, judged, ["RR@10"], output)
     evaluating.run(run, judged, ["RR@10", "RR@10"], tmp_path / "m.tsv")
     assert trec.read_metrics(tmp_path / "m.tsv").height == 1

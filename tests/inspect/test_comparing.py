@@ -57,7 +57,7 @@ def test_the_output_is_none_of_the_inputs(files, which):
     link.symlink_to(files[which])
     before = [path.read_bytes() for path in files]
     for output in (files[which], link):
-        with pytest.raises(ResiduumError, match="is one of the files to compare; name another"):
+        with pytest.raises(ResiduumError, match="is one of the files that are read; name another"):
             command(*files[:3], output=output)
     assert [path.read_bytes() for path in files] == before
 

@@ -75,7 +75,7 @@ def test_vectors_are_those_of_computed_layers(toy: Path, monkeypatch: pytest.Mon
 
 
 class Toy:
-    """Two layers and what replays them."""
+    """Two layers, and their replay."""
 
     def __init__(self) -> None:
         torch.manual_seed(1)

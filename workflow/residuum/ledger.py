@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from residuum.artefacts import files, intact, manifest
+from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
@@ -22,6 +22,7 @@ from residuum.pages.grids import GridCell, Judged
 from residuum.pages.layout import DASH, MORE, grid, harmless, plain
 from residuum.pages.printed import Before
 from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
+from residuum.pages.verdicts import ledger as read_ledger
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundVenn
@@ -244,8 +245,7 @@ def digest(results: Path) -> str:
         made = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{path.name}"))
         named = ", ".join(made) or "snakemake --cores all makes one"
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
-    ledger = grids.rows(path, LedgerRow)
-    intact.made(path)
+    ledger = read_ledger(path)
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
     return f"{counts(ledger) if ledger else 'The ledger is empty.'}\n\n{where}"
 

@@ -83,8 +83,8 @@ def train(
     if isinstance(model.training.learning_rate, RateGrid):
         model = at_rate(model, chosen_rate(model, rate))
     _check_gate(model, gate)
-    how = {"dropout": model.training.dropout, "gate": gate, "pickled": pickled}
-    source = Source(start, revision, new_head=True, **how)
+    dropout = model.training.dropout
+    source = Source(start, revision, dropout, new_head=True, gate=gate, pickled=pickled)
     beside = beside_it(model, fixed or [], fixed_queries)
     pairs, texts = files_of(model, "tuples", tuples), files_of(model, "queries", queries)
     without, folds = fold_out(held_out, fold or [], [*texts.values()])

@@ -38,9 +38,7 @@ def read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
         raise ResiduumError(f"{path}: gzip data in a file that is not named .gz; rename it")
     if not text or text.isspace():
         raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
-    if (at := text.find(b"\n" + codecs.BOM_UTF8)) >= 0:
-        line = text.count(b"\n", 0, at) + 2
-        raise ResiduumError(f"{path}, line {line}: {files.JOINED}")
+    files.refuse_joined(path, text)
     names = text.partition(b"\n")[0].decode(errors="replace")
     if header and names != "\t".join(columns):
         raise ResiduumError(

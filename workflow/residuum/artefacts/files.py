@@ -3,6 +3,7 @@
 Usage: `with whole(path) as temporary: temporary.write_text(...)`. Must not know any stage.
 """
 
+import codecs
 import fcntl
 import gzip
 import hashlib
@@ -115,7 +116,7 @@ def locked(path: Path, place: Path, waits: bool = False) -> IO[str]:
 
 
 def sign(lock: IO[str]) -> None:
-    """Write into a lock which process has it."""
+    """Write the process that holds a lock into the lock's file."""
     lock.truncate(0)
     lock.write(f"process {os.getpid()} on {platform.node()}")
     lock.flush()
@@ -220,10 +221,9 @@ def replace_directory(made: Path, path: Path) -> None:
 
 
 def refuse_input(output: Path, inputs: Iterable[Path]) -> None:
-    """Raise ResiduumError if what is to be written is one of the files that are read for it."""
-    for path in inputs:
-        if output.exists() and path.exists() and output.samefile(path):
-            raise ResiduumError(f"{output}: it is read, and would be replaced; name another file")
+    """Raise ResiduumError if an output is one of its inputs, which it would replace."""
+    if output.exists() and any(path.exists() and output.samefile(path) for path in inputs):
+        raise ResiduumError(f"--output {output}: is one of the files that are read; name another")
 
 
 def stays(name: str) -> bool:
@@ -299,10 +299,19 @@ def _unpacked(path: Path, data: bytes) -> bytes:
 def read_lines(path: Path) -> list[str]:
     """Read the lines of a UTF-8 text, ended by line feeds only: other ends may stand in a line.
 
-    A byte order mark before the first is no part of it.
+    A byte order mark before the first is no part of it; one before another line is an error.
     """
     text = read_text(path)
+    if f"\n{BOM}" in text:
+        refuse_joined(path, text.encode())
     return text.removesuffix("\n").split("\n") if text else []
+
+
+def refuse_joined(path: Path, text: bytes) -> None:
+    """Raise ResiduumError for a byte order mark before another line than the first."""
+    if (at := text.find(b"\n" + codecs.BOM_UTF8)) >= 0:
+        line = text.count(b"\n", 0, at) + 2
+        raise ResiduumError(f"{path}, line {line}: {JOINED}")
 
 
 def read_text(path: Path) -> str:

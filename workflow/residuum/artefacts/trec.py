@@ -161,8 +161,6 @@ def read_queries(path: Path) -> dict[str, str]:
     queries: dict[str, str] = {}
     for number, line in enumerate(files.read_lines(intact.checked(path)), start=1):
         query_id, tab, text = line.partition("\t")
-        if line.startswith(files.BOM):
-            raise ResiduumError(f"{path}, line {number}: {files.JOINED}")
         if not tab or not query_id or "\t" in text:
             rule = "expected query_id TAB text"
             raise ResiduumError(f"{path}, line {number}: {rule}, found {line[:MOST_SHOWN]!r}")

@@ -13,7 +13,6 @@ import yaml
 from residuum.cli import scalars
 
 MOST_NESTED = 50  # levels of mappings and lists
-MARK = "\ufeff"  # a byte order mark
 TAG = "tag:yaml.org,2002:"
 TEXT = f"{TAG}str"
 PLAIN = "!plain"  # of a scalar without quotes or a tag

@@ -74,6 +74,7 @@ def main(application: typer.Typer) -> None:
     """Run a stage's command line; an error of ours or the system's is one message and status 1."""
     memory.keep(memory.MODEST)
     if sys.stderr is None:  # it was closed: what is said goes nowhere, and nothing fails
+        # Open for as long as the process lives, so that no block can close it.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     progress.about(sys.argv)
     if isinstance(sys.stdout, io.TextIOWrapper):  # of another encoding, or a name of other bytes

@@ -21,8 +21,6 @@ from residuum.config import roots
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.files import BeirSource, InFiles, TrecSource
 
-HEADERS = (("query_id", "text"), ("query_id", "query"), ("qid", "query"))  # of TSV elsewhere
-
 
 def resolve(name: str, access: str) -> Path:
     """Return the path of a file of the collection; an absent one is an error that says where."""
@@ -160,8 +158,8 @@ def _tsv(path: Path, field: str, encoding: str) -> Iterator[tuple[str, tuple[str
             rule = f"expected query_id TAB text, found {line[:MOST_SHOWN]!r}"
             known = "Else queries are topics, <top> after <top> or XML, or, by a file's name"
             raise ResiduumError(f"{path}, line {number}: {rule}. {known}, {forms.ENDINGS}.")
-        if number == 1 and (query_id.lower(), text.lower()) in HEADERS:
-            raise ResiduumError(f"{path}, line 1: a header, {line!r}. Delete it: TSV has none.")
+        if number == 1:
+            forms.refuse_header(path, line)
         yield f"{path}, line {number}", (query_id, text)
 
 

@@ -22,6 +22,7 @@ ROWS_AT_ONCE = 10_000  # of a Parquet file
 MOST_NESTED = 50  # levels of lists and objects in a record
 CR = "Was it made by an old Mac? Lines end with LF, not with CR alone: convert the file"
 TSV = ("doc_id", "text")
+HEADERS = (TSV, ("query_id", "text"), ("query_id", "query"), ("qid", "query"))  # of TSV elsewhere
 ARROW = b"ARROW1"
 # What others call these columns: BEIR, its datasets on the hub, JSON of everywhere.
 KNOWN = {
@@ -100,12 +101,18 @@ def _tsv(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
             text = f"expected {' TAB '.join(columns)}, found {line[:MOST_SHOWN]!r}"
             known = f"Other forms are known by their endings: {', '.join(NAMED)}"
             raise ResiduumError(f"{path}, line {number}: {text}. {known}.")
-        if number == 1 and columns == TSV and [value.lower() for value in values] == [*TSV]:
-            text = f"a header, {line[:MOST_SHOWN]!r}, which TSV has none of. Delete that line"
-            raise ResiduumError(f"{path}, line 1: {text}.")
-        if columns == TSV and re.search(r"\r\S+\t", values[1]):
-            raise ResiduumError(f"{path}, line {number}: several docs in one line. {CR}.")
+        if columns == TSV:
+            if number == 1:
+                refuse_header(path, line)
+            if re.search(r"\r\S+\t", values[1]):
+                raise ResiduumError(f"{path}, line {number}: several docs in one line. {CR}.")
         yield f"{path}, line {number}", dict(zip(columns, values, strict=True))
+
+
+def refuse_header(path: Path, line: str) -> None:
+    """Raise ResiduumError if the first line of TSV, which has no header, is one."""
+    if tuple(line.lower().split("\t")) in HEADERS:
+        raise ResiduumError(f"{path}, line 1: a header, {line!r}. Delete it: TSV has none.")
 
 
 def _csv(path: Path) -> Iterator[tuple[str, Record]]:

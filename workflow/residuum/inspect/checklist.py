@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum import __version__, ledger
-from residuum.artefacts import intact
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
 from residuum.config.schema.papers import parts_of
@@ -21,7 +20,7 @@ from residuum.inspect.checkpoints import PATHS, scales_of
 from residuum.inspect.integrity import Changes
 from residuum.inspect.recorded import Recorded, Row
 from residuum.inspect.stated import UNKNOWN
-from residuum.pages import grids
+from residuum.pages import verdicts
 from residuum.pages.layout import grid
 from residuum.pages.verdicts import LedgerRow
 
@@ -83,7 +82,7 @@ def _papers(made: Recorded) -> list[str]:
 
 
 def _rows(made: Recorded) -> list[LedgerRow]:
-    return grids.rows(intact.made(made.results / PATHS.ledger), LedgerRow)
+    return verdicts.ledger(made.results / PATHS.ledger)
 
 
 def _verdicts(made: Recorded) -> str:

@@ -54,8 +54,8 @@ def report(
     except ValidationError as error:
         raise ResiduumError(command.describe("options", error)) from None
     inputs = [qrels, *(Path(part) for text in runs for part in text.split(",") if part)]
-    if output and any(path.exists() and output.resolve() == path.resolve() for path in inputs):
-        raise ResiduumError(f"--output {output}: is one of the files to compare; name another")
+    if output:
+        files.refuse_input(output, inputs)
     judged = trec.read_qrels(qrels)
     named, remarks = read(runs, judged, missing)
     requested = [*dict.fromkeys(n for text in measures for n in SEPARATOR.split(text) if n)]

@@ -17,7 +17,7 @@ from residuum.inspect import kin, provenance
 from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, number, remade, together, wrapped
-from residuum.pages import derived, grids, grouped, layout
+from residuum.pages import derived, grids, grouped, layout, verdicts
 from residuum.pages.parted import read_groups
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
@@ -108,7 +108,7 @@ def _changed(cell: Cell, deep: bool) -> str:
 def _ledger(cell: Cell, kind: str) -> list[LedgerRow]:
     path, own = cell.results / PATHS.ledger, cell.line
     address = (own.table, own.row, own.column, kind)
-    rows = grids.rows(intact.made(path), LedgerRow) if path.is_file() else []
+    rows = verdicts.ledger(path) if path.is_file() else []
     return [row for row in rows if (row.table, row.row, row.column, row.kind) == address]
 
 

@@ -113,8 +113,8 @@ def _write(path: Path, editions: list[Edition], added: bool) -> None:
     The file keeps all else, and its mode. What would say anything else then is not written.
     """
     given = path.read_bytes().decode()
-    mark, end = yamls.MARK * given.startswith(yamls.MARK), "\r\n" if "\r\n" in given else "\n"
-    text = given.removeprefix(yamls.MARK).replace("\r\n", "\n")
+    mark, end = files.BOM * given.startswith(files.BOM), "\r\n" if "\r\n" in given else "\n"
+    text = given.removeprefix(files.BOM).replace("\r\n", "\n")
     try:
         written = _edited(text, editions, added)
     except ValueError as error:

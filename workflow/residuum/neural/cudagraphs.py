@@ -1,8 +1,9 @@
 """Layers on a card as CUDA graphs: recorded when a shape comes again, then replayed.
 
 Usage: `replayed = Replayed(weakref.ref(layers), compute)`, then `replayed(states, bounds)` in
-place of `compute(states, bounds)`. A forward pass of BERT-base is 170 kernels and its step 1,200; a
-graph gives them to the card by one call, with the same values to the last bit, dropout included.
+place of `compute(states, bounds)`. A forward pass of BERT-base launches 163 kernels, and a step of
+CLEAR 1,180. A graph gives them to the card by one call. The values are the same to the last bit,
+dropout included.
 """
 
 from __future__ import annotations

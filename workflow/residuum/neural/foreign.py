@@ -9,7 +9,8 @@ refused: a model of random weights computes as well as a trained one.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ def check_size(head: Any, config: Any, folder: Path) -> None:
     shapes: list[Sequence[int]] = []
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as held:
+            # It has keys(), but is no mapping that could be walked through itself.
             shapes += [held.get_slice(name).get_shape() for name in held.keys()]  # noqa: SIM118
     if not shapes:
         return
@@ -101,23 +103,12 @@ def check_size(head: Any, config: Any, folder: Path) -> None:
             )
     with torch.device("meta"):
         made = head.from_config(config)
-    asked, held_values = sum(some.numel() for some in made.parameters()), _values(shapes)
-    if asked > LARGER * max(held_values, 1):
+    described = sum(some.numel() for some in made.parameters())
+    if described > LARGER * max(values := sum(map(math.prod, shapes)), 1):
         raise ResiduumError(
-            f"{folder / 'config.json'}: it describes a model of {asked:,} values, but the files "
-            f"hold {held_values:,}. {MEND}"
+            f"{folder / 'config.json'}: it describes a model of {described:,} values, but the "
+            f"files hold {values:,}. {MEND}"
         )
-
-
-def _values(shapes: Iterable[Sequence[int]]) -> int:
-    """Return how many values tensors of some shapes hold."""
-    total = 0
-    for shape in shapes:
-        values = 1
-        for side in shape:
-            values *= side
-        total += values
-    return total
 
 
 def fit(

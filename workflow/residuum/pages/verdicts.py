@@ -7,10 +7,13 @@ Must not know how tables are rendered, tests computed or the ledger written.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
+from residuum.artefacts import intact
 from residuum.config.schema.cells import PrintedCell
 from residuum.config.schema.papers import parts_of
+from residuum.pages import grids
 from residuum.pages.grids import GridCell, Judged, by_place
 from residuum.pages.printed import Before
 from residuum.paired import Comparison, adjust, reproduction
@@ -64,6 +67,13 @@ class LedgerRow:
     same_as: str | None = None  # the cell that printed it before, of the same runs
     rests_on: str | None = None  # of a sentence: a hash of what of which runs bears it out
     reason: str
+
+
+def ledger(path: Path) -> list[LedgerRow]:
+    """Return the rows of a finished ledger; a ledger that no manifest records is an error."""
+    made = grids.rows(path, LedgerRow)
+    intact.made(path)
+    return made
 
 
 def judge(

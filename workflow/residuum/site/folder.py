@@ -19,7 +19,7 @@ from residuum.config.schema.papers import parts_of
 from residuum.inspect import addressing, explaining, provenance
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.inspect.text import remade
-from residuum.pages import grids
+from residuum.pages import verdicts
 from residuum.pages.grids import Judged
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
@@ -103,7 +103,7 @@ def read(results: Path) -> Folder:
             "results folder (--results results/<scale>) or make one: snakemake --cores all"
         )
     graph = provenance.read(results)
-    ledger = grids.rows(intact.made(results / PATHS.ledger), LedgerRow)
+    ledger = verdicts.ledger(results / PATHS.ledger)
     papers = _papers(graph, ledger)
     numbers = {path: (page, cells) for path, page, cells in addressing.every(results, graph)}
     own = (path for path in _pages(results) if parts_of(Path(path).stem)[0] in papers)
