@@ -105,6 +105,17 @@ def test_the_word_for_an_entry_of_a_table_changes_nothing(tmp_path):
     assert not changes(tmp_path, TABLE, "s.py", "'loss')", "'kind of loss')", "a")
 
 
+def test_to_ask_an_error_whether_the_memory_ended_is_not_to_read_our_words(tmp_path):
+    asking = "from residuum.neural.cudagraphs import out_of_memory\nVERB(x):\n    try:\n"
+    asking += "        check(x)\n    except RuntimeError as error:\n"
+    asking += "        return out_of_memory(error)\ndef check(x):\n    raise ValueError('no')\n"
+    files = {"s.py": asking, "neural/__init__.py": ""}
+    files["neural/cudagraphs.py"] = "def out_of_memory(error):\n    return 'memory' in str(error)\n"
+    assert not changes(tmp_path, files, "s.py", "'no'", "'never'")
+    files["s.py"] = asking.replace("return out_of_memory(error)", "return str(error)")
+    assert changes(tmp_path / "read", files, "s.py", "'no'", "'never'")
+
+
 def test_a_comment_in_a_file_of_words_changes_nothing(tmp_path):
     text = "from residuum.config.roots import packaged\nVERB():\n    return packaged('w.yaml')\n"
     files = {"s.py": text, "w.yaml": "a: [1, 2]\n"}

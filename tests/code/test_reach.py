@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from residuum.cli.errors import ResiduumError
-from residuum.code.closure import APART, closure
+from residuum.code.closure import APART, _Walk, closure
 from residuum.code.closure import INSTALLED as LIBRARY
 from residuum.code.normal import MESSAGES, RAISED, WORDY
 
@@ -54,6 +54,16 @@ def listing(stage, verb, kind):
 @pytest.mark.parametrize(("stage", "verb", "kind"), list(verbs()))
 def test_a_verb_reaches_the_modules_that_are_listed(stage, verb, kind):
     assert listing(stage, verb, kind) in LISTED.read_text(), "see the docstring of this file"
+
+
+def test_one_verb_alone_writes_the_words_of_an_exception_into_its_result():
+    """Elsewhere a better message reruns nothing: no statement reads what an exception says."""
+    reading = set()
+    for stage, verb, kind in verbs():
+        start = [s for s in LIBRARY.existing(f"residuum.{stage}").statements if s.verb == verb]
+        reached = _Walk(LIBRARY, frozenset([kind]) if kind else None).follow(start)
+        reading |= {(s.module, s.name) for s in reached if s.reads_errors}
+    assert reading == {("residuum.external", "accept")}
 
 
 @pytest.mark.parametrize(("stage", "verb"), [

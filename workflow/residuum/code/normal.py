@@ -25,6 +25,8 @@ MESSAGES = {
 }
 RAISED = {"residuum.artefacts.columns.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # likewise
 RAISED |= {"residuum.collections.worlds.fault": 0}
+# Functions that ask an error of another library what it is, and no words of ours.
+ASKED = {"residuum.neural.cudagraphs.out_of_memory"}
 # Keywords that hold the texts of --help and of the JSON schemas of config/.
 HELP = {
     "typer.Option": {"help", "metavar"},
@@ -85,6 +87,7 @@ class NormalForm(ast.NodeTransformer):
         self.kinds: tuple[str, ...] = ()
         self.branches: list[tuple[str, Chain | str]] = []
         self.silent: set[ast.AST] = set()  # arguments of messages
+        self.asked: set[ast.AST] = set()  # errors of other libraries, as arguments of ASKED
         self.fields: set[ast.AST] = set()  # whose annotations a class may read
         copied = pickle.loads(pickle.dumps(statement))  # in a fifth of copy.deepcopy's time
         self.tree: ast.Module = self.visit(ast.Module([copied], []))
@@ -96,7 +99,7 @@ class NormalForm(ast.NodeTransformer):
     def _reads_error(self, node: ast.AST) -> bool:
         if not isinstance(node, ast.ExceptHandler) or node.type is None:
             return isinstance(node, Function) and node.name in ("__exit__", "__aexit__")
-        names = {name.id for part in node.body for name in _read(part, self.silent)}
+        names = {name.id for part in node.body for name in _read(part, self.silent | self.asked)}
         return node.name in names and self.dotted(node.type) != WRITTEN
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -185,6 +188,8 @@ class NormalForm(ast.NodeTransformer):
             self._take_entries(node, name)
         node.keywords = [k for k in node.keywords if k.arg not in HELP.get(name, ())]
         self.generic_visit(node)
+        if name in ASKED:
+            self.asked |= set(node.args)
         elsewhere = [k for k in node.keywords if k.arg == "file"]
         first = {**MESSAGES, **({} if self.worded else RAISED)}.get(name)
         if first is not None and all(self.dotted(k.value) in TERMINAL for k in elsewhere):
