@@ -82,6 +82,27 @@ def test_an_archive_is_not_damaged_because_the_disk_is_full(archive, tmp_path, m
         bundling.unpack(archive, tmp_path / "out")
 
 
+def test_more_members_or_longer_names_than_a_bundle_has_are_refused(tmp_path, monkeypatch):
+    path, long = tmp_path / "many.tar.gz", "/".join(["a" * 90] * 12)
+    for names, message in [
+        (["results/a.tsv", "results/b.tsv", "results/c.tsv"], "holds more than 2 files"),
+        ([f"results/{long}"], r"holds a name of 1,099 characters"),
+    ]:
+        with tarfile.open(path, "w:gz") as packed:
+            for name in names:
+                packed.addfile(tarfile.TarInfo(name))
+        monkeypatch.setattr(bundling, "MOST_MEMBERS", 2)
+        with pytest.raises(ResiduumError, match=message):
+            bundling.unpack(path, tmp_path / "out")
+
+
+def test_an_archive_of_no_byte_is_one_line(tmp_path):
+    (tmp_path / "empty.tar.gz").write_bytes(b"")
+    with pytest.raises(ResiduumError, match=r"damaged, or not a bundle \(.*\)\. Get it") as told:
+        list(bundling.verify(tmp_path / "empty.tar.gz"))
+    assert "\n" not in str(told.value)
+
+
 @pytest.mark.parametrize("harm", ["cut", "behind", "checksum", "member behind"])
 def test_an_end_that_is_not_the_archives(archive, tmp_path, harm):
     data = archive.read_bytes()

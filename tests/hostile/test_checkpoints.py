@@ -1,5 +1,6 @@
 """Checkpoints that are damaged, that fit nothing or want to run code: one message, at once."""
 
+import hashlib
 import json
 import os
 import signal
@@ -26,6 +27,7 @@ from transformers import (
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
+from residuum.encode import app as encoding
 from residuum.neural import pretrained
 from residuum.neural.devices import Device
 from residuum.neural.encoders import Encoder
@@ -214,20 +216,71 @@ def test_an_index_that_is_none_is_one_message(start: Path, data: bytes) -> None:
     refused(start, r"index\.json: no index of weights")
 
 
-def test_weights_in_several_files_are_read(start: Path) -> None:
-    held = load_file(start / "model.safetensors")
-    (start / "model.safetensors").unlink()
+def cut_up(folder: Path) -> Tensors:
+    """Put the weights of a checkpoint into two files, as large ones are saved; return them."""
+    held = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
     names = sorted(held)
     parts = {"a.safetensors": names[:9], "b.safetensors": names[9:]}
     for file, own in parts.items():
-        save_file({name: held[name] for name in own}, start / file, metadata={"format": "pt"})
+        save_file({name: held[name] for name in own}, folder / file, metadata={"format": "pt"})
     index = {
         "metadata": {},
         "weight_map": {name: file for file, own in parts.items() for name in own},
     }
-    (start / "model.safetensors.index.json").write_text(json.dumps(index))
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    return held
+
+
+def test_weights_in_several_files_are_read(start: Path) -> None:
+    held = cut_up(start)
     model, _ = pretrained.load(AutoModel, Source(str(start)))
     assert all(torch.equal(some, held[name]) for name, some in model.state_dict().items())
+
+
+def test_what_weights_in_several_files_make_tells_them_by_all(
+    start: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hash stands in the manifest of vectors: of the one file, or over all that there are."""
+    settings = {"query_length": 8, "doc_length": 8, "query_marker": "", "doc_marker": ""}
+    saved = tmp_path / "saved"
+    form = EncoderSchema.model_validate(settings)
+    Encoder(Source(str(start), new_head=True), form, Device("cpu", "fp32")).save(saved)
+    (tmp_path / "queries.tsv").write_text("q1\triver moss\n")
+
+    def told(output: str) -> str:
+        words = ["queries", "--model", saved, "--split", f"dev={tmp_path / 'queries.tsv'}"]
+        words += ["--output", tmp_path / output, "--batch-size", "2"]
+        encoding(list(map(str, words)), standalone_mode=False)
+        record = json.loads((tmp_path / output / "manifest.json").read_text())
+        return str(record["artefact"]["weights"])
+
+    whole, data = told("whole"), (saved / "model.safetensors").read_bytes()
+    assert whole == hashlib.sha256(data).hexdigest()
+    cut_up(saved)
+    lines = [
+        f"{name}\0{hashlib.sha256((saved / name).read_bytes()).hexdigest()}\n"
+        for name in ("a.safetensors", "b.safetensors")
+    ]
+    assert told("cut-up") == hashlib.sha256("".join(lines).encode()).hexdigest()
+    whole, cut = [
+        json.loads((tmp_path / name / "manifest.json").read_text())["files"]
+        for name in ("whole", "cut-up")
+    ]
+    assert whole == cut
+    assert any(name.endswith(".npy") for name in whole)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_not_finite_are_told_before_any_work(start: Path, value: float) -> None:
+    def spoilt(held: Tensors) -> Tensors:
+        held["encoder.layer.1.output.dense.bias"][3] = value
+        return held
+
+    retensored(start, spoilt)
+    refused(
+        start, rf"^{start}: not all values are finite: of encoder\.layer\.1\.output\.dense\.bias\."
+    )
 
 
 def test_an_index_of_the_hub_is_looked_at_too(

@@ -1,6 +1,7 @@
 """Options that do not fit, names too long, terminals of other encodings: told in a line."""
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -8,16 +9,21 @@ import sys
 import tempfile
 import time
 
+import polars as pl
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from conftest import ROOT
 from residuum.__main__ import app
 from residuum.artefacts import trec
+from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
+from residuum.encode import app as encoding
 from residuum.inspect import dryrun, limits, planning
 from residuum.preload import server
+from residuum.tuning.evaluation import evaluate
 from results_fixture import build
 
 
@@ -194,3 +200,92 @@ def test_sockets_of_preloading_have_names_that_can_be(monkeypatch, length):
         finally:
             shutil.rmtree(made)
     assert made.startswith(folder) == (length <= 82)
+
+
+class PanicException(BaseException):
+    """Stands in for that of Polars, which is no Exception."""
+
+
+def test_a_panic_of_a_library_in_rust_is_one_message(capsys):
+    application = typer.Typer()
+
+    @application.command()
+    def panic() -> None:
+        raise PanicException("index out of bounds")
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", ["panic"])
+        command.main(application)
+    assert ended.value.code == 1
+    expected = "error: a library could not go on with what it was given (index out of bounds)\n"
+    assert capsys.readouterr().err == expected
+
+
+@pytest.mark.parametrize("nodes", ["0", "-1", "10001", "99999999999999999999"])
+def test_nodes_that_no_cluster_has_are_refused_at_once(nodes):
+    done = CliRunner().invoke(app, ["plan", "--nodes", nodes])
+    assert done.exit_code == 2
+    assert "or equal to" in done.output
+
+
+@pytest.mark.parametrize("threads", ["0", "-2", "x"])
+def test_threads_that_no_search_has_are_refused_at_once(threads):
+    done = run(["-m", "residuum.lexical", "search", "--threads", threads])
+    assert done.returncode == 2 and b"Invalid value for '--threads'" in done.stderr
+
+
+def test_a_command_whose_errors_are_closed_says_nothing_and_ends_as_ever():
+    words = [sys.executable, "-m", "residuum", "ledger", "--results", "no/such"]
+    closed = f"exec 2>&-; {shlex.join(words)}; echo $?"
+    done = subprocess.run(
+        ["bash", "-c", closed], env={**os.environ, "PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout == "1\n"
+
+
+def test_a_working_directory_that_was_deleted_is_named(tmp_path):
+    gone, run_file, qrels = tmp_path / "gone", tmp_path / "a", tmp_path / "q"
+    gone.mkdir()
+    run_file.write_text("q1 Q0 d1 1 2.0 t\n")
+    trec.write_qrels(qrels, [("q1", "d1", 1)])
+    words = [sys.executable, "-m", "residuum", "compare", qrels, run_file, run_file.with_name("b")]
+    run_file.with_name("b").write_text("q1 Q0 d1 1 2.0 t\n")
+    words += ["--measures", "RR@10", "--output", "x.tsv"]
+    done = subprocess.run(
+        ["bash", "-c", f"cd {gone}; rmdir {gone}; {shlex.join(map(str, words))}"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "workflow")}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "error: the working directory was deleted. Change to one that exists\n" in done.stderr
+
+
+def test_a_measure_that_divides_by_nothing_says_so():
+    qrels = pl.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "relevance": [1]})
+    ranked = pl.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "rank": [1], "score": [1.0]})
+    with pytest.raises(ResiduumError, match=r"cannot compute Accuracy@1: .*divides by their count"):
+        evaluate(ranked, qrels, ["Accuracy@1"])
+
+
+@pytest.mark.parametrize("verb", ["docs", "candidates"])
+def test_windows_that_are_no_json_are_told_before_anything_is_read(verb):
+    words = [
+        verb,
+        *[
+            "--corpus",
+            "no",
+            "--model",
+            "no",
+            "--shard",
+            "1",
+            "--of",
+            "1",
+            "--batch-size",
+            "1",
+            "--output",
+            "no",
+        ],
+    ]
+    words += ["--run", "no"] if verb == "candidates" else []
+    with pytest.raises(ResiduumError, match=r"^--windows: \(top level\): Invalid JSON"):
+        encoding([*words, "--windows", "["], standalone_mode=False)

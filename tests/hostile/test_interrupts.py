@@ -322,3 +322,20 @@ def test_a_training_takes_away_its_own_state_alone(tmp_path):
     (work / "notes").rmdir()
     train.train(**train_arguments(toy, tmp_path / "other", spec=spec, work=work, save_every=0.0))
     assert not work.exists()
+
+
+@pytest.mark.parametrize("module", ["residuum", "residuum.encode"])
+@pytest.mark.parametrize("loaded", ["residuum.cli.interrupts", "typer", "residuum.cli.command"])
+def test_ctrl_c_while_packages_load_prints_no_traceback(tmp_path, module, loaded):
+    """`-X importtime` prints a line when an import has ended: others are still to come then."""
+    command = [sys.executable, "-X", "importtime", "-m", module, "--help"]
+    with subprocess.Popen(
+        command, env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True,
+    ) as process:  # fmt: skip
+        for line in process.stderr:
+            if line.split("|")[-1].strip() == loaded:
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    assert "Traceback" not in rest

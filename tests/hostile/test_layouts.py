@@ -105,6 +105,31 @@ def test_what_is_damaged_is_named(read, layout, name, content, message):
     assert len(str(error.value)) < 700
 
 
+DOC = "<DOC>\n<DOCNO>1</DOCNO>\n{}</DOC>\n"
+TOPICS = {
+    "tags": ("<top>\n<num> 1\n<title> a\n<title> b\n</top>\n", r"line 4: a second <title> in one"),
+    "numbers": ("<top>\n<num> 1\n<num> 2\n<title> a\n</top>\n", r"line 3: a second <num> in one"),
+    "XML": (
+        "<topics><topic number='1'><title>a</title><title>b</title></topic></topics>",
+        r"topic 1: a second <title> in one",
+    ),
+    "an encoding": ("<?xml version='1.0' encoding='odd'?><t/>", r"line 1: its XML declares an enc"),
+    "another encoding": ("<?xml version='1.0' encoding='utf-16'?><t/>", r"line 1: (the|its) XML "),
+}
+
+
+@pytest.mark.parametrize("what", TOPICS)
+def test_topics_that_can_be_read_in_two_ways_are_named(read, what):
+    content, message = TOPICS[what]
+    with pytest.raises(ResiduumError, match=message):
+        read("trec", "topics.txt", content)()
+
+
+def test_a_doc_with_two_ids_is_named(read):
+    with pytest.raises(ResiduumError, match=r"two, line 1: a doc with a second <DOCNO>, where"):
+        read("trec", "docs/two", DOC.format("<DOCNO>2</DOCNO>\n"))()
+
+
 def of_files(corpus, **split):
     entry = {"source": {"kind": "files", "corpus": corpus}, "splits": {"t": split}}
     return Dataset.model_validate(entry)

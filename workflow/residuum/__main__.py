@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from residuum.cli import command
+from residuum.cli import command, interrupts
 from residuum.cli.errors import ResiduumError, printable
 from residuum.inspect.text import Finding
 from residuum.wiring.paths import Paths, results_of
@@ -288,7 +288,7 @@ def _print(findings: Iterable[Finding]) -> None:
 
 def main() -> None:
     """Run the command line; a fault that the user can fix is one line and exit status 1."""
-    command.unwind()
+    interrupts.unwind()
     command.main(app)
 
 

@@ -72,7 +72,7 @@ DatasetFile = Annotated[Path | None, typer.Option(help="the dataset's YAML, for 
 def corpus(
     dataset: Dataset,
     spec: SpecText,
-    output: Annotated[Path, typer.Option(help="folder of the shards and manifest.json")],
+    output: command.Folder,
     dataset_file: DatasetFile = None,
     per_shard: int = contracts.DOCS_PER_SHARD,
     of: Of = None,

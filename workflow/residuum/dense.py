@@ -40,8 +40,8 @@ def search_shard(
     embeddings: Annotated[Path, typer.Option(help="folder of a shard of encoded docs")],
     queries: Annotated[Path, typer.Option(help="folder of encoded queries")],
     k: Annotated[int, typer.Option(min=1, help="docs of the shard per query")],
-    output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
-    threads: Annotated[int, typer.Option(help="CPU threads")] = 1,
+    output: command.Folder,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads")] = 1,
     device: command.Device = "auto",
     judged_before: Annotated[
         list[str] | None, typer.Option(help="SPLIT=QRELS of an earlier round of a split; repeat")

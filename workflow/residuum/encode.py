@@ -18,7 +18,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.reading import Windows
-from residuum.neural import devices, pretrained, snapshots
+from residuum.neural import devices, foreign, snapshots
 from residuum.neural.encoders import Encoder
 from residuum.neural.tokens import passages
 
@@ -30,7 +30,6 @@ Snapshot = Annotated[
 ]
 Shard = Annotated[int, typer.Option(help="which shard, counted from 0")]
 Of = Annotated[int, typer.Option(help="number of shards")]
-Folder = Annotated[Path, typer.Option(help="folder to write, whole or not at all")]
 
 
 @app.command("docs")
@@ -40,7 +39,7 @@ def encode_docs(
     shard: Shard,
     of: Of,
     batch_size: command.BatchSize,
-    output: Folder,
+    output: command.Folder,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -52,11 +51,12 @@ def encode_docs(
 
     A doc may have several vectors, of its passages or tokens, all under its doc_id.
     """
+    cut = _windows(windows)
     positions = contracts.shard_of(corpus, shard, of)
     chosen = devices.choose(device, precision, threads, arithmetic)
-    job = Job(model, snapshot, batch_size, threads, chosen)
+    job = Job(model, snapshot, batch_size, threads, chosen, cut)
     docs = DocShard(contracts.read_docs(corpus, positions), len(positions), shard, of)
-    job.write(output, docs, windows, [corpus / "manifest.json"])
+    job.write(output, docs, [corpus / "manifest.json"])
 
 
 @app.command("candidates")
@@ -67,7 +67,7 @@ def encode_candidates(
     shard: Shard,
     of: Of,
     batch_size: command.BatchSize,
-    output: Folder,
+    output: command.Folder,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -79,6 +79,7 @@ def encode_candidates(
 
     They are cut into shards in the order of their ids, and the whole corpus is read for them.
     """
+    cut = _windows(windows)
     named = trec.read_run(run)["doc_id"].unique().sort()
     positions = contracts.positions_of(shard, of, len(named), run)
     kept = {*named[positions.start : positions.stop]}
@@ -87,9 +88,13 @@ def encode_candidates(
         lost = min(kept - {record["doc_id"] for record in records})
         raise ResiduumError(f"{run}: doc_id {lost} is no doc of {corpus}")
     chosen = devices.choose(device, precision, threads, arithmetic)
-    job = Job(model, snapshot, batch_size, threads, chosen)
+    job = Job(model, snapshot, batch_size, threads, chosen, cut)
     docs = DocShard(records, len(records), shard, of)
-    job.write(output, docs, windows, [corpus / "manifest.json", run])
+    job.write(output, docs, [corpus / "manifest.json", run])
+
+
+def _windows(text: str | None) -> Windows | None:
+    return command.parse_spec(Windows, text, "--windows") if text else None
 
 
 class DocShard(NamedTuple):
@@ -102,25 +107,23 @@ class DocShard(NamedTuple):
 
 
 class Job(NamedTuple):
-    """How docs are encoded: a checkpoint, finished or on its way, a batch and a device."""
+    """How docs are encoded: a checkpoint, finished or on its way, a batch, a device, passages."""
 
     model: Path
     snapshot: int | None
     batch_size: int
     threads: int
     device: devices.Device
+    windows: Windows | None
 
-    def write(
-        self, output: Path, shard: DocShard, windows: str | None, inputs: Sequence[Path]
-    ) -> None:
+    def write(self, output: Path, shard: DocShard, inputs: Sequence[Path]) -> None:
         """Write the vectors of docs with a manifest, whole or not at all."""
         weights, chosen = at(self.model, self.snapshot), self.device
         encoder = Encoder.load(weights, chosen)
         spec: dict[str, Any] = {"batch_size": self.batch_size, "threads": self.threads}
         spec |= chosen._asdict() | ({"snapshot": self.snapshot} if self.snapshot else {})
         docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in shard.records)
-        if windows:
-            form = command.parse_spec(Windows, windows)
+        if form := self.windows:
             spec["windows"] = form.model_dump()
             docs = (
                 (record["doc_id"], text)
@@ -141,7 +144,7 @@ class Job(NamedTuple):
             "shard": {"number": shard.number, "of": shard.of, "docs": shard.docs},
             **encoder.sizes.facts(),
             **({"vectors": len(owners)} if len(owners) > shard.docs else {}),
-            "weights": files.sha256(weights / pretrained.WEIGHTS),
+            "weights": foreign.weights_sha256(weights),
         }
         with files.whole_directory(output) as folder:
             encoder.write(folder, owners, vectors)
@@ -153,7 +156,7 @@ def encode_queries(
     split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
     model: Model,
     batch_size: command.BatchSize,
-    output: Folder,
+    output: command.Folder,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -174,7 +177,7 @@ def encode_queries(
             encoder.write(folder / name, list(texts), vectors)
             counts[name] = len(texts)
         facts = {"queries": counts, **encoder.sizes.facts()}
-        facts["weights"] = files.sha256(weights / pretrained.WEIGHTS)
+        facts["weights"] = foreign.weights_sha256(weights)
         manifest.write(folder, facts, spec, [*paths.values(), model], "residuum.encode")
 
 

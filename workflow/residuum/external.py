@@ -106,7 +106,7 @@ def weights(
     file: Annotated[list[Path], typer.Option(help="term weights, a doc a line; repeat")],
     corpus: command.Corpus,
     spec: Annotated[str, typer.Option(help="schema.ReleasedWeights as JSON")],
-    output: Annotated[Path, typer.Option(help="folder of the term frequencies")],
+    output: command.Folder,
 ) -> None:
     """Put the term weights of a corpus into its order, each doc once, and write our form.
 

@@ -32,7 +32,7 @@ def measure(
     docs: Annotated[list[Path], typer.Option(help="folder of a shard of docs' vectors; repeat")],
     queries: Annotated[Path, typer.Option(help="folder of a split's queries' vectors")],
     spec: Annotated[str, typer.Option(help="Fidelity as JSON")],
-    output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
+    output: command.Folder,
     threads: command.Threads = 1,
 ) -> None:
     """Write turned pairs by bin and dimensions, margins by length, recall by length and dimensions.

@@ -39,7 +39,7 @@ def search(
     queries: Annotated[
         list[str], typer.Option(help="PART=FOLDER of a split's encoded queries; one a part")
     ],
-    output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
+    output: command.Folder,
     first_passages: Annotated[
         list[str] | None, typer.Option(help="PART whose docs have their first vectors alone")
     ] = None,

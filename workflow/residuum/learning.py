@@ -19,7 +19,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
 from residuum.config.schema.models import Trained
-from residuum.neural import devices, hub, pretrained
+from residuum.neural import devices, foreign, hub
 from residuum.neural.learners import KINDS, HeldOut, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import log
@@ -69,7 +69,7 @@ def score(
     at = revision and (hub.commit(start, revision) or revision)  # a branch as it was read
     setting = {"model": form.model_dump(mode="json"), "start": start, "revision": at}
     setting |= {"top": top, "batch_size": batch_size, "threads": threads, **chosen._asdict()}
-    facts = {"rows": table.height, "weights": files.sha256(model / pretrained.WEIGHTS)}
+    facts = {"rows": table.height, "weights": foreign.weights_sha256(model)}
     inputs = [run, queries, qrels, corpus / "manifest.json", model]
     inputs += [Path(start)] if Path(start).is_dir() else []
     manifest.write(output, facts, setting, inputs, "residuum.learning")

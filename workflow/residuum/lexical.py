@@ -34,7 +34,7 @@ SystemText = Annotated[str, typer.Option("--spec", help="schema.LexicalSystem as
 def index(
     corpus: command.Corpus,
     spec: Annotated[str, typer.Option(help="schema.IndexForm as JSON")],
-    output: Annotated[Path, typer.Option(help="folder to make")],
+    output: command.Folder,
     weights: Annotated[Path | None, typer.Option(help="term weights, in place of tf")] = None,
     vocabulary: Annotated[
         str | None, typer.Option(help="model whose tokenizer cuts texts: folder, or id of the hub")

@@ -33,14 +33,13 @@ from residuum.neural.tokens import tokenise
 app = command.app(__doc__)
 
 Corpora = Annotated[list[Path], typer.Option(help="corpus folder, once for each of the spec's")]
-Output = Annotated[Path, typer.Option(help="folder of the Hugging Face model")]
 
 
 @app.command("backbone")
 def backbone(
     corpus: Corpora,
     spec: Annotated[str, typer.Option(help="JSON of Backbone")],
-    output: Output,
+    output: command.Folder,
     threads: command.Threads = 1,
 ) -> None:
     """Make a backbone and write it as a Hugging Face directory."""
@@ -72,7 +71,7 @@ def adapt(
     start: command.Start,
     spec: Annotated[str, typer.Option(help="JSON of MaskedLanguage, NextText or InverseCloze")],
     work: command.Work,
-    output: Output,
+    output: command.Folder,
     revision: command.Revision = None,
     pickled: command.Pickled = False,
     threads: command.Threads = 1,

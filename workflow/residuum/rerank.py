@@ -75,7 +75,7 @@ def score(
     those of a fold's queries by its own model.
     """
     config = command.parse_spec(Scoring, spec)
-    form = command.parse_spec(Windows, windows) if windows else None
+    form = command.parse_spec(Windows, windows, "--windows") if windows else None
     cuts = dict(zip(run, depth, strict=True))
     lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
     chosen = devices.choose(device, precision, threads, arithmetic)
@@ -137,7 +137,7 @@ def load(
 ) -> CrossEncoder:
     """Return a cross-encoder: our own, or a foreign one that is given how it reads a pair."""
     if reading is not None:
-        read = command.parse_spec(Reading, reading)
+        read = command.parse_spec(Reading, reading, "--reading")
         source = pretrained.Source(model, revision, released=True, pickled=pickled)
         return CrossEncoder(source, read, device).freeze()
     if Path(model).is_dir():

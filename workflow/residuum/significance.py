@@ -34,7 +34,8 @@ def compare(
     groups: command.Groups = None,
 ) -> None:
     """Test the pairs of rows that a table's tests require, in every column."""
-    jobs = [command.parse_spec(BoundTable, text) for text in [spec, *(together or [])]]
+    jobs = [command.parse_spec(BoundTable, spec)]
+    jobs += [command.parse_spec(BoundTable, text, "--together") for text in together or ()]
     tests, verdicts, tables = jobs[0].tests, read_all(learning or []), []
     parted = read_groups(groups or [])
     for job in jobs:

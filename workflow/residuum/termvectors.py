@@ -27,7 +27,6 @@ from residuum.vectors.projection import project
 app = command.app(__doc__)
 
 Index = Annotated[Path, typer.Option(help="folder of the index whose BM25 it is")]
-Folder = Annotated[Path, typer.Option(help="folder to write, whole or not at all")]
 SpecText = Annotated[str, typer.Option("--spec", help="Vectors as JSON")]
 
 
@@ -47,7 +46,7 @@ def weigh_docs(
     shard: Annotated[int, typer.Option(help="which shard, counted from 0")],
     of: Annotated[int, typer.Option(help="number of shards of the corpus")],
     spec: SpecText,
-    output: Folder,
+    output: command.Folder,
     threads: command.JavaThreads = 1,
 ) -> None:
     """Write the vectors of one shard of a corpus; an empty doc has a vector of zeros."""
@@ -67,7 +66,7 @@ def weigh_queries(
     index: Index,
     split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
     spec: SpecText,
-    output: Folder,
+    output: command.Folder,
     threads: command.JavaThreads = 1,
 ) -> None:
     """Write the vectors of the queries of several splits, each into a folder of its own."""

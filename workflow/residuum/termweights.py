@@ -17,7 +17,7 @@ import typer
 from residuum.artefacts import contracts, files, manifest
 from residuum.cli import command
 from residuum.cli.progress import track
-from residuum.neural import devices, pretrained
+from residuum.neural import devices, foreign
 from residuum.neural.resumable import MARK, fingerprint, open_folder
 from residuum.neural.termweighter import TermWeighter
 
@@ -29,7 +29,7 @@ def predict(
     corpus: command.Corpus,
     model: Annotated[Path, typer.Option(help="checkpoint of a term-weights model")],
     batch_size: command.BatchSize,
-    output: Annotated[Path, typer.Option(help="folder of the predicted term frequencies")],
+    output: command.Folder,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -66,7 +66,7 @@ def predict(
             "tf_per_doc": round(sums["tf"] / max(total, 1), 3),
             "docs_without_a_word": sums["empty"],
             **weighter.sizes.facts(),
-            "weights": files.sha256(model / pretrained.WEIGHTS),
+            "weights": foreign.weights_sha256(model),
         }
         parts = [folder / shard["name"] for shard in shards]
         manifest.write(folder, facts, spec, inputs, "residuum.termweights", parts)

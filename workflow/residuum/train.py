@@ -48,7 +48,7 @@ def train(
     spec: Annotated[str, typer.Option(help="JSON of a trained kind, as DualEncoder")],
     seed: Annotated[int, typer.Option(help="seed of batches, negatives and dropout")],
     work: command.Work,
-    output: Annotated[Path, typer.Option(help="folder of the finished checkpoint")],
+    output: command.Folder,
     revision: command.Revision = None,
     pickled: command.Pickled = False,
     threads: command.Threads = 1,

@@ -5,11 +5,8 @@ Every stage ends with `main(app)`. Must not know any stage.
 
 import io
 import json
-import math
 import os
-import signal
 import sys
-import time
 import traceback
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -20,11 +17,31 @@ import pydantic
 import typer
 from pydantic_core import ErrorDetails
 
-from residuum.cli import memory, progress
+from residuum.cli import interrupts, memory, progress
 from residuum.cli.errors import ResiduumError, printable, unknown, worded
 
-AT_ONCE = 1.0  # seconds in which signals are one: `timeout` sends it to its child and to the group
+JOB = "RESIDUUM_JOB"  # set where Snakemake runs a command, which decides what it may replace
+MADE = {"artefact", "spec", "inputs"}  # keys of every manifest of residuum
 Model = TypeVar("Model", bound=pydantic.BaseModel)
+
+
+def _replaceable(output: Path) -> Path:
+    """Return a folder that a command may replace whole: new, empty, or made by residuum.
+
+    Anything else is a ResiduumError, before any work. Snakemake deletes the manifest of a folder
+    before it has it made again, so within its jobs nothing is asked.
+    """
+    if JOB in os.environ or not output.is_dir() or not any(output.iterdir()):
+        return output
+    with suppress(OSError, ValueError, RecursionError):
+        record = json.loads((output / "manifest.json").read_bytes())
+        if isinstance(record, dict) and record.keys() >= MADE:
+            return output
+    raise ResiduumError(
+        f"--output {output}: a folder that holds files, and no manifest.json of residuum. It would "
+        "be replaced whole, so nothing is done. Name another folder, or delete this one."
+    )
+
 
 # Options that several stages have; a stage declares its own others, `--spec` with its schema.
 Corpus = Annotated[Path, typer.Option(help="corpus folder with its manifest.json")]
@@ -37,6 +54,9 @@ JudgedBefore = Annotated[
 ]
 Tag = Annotated[str, typer.Option(help="name of the system, the last column of the run")]
 Run = Annotated[Path, typer.Option(help="run to write, .trec.gz")]
+Folder = Annotated[
+    Path, typer.Option(help="folder to write, whole or not at all", callback=_replaceable)
+]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]
 Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
 Groups = Annotated[list[Path] | None, typer.Option(help="groups of a split's queries; repeat")]
@@ -51,8 +71,8 @@ Work = Annotated[Path, typer.Option(help="folder of the resumable checkpoint")]
 SaveEvery = Annotated[
     float, typer.Option(min=0, help="seconds between savings of the resumable checkpoint")
 ]
-Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
-Workers = Annotated[int, typer.Option(help="threads; no value depends on them")]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads; the last digits depend on it")]
+Workers = Annotated[int, typer.Option(min=1, help="threads; no value depends on them")]
 JavaThreads = Annotated[int, typer.Option(min=1, help="Java threads; the result is the same")]
 Device = Annotated[str, typer.Option(help="auto, cuda, mps or cpu")]
 Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16")]
@@ -73,6 +93,7 @@ def app(doc: str | None) -> typer.Typer:
 def main(application: typer.Typer) -> None:
     """Run a stage's command line; an error of ours or the system's is one message and status 1."""
     memory.keep(memory.MODEST)
+    interrupts.catch()
     if sys.stderr is None:  # it was closed: what is said goes nowhere, and nothing fails
         # Open for as long as the process lives, so that no block can close it.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -93,25 +114,6 @@ def main(application: typer.Typer) -> None:
         text = f"a library could not go on with what it was given ({error})"
         print(f"error: {printable(text)}", file=sys.stderr)
         raise SystemExit(1) from None
-
-
-def unwind() -> None:
-    """Let SIGTERM and SIGHUP end this process as Ctrl-C does: what it has not finished goes too.
-
-    A stage leaves them alone. It ends at once in whatever library it is, and its next run deletes
-    what it left, since that writes to the same place.
-    """
-    last = -math.inf
-
-    def end(number: int, _: object) -> None:
-        nonlocal last
-        before, last = last, time.monotonic()
-        if last - before > AT_ONCE:
-            raise SystemExit(128 + number)
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
-            signal.signal(number, end)
 
 
 def parse_spec(model: type[Model], text: str | bytes, source: str = "--spec") -> Model:

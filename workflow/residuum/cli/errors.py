@@ -5,6 +5,7 @@ Raised everywhere, shown by `residuum.cli.command.main` without a traceback.
 
 import difflib
 import errno
+import os
 import re
 from collections.abc import Iterable
 
@@ -38,9 +39,19 @@ def worded(error: Exception) -> str:
     """Return an error's message; of the system's, the file, what it says, and what to do."""
     if not isinstance(error, OSError):
         return str(error)
+    if isinstance(error, FileNotFoundError) and not error.filename and not _somewhere():
+        return "the working directory was deleted. Change to one that exists"
     place = error.filename or ("writing" if full(error) else "")
     text = str(error.strerror or error).rstrip(".")
     return f"{place}: {text}.".removeprefix(": ") + (f" {ROOM}" if full(error) else "")
+
+
+def _somewhere() -> bool:
+    """Say whether the working directory still exists."""
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False
 
 
 def full(error: BaseException | None) -> bool:

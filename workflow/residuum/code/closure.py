@@ -25,6 +25,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 APART = {
     "residuum.code": "finds out what is reached; entries of tables are followed",
     "residuum.config.roots:packaged": "a file counts where it is named",
+    "residuum.cli.interrupts": "says how a command that is stopped ends",
     "residuum.cli.memory": "says what becomes of memory that was given back",
     "residuum.cli.progress": "hands items through and says how far the work is",
     "residuum.artefacts.files:_room_for": "hands an error on, in other words where a disk is full",

@@ -65,6 +65,9 @@ def _doc(where: str, markup: str) -> dict[str, object]:
     if (docno := DOCNO.search(markup)) is None:
         text = f"a doc without <DOCNO>its id</DOCNO>: {markup[:MOST_SHOWN]!r}"
         raise ResiduumError(f"{where}: {text}")
+    if DOCNO.search(markup, docno.end()):
+        text = f"a doc with a second <DOCNO>, where each doc has one id: {markup[:MOST_SHOWN]!r}"
+        raise ResiduumError(f"{where}: {text}")
     title, body = sax_html_parser(markup[markup.index("<DOC>") :], fields=[TITLE, BODY])
     return {"doc_id": docno[1].strip(), "title": title, "body": body}
 
@@ -106,6 +109,8 @@ def topics(path: Path, field: str, encoding: str) -> Iterator[tuple[str, tuple[s
                 fields, reading, start = {}, "", 0
             elif match and tag in TAGS:
                 reading, before = TAGS[tag]
+                if reading in fields:
+                    raise _twice(f"{path}, line {number}", tag)
                 fields[reading] = part[match.end() :].lstrip().removeprefix(before)
             elif match and not tag.startswith("/"):
                 reading = ""  # of another section
@@ -117,6 +122,10 @@ def topics(path: Path, field: str, encoding: str) -> Iterator[tuple[str, tuple[s
 
 def _unclosed(path: Path, start: int) -> ResiduumError:
     return ResiduumError(f"{path}, line {start}: <top> without </top>. Add it, or get it again.")
+
+
+def _twice(where: str, tag: str) -> ResiduumError:
+    return ResiduumError(f"{where}: a second <{tag}> in one topic, which has one. Delete one.")
 
 
 def _topic(where: str, fields: dict[str, str], field: str) -> tuple[str, str]:
@@ -142,6 +151,9 @@ def _xml_topics(path: Path, field: str) -> Iterator[tuple[str, tuple[str, str]]]
         raise ResiduumError(f"{path}, line 1: {text}") from None
     for number, topic in enumerate(root, start=1):
         children = {child.tag: "".join(child.itertext()) for child in topic}
+        for tag in {field, *NUMBERS}:
+            if len(topic.findall(tag)) > 1:
+                raise _twice(f"{path}, topic {number}", tag)
         fields = {**topic.attrib, **(children or {"title": topic.text or ""})}  # the text alone
         query_id = next((fields[name] for name in NUMBERS if name in fields), "")
         where = f"{path}, topic {number}"

@@ -150,7 +150,8 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
     except (tarfile.TarError, EOFError, zlib.error, OSError, MemoryError) as error:
         if full(error):
             raise
-        raise _refusal(archive, f"damaged, or not a bundle ({error})") from None
+        reason = str(error).partition("\n")[0]  # tarfile's lists what each compression says
+        raise _refusal(archive, f"damaged, or not a bundle ({reason})") from None
     if not (folder / INDEX).is_file():
         raise _refusal(archive, f"not a bundle of residuum, it lacks {INDEX}")
     try:

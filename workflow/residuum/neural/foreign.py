@@ -17,9 +17,10 @@ from typing import Any
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 
+WEIGHTS = "model.safetensors"
 PICKLE = ".bin"
 INDEXES = {  # of weights in several files, and how the files that it may name end
-    "model.safetensors.index.json": ".safetensors",
+    f"{WEIGHTS}.index.json": ".safetensors",
     "pytorch_model.bin.index.json": PICKLE,
 }
 NAMED = 3  # weights that a message names
@@ -47,14 +48,30 @@ def check(path: Path) -> None:
 
 
 def tensors(path: Path) -> dict[str, Any]:
-    """Return the tensors of a safetensors file; raise ResiduumError if it is damaged."""
+    """Return the tensors of a safetensors file; one that is damaged, or not finite, is an error."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     try:
-        return load_file(path)
+        held = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise ResiduumError(f"{path}: no safetensors: {error}. {MEND}") from None
+    _check_values(held, str(path))
+    return held
+
+
+def weights_sha256(folder: Path) -> str:
+    """Return the SHA-256 of a folder's weights: of their file, or one over all that an index names.
+
+    A folder with neither is a ResiduumError.
+    """
+    if (folder / WEIGHTS).is_file():
+        return files.sha256(folder / WEIGHTS)
+    for index in (folder / name for name, ending in INDEXES.items() if ending != PICKLE):
+        if index.is_file():
+            check(index)
+            return files.sha256_of_all((Path(n), files.sha256(folder / n)) for n in _named(index))
+    raise ResiduumError(f"{folder}: no {WEIGHTS}. {MEND}")
 
 
 def _named(path: Path) -> list[str]:
@@ -150,7 +167,7 @@ def fit(
         _listed("shapes differ:", shapes),
     ]
     if not any(faults):
-        return
+        return _check_values(dict(model.named_parameters()), name)
     text, mend = "; ".join(filter(None, faults)), MEND
     if over and all(key.startswith(WRAPPED) for key in over):
         mend = (
@@ -160,6 +177,16 @@ def fit(
     elif not (over or shapes or any(map(inside, lacking))):
         mend = "Name a model that has this head"
     raise ResiduumError(f"{name}: the weights do not fit a {type(model).__name__}: {text}. {mend}")
+
+
+def _check_values(weights: Mapping[str, Any], name: str) -> None:
+    """Raise ResiduumError if a weight is not finite: so would be all that the model computes."""
+    bad = sorted(key for key, some in weights.items() if not some.isfinite().all())
+    if bad:
+        raise ResiduumError(
+            f"{name}: {_listed('not all values are finite: of', bad)}. A training that diverged, "
+            "or a damaged copy, leaves such weights. Get the model again, or train it again"
+        )
 
 
 def _shape(sides: Sequence[int]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import derive
-from residuum.neural import devices, foreign, pretrained
+from residuum.neural import devices, foreign
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -92,4 +92,4 @@ def dense(inputs: int, outputs: int) -> dict[str, Any]:
 
 
 def _file(folder: Path, name: str) -> Path:
-    return folder / FOLDERS[name] / pretrained.WEIGHTS
+    return folder / FOLDERS[name] / foreign.WEIGHTS

@@ -33,7 +33,6 @@ Keep = Callable[[Sequence[int], np.ndarray], None]  # of texts by number, what a
 Put = Callable[[Keep, Sequence[int], Callable[[], np.ndarray]], None]  # values may be on their way
 SETTINGS = "residuum.json"
 GATE = "gate"  # folder of a checkpoint
-WEIGHTS = "model.safetensors"
 WIDE = 256  # hidden units from which a CPU packs texts
 TEXTS_AT_ONCE = 32_768  # that a GPU is given: seconds of its work
 RECORDS = ("manifest.json", "training.tsv")  # of a checkpoint: how it was made, not what it is

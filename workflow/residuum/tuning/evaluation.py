@@ -65,6 +65,11 @@ def _by_ir_measures(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) ->
     nested = _nested(qrels, numbers, grade), _nested(run, numbers, score)
     try:
         values = list(ir_measures.iter_calc(map(measures.parse, spelt), *nested))
+    except ZeroDivisionError:
+        raise ResiduumError(
+            f"ir_measures cannot compute {', '.join(spelt)}: a query's list holds too few docs for "
+            "it, or none of one kind, and it divides by their count. Choose another measure"
+        ) from None
     except Exception as error:  # what a provider raises is its own affair
         text = " ".join(str(error).split())
         raise ResiduumError(f"ir_measures cannot compute {', '.join(spelt)}: {text}") from None

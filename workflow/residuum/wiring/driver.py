@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from residuum.artefacts import files
 from residuum.artefacts.machine import ARITHMETIC
-from residuum.cli import progress
+from residuum.cli import command, progress
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import Registry
@@ -167,7 +167,7 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
     # Of two values of an option jemalloc takes the last; Polars, once imported, exports its own.
     given = "${{_RJEM_MALLOC_CONF:+$_RJEM_MALLOC_CONF,}}"
     polars = f'POLARS_MAX_THREADS="${{{{OMP_NUM_THREADS:-1}}}}" _RJEM_MALLOC_CONF="{given}{KEPT}"'
-    home = f"export PYTHONUTF8=1 {polars}{pinned} PYTHONPATH={_quoted(package)}"
+    home = f"export PYTHONUTF8=1 {command.JOB}=1 {polars}{pinned} PYTHONPATH={_quoted(package)}"
     return f"set -euo pipefail; {home}; {path}{python}{tee}"
 
 
