@@ -90,6 +90,8 @@ def stopped(words, temporary, mark):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # As in a terminal, also where the tests run under nohup, which ignores it.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     until = time.monotonic() + 60
     while mark.exists():
