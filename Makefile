@@ -12,7 +12,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-
 # Left out: the tests of packages, and the models of transformers, of which a job imports two or three.
 COMPILE = @$(BIN)/python -m compileall -q -q -j 0 -x '/tests/|/transformers/models/' $(VENV)/lib || true
 
-.PHONY: mini smoke test fuzz check form types lint cluster gallery generated install clean
+.PHONY: mini smoke test fuzz check form types lint docs cluster gallery generated install clean
 
 mini: install
 	$(BIN)/snakemake --cores $(CORES) $(LOGGER) --config scale=mini
@@ -39,6 +39,12 @@ types: install $(VENV)/test.lock
 
 lint: install $(VENV)/test.lock
 	$(BIN)/snakemake --lint
+
+# The docs as a site that opens from disk; a link that leads nowhere ends it.
+docs: install $(VENV)/docs.lock
+	$(BIN)/python docs/site/assemble.py build/docs
+	$(BIN)/zensical build --strict --config-file build/docs/zensical.toml
+	@echo "open build/docs/site/index.html"
 
 # The scale smoke through SLURM, with faults; as root, on a machine that has no cluster.
 cluster: install $(VENV)/test.lock
@@ -73,6 +79,10 @@ $(VENV)/test.lock: requirements-test.lock $(BIN)/residuum
 	$(PIP) --no-deps -r requirements-test.lock
 	$(COMPILE)
 	@cp requirements-test.lock $@
+
+$(VENV)/docs.lock: requirements-docs.lock $(BIN)/residuum
+	$(PIP) --no-deps -r requirements-docs.lock
+	@cp requirements-docs.lock $@
 
 clean:
 	find results -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""The README's recipe of a dataset of one's own, as printed: from a folder to a tested table."""
+"""The docs' recipe of a dataset of one's own, as printed: from a folder to a tested table."""
 
 import re
 
@@ -8,7 +8,8 @@ import layouts
 from conftest import ROOT
 from projects import copy_project, snakemake
 
-RECIPE = (ROOT / "README.md").read_text().partition("**A dataset of your own.**")[2]
+PAGE = (ROOT / "docs" / "how-to" / "dataset.md").read_text()
+RECIPE = PAGE.partition("## Make a tested table of it\n")[2].partition("\n## ")[0]
 BLOCK = re.compile(r"```yaml\n# (config/\S+?\.yaml)\b[^\n]*\n(.*?)```", re.S)
 
 

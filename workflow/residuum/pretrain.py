@@ -2,7 +2,7 @@
 
 Command: `python -m residuum.pretrain backbone|adapt ...`.
 Adapt, killed and started again, goes on from its last checkpoint and ends with the same bytes, on a
-card as far as docs/performance.md says.
+card as far as docs/determinism.md says.
 Must not know queries, losses or which models start from the backbone.
 """
 

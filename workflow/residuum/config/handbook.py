@@ -28,7 +28,7 @@ by `-` or `_`. A file with `base: OTHER` holds only what differs from the entry 
 wrong values and names that no entry has come all at once, each with file and key, before the first
 job: `residuum plan` shows them without one. A first line such as
 `# yaml-language-server: $schema=../schema/systems.schema.json` lets an editor complete and check a
-file. Recipes stand in the project's README.
+file. docs/index.md has a page for each task.
 """
 MOST_LINES = 40  # of an example
 KIND = re.compile(r"^kind: ([\w-]+)", re.M)

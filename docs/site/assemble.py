@@ -1,0 +1,115 @@
+"""Assemble the pages of the docs site, with those that are made of code: `make docs`.
+
+Usage: `python docs/site/assemble.py build/docs`. Copies docs/ and the project's other pages into
+`pages/`, turns their links to the site's own pages, and writes the reference of commands.
+"""
+
+import importlib
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import typer
+from typer.cli import get_docs_for_click
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+CONFIG = "zensical.toml"
+SHOWN = {".md", ".png", ".svg", ".js", ".css"}
+OUTSIDE = {  # pages that lie elsewhere in the project, and their places on the site
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/reporting.md",
+    "CHANGELOG.md": "project/changelog.md",
+    "config/README.md": "reference/configuration.md",
+    "results/README.md": "reference/results.md",
+}
+RESULTS = """These commands read finished results and other people's runs. They change no result.
+The [commands of stages](stages.md) make the results."""
+STAGES = """The graph runs these commands, one for each job. To run one by hand, see
+[Run the graph](../how-to/run.md#run-one-job-by-hand)."""
+LINK = re.compile(r"(!?\[[^\]]*\])\(([^()\s]+)\)")
+FENCE = re.compile(r"^( *```.*?^ *```)", re.M | re.S)
+
+
+def place(path: Path) -> str | None:
+    """Return where a file of the project lies on the site; None if it is no page of it."""
+    if path.is_relative_to(DOCS):
+        return path.relative_to(DOCS).as_posix()
+    return OUTSIDE.get(path.relative_to(ROOT).as_posix())
+
+
+def linked(text: str, source: Path, target: str) -> str:
+    """Return a page with its links turned to the site; files that it lacks keep their names alone.
+
+    A link to a file that does not exist is a ValueError.
+    """
+
+    def turned(match: re.Match[str]) -> str:
+        label, address = match.groups()
+        name, mark, anchor = address.partition("#")
+        if not name or re.match(r"[a-z]+:", address):
+            return match[0]
+        path = Path(os.path.normpath(source.parent / name))
+        if not path.exists():
+            raise ValueError(f"{source}: no file {name}")
+        found = place(path)
+        if found is None:
+            return label[1:-1]
+        return f"{label}({os.path.relpath(found, os.path.dirname(target) or '.')}{mark}{anchor})"
+
+    parts = FENCE.split(text)
+    return "".join(part if n % 2 else LINK.sub(turned, part) for n, part in enumerate(parts))
+
+
+def written(app: typer.Typer, words: str, depth: int = 0) -> str:
+    """Return what `--help` of a Typer application and of each of its commands says, as Markdown."""
+    group = typer.main.get_command(app)
+    text = get_docs_for_click(obj=group, ctx=typer.Context(group), name=words, indent=depth)
+    return re.sub(r"^\* `--help`: .*\n", "", text, flags=re.M)
+
+
+def of_results() -> str:
+    """Return the page of the command `residuum`."""
+    from residuum.__main__ import app
+
+    return f"# Commands\n\n{RESULTS}\n\n{written(app, 'residuum', 1)}"
+
+
+def of_stages() -> str:
+    """Return the page of the stages' commands, which the graph runs."""
+    text = f"# Commands of stages\n\n{STAGES}\n"
+    for path in sorted((ROOT / "rules").glob("*.smk")):
+        if (ROOT / "workflow" / "residuum" / path.name).with_suffix(".py").exists():
+            module = importlib.import_module(f"residuum.{path.stem}")
+            text += "\n" + written(module.app, f"python -m residuum.{path.stem}", 1)
+    return text
+
+
+COMMANDS = {"commands.md": of_results, "stages.md": of_stages}
+
+
+def main(folder: Path) -> None:
+    """Write the site's configuration and pages into a folder, anew."""
+    pages = folder / "pages"
+    shutil.rmtree(folder, ignore_errors=True)
+    sources = [p for p in DOCS.rglob("*") if p.suffix in SHOWN and p.is_file()]
+    sources += [ROOT / name for name in OUTSIDE if not (DOCS / OUTSIDE[name]).exists()]
+    for source in sources:
+        target = place(source)
+        assert target is not None
+        (pages / target).parent.mkdir(parents=True, exist_ok=True)
+        if source.suffix == ".md":
+            (pages / target).write_text(linked(source.read_text(), source, target))
+        else:
+            shutil.copy(source, pages / target)
+    for name, made in COMMANDS.items():
+        (pages / "reference").mkdir(exist_ok=True)
+        (pages / "reference" / name).write_text(made())
+    shutil.copy(DOCS / "site" / CONFIG, folder / CONFIG)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())

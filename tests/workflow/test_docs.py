@@ -1,0 +1,105 @@
+"""README and docs: how long they are, where their links lead, and what the docs site is made of."""
+
+import re
+import tomllib
+
+import pytest
+
+from conftest import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+WIDTH = 120
+FENCE = re.compile(r"^( *)```.*?^ *```[^\n]*$", re.M | re.S)
+LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
+MADE = {"reference/commands.md", "reference/stages.md"}  # by docs/site/assemble.py
+
+
+def prose(path):
+    """Return a page's lines, those of code empty."""
+    text = FENCE.sub(lambda match: "\n" * match[0].count("\n"), path.read_text())
+    return text.splitlines()
+
+
+def breakable(line):
+    """Say whether a line could end earlier: a table row, a link and code could not."""
+    if line.startswith("|"):
+        return False
+    kept = re.sub(r"`[^`]*`|!?\[[^\]]*\]\([^)]*\)", lambda m: "x" * len(m[0]), line.strip())
+    return any(not set(word) <= {"x"} and len(word) < WIDTH for word in kept.split()[1:])
+
+
+def anchor(heading):
+    """Return the anchor that repository hosts and the site give a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+
+
+def anchors(path):
+    return {anchor(m[1]) for line in prose(path) if (m := re.match(r"#+ (.*)", line))}
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_lines_are_wrapped(path):
+    long = [
+        (number, line)
+        for number, line in enumerate(prose(path), start=1)
+        if len(line) > WIDTH and breakable(line)
+    ]
+    assert not long
+
+
+@pytest.mark.parametrize("path", LINKING, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_to_files_and_headings(path):
+    for address in LINK.findall("\n".join(prose(path))):
+        if re.match(r"[a-z]+:", address):
+            continue
+        name, _, wanted = address.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), address
+        assert not wanted or wanted in anchors(target), address
+
+
+def test_code_and_configuration_name_pages_that_exist():
+    named = set()
+    for folder, ending in (("workflow", ".py"), ("config", ".yaml"), ("rules", ".smk")):
+        for path in (ROOT / folder).rglob(f"*{ending}"):
+            named |= set(re.findall(r"\bdocs/[\w/-]+\.md", path.read_text()))
+    assert named and all((ROOT / name).is_file() for name in named - {
+        "docs/experiments-covid.md", "docs/regressions-dl19-passage.md",  # Anserini's
+    })  # fmt: skip
+
+
+def test_the_site_has_every_page_once():
+    site = tomllib.loads((DOCS / "site" / "zensical.toml").read_text())["project"]
+    shown = []
+    for entry in site["nav"]:
+        [(_, pages)] = entry.items()
+        shown += [pages] if isinstance(pages, str) else [n for page in pages for n in page.values()]
+    assert len(shown) == len(set(shown))
+    written = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    elsewhere = {name for name in shown if name.startswith("project/")}
+    elsewhere |= {"reference/configuration.md", "reference/results.md"}
+    assert set(shown) == written | MADE | elsewhere
+
+
+def test_the_site_fetches_nothing_and_opens_from_disk():
+    site = tomllib.loads((DOCS / "site" / "zensical.toml").read_text())["project"]
+    assert site["theme"]["font"] is False and site["use_directory_urls"] is False
+    assert "offline" in site["plugins"]
+    assert all((DOCS / path).is_file() for path in site["extra"]["polyfills"])
+    assert any("iframe-worker" in path for path in site["extra"]["polyfills"])
+
+
+def test_locks_agree_on_what_they_share():
+    pins = {}
+    for lock in sorted(ROOT.glob("requirements*.lock")):
+        for line in lock.read_text().splitlines():
+            if "==" in line:
+                name, version = re.sub(r"[-_.]+", "-", line).lower().split("==")
+                assert pins.setdefault(name, version) == version, (lock, name)
