@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
@@ -19,7 +20,7 @@ DOCS = ROOT / "docs"
 CONFIG = "zensical.toml"
 SHOWN = {".md", ".png", ".svg", ".js", ".css"}
 OUTSIDE = {  # pages that lie elsewhere in the project, and their places on the site
-    "README.md": "index.md",
+    "README.md": "index.md",  # docs/index.md stands for it
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/reporting.md",
     "CHANGELOG.md": "project/changelog.md",
@@ -31,7 +32,8 @@ The [commands of stages](stages.md) make the results."""
 STAGES = """The graph runs these commands, one for each job. To run one by hand, see
 [Run the graph](../how-to/run.md#run-one-job-by-hand)."""
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^()\s]+)\)")
-FENCE = re.compile(r"^( *```.*?^ *```)", re.M | re.S)
+FENCED = r"^ *```.*?^ *```"
+CODE = r"`[^`\n]+`"
 
 
 def place(path: Path) -> str | None:
@@ -39,6 +41,12 @@ def place(path: Path) -> str | None:
     if path.is_relative_to(DOCS):
         return path.relative_to(DOCS).as_posix()
     return OUTSIDE.get(path.relative_to(ROOT).as_posix())
+
+
+def apart(kept: str, text: str, turned: Callable[[str], str]) -> str:
+    """Return a text with all of it turned but what a pattern matches."""
+    parts = re.split(f"({kept})", text, flags=re.M | re.S)
+    return "".join(part if n % 2 else turned(part) for n, part in enumerate(parts))
 
 
 def linked(text: str, source: Path, target: str) -> str:
@@ -60,15 +68,17 @@ def linked(text: str, source: Path, target: str) -> str:
             return label[1:-1]
         return f"{label}({os.path.relpath(found, os.path.dirname(target) or '.')}{mark}{anchor})"
 
-    parts = FENCE.split(text)
-    return "".join(part if n % 2 else LINK.sub(turned, part) for n, part in enumerate(parts))
+    return apart(FENCED, text, lambda part: LINK.sub(turned, part))
 
 
 def written(app: typer.Typer, words: str, depth: int = 0) -> str:
     """Return what `--help` of a Typer application and of each of its commands says, as Markdown."""
     group = typer.main.get_command(app)
     text = get_docs_for_click(obj=group, ctx=typer.Context(group), name=words, indent=depth)
-    return re.sub(r"^\* `--help`: .*\n", "", text, flags=re.M)
+    text = re.sub(r"^\* `--help`: .*\n", "", text, flags=re.M)
+    text = re.sub(r"^\*\*Commands\*\*:\n\n(\* .*\n)+\n?", "", text, flags=re.M)  # cut short there
+    text = re.sub(r"^\*\*Options\*\*:\n\n(?!\*)", "", text, flags=re.M)
+    return apart(f"{FENCED}|{CODE}", text, lambda part: part.replace("<", "&lt;"))
 
 
 def of_results() -> str:
@@ -94,7 +104,8 @@ COMMANDS = {"commands.md": of_results, "stages.md": of_stages}
 def main(folder: Path) -> None:
     """Write the site's configuration and pages into a folder, anew."""
     pages = folder / "pages"
-    shutil.rmtree(folder, ignore_errors=True)
+    for old in (pages, folder / "site"):
+        shutil.rmtree(old, ignore_errors=True)
     sources = [p for p in DOCS.rglob("*") if p.suffix in SHOWN and p.is_file()]
     sources += [ROOT / name for name in OUTSIDE if not (DOCS / OUTSIDE[name]).exists()]
     for source in sources:
