@@ -52,7 +52,7 @@ def apart(kept: str, text: str, turned: Callable[[str], str]) -> str:
 def linked(text: str, source: Path, target: str) -> str:
     """Return a page with its links turned to the site; files that it lacks keep their names alone.
 
-    A link to a file that does not exist is a ValueError.
+    A link to a file that does not exist ends the program.
     """
 
     def turned(match: re.Match[str]) -> str:
@@ -62,7 +62,7 @@ def linked(text: str, source: Path, target: str) -> str:
             return match[0]
         path = Path(os.path.normpath(source.parent / name))
         if not path.exists():
-            raise ValueError(f"{source}: no file {name}")
+            raise SystemExit(f"{source}: a link to {name}, which does not exist. Mend the link.")
         found = place(path)
         if found is None:
             return label[1:-1]
