@@ -17,11 +17,11 @@ rule cases_find:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=8000),
     params:
-        **decided_by("residuum.cases", "find", WIRING.pages.spec),
+        **decided_by("residuum.pages.cases.make", "find", WIRING.pages.spec),
         lists=WIRING.pages.list_options,
         corpus=options.folder("corpus"),
         learning=options.each("learning", "learning"),
     shell:
-        "python -m residuum.cases find --spec {params.spec:q} --queries {input.queries} "
+        "python -m residuum.pages.cases.make find --spec {params.spec:q} --queries {input.queries} "
         "--qrels {input.qrels} --corpus {params.corpus} {params.lists} {params.learning} "
         "--output {output.tsv} 2>&1 | tee {log}"

@@ -13,8 +13,8 @@ rule characteristics_count:
     resources:
         **RESOURCES.cpu(ESTIMATES.characteristics, mem_mb=2000),
     params:
-        **decided_by("residuum.characteristics", "count", WIRING.pages.spec),
+        **decided_by("residuum.pages.characteristics.make", "count", WIRING.pages.spec),
         folders=WIRING.counts.options,
     shell:
-        "python -m residuum.characteristics count --spec {params.spec:q} {params.folders} "
+        "python -m residuum.pages.characteristics.make count --spec {params.spec:q} {params.folders} "
         "--output {output.tsv} 2>&1 | tee {log}"

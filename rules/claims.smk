@@ -18,14 +18,14 @@ rule claims_judge:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=4000),
     params:
-        **decided_by("residuum.claims", "judge", WIRING.claims.spec),
+        **decided_by("residuum.pages.claims.make", "judge", WIRING.claims.spec),
         metrics=PATHS.metrics_root,
         tables=options.each("table", "tables"),
         curves=options.each("depths", "curves"),
         groups=options.each("groups", "groups"),
         learning=options.each("learning", "learning"),
     shell:
-        "python -m residuum.claims judge --spec {params.spec:q} --metrics {params.metrics} "
+        "python -m residuum.pages.claims.make judge --spec {params.spec:q} --metrics {params.metrics} "
         "{params.tables} {params.curves} {params.groups} {params.learning} "
         "--tests {output.tests} --output {output.tsv} "
         "2>&1 | tee {log}"

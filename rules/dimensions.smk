@@ -13,8 +13,8 @@ rule dimensions_draw:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.dimensions", "draw", WIRING.pages.spec),
+        **decided_by("residuum.pages.dimensions.make", "draw", WIRING.pages.spec),
         measured=PATHS.fidelity_root,
     shell:
-        "python -m residuum.dimensions draw --spec {params.spec:q} --measured {params.measured} "
+        "python -m residuum.pages.dimensions.make draw --spec {params.spec:q} --measured {params.measured} "
         "--output {output.tsv} 2>&1 | tee {log}"

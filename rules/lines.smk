@@ -13,7 +13,7 @@ rule lines_draw:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.lines", "draw", WIRING.pages.spec),
+        **decided_by("residuum.pages.lines.make", "draw", WIRING.pages.spec),
     shell:
-        "python -m residuum.lines draw --spec {params.spec:q} --table {input.table} "
+        "python -m residuum.pages.lines.make draw --spec {params.spec:q} --table {input.table} "
         "--output {output.tsv} 2>&1 | tee {log}"

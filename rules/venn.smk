@@ -14,9 +14,9 @@ rule venn_draw:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.venn", "draw", WIRING.pages.spec),
+        **decided_by("residuum.pages.venn.make", "draw", WIRING.pages.spec),
         metrics=PATHS.metrics_root,
         learning=options.each("learning", "learning"),
     shell:
-        "python -m residuum.venn draw --spec {params.spec:q} --metrics {params.metrics} "
+        "python -m residuum.pages.venn.make draw --spec {params.spec:q} --metrics {params.metrics} "
         "{params.learning} --output {output.tsv} 2>&1 | tee {log}"

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum import evaluate, ledger, significance, tables
+from residuum import evaluate, ledger, significance
 from residuum.artefacts import trec
-from residuum.config.schema.papers import Table, Tests
-from residuum.wiring.bound import ITSELF, NO_PARTS, BoundTable
+from residuum.config.schema.tests import Tests
+from residuum.pages.table import make as tables
+from residuum.pages.table.entry import Table
+from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable
 from results_fixture import record
 from tables_fixture import spec
 
@@ -72,7 +74,7 @@ def job(**changes: object) -> BoundTable:
         derived[row]["won"] = {"first": seeds(row), "second": ["bm25"]}
     return BoundTable.model_validate(
         {
-            **{"id": "toy-table1", "table": Table.model_validate({**TABLE, **changes})},
+            **{"id": "toy-table1", "entry": Table.model_validate({**TABLE, **changes})},
             **{"tests": Tests.model_validate(TESTS), "systems": {}, "scale": "toy"},
             "places": {column["id"]: "data/nq" for column in TABLE["columns"]},
             "runs": {row: seeds(row) for row in rows},

@@ -4,11 +4,14 @@ import shutil
 from pathlib import Path
 
 from pages import test_grouped
-from residuum import claims, figures, groups, ledger, venn
+from pages.test_venn import PAPER, hits, job, write
+from residuum import groups, ledger
 from residuum.config.specs import canonical_json
-from residuum.wiring.judged import BoundClaims
+from residuum.pages.claims import make as claims
+from residuum.pages.claims.job import BoundClaims
+from residuum.pages.figure import make as figures
+from residuum.pages.venn import make as venn
 from results_fixture import record
-from test_venn import PAPER, hits, job, write
 
 
 def build(folder: Path) -> Path:
@@ -48,7 +51,7 @@ def claimed(figure):
     page = {"kind": "claims", "title": "Words", "printed_in": "Toy, prose", "tests": "t"}
     tests = {**test_grouped.TESTS, "compare": "all_pairs"}
     return BoundClaims.model_validate(
-        {"id": "toy-claims", "claims": {**page, "claims": [claim]}, "tests": tests, "tables": {},
+        {"id": "toy-claims", "entry": {**page, "claims": [claim]}, "tests": tests, "tables": {},
          "figures": {"figure4": figure.model_dump()}, "scale": "toy", "comparable": True,
          "reason": "a toy."}
     )  # fmt: skip

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from residuum import ledger, significance, tables
+from residuum import ledger, significance
 from residuum.artefacts import manifest, trec
+from residuum.pages.table import make as tables
 from results_fixture import QUERIES, build
 from tables_fixture import TABLE, job, spec
 

@@ -5,26 +5,21 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum import (
-    characteristics,
-    claims,
-    evaluate,
-    figures,
-    ledger,
-    lexical,
-    significance,
-    tables,
-)
+from residuum import evaluate, ledger, lexical, significance
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.config.specs import canonical_json
-from residuum.wiring.bound import BoundCharacteristics
+from residuum.pages.characteristics import make as characteristics
+from residuum.pages.characteristics.job import BoundCharacteristics
+from residuum.pages.claims import make as claims
+from residuum.pages.figure import make as figures
+from residuum.pages.table import make as tables
 from tables_fixture import job, spec
 
 QUERIES = [f"q{i:02d}" for i in range(12)]
 MEASURES = ["RR@10"]
 COUNTED = {
     "id": "toy-table2",
-    "table": {
+    "entry": {
         "kind": "characteristics",
         "title": "Toy characteristics",
         "printed_in": "Toy, Table 2",
@@ -119,7 +114,7 @@ def make_pages(results: Path) -> None:
     _figure(results)
     case = results / "cases" / "toy-table3.tsv"
     files.write_text(case, "query_id\tdoc_id\n")
-    record(case, {"pairs": 0}, [], "residuum.cases", id="toy-table3")
+    record(case, {"pairs": 0}, [], "residuum.pages.cases.make", id="toy-table3")
     sentences = results / "claims" / "toy-claims.tsv"
     tested = results / "significance" / "toy-claims.tsv"
     claims.judge(_claims_job(), results / "metrics", tested, sentences, [page])
@@ -132,7 +127,7 @@ def _claims_job() -> str:
     page = {"kind": "claims", "title": "What Toy says", "printed_in": "Toy, prose", "tests": "toy"}
     made = {
         "id": "toy-claims",
-        "claims": {**page, "claims": [claim]},
+        "entry": {**page, "claims": [claim]},
         "tests": job().tests.model_dump(mode="json"),
         "tables": {"table1": job().model_dump(mode="json")},
         "figures": {},
@@ -159,7 +154,7 @@ def _figure(results: Path) -> None:
     record(depths, {}, [], "residuum.rerank")
     made = {
         "id": "toy-figure1",
-        "figure": FIGURE,
+        "entry": FIGURE,
         "tests": job().tests.model_dump(mode="json"),
         "places": {"base": "data/dev"},
         "runs": {"base": ["base-reranked"]},

@@ -5,10 +5,11 @@ from pathlib import Path
 import polars as pl
 
 from residuum.artefacts import trec
-from residuum.config.schema.papers import Table, Tests
+from residuum.config.schema.tests import Tests
 from residuum.config.specs import canonical_json
+from residuum.pages.table.entry import Table
+from residuum.pages.table.job import BoundTable
 from residuum.tuning.learned import Learned
-from residuum.wiring.bound import BoundTable
 
 TABLE = {
     "kind": "table",
@@ -47,7 +48,7 @@ def job(comparable: bool = True, tests: dict | None = None, **changes: object) -
     """Return the table bound for a scale that has `dev` but not `covid`."""
     return BoundTable(
         id="toy-table1",
-        table=Table.model_validate({**TABLE, **changes}),
+        entry=Table.model_validate({**TABLE, **changes}),
         tests=Tests.model_validate({**TESTS, **(tests or {})}),
         places={"rr": "data/dev", "far": None},
         runs={"base": ["base"], "ours": ["ours.seed1", "ours.seed2"], "ablation": ["ablation"]},

@@ -9,11 +9,12 @@ import pytest
 from scipy import stats
 
 from comparison_fixture import comparison
-from residuum import ledger, significance, tables
+from residuum import ledger, significance
 from residuum.artefacts import manifest
 from residuum.pages import verdicts
 from residuum.pages.grids import GridCell
 from residuum.pages.printed import Before
+from residuum.pages.table import make as tables
 from tables_fixture import job, spec, write_metrics
 
 

@@ -17,19 +17,20 @@ from typer.testing import CliRunner
 
 import derived_fixture
 import drawn_fixture
-import test_lines
+from pages import test_lines
 from conftest import ROOT
 from hostile_texts import HOSTILE, build_hostile
-from residuum import lines, report
+from residuum import report
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import packaged
 from residuum.inspect import citing, explaining, origins, spent
 from residuum.inspect.text import duration
+from residuum.pages.lines import make as lines
+from residuum.pages.lines.job import BoundLines
 from residuum.site import charts, differences, folder, writing
 from residuum.site.numbers import Values, step_of
 from residuum.site.text import shown
-from residuum.wiring.drawn import BoundLines
 from results_fixture import build, change, seal
 
 AXES = {"x": {"label": "K"}, "y": {"label": "MRR"}}

@@ -62,8 +62,8 @@ def test_the_file_does_not_depend_on_workers_or_the_order_of_rows(metrics):
     first = compare(metrics, made)
     compare(metrics, made, workers=3, name="w.tsv")
     assert (metrics.parent / "w.tsv").read_bytes() == (metrics.parent / "s.tsv").read_bytes()
-    rows = made.table.model_copy(update={"rows": made.table.rows[::-1]})
-    turned = compare(metrics, made.model_copy(update={"table": rows}))
+    rows = made.entry.model_copy(update={"rows": made.entry.rows[::-1]})
+    turned = compare(metrics, made.model_copy(update={"entry": rows}))
     key = {(r["column"], frozenset((r["a"], r["b"]))): r for r in turned.iter_rows(named=True)}
     for row in first.iter_rows(named=True):
         other = key[row["column"], frozenset((row["a"], row["b"]))]

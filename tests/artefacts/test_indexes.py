@@ -5,7 +5,7 @@ import json
 import pytest
 
 from residuum.artefacts import indexes, manifest
-from residuum.config.schema.papers import IndexStatistics
+from residuum.config.schema.analyses import IndexStatistics
 
 STATED = IndexStatistics(documents=3633, total_terms=637485)
 RECORD = {

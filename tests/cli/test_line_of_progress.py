@@ -335,7 +335,7 @@ def test_messages_are_shown_from_warnings_on(handler, capsys):
 @pytest.mark.parametrize(("rule", "outputs", "text"), [
     ("train_train", ["models/clear/seed1/manifest.json"], "train models/clear/seed1"),
     ("fusion_fuse", ["runs/x.gz", "runs/x.gz.manifest.json"], "fusion fuse runs/x.gz"),
-    ("figures_draw", ["figures/x.pdf", "figures/x.md"], "figures draw figures"),
+    ("figure_draw", ["figures/x.pdf", "figures/x.md"], "figure draw figures"),
     ("ledger_write", ["ledger.tsv"], "ledger write ledger.tsv"),
 ])  # fmt: skip
 def test_a_job_is_named_by_what_it_makes(rule, outputs, text):

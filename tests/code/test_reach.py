@@ -13,9 +13,11 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.closure import APART, _Walk, closure
 from residuum.code.closure import INSTALLED as LIBRARY
 from residuum.code.normal import MESSAGES, RAISED, WORDY
+from residuum.pages.kinds import ENTRIES
 
 LISTED = Path(__file__).with_name("reach.txt")
-STAGES = sorted(path.stem for path in (LIBRARY.folder.parents[1] / "rules").glob("*.smk"))
+RULES = sorted(path.stem for path in (LIBRARY.folder.parents[1] / "rules").glob("*.smk"))
+STAGES = [f"pages.{name}.make" if name in ENTRIES else name for name in RULES]
 # Kinds for which a verb is listed once more, as a spec of it would name them.
 KINDS = {
     ("data", "corpus"): ["files", "generated", "generated-articles", "irds"],
@@ -67,7 +69,7 @@ def test_one_verb_alone_writes_the_words_of_an_exception_into_its_result():
 
 
 @pytest.mark.parametrize(("stage", "verb"), [
-    ("evaluate", "run"), ("figures", "draw"), ("fusion", "tune"), ("rerank", "depths"),
+    ("evaluate", "run"), ("pages.figure.make", "draw"), ("fusion", "tune"), ("rerank", "depths"),
     ("rm3", "tune"),
 ])  # fmt: skip
 def test_a_measure_of_ours_counts_for_the_jobs_that_name_it(stage, verb):

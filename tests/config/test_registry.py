@@ -12,9 +12,9 @@ from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, specs
 from residuum.config.bindings import Place
-from residuum.config.schema.papers import parts_of
 from residuum.config.schema.scales import FromHub, FromPath
 from residuum.neural.losses import ConstantMargin
+from residuum.pages.entries import parts_of
 from residuum.wiring import availability, corpora, models, pages, sizes
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -699,7 +699,7 @@ def test_characteristics_of_absent_data_are_not_counted(config, monkeypatch, tmp
     edit(config, "scales/mini.yaml", roles={**data["roles"], "msmarco-dev": "cacm/test"})
     made = load(config, scale="mini")
     spec = json.loads(pages.page_spec(made, "dualrm-table1", nothing_missing))
-    column = next(c["id"] for c in spec["table"]["columns"] if c["role"] == "msmarco-dev")
+    column = next(c["id"] for c in spec["entry"]["columns"] if c["role"] == "msmarco-dev")
     queries = tmp_path / "cacm" / "queries.tsv"
     assert set(spec["absent"]) == {column}
     assert spec["absent"][column].startswith(f"no such file: {queries}, "), "no corpus is needed"
@@ -1036,9 +1036,9 @@ def test_at_small_scales_clears_systems_play_dualrms_on_its_pages_and_at_full_no
         ["clear.seed1", "clear.seed2", "clear.seed3"],
         ["dualrm.seed1", "dualrm.seed2", "dualrm.seed3"],
     ]
-    series = pages.bind_figure(small, "dualrm-figure2", nothing_missing).runs["dualrm"]
+    series = pages.bound(small, "dualrm-figure2", nothing_missing).runs["dualrm"]
     assert series == [f"clear-bert-base.seed{seed}" for seed in (1, 2, 3)]
-    lists = pages.bind_cases(small, "dualrm-table3", nothing_missing).runs
+    lists = pages.bound(small, "dualrm-table3", nothing_missing).runs
     assert lists["reranked"] == "clear-bert-large-deepest.seed1"
     assert small.tuples_of("zero-shot") == "clear" and full.tuples_of("zero-shot") == "dualrm"
     trained = {full.trained_for(name) for name in full.systems if name.startswith("dualrm")}

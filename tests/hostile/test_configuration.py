@@ -11,9 +11,9 @@ import pytest
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, measures
-from residuum.config.schema.papers import Tests
 from residuum.config.schema.scales import FromHub
 from residuum.config.schema.systems import FusionSystem, LexicalSystem
+from residuum.config.schema.tests import Tests
 from residuum.wiring.part import Part
 
 ANALYSIS = {"stemmer": "porter", "stopwords": "lucene"}

@@ -50,7 +50,7 @@ def test_a_scale_that_is_a_path_writes_nothing(results, tmp_path, scale):
 def test_a_page_whose_manifest_lacks_what_it_shows_is_named(results, tmp_path):
     place = manifest.beside(results / "cases" / "toy-table3.tsv")
     (results / "cases" / "toy-table3.md").write_text("## A\n")
-    edit(place, spec={"id": "toy-table3", "cases": {"kind": "cases"}})
+    edit(place, spec={"id": "toy-table3", "entry": {"kind": "cases"}})
     with pytest.raises(ResiduumError, match=r"toy-table3\.tsv\.manifest\.json: spec: no title"):
         writing.write([results], tmp_path / "site")
 

@@ -162,7 +162,7 @@ def test_pages_of_other_code_say_so(archive, tmp_path):
     members["results/tables/toy-table1.md"] += b"more\n"
     result = faults(pack(tmp_path / "t.tar.gz", members))
     assert result["toy-table1"].endswith(
-        "(made by other code of residuum.tables than is installed)"
+        "(made by other code of residuum.pages.table.make than is installed)"
     )
 
 

@@ -199,7 +199,7 @@ def results(tmp_path_factory, backbone):
     metrics = folder / "metrics" / "cacm" / "test" / "clear.seed1.tsv"
     scale = {"scale": "mini", "comparable": False, "reason": "generated."}
     printed = {"printed_in": "CLEAR, Table 1"}
-    record(table, {}, [metrics], "residuum.tables", table=printed, **scale)
+    record(table, {}, [metrics], "residuum.pages.table.make", entry=printed, **scale)
     return folder
 
 

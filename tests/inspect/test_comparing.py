@@ -10,7 +10,7 @@ from scipy import stats
 from residuum.__main__ import compare
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Tests
+from residuum.config.schema.tests import Tests
 from residuum.inspect import comparing
 
 QUERIES = [f"q{i:02d}" for i in range(24)]

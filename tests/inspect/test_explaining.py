@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from residuum import ledger, significance, tables
+from residuum import ledger, significance
 from residuum.__main__ import app
 from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import differing, explaining
+from residuum.pages.table import make as tables
 from results_fixture import QUERIES, build, change, edit, make_pages, record, seal, write_run
 from tables_fixture import job, spec, write_verdict
 

@@ -8,7 +8,7 @@ import yaml
 from conftest import ROOT
 from plan_fixture import named
 from residuum.config import loading
-from residuum.pages import arithmetic
+from residuum.pages.table import arithmetic
 from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.availability import all_available
 from residuum.wiring.paths import Paths

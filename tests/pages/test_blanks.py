@@ -8,12 +8,13 @@ from comparison_fixture import comparison
 from conftest import ROOT
 from residuum import ledger
 from residuum.config.entries import parse
-from residuum.config.schema.papers import Table, Tests
-from residuum.pages import blanks
+from residuum.config.schema.tests import Tests
 from residuum.pages.grids import GridCell
 from residuum.pages.printed import Before
+from residuum.pages.table import blanks
+from residuum.pages.table.entry import Table
+from residuum.pages.table.job import BoundTable
 from residuum.pages.verdicts import Tested
-from residuum.wiring.bound import BoundTable
 from tables_fixture import job
 
 
@@ -22,7 +23,7 @@ def of_paper(name):
     tests = parse(Path(ROOT / "config" / "tests" / f"{table.tests}.yaml"), Tests)
     places = dict.fromkeys((column.id for column in table.columns), "data/dev")
     return BoundTable(
-        id=name.replace("/", "-"), table=table, tests=tests, places=places,
+        id=name.replace("/", "-"), entry=table, tests=tests, places=places,
         runs={}, systems={}, scale="toy", comparable=False, reason="a toy.",
     )  # fmt: skip
 
@@ -38,8 +39,8 @@ def of_paper(name):
 )  # fmt: skip
 def test_every_blank_of_the_papers_is_known(name, count, mute):
     made = of_paper(name)
-    marked = {column for _, column, cell in made.table.cells() if cell.beats or cell.below}
-    columns = [column.id for column in made.table.columns if column.id in marked]
+    marked = {column for _, column, cell in made.entry.cells() if cell.beats or cell.below}
+    columns = [column.id for column in made.entry.columns if column.id in marked]
     all_blanks = [b for column in columns for b in blanks.blanks(made, column)]
     assert len(all_blanks) == count
     assert sum(b.rival is not None for b in all_blanks) == mute

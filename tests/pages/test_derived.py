@@ -12,10 +12,10 @@ from scipy import stats
 
 from derived_fixture import QUERIES, TABLE, build, job, make_pages, seeds
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Column
 from residuum.inspect import bundling, explaining
 from residuum.pages import derived, grids, layout
 from residuum.pages.grids import GridCell
+from residuum.pages.table.entry import Column
 from residuum.paired import ScoreMatrix
 from residuum.paired.coverage import Coverage, wilson
 from residuum.tuning.learned import read_all

@@ -5,14 +5,15 @@ import json
 import polars as pl
 import pytest
 
-from residuum import figures, ledger, paired
+from residuum import ledger, paired
 from residuum.artefacts import groupings, trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Tests
+from residuum.config.schema.tests import Tests
 from residuum.config.specs import canonical_json
 from residuum.pages import grids
+from residuum.pages.figure import make as figures
+from residuum.pages.figure.job import BoundFigure
 from residuum.pages.verdicts import LedgerRow
-from residuum.wiring.drawn import BoundFigure
 from tables_fixture import write_verdict
 
 TESTS = {"test": "t-test", "alpha": 0.05, "correction": "bonferroni", "family": "column",
@@ -50,7 +51,7 @@ RUNS = {"dpr": ["dpr"], "clear": ["clear"], "ours": ["ours.seed1", "ours.seed2"]
 
 def job(figure=None, **changes):
     made = {
-        "id": "toy-figure4", "figure": {**FIGURE, **(figure or {})}, "tests": TESTS, "runs": RUNS,
+        "id": "toy-figure4", "entry": {**FIGURE, **(figure or {})}, "tests": TESTS, "runs": RUNS,
         "places": dict.fromkeys(("dpr", "clear", "ours"), "data/dev"), "scale": "toy",
         "comparable": True, "reason": "a toy.",
     }  # fmt: skip

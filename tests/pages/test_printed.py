@@ -7,9 +7,11 @@ import pytest
 from comparison_fixture import comparison
 from residuum import ledger
 from residuum.pages import verdicts
+from residuum.pages.characteristics.entry import Characteristics
+from residuum.pages.characteristics.job import BoundCharacteristics
 from residuum.pages.grids import GridCell, blank
 from residuum.pages.printed import Before
-from residuum.wiring.bound import Bound, BoundTable
+from residuum.pages.table.job import BoundTable
 from tables_fixture import TABLE, job
 
 OWN = {"id": "theirs-table2", "printed_in": "Theirs, Table 2"}
@@ -31,8 +33,8 @@ def judged(*jobs: BoundTable) -> list[verdicts.LedgerRow]:
     for made in jobs:
         cells = [
             blank(made, row.id, column.id, column.measure, made.not_run(row, column))
-            for row in made.table.rows
-            for column in made.table.columns
+            for row in made.entry.rows
+            for column in made.entry.columns
         ]
         cells = [cell if cell.not_run else cell.measured_as([0.3], 40) for cell in cells]
         rows += verdicts.judge(made, cells, TESTED, before)
@@ -107,6 +109,14 @@ def test_characteristics_of_the_same_split_are_one_number():
     cell = GridCell("a-table1", "queries", "rr", "queries", "data/dev", reported=12.0)
     other = GridCell("b-table2", "queries", "rr", "queries", "data/dev", reported=12.0)
     before = Before()
-    made = Bound(id="a-table1", scale="toy", reason="a toy.")  # of no run
+    counted = {
+        "kind": "characteristics",
+        "title": "T",
+        "printed_in": "T",
+        "columns": [],
+        "rows": [],
+    }
+    entry = Characteristics.model_construct(**counted)
+    made = BoundCharacteristics.model_construct(entry=entry, id="a-table1")  # of no run
     assert before.number(made, cell) is None
     assert before.number(made, other) == "a/table1/queries/rr"

@@ -3,15 +3,16 @@
 import polars as pl
 import pytest
 
-from residuum import claims, figures
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import RunId, canonical_json
 from residuum.pages import grids
+from residuum.pages.claims import make as claims
+from residuum.pages.claims.job import BoundClaims
+from residuum.pages.figure import make as figures
+from residuum.pages.figure.job import BoundFigure
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
-from residuum.wiring.drawn import BoundFigure
-from residuum.wiring.judged import BoundClaims
 from tables_fixture import write_verdict
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column",
@@ -47,7 +48,7 @@ RUNS = {"clear": ["clear.seed1"], "ours": ["ours.seed1", "ours.seed2"]}
 
 def job(figure=None, **changes):
     made = {
-        "id": "toy-figure5", "figure": {**FIGURE, **(figure or {})}, "tests": TESTS,
+        "id": "toy-figure5", "entry": {**FIGURE, **(figure or {})}, "tests": TESTS,
         "runs": {one["id"]: RUNS[one["system"]] for one in SERIES},
         "snapshots": {one["id"]: 3 for one in SERIES},
         "places": {one["id"]: "data/dev" + "-adverse" * (one["role"] == "adverse")
@@ -157,7 +158,7 @@ def judged(folder, holds, means=MEANS):
     ]
     page = {"kind": "claims", "title": "Words", "printed_in": "Toy, prose", "tests": "t"}
     made = BoundClaims.model_validate(
-        {"id": "toy-claims", "claims": {**page, "claims": entries}, "tables": {},
+        {"id": "toy-claims", "entry": {**page, "claims": entries}, "tables": {},
          "tests": {**TESTS, "compare": "all_pairs"}, "figures": {"f": job().model_dump()},
          "scale": "toy", "comparable": True, "reason": "a toy."}
     )  # fmt: skip

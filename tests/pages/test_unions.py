@@ -4,9 +4,10 @@ import json
 
 import polars as pl
 
-from residuum import evaluate, significance, tables
+from residuum import evaluate, significance
 from residuum.artefacts import manifest, trec
-from residuum.pages import unions
+from residuum.pages.table import make as tables
+from residuum.pages.table import unions
 from tables_fixture import job, spec, write_metrics
 
 FUSED = {"ours": {"kind": "fusion"}, "base": {"kind": "lexical"}, "ablation": {"kind": "fusion"}}

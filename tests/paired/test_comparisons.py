@@ -14,7 +14,7 @@ from scipy import stats
 from conftest import ROOT
 from residuum import paired
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Tests
+from residuum.config.schema.tests import Tests
 from residuum.paired import comparisons
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "none", "family": "column"}

@@ -11,12 +11,13 @@ from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.bindings import Place
-from residuum.config.schema.papers import Table
+from residuum.pages.claims.bind import Claimed
+from residuum.pages.table.bind import bind_table
+from residuum.pages.table.entry import Table
+from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable
 from residuum.wiring.availability import all_available
-from residuum.wiring.bound import ITSELF, NO_PARTS, BoundTable
-from residuum.wiring.claims import Claimed
 from residuum.wiring.gaps import gaps
-from residuum.wiring.pages import Pages, bind_table
+from residuum.wiring.pages import Pages
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -78,7 +79,7 @@ def test_a_page_asks_for_the_metrics_of_the_parts_and_a_split_for_their_measures
 
 
 def test_the_tables_are_as_the_paper_prints_them(config):
-    first, fifth = (bound(config, f"roc-table{n}").table for n in (1, 5))
+    first, fifth = (bound(config, f"roc-table{n}").entry for n in (1, 5))
     cells = {(row, column): cell for row, column, cell in first.cells()}
     assert sum(cell.tick for cell in cells.values()) == 3
     assert {key: cell.value for key, cell in cells.items() if not cell.tick} == {

@@ -6,11 +6,11 @@ import pytest
 
 from plan_fixture import named
 from residuum.config.registry import Registry
+from residuum.pages.figure.bind import Figures, bind_figure
+from residuum.pages.figure.job import BoundFigure
 from residuum.wiring import assumptions
 from residuum.wiring.availability import all_available
-from residuum.wiring.drawn import BoundFigure
 from residuum.wiring.estimates import Estimates
-from residuum.wiring.figures import Figures, bind_figure
 from residuum.wiring.sweeps import Sweeps
 from wiring.test_figures import EFFORT, PATHS, load
 

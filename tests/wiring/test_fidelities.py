@@ -9,8 +9,9 @@ from conftest import ROOT
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
+from residuum.pages.dimensions.bind import bind_dimensions
 from residuum.wiring.availability import all_available
-from residuum.wiring.fidelities import Fidelities, bind_dimensions
+from residuum.wiring.fidelities import Fidelities
 from residuum.wiring.gaps import gaps
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources

@@ -13,8 +13,9 @@ from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.bindings import Place
+from residuum.pages.figure.bind import Figures, bind_figure
+from residuum.pages.venn.bind import bind_venn
 from residuum.wiring.availability import all_available
-from residuum.wiring.figures import Figures, bind_figure, bind_venn
 from residuum.wiring.gaps import gaps
 from residuum.wiring.groups import Groups
 from residuum.wiring.pages import Pages

@@ -12,10 +12,10 @@ from residuum.config import loading
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.pages import notes
+from residuum.pages.jobs import Bound
 from residuum.wiring import sizes
 from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.availability import all_available
-from residuum.wiring.bound import Bound
 from residuum.wiring.corpora import Corpora, encoded_splits
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.learned import models_judged, trained_by_folds
@@ -145,8 +145,8 @@ def test_a_page_says_which_models_are_trained_by_folds(full: Registry) -> None:
     folds = trained_by_folds(full, cells)
     assert folds == {f"dpr@{OF}": FOLDS, f"interaction-bert@{OF}": FOLDS}
     made = {"id": "roc-table4", "scale": "full", "reason": "none"}
-    assert list(notes.of_runs(Bound(**made))) == []
-    [line, _] = notes.of_runs(Bound(**made, by_folds=folds))
+    assert list(notes.of_runs(Bound.model_construct(**made))) == []
+    [line, _] = notes.of_runs(Bound.model_construct(**made, by_folds=folds))
     assert line == (
         f"dpr@{OF} is trained once for each of {', '.join(FOLDS)}, on the others' queries; a query "
         "is answered by the training that has not seen it."

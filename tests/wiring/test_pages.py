@@ -14,13 +14,15 @@ from residuum.config import loading
 from residuum.config.schema.scales import FromHub
 from residuum.inspect.bundling import PAGES
 from residuum.neural import hub
+from residuum.pages.cases.bind import bind_cases
+from residuum.pages.characteristics.bind import Counts, bind_characteristics
+from residuum.pages.claims.bind import Claimed, bind_claims
+from residuum.pages.figure.bind import Figures
+from residuum.pages.table.bind import bind_table
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
-from residuum.wiring.characteristics import Counts, bind_characteristics
-from residuum.wiring.claims import Claimed, bind_claims
-from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
-from residuum.wiring.pages import BINDERS, Pages, bind_cases, bind_table
+from residuum.wiring.pages import BINDERS, Pages
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())

@@ -13,9 +13,10 @@ from residuum.config import loading
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.pages import notes
+from residuum.pages.table.bind import bind_table
+from residuum.pages.table.job import NO_SYSTEM, BoundTable
 from residuum.wiring.availability import all_available, why_unavailable
-from residuum.wiring.bound import NO_SYSTEM, BoundTable
-from residuum.wiring.pages import Pages, bind_table
+from residuum.wiring.pages import Pages
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs, candidates, datasets_of, reranked
 from tables_fixture import job
@@ -61,16 +62,16 @@ def test_each_cell_has_the_runs_of_its_own_system(bound: BoundTable) -> None:
 
 
 def test_where_a_row_has_no_system_a_dash_stands(bound: BoundTable) -> None:
-    row = bound.table.row("clear")
-    why = {column.id: bound.not_run(row, column) for column in bound.table.columns}
+    row = bound.entry.row("clear")
+    why = {column.id: bound.not_run(row, column) for column in bound.entry.columns}
     assert why == {name: None if name in PARTED else NO_SYSTEM for name in COLUMNS}
     compared = {(column, a, b) for column, a, b in bound.compared() if "clear" in (a, b)}
     assert {column for column, *_ in compared} == {*PARTED}
 
 
 def test_files_are_those_that_the_cells_read(registry: Registry, bound: BoundTable) -> None:
-    row = bound.table.row("clear")
-    files = {c.id: bound.metrics_of(row, c) for c in bound.table.columns if c.id in PARTED}
+    row = bound.entry.row("clear")
+    files = {c.id: bound.metrics_of(row, c) for c in bound.entry.columns if c.id in PARTED}
     assert files == {
         "dev-rr": ["generated-smoke/dev/clear-random.seed1.tsv"],
         "dl-ndcg": ["generated-smoke/judged/bm25.tsv"],
@@ -113,7 +114,7 @@ def test_headers_name_the_dataset_where_splits_of_several_are_named_alike() -> N
     def headers(**places: str) -> list[str]:
         table = job(rows=[{"id": "a", "label": "A", "system": "one"}], reported={})
         bound = table.model_copy(update={"places": places})
-        return [notes.header(bound, column) for column in bound.table.columns]
+        return [notes.header(bound, column) for column in bound.entry.columns]
 
     assert headers(rr="data/dev", far="data/test") == ["dev RR@10", "test P@5"]
     assert headers(rr="data/dev", far="data/dev") == ["dev RR@10", "dev P@5"]
@@ -227,7 +228,7 @@ def test_a_column_over_candidates_has_its_systems_orders_of_them(tmp_path: Path)
         "clear": ["clear-embedding.seed1.on.pool"],
         "clear-random": ["deep"],
     }
-    row, column = bound.table.row("clear"), bound.column("pool-rr")
+    row, column = bound.entry.row("clear"), bound.column("pool-rr")
     assert bound.metrics_of(row, column) == [
         "generated-smoke/dev/clear-embedding.seed1.on.pool.tsv"
     ]

@@ -8,7 +8,7 @@ from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.splits import Split
 from residuum.config.specs import RunId
 from residuum.pages import notes
-from residuum.tables import removed
+from residuum.pages.table.make import removed
 from residuum.wiring.availability import all_available, why_no_export
 from residuum.wiring.corpora import Corpora
 from residuum.wiring.part import residual_of

@@ -113,8 +113,8 @@ def test_lambda_by_answers_reads_them_and_no_judgements(mini: Registry) -> None:
 
 
 def test_lines_are_drawn_from_their_table_in_its_rows_order(mini: Registry) -> None:
-    from residuum.wiring.drawn import BoundLines
-    from residuum.wiring.figures import Figures
+    from residuum.pages.figure.bind import Figures
+    from residuum.pages.lines.job import BoundLines
 
     page = "mebert-figure4"
     assert Figures(mini, Paths("r"), all_available).table(named(page=page)) == (
@@ -124,7 +124,7 @@ def test_lines_are_drawn_from_their_table_in_its_rows_order(mini: Registry) -> N
     assert bound.labels[:2] == [
         ("cross-attention", "Cross-Attention"), ("hybrid-uni", "HYBRID-ME-BERT-uni"),
     ]  # fmt: skip
-    places = [[point.at for point in panel.points] for panel in bound.lines.panels]
+    places = [[point.at for point in panel.points] for panel in bound.entry.panels]
     assert places == [["50", "100", "200", "400"]] * 2
     assert why_not_made(mini, page, all_available) is None
 

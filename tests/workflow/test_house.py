@@ -13,6 +13,8 @@ import yaml
 
 from conftest import ROOT
 from residuum.code.closure import Library
+from residuum.pages import kinds
+from residuum.pages.kinds import ENTRIES
 from residuum.preload import client
 from residuum.wiring.batches import BATCH
 from residuum.wiring.paths import Paths, Template
@@ -29,6 +31,8 @@ ROOMS = {  # those that each may import, as the architecture has it
 }
 COMMON = ("wiring",)  # without rules of its own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
+# A kind of page is a folder: its stage is `make`, which has the rules and the test of its name.
+MODULES = {name: f"pages.{name}.make" if name in ENTRIES else name for name in STAGES}
 DIRECTIVES = ["input", "output", "log", "benchmark", "resources", "conda", "shell"]
 NEURAL = "    conda:\n        NEURAL\n"
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
@@ -46,25 +50,43 @@ def test_there_are_stages_and_rules():
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_one_name_four_places(stage):
-    assert (PACKAGE / f"{stage}.py").is_file()
-    assert (ROOT / "tests" / f"test_{stage}.py").is_file()
+    assert _file(PACKAGE.joinpath(*MODULES[stage].split(".")))
+    assert (ROOT / "tests" / ("pages" if stage in ENTRIES else "") / f"test_{stage}.py").is_file()
+
+
+def test_a_kind_of_page_is_a_folder_and_a_line_in_each_table():
+    folders = {path.parent.name for path in PACKAGE.glob("pages/*/entry.py")}
+    assert folders == set(ENTRIES) == set(kinds.JOBS) == set(kinds.BINDERS) <= set(STAGES)
+    for kind in ENTRIES:
+        assert ENTRIES[kind].__module__ == f"residuum.pages.{kind}.entry"
+        assert kinds.JOBS[kind].__module__ == f"residuum.pages.{kind}.job"
+        assert kinds.BINDERS[kind].__module__ == f"residuum.pages.{kind}.bind"
+
+
+def test_no_module_outside_a_kind_of_page_asks_which_kind_a_page_is():
+    """What differs is a method of its entry or its job, or a line in a table of kinds."""
+    named = "|".join([*(form.__name__ for form in ENTRIES.values())])
+    asked = re.compile(rf"isinstance\([^()]*, (?:[\w | ]*\b)?(?:Bound)?(?:{named})\b")
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] != "pages" or path.parent.name == "pages":
+            assert not asked.search(path.read_text()), path
 
 
 def test_every_stage_module_has_its_rules():
-    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
-    assert {m for m in modules if "app = command.app" in (PACKAGE / f"{m}.py").read_text()} == set(
-        STAGES
-    )
+    modules = {_name(path) for path in PACKAGE.rglob("*.py") if path.name != "__main__.py"}
+    trees = {name: _file(PACKAGE.parent.joinpath(*name.split("."))) for name in modules}
+    stages = {n for n, path in trees.items() if path and "app = command.app" in path.read_text()}
+    assert stages == {f"residuum.{module}" for module in MODULES.values()}
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
     stage, body = RULES[name]
     assert name.startswith(f"{stage}_")
-    assert f'"python -m residuum.{stage} {name.removeprefix(f"{stage}_")} ' in body
+    assert f'"python -m residuum.{MODULES[stage]} {name.removeprefix(f"{stage}_")} ' in body
     verb = name.removeprefix(f"{stage}_")
     decided = re.findall(
-        rf'^        \*\*decided_by\("residuum\.{stage}", "{verb}"(, .*)?\),$', body, re.M
+        rf'^        \*\*decided_by\("residuum\.{MODULES[stage]}", "{verb}"(, .*)?\),$', body, re.M
     )
     assert len(decided) == 1, "its code, for the kinds of its spec"
     spec = (
@@ -78,7 +100,7 @@ def test_a_job_of_a_neural_environment_is_forked_from_what_has_loaded_torch(name
     """Verbs of the tables' environment may go with their stage, as rerank's cut does."""
     stage, body = RULES[name]
     verb = name.removeprefix(f"{stage}_")
-    served = client.served_by(["-m", f"residuum.{stage}", verb, "--spec", "{}"])
+    served = client.served_by(["-m", f"residuum.{MODULES[stage]}", verb, "--spec", "{}"])
     if NEURAL in body:
         assert served == "neural"
     elif not any(NEURAL in other for of, other in RULES.values() if of == stage):
@@ -156,8 +178,9 @@ def test_the_line_of_progress_imports_nothing_of_ours():
 
 
 def test_a_stage_imports_no_other():
-    trees = {stage: ast.parse((PACKAGE / f"{stage}.py").read_text()) for stage in STAGES}
-    stages = {f"residuum.{stage}" for stage in STAGES}
+    places = {stage: PACKAGE.joinpath(*module.split(".")) for stage, module in MODULES.items()}
+    trees = {stage: ast.parse(_file(place).read_text()) for stage, place in places.items()}
+    stages = {f"residuum.{module}" for module in MODULES.values()}
     shared = {stage: others for stage, tree in trees.items() if (others := stages & {*_ours(tree)})}
     lexical = {"residuum.lexical"}
     assert shared == {"rm3": lexical, "negatives": lexical}, "they search what it indexed"

@@ -4,28 +4,27 @@ Command: `python -m residuum.ledger write ...`. Verdicts are defined in docs/ver
 Must not know how tables are rendered or tests computed.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 import typer
+from pydantic import BaseModel
 
 from residuum.artefacts import files, manifest
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, unknown
 from residuum.pages import grids
-from residuum.pages.blanks import unmarked
-from residuum.pages.grids import GridCell, Judged
+from residuum.pages.grids import GridCell
+from residuum.pages.jobs import Judged
+from residuum.pages.kinds import BLANKS, JOBS, JUDGED
 from residuum.pages.layout import DASH, MORE, grid, harmless, plain
 from residuum.pages.printed import Before
 from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
 from residuum.pages.verdicts import ledger as read_ledger
 from residuum.paired import Comparison
-from residuum.wiring.bound import BoundCharacteristics, BoundTable
-from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundVenn
 from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
@@ -33,14 +32,19 @@ HOLM = "comparisons, Holm"
 AGAINST = ("reversed", "differs")
 AGAIN = "as before"  # printed by a cell before, of the same runs, and counted there
 BLANK = "no marker"
-JUDGED: dict[str, type[Judged]] = {
-    "table": BoundTable,
-    "characteristics": BoundCharacteristics,
-    "figure": BoundFigure,
-    "venn": BoundVenn,
-    "dimensions": BoundDimensions,
-}
 Rows = Sequence[LedgerRow]
+
+
+class Kind(BaseModel):
+    """The part of an entry that tells its schema."""
+
+    kind: str
+
+
+class Named(BaseModel):
+    """The part of a bound page that tells its schema."""
+
+    entry: Kind
 
 
 @app.command()
@@ -55,17 +59,15 @@ def write(
 ) -> None:
     """Judge every reported number and comparison of the given pages; add judged claims."""
     ledger, before = list[LedgerRow](), Before()
-    named = [kind(json.loads(text)) for text in spec]
-    forms = [JUDGED.get(name, BoundTable) for name in named]  # whose schema refuses other kinds
-    jobs = list(map(command.parse_spec, forms, spec))
+    jobs = list(map(bound, spec))
     tests = {path.stem: grids.rows(path, Comparison) for path in significance or []}
     for job, path in zip(jobs, table, strict=True):
-        if isinstance(job, BoundTable) and job.id not in tests:
+        if job.between_rows() and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
         cells = grids.rows(path, GridCell, optional=grids.OPTIONAL)
         ledger += judge(job, cells, tests.get(job.id, []), before)
-        if isinstance(job, BoundTable):
-            ledger += unmarked(job, cells, tests[job.id], before)
+        if job.entry.kind in BLANKS:
+            ledger += BLANKS[job.entry.kind](job, cells, tests[job.id], before)
     ledger += [
         replace(row, same_as=before.claim(row.table, row.row, row.rests_on))
         for path in claims or []
@@ -79,10 +81,12 @@ def write(
     manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
 
 
-def kind(spec: Mapping[str, Any]) -> str:
-    """Return the kind of a bound page."""
-    page = spec["figure"] if "figure" in spec else spec["table"]
-    return str(page["kind"])
+def bound(spec: str | bytes, source: str = "--spec") -> Judged:
+    """Read a bound page whose numbers are judged; another one is a ResiduumError."""
+    named = command.parse_spec(Named, spec, source).entry.kind
+    if named not in JUDGED:
+        raise ResiduumError(f"{source}: {unknown('kind of page that is judged', named, JUDGED)}")
+    return cast(Judged, command.parse_spec(JOBS[named], spec, source))
 
 
 def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:

@@ -12,11 +12,11 @@ import typer
 from residuum import paired
 from residuum.artefacts import manifest
 from residuum.cli import command
-from residuum.config.schema.papers import parts_of
 from residuum.pages import grids
+from residuum.pages.entries import parts_of
 from residuum.pages.parted import read_groups
+from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.tuning.learned import read_all
-from residuum.wiring.bound import BoundTable, metrics_files
 
 app = command.app(__doc__)
 
@@ -40,7 +40,7 @@ def compare(
     parted = read_groups(groups or [])
     for job in jobs:
         bound, values, _ = grids.load(job, metrics, verdicts, parted)
-        measures = {column.id: column.named() for column in job.table.columns}
+        measures = {column.id: column.named() for column in job.entry.columns}
         pairs = []
         for column, a, b in bound.compared():
             paper = parts_of(job.id)[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from residuum.artefacts import files, intact, manifest
-from residuum.config.schema.papers import IndexStatistics
+from residuum.config.schema.analyses import IndexStatistics
 
 Count = int | str | None
 Record = dict[str, Count]

@@ -15,8 +15,6 @@ from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.groupings import Grouping
 from residuum.config.schema.models import DualEncoder, Model
-from residuum.config.schema.pages import Page
-from residuum.config.schema.papers import Tests
 from residuum.config.schema.scales import (
     ByDataset,
     Config,
@@ -29,7 +27,9 @@ from residuum.config.schema.scales import (
 from residuum.config.schema.sources import Segmented
 from residuum.config.schema.sweeps import Sweep
 from residuum.config.schema.systems import System
+from residuum.config.schema.tests import Tests
 from residuum.config.specs import FixedId
+from residuum.pages.kinds import Page
 
 Entry = TypeVar("Entry")
 

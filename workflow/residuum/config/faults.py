@@ -12,23 +12,19 @@ from pydantic import BaseModel
 from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.bindings import Place
-from residuum.config.claims import claim_faults
-from residuum.config.columns import column_faults, line_faults
 from residuum.config.cycles import cycles
 from residuum.config.generators import generator_faults
-from residuum.config.groups import group_faults, within_faults
 from residuum.config.mixes import mix_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, repeated, walk
 from residuum.config.schema.fidelities import Fidelity
-from residuum.config.schema.figures import DEPTH, EFFORT, Dimensions, Figure, Lines, Venn
 from residuum.config.schema.models import LexicalVectors, OnPairs, PairsAlone
-from residuum.config.schema.papers import Characteristics, Claims, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
-from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
+from residuum.config.schema.systems import FusionSystem, HybridSystem, LexicalSystem
 from residuum.config.schema.training import RateGrid
-from residuum.config.snapshots import snapshot_faults
 from residuum.config.systems import system_faults
+from residuum.pages.entries import Printed, parts_of
+from residuum.pages.kinds import FAULTS
 
 Fault = tuple[str, str]  # key, what is wrong
 
@@ -60,11 +56,11 @@ def _names(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             own.setdefault(mark.of, []).append(value)
     for key, mark, value in named:
         if isinstance(mark, Ref) and value not in mark.besides:
-            for text in _reference_faults(registry, mark, value, own):
+            for text in reference_faults(registry, mark, value, own):
                 yield key, text
 
 
-def _reference_faults(
+def reference_faults(
     registry: Registry, ref: Ref, name: str, own: Mapping[str, list[str]]
 ) -> Iterator[str]:
     """Yield what is wrong with a name; one of its own file may be any if the file names none."""
@@ -77,7 +73,7 @@ def _reference_faults(
     if kind == "dataset/split":
         dataset, name = name.split("/")
         if dataset not in registry.datasets:
-            yield from _reference_faults(registry, Ref("dataset"), dataset, {})
+            yield from reference_faults(registry, Ref("dataset"), dataset, {})
             return
         kind, known = "split", registry.datasets[dataset].splits
         add = registry.file("dataset", dataset)
@@ -155,64 +151,9 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
 
 
 def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
-    """Yield markers that no row explains, and tests that do not fit what a page compares."""
-    tests = registry.tests.get(getattr(page, "tests", ""))
-    some = tests is not None and tests.compare == "with_baselines"
-    if isinstance(page, Table | Characteristics | Figure | Venn | Dimensions):
-        below = {row.id: getattr(row, "below", None) for row in page.rows}
-        columns = page.columns if isinstance(page, Table) else []
-        ticked = {column.id: column.change_from for column in columns}
-        rows: dict[int | None, str] = {}
-        for line in page.rows:
-            index = getattr(line, "index", None)
-            if rows.setdefault(index, line.id) != line.id and index is not None:
-                yield f"rows.{line.id}.index", f"{index} is that of the row '{rows[index]}'"
-        for row, column, cell in page.cells():
-            key = f"reported.{row}.{column}"
-            if not {column.partition("/")[0], "default"} & {*page.tolerance}:
-                yield key, "`tolerance:` has neither its column nor a default"
-            if cell.below and not below.get(row):
-                yield key, "an arrow, but the row has no `below:`"
-            if cell.tick and not isinstance(page, Table):
-                yield key, "a tick, which a column of a table alone prints"
-            for index in sorted(set(cell.beats) - {*rows}):
-                yield key, f"no row has the index {index}"
-            baselines = page.baselines if some and isinstance(page, Table) else []
-            marked = [*map(rows.get, cell.beats), below.get(row) if cell.below else None]
-            for other in [*marked, ticked.get(column) if cell.tick else None]:
-                if baselines and other and not {row, other} & {*baselines}:
-                    yield key, f"a marker about {other}, which is not in `baselines:`"
-    if isinstance(page, Table):
-        yield from column_faults(registry, page)
-        yield from within_faults(registry, page)
-    if isinstance(page, Table) and tests and some != bool(page.baselines):
-        need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
-        yield "tests", f"{page.tests}: its tests {need}"
-    if isinstance(page, Lines):
-        yield from line_faults(registry, page)
-    if isinstance(page, Claims):
-        yield from claim_faults(registry, page)
-    if isinstance(page, Venn) and not measures.is_hit(page.measure):
-        yield "measure", f"{page.measure} is no measure of hits, 0 or 1; take such as Success@10"
-    if isinstance(page, Figure):
-        yield from _curve_faults(registry, page)
-        yield from snapshot_faults(registry, page)
-        yield from group_faults(registry, page)
-    if isinstance(page, Figure) and tests and (not some or tests.family == "paper"):
-        cause = "a figure compares with its first series only, and is not in its paper's family"
-        cure = "needs `compare: with_baselines` and `family: column` or `table`"
-        yield "tests", f"{cause}; {registry.file('tests', page.tests)} {cure}"
-
-
-def _curve_faults(registry: Registry, page: Figure) -> Iterator[Fault]:
-    """Yield the series of which there is no curve: what they name is of another kind."""
-    for series in page.series if page.of_curves else ():
-        system, key = registry.systems.get(series.system), f"series.{series.id}.system"
-        fitting = Ref("system", ("rerank" if page.over == DEPTH else "dense",) if system else ())
-        yield from ((key, text) for text in _reference_faults(registry, fitting, series.system, {}))
-        if page.over == EFFORT and isinstance(system, DenseSystem) and system.search:
-            text = f"'{series.system}' searches by an index of its own; name one without `search`"
-            yield key, text
+    """Yield what is wrong between a page and other entries, as its kind tells."""
+    if isinstance(page, Printed) and page.kind in FAULTS:
+        yield from FAULTS[page.kind](registry, page)
 
 
 def _seedless(registry: Registry) -> Iterator[str]:

@@ -21,18 +21,11 @@ from residuum.config.faults import between
 from residuum.config.keys import Schema
 from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
-from residuum.config.schema import (
-    datasets,
-    fidelities,
-    groupings,
-    models,
-    pages,
-    papers,
-    sweeps,
-    systems,
-)
+from residuum.config.schema import datasets, fidelities, groupings, models, sweeps, systems
 from residuum.config.schema.base import ID
 from residuum.config.schema.scales import Config, Scale
+from residuum.config.schema.tests import Tests
+from residuum.pages import kinds as pages
 
 Entries = dict[str, Any]  # by id
 FORMS: dict[str, Any] = {
@@ -42,7 +35,7 @@ FORMS: dict[str, Any] = {
     "groupings": groupings.Grouping,
     "fidelities": fidelities.Fidelity,
     "sweeps": sweeps.Sweep,
-    "tests": papers.Tests,
+    "tests": Tests,
     "scales": Scale,
     "papers": pages.Page,
 }

@@ -12,12 +12,12 @@ from residuum.config.bindings import Place
 from residuum.config.schema.base import OWN, Ref, references
 from residuum.config.schema.groupings import Halves
 from residuum.config.schema.models import LexicalVectors, ReleasedWeights
-from residuum.config.schema.pages import Page
-from residuum.config.schema.papers import parts_of
 from residuum.config.schema.scales import FromModel, HubReranker
 from residuum.config.schema.systems import RerankSystem
 from residuum.config.specs import FixedId, RunId, Seed, of_entry
 from residuum.config.trainings import Trainings
+from residuum.pages.entries import parts_of
+from residuum.pages.kinds import Page
 
 
 class Registry(Trainings):

@@ -8,21 +8,21 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from residuum import ledger
 from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.schema.papers import DEPTH, parts_of
+from residuum.config.specs import canonical_json
 from residuum.inspect import provenance
 from residuum.pages import grids
-from residuum.pages.grids import GridCell, Judged
-from residuum.wiring.bound import BoundCharacteristics, BoundTable
-from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundVenn
+from residuum.pages.entries import parts_of
+from residuum.pages.grids import GridCell
+from residuum.pages.jobs import Judged
+from residuum.pages.kinds import JUDGED
+from residuum.pages.table.entry import DEPTH
 from residuum.wiring.paths import Paths
 
 PATHS = Paths()
-PLACES = (PATHS.table, *(PATHS.pages[kind] for kind in ("figure", "venn", "dimensions")))
+PLACES = tuple(dict.fromkeys(PATHS.pages[kind] for kind in JUDGED))
 Names = tuple[str, ...]  # paper, page, row, column; a figure's column is <panel>/<group>
 WRITE = (
     "write <paper>/<page>/<row>/<column>, of a figure over groups "
@@ -71,8 +71,8 @@ def bound(results: Path, path: str, graph: provenance.Graph) -> Judged:
     """Return the page of a TSV below the results, as its manifest has it."""
     spec = graph.manifest(path).spec
     try:
-        return ledger.JUDGED[ledger.kind(spec)].model_validate(spec)
-    except (ValidationError, KeyError):
+        return ledger.bound(canonical_json(spec), path)
+    except ResiduumError:
         again = "made by another version of residuum; make it again there: snakemake --cores all"
         raise ResiduumError(f"{manifest.beside(results / path)}: {again}") from None
 
@@ -135,15 +135,12 @@ def _cells(path: Path) -> dict[Names, GridCell]:
 
 def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
     """Return what a cell was read from: metrics, tuning records, verdicts, or a split's qrels."""
-    if isinstance(page, BoundCharacteristics):
-        counted_of = page.counted_of(line.column, line.measure)
-        return [path for path in read if path.endswith(f"/{counted_of}")]
-    if isinstance(page, BoundDimensions):
-        folder = page.folders().get(line.row, "")
-        return [path for path in read if folder and path.endswith(f"/{folder}")]
+    ending = page.measured_in(line.row, line.column, line.measure)
+    if ending is not None:
+        return [path for path in read if ending and path.endswith(f"/{ending}")]
     template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
-    runs, judged = _runs(line, page)
+    runs, judged = page.runs_behind(line.row, line.column)
     of_row = [path for run in runs for path, own in named if own == run]
     on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
     on_split += [path for path in read if _groups(path, line, page)]
@@ -154,26 +151,11 @@ def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
     return on_split or (of_row if line.measure == DEPTH else [])
 
 
-def _groups(path: str, line: GridCell, page: BoundTable | BoundFigure | BoundVenn) -> bool:
+def _groups(path: str, line: GridCell, page: Judged) -> bool:
     """Say whether a file has the groups that a number is of."""
-    if not (of := PATHS.groups.parse(path)) or f"{of['dataset']}/{of['split']}" != line.split_ref:
-        return False
-    if isinstance(page, BoundTable):
-        within = page.column(line.column).within
-        return within is not None and within.grouping == of["grouping"]
-    return True
-
-
-def _runs(
-    line: GridCell, page: BoundTable | BoundFigure | BoundVenn
-) -> tuple[list[str], list[str]]:
-    """Return the runs that a number was read from, and those whose models must have learned."""
-    if isinstance(page, BoundTable):
-        column = page.column(line.column)
-        return page.reads(line.row, column), page.judged_runs(line.row, column)
-    if isinstance(page, BoundVenn):
-        sides = page.runs_of(line.row, line.column) or []
-        return sides, sides
-    panel = page.figure.panel(line.column)
-    parts = [line.row, *filter(None, [panel.change_from, panel.than and f"{panel.id}/than"])]
-    return [run for part in parts for run in page.runs.get(part, [])], page.runs.get(line.row, [])
+    of = PATHS.groups.parse(path)
+    return bool(
+        of
+        and f"{of['dataset']}/{of['split']}" == line.split_ref
+        and of["grouping"] == page.grouping(line.column)
+    )

@@ -15,7 +15,6 @@ from residuum.artefacts import files, manifest, yamls
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.papers import parts_of
 from residuum.config.specs import FixedId
 from residuum.inspect import citing, datasets, loads, provenance, stated
 from residuum.inspect.checkpoints import (
@@ -31,6 +30,7 @@ from residuum.inspect.checkpoints import (
 )
 from residuum.inspect.stated import UNKNOWN
 from residuum.inspect.text import flat, listed
+from residuum.pages.entries import parts_of
 from residuum.pages.layout import grid
 
 CARD = "README.md"

@@ -14,13 +14,13 @@ from typing import NamedTuple
 from residuum import __version__, ledger
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
-from residuum.config.schema.papers import parts_of
 from residuum.inspect import citing, pinned
 from residuum.inspect.checkpoints import PATHS, scales_of
 from residuum.inspect.integrity import Changes
 from residuum.inspect.recorded import Recorded, Row
 from residuum.inspect.stated import UNKNOWN
 from residuum.pages import verdicts
+from residuum.pages.entries import parts_of
 from residuum.pages.layout import grid
 from residuum.pages.verdicts import LedgerRow
 

@@ -18,7 +18,7 @@ from residuum.artefacts import files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, printable, unknown
 from residuum.config.measures import is_hit, is_tested, mean
-from residuum.config.schema.papers import Tests
+from residuum.config.schema.tests import Tests
 from residuum.inspect import complementing, reproducing
 from residuum.pages import grids, layout, notes
 from residuum.pages.layout import Layout, TextCell

@@ -10,20 +10,18 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum import venn
 from residuum.artefacts import intact, trec
 from residuum.config.specs import SEED
 from residuum.inspect import kin, provenance
 from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, number, remade, together, wrapped
-from residuum.pages import derived, grids, grouped, layout, verdicts
+from residuum.pages import derived, grids, layout, verdicts
+from residuum.pages.kinds import VALUES
 from residuum.pages.parted import read_groups
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.paired.coverage import Coverage
-from residuum.wiring.bound import BoundCharacteristics
-from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundVenn
 
 SHOWN = 3  # queries at each end
 SEEDED = re.compile(SEED)
@@ -44,7 +42,7 @@ def explain(results: Path, address: str, full: bool = False, deep: bool = False)
 
 def _value(cell: Cell) -> str:
     """Lay out what was measured, what the paper reports, and the ledger's verdict."""
-    table, own = cell.page.table, cell.line
+    table, own = cell.page.entry, cell.line
     row = next(row for row in table.rows if row.id == own.row)
     measured = f"{own.absence}: {own.not_run}"
     if own.measured is not None:
@@ -68,20 +66,14 @@ def _value(cell: Cell) -> str:
 def interval(cell: Cell) -> tuple[float, float] | None:
     """Return the 95% interval of a number; that of a figure over groups is of a difference."""
     low, high = cell.line.ci_low, cell.line.ci_high
-    if low is None or high is None or isinstance(cell.page, BoundFigure):
+    if low is None or high is None or not cell.page.has_intervals:
         return None
     return low, high
 
 
 def header(cell: Cell) -> str:
     """Return what a column is called on its page."""
-    page, column = cell.page, cell.line.column
-    if isinstance(page, BoundVenn | BoundDimensions):
-        return column
-    if isinstance(page, BoundFigure):
-        group = column.partition("/")[2]
-        return f"{page.figure.panel(column).header} in {page.figure.over} {group}"
-    return next(own.header for own in page.table.columns if own.id == column)
+    return cell.page.header(cell.line.column)
 
 
 def changed(cell: Cell, deep: bool) -> tuple[list[str], str]:
@@ -121,17 +113,16 @@ def _claims(cell: Cell) -> str:
 
 def _first(cell: Cell) -> str:
     """Say how a point of a figure compares with the first series there, as its data has it."""
-    if not isinstance(cell.page, BoundFigure):
+    if (first := cell.page.first()) is None:
         return ""
     path = intact.checked(cell.results / cell.path)
     table = pl.read_csv(path, separator="\t", infer_schema_length=None)
     test = table.row(by_predicate=_is(cell.line.row, cell.line.column), named=True)
     if test.get("p") is None:
         return ""
-    against = cell.page.drawn()[0].label
     text = f"{test['difference']:+.4f}, 95% {test['ci_low']:+.4f} to {test['ci_high']:+.4f}"
     p = f"p {test['p']:.4g}, adjusted {test['p_adjusted']:.4g}"
-    return f"Against {against}: {text}, {p}{', significant' * test['significant']}"
+    return f"Against {first.label}: {text}, {p}{', significant' * test['significant']}"
 
 
 def _is(row: str, column: str) -> pl.Expr:
@@ -178,21 +169,12 @@ def tests_of(results: Path, page: str) -> list[Comparison]:
 
 def made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Value]:
     """Return what a cell shows, then what it is a change from; none of a choice or a count."""
-    page, own, metrics = cell.page, cell.line, cell.results / PATHS.metrics_root
-    if own.measured is None or isinstance(page, BoundCharacteristics | BoundDimensions):
+    own, kind = cell.line, cell.page.entry.kind
+    if own.measured is None or kind not in VALUES:
         return []
-    parted = read_groups(cell.results / p for p in cell.roots if PATHS.groups.parse(p))
-    if isinstance(page, BoundFigure):
-        points = grouped.measured(page, metrics, parted)
-        return [p.scores for p in points if (p.series.id, p.column) == (own.row, own.column)]
-    if isinstance(page, BoundVenn):
-        row = next(row for row in page.table.rows if row.id == own.row)
-        return [venn.counted(row, venn.hits(page, row.id, metrics))]
-    column = page.column(own.column)
-    if column.shows == "chosen":
-        return []
-    rows = [own.row, str(column.change_from)] if column.is_change(own.row) else [own.row]
-    return [grids.cell_value(page, row, column, metrics, parted, read) for row in rows]
+    groups = read_groups(cell.results / p for p in cell.roots if PATHS.groups.parse(p))
+    metrics = cell.results / PATHS.metrics_root
+    return VALUES[kind](cell.page, own.row, own.column, metrics, groups, read)
 
 
 def values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:

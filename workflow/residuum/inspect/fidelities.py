@@ -13,8 +13,8 @@ from residuum.artefacts import fidelities, files
 from residuum.artefacts.fidelities import Measured
 from residuum.cli.errors import ResiduumError, hint
 from residuum.config.schema.fidelities import Fidelity
-from residuum.config.schema.figures import RECALLS
 from residuum.pages import layout
+from residuum.pages.dimensions.entry import RECALLS
 from residuum.pages.layout import DASH
 from residuum.wiring.paths import Paths, folder_of
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from residuum.cli.errors import NotRun
-from residuum.config.schema.cells import TICK
-from residuum.config.schema.papers import Column
+from residuum.pages.cells import TICK
 from residuum.pages.layout import DASH
+from residuum.pages.table.entry import Column
 from residuum.paired import ScoreMatrix
 from residuum.paired.coverage import Coverage, coverage, overlap, residual
 

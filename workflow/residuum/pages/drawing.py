@@ -15,9 +15,9 @@ import numpy as np
 
 from residuum.artefacts import files
 from residuum.config import measures
-from residuum.config.schema.figures import DEPTH, EFFORT, SNAPSHOT, Panel
-from residuum.pages.points import Point
-from residuum.wiring.drawn import BoundFigure
+from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Panel
+from residuum.pages.figure.job import BoundFigure
+from residuum.pages.figure.points import Point
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -77,7 +77,7 @@ def save(
     """
     from matplotlib.figure import Figure
 
-    panels = job.figure.panels
+    panels = job.entry.panels
     with styled():
         figure = Figure(figsize=(3.4 * len(panels), 3.4), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
@@ -85,7 +85,7 @@ def save(
         for ax, panel in zip(axes, panels, strict=True):
             own = [point for point in points if point.panel == panel]
             if own:
-                legend |= _plot(ax, job, panel, own, axis or AXES.get(job.figure.over))
+                legend |= _plot(ax, job, panel, own, axis or AXES.get(job.entry.over))
             else:
                 nothing(ax)
         explain(figure, legend, 2)
@@ -109,10 +109,10 @@ def _plot(
     ax: "Axes", job: BoundFigure, panel: Panel, points: Sequence[Point], axis: str | None
 ) -> Legend:
     """Draw one panel; return what the legend shows."""
-    alone = len({point.x for point in points}) == 1 and job.figure.grouped
+    alone = len({point.x for point in points}) == 1 and job.entry.grouped
     legend = (_bars if alone else _lines)(ax, job, points) | _marks(ax, job, points)
-    ax.set_xlabel(axis or f"Group of {job.figure.over}")
-    if job.figure.over == EFFORT:
+    ax.set_xlabel(axis or f"Group of {job.entry.over}")
+    if job.entry.over == EFFORT:
         _number_axis(ax)
     else:
         _name_points(ax, job, points)
@@ -123,7 +123,7 @@ def _plot(
 
 def _place(job: BoundFigure, point: Point) -> float:
     """Return where a point lies along the axis."""
-    return float(point.cost or 0) if job.figure.over == EFFORT else point.x
+    return float(point.cost or 0) if job.entry.over == EFFORT else point.x
 
 
 def _number_axis(ax: "Axes") -> None:
@@ -140,9 +140,9 @@ def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
     """Name the points along the axis; groups with their sizes."""
     named = {p.x: p for p in sorted(points, key=lambda p: p.x) if p.x > 0}
     labels = [f"{x:,}" for x in named]
-    if job.figure.over == DEPTH and max(named) >= LOG_FROM * min(named):
+    if job.entry.over == DEPTH and max(named) >= LOG_FROM * min(named):
         ax.set_xscale("log")
-    if job.figure.grouped:
+    if job.entry.grouped:
         labels = [f"{p.at}\n(n = {len(p.scores.query_ids):,})" for p in named.values()]
     ax.set_xticks([*named], labels=labels)
     ax.minorticks_off()
@@ -150,7 +150,7 @@ def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
 
 def _queries(job: BoundFigure, points: Sequence[Point]) -> str:
     """Say how many queries a panel is of, where no group does."""
-    return "" if job.figure.grouped else f"\nn = {len(points[0].scores.query_ids):,} queries"
+    return "" if job.entry.grouped else f"\nn = {len(points[0].scores.query_ids):,} queries"
 
 
 def _bars(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
@@ -186,7 +186,7 @@ def _lines(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
         )
         for first in (point.means.mean() for point in own if point.x == 0):
             thin = ax.axhline(first, color=color, linestyle=dashes, linewidth=0.6)
-            legend[f"{series.label}, {FROM_ZERO[job.figure.over]}"] = thin
+            legend[f"{series.label}, {FROM_ZERO[job.entry.over]}"] = thin
     return legend
 
 
@@ -218,5 +218,5 @@ def panel_name(job: BoundFigure, panel: Panel) -> str:
     elif panel.measure:
         text = measures.words(panel.measure)
     else:
-        text = RECALLS[job.figure.over]
+        text = RECALLS[job.entry.over]
     return f"{text}, change from {panel.change_from}" if panel.change_from else text

@@ -17,19 +17,20 @@ import polars as pl
 
 from residuum.artefacts import files, intact, trec
 from residuum.cli.errors import NotRun, ResiduumError
-from residuum.config.schema.cells import PrintedCell
-from residuum.config.schema.papers import Column, Reported
 from residuum.pages import derived
+from residuum.pages.cells import PrintedCell
+from residuum.pages.characteristics.job import BoundCharacteristics
+from residuum.pages.entries import Reported
+from residuum.pages.jobs import Bound
 from residuum.pages.layout import span
 from residuum.pages.parted import Parted
+from residuum.pages.table.entry import Column
+from residuum.pages.table.job import BoundTable
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage
 from residuum.tuning.learned import Learned
-from residuum.wiring.bound import Bound, BoundCharacteristics, BoundTable
-from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundVenn
 
 Grid = BoundTable | BoundCharacteristics
-Judged = Grid | BoundFigure | BoundVenn | BoundDimensions  # whose numbers the ledger judges
 Key = tuple[str, str]  # (row id, column id)
 Read = Callable[[Path], pl.DataFrame]
 AGAIN = "make it again: delete it, then snakemake --cores all"
@@ -101,7 +102,7 @@ def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups
         absent.setdefault(row_id, {})[name] = why
         del values[row_id, name]
     scores = {key: value for key, value in values.items() if isinstance(value, ScoreMatrix)}
-    for column in job.table.columns:
+    for column in job.entry.columns:
         rows = {row: own.query_ids for (row, name), own in scores.items() if name == column.id}
         same_queries(rows, f"{job.id}, column {column.id}: rows ")
     ratios = {key: value for key, value in values.items() if isinstance(value, Coverage)}
@@ -133,7 +134,7 @@ def cell_value(
 
 def _without_other(job: BoundTable, values: Collection[Key]) -> dict[Key, str]:
     """Return why cells that have values show no change: the other row has none there."""
-    rows, reasons = {row.id: row for row in job.table.rows}, {}
+    rows, reasons = {row.id: row for row in job.entry.rows}, {}
     for row, name in values:
         column = job.column(name)
         other = column.change_from
@@ -227,7 +228,7 @@ class GridCell:
 def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -> GridCell:
     """Return a cell without a value, with what the paper prints in it."""
     cell = GridCell(job.id, row, column, measure, job.places[column], not_run=not_run)
-    return with_reported(cell, job.table)
+    return with_reported(cell, job.entry)
 
 
 def with_reported(cell: GridCell, page: Reported) -> GridCell:

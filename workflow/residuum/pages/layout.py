@@ -23,6 +23,8 @@ MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|*`<["})
 ACTIVE, ESCAPED = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\("), r"\\\g<0>"  # HTML tags, and links
 SUPERSCRIPTS = str.maketrans("0123456789-,", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ ")
 
+Places = list[list[str | None]]  # `<row>/<column>` of the number in each cell of a grid
+
 
 class TextCell(NamedTuple):
     """A text, its superscript, an arrow for "below", the (start, end) of what is bold, a spread."""

@@ -5,9 +5,9 @@ Usage: `captions += notes(read_all(paths))`. Must not know how any of it was mea
 
 from collections.abc import Iterator, Mapping
 
+from residuum.pages.figure.job import BoundFigure
 from residuum.pages.grids import why_not_learned
 from residuum.tuning.learned import Learned
-from residuum.wiring.drawn import BoundFigure
 
 SHOWN = ("gap", "gap_where_active", "gap_where_active_at_most", "gap_sd", "margin")
 
@@ -44,11 +44,11 @@ def _why(job: BoundFigure, series: str, verdicts: Mapping[str, Learned]) -> str 
 
 def labelled(job: BoundFigure, verdicts: Mapping[str, Learned]) -> tuple[BoundFigure, list[str]]:
     """Say in its label which series is not learned; return too those that are, to be tested."""
-    every = job.figure.series
+    every = job.entry.series
     faulty = [s.id for s in every if _why(job, s.id, verdicts)]
     labels = [f"{s.label} (not learned)" if s.id in faulty else s.label for s in every]
     pairs = zip(every, labels, strict=True)
     series = [one.model_copy(update={"label": label}) for one, label in pairs]
     tested = [one.id for one in every if one.id not in faulty]
-    figure = job.figure.model_copy(update={"series": series})
-    return job.model_copy(update={"figure": figure}), tested
+    figure = job.entry.model_copy(update={"series": series})
+    return job.model_copy(update={"entry": figure}), tested

@@ -8,16 +8,18 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from residuum.artefacts import indexes
-from residuum.config.schema.papers import DEPTH, Column, Tests
+from residuum.config.schema.tests import Tests
 from residuum.config.specs import RunId
 from residuum.pages import derived
 from residuum.pages.grids import GridCell
+from residuum.pages.jobs import Bound
 from residuum.pages.layout import DASH
+from residuum.pages.table.entry import DEPTH, Column
+from residuum.pages.table.job import NOTHING, BoundTable
 from residuum.paired import Comparison
 from residuum.paired.classical import CONSTANT
 from residuum.paired.comparisons import near_alpha
 from residuum.tuning.choosing import Choice, Tuned
-from residuum.wiring.bound import NOTHING, Bound, BoundTable
 
 SHARED = (
     "What the seeds share (a backbone, a start, a reranker, each made once) could turn out "
@@ -136,16 +138,16 @@ def caption(
 
     `removed` counts the docs judged before that were taken out of the external run of a row.
     """
-    for column in job.table.columns:
+    for column in job.entry.columns:
         yield _column(job, column, cells)
-    if any(column.of_parts for column in job.table.columns):
+    if any(column.of_parts for column in job.entry.columns):
         yield derived.PARTS
     yield from of_runs(job)
     if removed:
         counts = ", ".join(f"{count} of {row}" for row, count in removed.items())
         yield f"Such docs in external runs, removed as NIST does with submissions: {counts}."
-    yield from job.table.notes
-    baselines = " and ".join(job.table.baselines)
+    yield from job.entry.notes
+    baselines = " and ".join(job.entry.baselines)
     only = f"compared with {baselines} only, " if baselines else ""
     yield (
         "Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
@@ -170,20 +172,20 @@ def caption(
         yield f"{row}: {'; '.join([str(system['kind']), *parts]).rstrip('.')}."
     yield from (f"{name}: {what.rstrip('.')}." for name, what in job.rerankers.items())
     yield from _choices(records)
-    if job.table.index is None:
+    if job.entry.index is None:
         yield f"Scale {job.scale}: {job.reason}"
         return
     searched = {(cell.split_ref, cell.index): None for cell in cells if cell.index}
     for split_ref, index in searched:
         yield f"Index searched on {split_ref}: {index}."
-    stated = f"Index of the published numbers: {indexes.counted(job.table.index)}."
+    stated = f"Index of the published numbers: {indexes.counted(job.entry.index)}."
     yield f"{stated} They compare with numbers of the same index, at any scale."
 
 
 def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
     """Yield what rows are significantly below that no mark shows: they have no number, no arrow."""
-    rows, lost = {row.id: row for row in job.table.rows}, defaultdict[str, list[str]](list)
-    for test in tests if job.table.baselines else ():
+    rows, lost = {row.id: row for row in job.entry.rows}, defaultdict[str, list[str]](list)
+    for test in tests if job.entry.baselines else ():
         winner, loser = (test.a, test.b) if test.direction > 0 else (test.b, test.a)
         if test.significant and rows[loser].index is None and rows[loser].below != winner:
             lost[loser].append(f"{winner} ({header(job, job.column(test.column))})")
@@ -194,7 +196,7 @@ def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
 
 def _played(job: BoundTable) -> Iterator[str]:
     """Yield the systems that a page names and another one plays; its runs bear that one's name."""
-    for part, system in job.table.systems().items():
+    for part, system in job.entry.systems().items():
         for run in job.runs.get(part, [])[:1]:
             if (player := RunId.parse(run).system) != system:
                 yield f"{system} by {player}"
@@ -235,7 +237,7 @@ def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
     """Yield a note per reason; a column without a binding has its own note."""
     bound = [cell for cell in cells if cell.split_ref is not None]
     partly = {cell.row for cell in bound if cell.measured is not None}
-    names = {column.id: header(job, column) for column in job.table.columns}
+    names = {column.id: header(job, column) for column in job.entry.columns}
     reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
     for cell in bound:
         if cell.not_run not in (None, *NOTHING):

@@ -6,9 +6,9 @@ cells with one value of one measure of the same runs print one number. Must not 
 
 from collections.abc import Hashable
 
-from residuum.config.schema.papers import parts_of
-from residuum.pages.grids import GridCell, Judged
-from residuum.wiring.bound import BoundTable
+from residuum.pages.entries import parts_of
+from residuum.pages.grids import GridCell
+from residuum.pages.jobs import Judged
 
 
 class Before:
@@ -24,8 +24,7 @@ class Before:
     def comparison(self, job: Judged, cell: GridCell, other: GridCell, claim: str) -> str | None:
         """Return the cell that first claimed that one lies above or below the other, alike."""
         both = _number(job, cell), _number(job, other)
-        tests = job.tests if isinstance(job, BoundTable) else None
-        return self._same(cell, None if None in both else (both, claim, tests))
+        return self._same(cell, None if None in both else (both, claim, job.between_rows()))
 
     def claim(self, page: str, name: str, rests_on: str | None) -> str | None:
         """Return the sentence that first rested on the same; None if this one, or on nothing."""

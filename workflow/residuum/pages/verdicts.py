@@ -5,19 +5,19 @@ docs/verdicts.md.
 Must not know how tables are rendered, tests computed or the ledger written.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from residuum.artefacts import intact
-from residuum.config.schema.cells import PrintedCell
-from residuum.config.schema.papers import parts_of
 from residuum.pages import grids
-from residuum.pages.grids import GridCell, Judged, by_place
+from residuum.pages.cells import PrintedCell
+from residuum.pages.entries import parts_of
+from residuum.pages.grids import GridCell, by_place
+from residuum.pages.jobs import Judged
 from residuum.pages.printed import Before
 from residuum.paired import Comparison, adjust, reproduction
-from residuum.wiring.bound import BoundTable
 
 COMPARED = ("holds", "these models only", "inconclusive", "reversed")
 ABSENT = ("not learned", "not run")
@@ -86,15 +86,15 @@ def judge(
     measured = by_place(cells)
     tested, by_holm = by_pair(tests), by_pair(_under_holm(job, tests))
     rows: list[LedgerRow] = []
-    for row in job.table.rows:
-        for column, text in job.table.reported.get(row.id, {}).items():
+    for row in job.entry.rows:
+        for column, text in job.entry.reported.get(row.id, {}).items():
             printed, cell = PrintedCell.parse(text), measured[row.id, column]
-            where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
+            where = (parts_of(job.id)[0], job.entry.printed_in, job.id, row.id, column)
             if printed.value is not None:
-                tolerance = job.table.tolerated(column, printed)
+                tolerance = job.entry.tolerated(column, printed)
                 number = _number(job, where, printed.value, cell, tolerance)
                 rows.append(replace(number, same_as=before.number(job, cell)))
-            for name, claim in _claims(job, row.id, column, printed):
+            for name, claim in job.marked(row.id, column, printed):
                 both = [pairs.get((column, row.id, name)) for pairs in (tested, by_holm)]
                 other = measured[name, column]
                 compares = _comparison(where, cell, other, claim, *both)
@@ -131,29 +131,15 @@ def by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
 
 def _under_holm(job: Judged, tests: Sequence[Comparison]) -> list[Comparison]:
     """Correct the tests by Holm within each column, whatever the paper corrects."""
-    if not isinstance(job, BoundTable):
-        return []
-    return adjust([replace(t, family=t.column) for t in tests], "holm", job.tests.alpha)
-
-
-def _claims(job: Judged, name: str, column: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
-    """Yield (other row, claim) for each marker or tick of a printed cell; only tables have any."""
-    if isinstance(job, BoundTable):
-        for index in printed.beats:
-            yield next(row.id for row in job.table.rows if row.index == index), "above"
-        below = next(row.below for row in job.table.rows if row.id == name)
-        if printed.below and below:
-            yield below, "below"
-        of = job.column(column)
-        if printed.tick and of.change_from and of.tick:
-            yield of.change_from, of.tick
+    how = job.between_rows()
+    return adjust([replace(t, family=t.column) for t in tests], "holm", how.alpha) if how else []
 
 
 def number_verdict(job: Judged, reported: float, cell: GridCell, tolerance: float) -> Verdict:
     """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
     if cell.measured is None:
         return cell.absence, str(cell.not_run)
-    stated = job.table.index if isinstance(job, BoundTable) else None
+    stated = job.stated_index()
     if stated and cell.other_index:
         return "not comparable", cell.other_index
     if not stated and not job.comparable:

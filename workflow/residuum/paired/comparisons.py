@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Tests
+from residuum.config.schema.tests import Tests
 from residuum.paired import classical, resampling
 from residuum.paired.resampling import Contrasts
 

@@ -5,22 +5,27 @@ how any value was computed.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain
 from typing import Any
 
 import polars as pl
 
 from residuum.artefacts import fidelities
-from residuum.config.schema.figures import DEPTH, EFFORT, Projection
 from residuum.inspect.addressing import PATHS, Cell
-from residuum.pages import circles, drawing
+from residuum.pages import drawing
+from residuum.pages.dimensions.entry import Projection
+from residuum.pages.dimensions.job import BoundDimensions
+from residuum.pages.figure.entry import DEPTH, EFFORT
+from residuum.pages.figure.job import BoundFigure
+from residuum.pages.kinds import JOBS
+from residuum.pages.lines.job import BoundLines
+from residuum.pages.venn import circles
+from residuum.pages.venn.job import BoundVenn
 from residuum.site.folder import Folder, Sheet
 from residuum.site.tested import Test, read, rounded, tests_of
 from residuum.site.text import shown
 from residuum.vectors import bounds
-from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundLines, BoundVenn
 
 Chart = dict[str, Any]
 COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}
@@ -29,21 +34,10 @@ LEAST = "least dimensions k"
 
 def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
     """Return the charts of a page; none of a table, of cases and of claims."""
-    spec = folder.graph.manifest(sheet.path).spec
-    if sheet.kind == "figure":
-        job = BoundFigure.model_validate(spec)
-        if job.figure.grouped:
-            made = _groups(job, sheet, tests_of(folder, sheet))
-        else:
-            made = chain(_curves(job, read(folder, sheet)), _timed(folder, job))
-    elif sheet.kind == "lines":
-        made = _lines(BoundLines.model_validate(spec), read(folder, sheet))
-    elif isinstance(sheet.job, BoundVenn):
-        made = _circles(sheet.job, sheet.cells)
-    elif isinstance(sheet.job, BoundDimensions):
-        made = _dimensions(folder, sheet.job, sheet.cells)
-    else:
+    if sheet.kind not in CHARTS:
         return []
+    job = JOBS[sheet.kind].model_validate(folder.graph.manifest(sheet.path).spec)
+    made = CHARTS[sheet.kind](folder, job, sheet)
     return named_apart([chart for chart in map(drawn, made) if chart])
 
 
@@ -87,10 +81,10 @@ def _curves(
 
     Over efforts points lie at their costs, or `along` another column that `axis` names.
     """
-    over, first = job.figure.over, job.drawn()[:1]
+    over, first = job.entry.over, job.drawn()[:1]
     along = along or (COSTS[EFFORT] if over == EFFORT else over)
     scale = "log" if over == EFFORT or (over == DEPTH and _spread(table, over)) else "linear"
-    for panel in job.figure.panels:
+    for panel in job.entry.panels:
         series = []
         for one in (own for at, own in job.plotted() if at == panel):
             rows = list(table.filter(panel=panel.id, series=one.id).iter_rows(named=True))
@@ -147,7 +141,7 @@ def _groups(job: BoundFigure, sheet: Sheet, tests: Sequence[Test]) -> Iterator[C
     of = {f"{test.a}/{test.column}": test for test in tests}
     first = job.drawn()[:1]
     groups = list(dict.fromkeys(cell.line.column.partition("/")[2] for cell in sheet.cells))
-    for panel in job.figure.panels:
+    for panel in job.entry.panels:
         series = []
         for one in (own for at, own in job.plotted() if at == panel):
             places = ((group, f"{one.id}/{panel.id}/{group}") for group in groups)
@@ -159,7 +153,7 @@ def _groups(job: BoundFigure, sheet: Sheet, tests: Sequence[Test]) -> Iterator[C
             series.append({"id": one.id, "label": shown(one.label), "points": points})
         yield {
             "title": shown(drawing.panel_name(job, panel)),
-            "x": _axis(f"group of {job.figure.over}", "point"),
+            "x": _axis(f"group of {job.entry.over}", "point"),
             "y": _axis(panel.header, "linear"),
             "series": series,
             "against": shown(first[0].label) if first else "",
@@ -178,7 +172,7 @@ def _of_cell(cell: Cell, x: object) -> dict[str, Any]:
 
 def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
     """Yield a chart per panel of a table's numbers, a line for each row."""
-    for panel in job.lines.panels:
+    for panel in job.entry.panels:
         series = []
         for row, label in job.labels:
             rows = table.filter(panel=panel.id, row=row).iter_rows(named=True)
@@ -187,8 +181,8 @@ def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
             series.append({"id": row, "label": shown(label), "points": points})
         yield {
             "title": shown(panel.header),
-            "x": _axis(job.lines.axis, "point") | {"order": [point.at for point in panel.points]},
-            "y": _axis(job.lines.measure, "linear"),
+            "x": _axis(job.entry.axis, "point") | {"order": [point.at for point in panel.points]},
+            "y": _axis(job.entry.measure, "linear"),
             "series": series,
         }
 
@@ -196,7 +190,7 @@ def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
 def _circles(job: BoundVenn, cells: Sequence[Cell]) -> Iterator[Chart]:
     """Yield a chart with all diagrams to one scale: the circles of S and D, and their shares."""
     made = []
-    for row in job.table.rows:
+    for row in job.entry.rows:
         of = {cell.line.column: cell.line.measured for cell in cells if cell.line.row == row.id}
         dense, lexical, overlap = (of.get(name) for name in ("dense", "lexical", "overlap"))
         if dense is None or lexical is None or overlap is None:
@@ -212,12 +206,12 @@ def _circles(job: BoundVenn, cells: Sequence[Cell]) -> Iterator[Chart]:
                 "shares": [lexical - overlap, overlap, of["residual"], of["failure"]],
             }
         )
-    title = f"Shares of the queries by {job.table.measure}: S lexical, D dense"
+    title = f"Shares of the queries by {job.entry.measure}: S lexical, D dense"
     yield {"title": shown(title), "circles": made}
 
 
 def _dimensions(folder: Folder, job: BoundDimensions, cells: Sequence[Cell]) -> Iterator[Chart]:
-    for row in job.table.rows:
+    for row in job.entry.rows:
         if row.id in job.absent:
             continue
         own = {cell.line.column: cell for cell in cells if cell.line.row == row.id}
@@ -238,7 +232,7 @@ def _of_cells(row: Projection, job: BoundDimensions, own: Mapping[str, Cell]) ->
         series = [{"id": row.id, "label": LEAST, "points": points, "mark": "dots"}]
         return {"x": _axis("bound", "point"), "y": _axis("dimensions k", "log"), "series": series}
     series = []
-    for share in job.table.recalls:
+    for share in job.entry.recalls:
         named = f"{share:g}/"
         points = [
             _of_cell(cell, name.removeprefix(named))
@@ -281,3 +275,19 @@ def _margins(of: fidelities.Measured) -> Chart:
         points = list(own.iter_rows(named=True))
         series.append({"id": str(nearest), "label": label, "points": points, "mark": "dots"})
     return {"y": _axis("normalised margin", "log"), "series": series}
+
+
+def _figure(folder: Folder, job: BoundFigure, sheet: Sheet) -> Iterator[Chart]:
+    if job.entry.grouped:
+        yield from _groups(job, sheet, tests_of(folder, sheet))
+    else:
+        yield from _curves(job, read(folder, sheet))
+        yield from _timed(folder, job)
+
+
+CHARTS: dict[str, Callable[..., Iterable[Chart]]] = {  # (folder, job, sheet)
+    "figure": _figure,
+    "venn": lambda _, job, sheet: _circles(job, sheet.cells),
+    "dimensions": lambda folder, job, sheet: _dimensions(folder, job, sheet.cells),
+    "lines": lambda folder, job, sheet: _lines(job, read(folder, sheet)),
+}

@@ -15,17 +15,15 @@ from residuum.artefacts import files, intact, manifest
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Id
-from residuum.config.schema.papers import parts_of
 from residuum.inspect import addressing, explaining, provenance
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.inspect.text import remade
 from residuum.pages import verdicts
-from residuum.pages.grids import Judged
+from residuum.pages.entries import parts_of
+from residuum.pages.jobs import Judged
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
 from residuum.site.text import brief
-
-ENTRIES = ("table", "figure", "cases", "claims", "lines")  # where a bound page keeps its own YAML
 
 SHOWN = ("kind", "title", "printed_in")  # keys of an entry that each page shows
 MADE_ELSEWHERE = (
@@ -147,7 +145,8 @@ def _sheet(
     cells: list[Cell],
 ) -> Sheet:
     spec = graph.manifest(path).spec
-    entry = next((of for key in ENTRIES if isinstance(of := spec.get(key), dict)), {})
+    entry = spec.get("entry")
+    entry = entry if isinstance(entry, dict) else {}
     if lacking := [key for key in SHOWN if not isinstance(entry.get(key), str)]:
         place = manifest.beside(results / path)
         raise ResiduumError(f"{place}: spec: no {lacking[0]} of a page. {MADE_ELSEWHERE}")

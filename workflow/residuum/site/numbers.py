@@ -20,7 +20,6 @@ from residuum.site.folder import Folder, Sheet
 from residuum.site.provenance import Provenance
 from residuum.site.tested import Test, tests_of
 from residuum.site.text import shown
-from residuum.wiring.bound import BoundTable
 
 STEPS = 32_767  # the largest signed integer of 16 bits
 ENDS = 5  # queries at each end of a difference, whose texts are shown
@@ -74,7 +73,7 @@ class Numbers:
         return {
             "page": sheet.name,
             "results": self._folder.named,
-            "labels": {row.id: shown(row.label) for row in sheet.job.table.rows},
+            "labels": {row.id: shown(row.label) for row in sheet.job.entry.rows},
             "cells": cells,
             "step": step,
             "values": {place: own.packed(step) for place, own in values.items()},
@@ -102,7 +101,7 @@ class Numbers:
                 made["rests"] = rests
                 if (other := pages.get(rests)) and other.job:
                     made["places"] = [cell.place for cell in other.cells]
-                    labels |= {row.id: shown(row.label) for row in other.job.table.rows}
+                    labels |= {row.id: shown(row.label) for row in other.job.entry.rows}
             cells[claim["id"]] = _without_nothing(made)
         return {
             "claims": True,
@@ -130,9 +129,9 @@ class Numbers:
             "seeds": [float(value) for value in str(own.per_seed or "").split()],
             "std": own.std,
             "interval": explaining.interval(cell),
-            "change_from": _change_from(cell),
+            "change_from": cell.page.change_from(own.row, own.column),
             "counts": explaining.counts(cell, made),
-            "reported": cell.page.table.reported.get(own.row, {}).get(own.column),
+            "reported": cell.page.entry.reported.get(own.row, {}).get(own.column),
             "absence": why and reasons.setdefault(why, len(reasons)),
             "verdicts": [_verdict(row, reasons) for row in rows],
         }
@@ -167,14 +166,6 @@ def step_of(values: Mapping[str, Values]) -> float:
     """Return the step of a page: equal values are equal integers, whatever row they are of."""
     largest = (float(np.abs(own.values).max(initial=0.0)) for own in values.values())
     return max(largest, default=0.0) / STEPS or 1.0
-
-
-def _change_from(cell: Cell) -> str | None:
-    """Return the row that a number is a change from."""
-    if not isinstance(cell.page, BoundTable):
-        return None
-    column = cell.page.column(cell.line.column)
-    return column.change_from if column.is_change(cell.line.row) else None
 
 
 def _orders(values: Mapping[str, np.ndarray], tests: list[Test]) -> Iterator[np.ndarray]:

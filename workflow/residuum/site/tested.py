@@ -8,9 +8,9 @@ from typing import NamedTuple
 import polars as pl
 
 from residuum.artefacts import files, intact
+from residuum.pages.jobs import First
 from residuum.paired import Comparison
 from residuum.site.folder import Folder, Sheet
-from residuum.wiring.drawn import BoundFigure
 
 
 class Test(NamedTuple):
@@ -41,8 +41,8 @@ class Test(NamedTuple):
 
 def tests_of(folder: Folder, sheet: Sheet) -> list[Test]:
     """Return the tests of a page, numbers to six digits."""
-    if isinstance(sheet.job, BoundFigure):
-        return _of_figure(folder, sheet, sheet.job)
+    if sheet.job and (first := sheet.job.first()):
+        return _against(folder, sheet, first)
     return [_of_table(test) for test in sheet.tests]
 
 
@@ -71,10 +71,9 @@ def _of_table(test: Comparison) -> Test:
     )
 
 
-def _of_figure(folder: Folder, sheet: Sheet, job: BoundFigure) -> list[Test]:
+def _against(folder: Folder, sheet: Sheet, first: First) -> list[Test]:
     """Return the tests that the data beside a drawing has, all against the first series."""
-    first = next((series.id for series in job.drawn()), "")
-    made = []
+    made = list[Test]()
     for row in read(folder, sheet).iter_rows(named=True):
         if row.get("p") is None:
             continue
@@ -82,9 +81,9 @@ def _of_figure(folder: Folder, sheet: Sheet, job: BoundFigure) -> list[Test]:
             Test(
                 column=row["column"],
                 a=row["row"],
-                b=first,
+                b=first.id,
                 family="",
-                how=f"{job.tests.test} test, correction {job.tests.correction}",
+                how=f"{first.tests.test} test, correction {first.tests.correction}",
                 difference=rounded(row["difference"]),
                 low=rounded(row["ci_low"]),
                 high=rounded(row["ci_high"]),

@@ -8,7 +8,7 @@ from itertools import product
 
 from residuum.config.bindings import Place
 from residuum.config.schema.systems import RerankSystem
-from residuum.wiring.pages import bind_table
+from residuum.pages.table.bind import bind_table
 from residuum.wiring.part import Part, Wildcards
 
 
@@ -18,7 +18,7 @@ class Arithmetic(Part):
     def of_table(self, wildcards: Wildcards) -> list[str]:
         """Return those behind the cells that are measured, each once."""
         table = bind_table(self.registry, wildcards.page, self.hub)
-        players = self.registry.players(table.table)
+        players = self.registry.players(table.entry)
         cells = {(players[row.part(column.id)], column.role): None for row, column in table.cells()}
         return list(
             dict.fromkeys(

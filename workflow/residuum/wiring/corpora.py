@@ -13,7 +13,6 @@ from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.analyses import IndexForm
 from residuum.config.schema.base import references
-from residuum.config.schema.figures import Dimensions
 from residuum.config.schema.models import LexicalVectors, OnPairs
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
@@ -31,7 +30,7 @@ def searched(registry: Registry, dataset: str) -> list[str]:
     roles = filter(None, map(registry.tuned_on, registry.systems))
     asked = {role_of(registry, role, "tune", dataset)[0] for role in dict.fromkeys(roles)}
     pages = registry.pages.values()
-    asked |= {registry.binding(page.role) for page in pages if isinstance(page, Dimensions)}
+    asked |= {registry.binding(role) for page in pages for role in page.searched_for()}
     return [
         name
         for name, split in registry.datasets[dataset].splits.items()

@@ -25,18 +25,18 @@ from residuum.config import loading
 from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
 from residuum.config.schema.scales import Config, FromHub
+from residuum.pages.characteristics.bind import Counts
+from residuum.pages.claims.bind import Claimed
+from residuum.pages.figure.bind import Figures
 from residuum.preload import benchmarks, server
 from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.batches import Batches
-from residuum.wiring.characteristics import Counts
-from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora
 from residuum.wiring.ending import show
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.evaluations import Evaluations
 from residuum.wiring.exports import Exports
 from residuum.wiring.fidelities import Fidelities
-from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
 from residuum.wiring.groups import Groups
 from residuum.wiring.hybrids import Hybrids

@@ -10,15 +10,15 @@ from math import ceil
 
 from residuum.config.schema.backbones import OnTexts
 from residuum.config.schema.models import CrossEncoder, OnPairs, TermWeights
-from residuum.config.schema.papers import Characteristics
 from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.config.specs import OrderId, RunId
+from residuum.pages.characteristics.entry import Characteristics
+from residuum.pages.characteristics.job import OF_CORPUS
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate, of_reading, of_run
 from residuum.wiring.availability import all_available, rm3_measure
-from residuum.wiring.bound import OF_CORPUS
 from residuum.wiring.evaluations import needs_answers
 from residuum.wiring.models import answers_read, corpora_of
 from residuum.wiring.part import Wildcards, place_of, run_of

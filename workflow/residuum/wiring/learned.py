@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.scales import FromModel
+from residuum.pages.jobs import Bound
 from residuum.wiring.availability import why_no_export
-from residuum.wiring.bound import Bound
 
 
 def models_behind(

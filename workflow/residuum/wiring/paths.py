@@ -7,10 +7,9 @@ folder they are relative to it. Nothing else writes such a path. Must not know t
 import re
 from functools import cache
 from pathlib import PurePath
-from typing import get_args
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.pages import Page
+from residuum.pages.kinds import ENTRIES
 
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
 SPLIT = "{dataset}/{split}"
@@ -129,9 +128,7 @@ class Paths:
         self.timing = self._below(f"timings/{SPLIT}/{{sweep}}/{{run}}.json")
         self.page_timing = self._below("timings/{page}.tsv")
         self.significance = self._below("significance/{page}.tsv")
-        forms = get_args(get_args(Page)[0])
-        kinds = [get_args(form.model_fields["kind"].annotation)[0] for form in forms]
-        self.pages = {k: self._below(f"{FOLDERS.get(k, k)}/{{page}}.tsv") for k in kinds}
+        self.pages = {k: self._below(f"{FOLDERS.get(k, k)}/{{page}}.tsv") for k in ENTRIES}
         self.table = self.pages["table"]
 
     def _below(self, path: str) -> Template:

@@ -13,7 +13,6 @@ from residuum.config.bindings import Place
 from residuum.config.measures import reads
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN
-from residuum.config.schema.figures import DEPTH, Figure
 from residuum.config.schema.scales import FromModel, HubReranker
 from residuum.config.schema.systems import (
     ExternalSystem,
@@ -23,6 +22,7 @@ from residuum.config.schema.systems import (
     RerankSystem,
 )
 from residuum.config.specs import RunId, Seed, Snapshot
+from residuum.pages.figure.entry import DEPTH, Figure
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, external_file, why_unavailable
 from residuum.wiring.evaluations import text_options

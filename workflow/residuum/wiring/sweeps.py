@@ -4,7 +4,7 @@ Usage: `Sweeps(registry, paths, hub).measures(wildcards)`. Must not know how vec
 """
 
 from residuum.config import specs
-from residuum.config.schema.figures import Figure
+from residuum.pages.figure.entry import Figure
 from residuum.wiring.evaluations import measure_options
 from residuum.wiring.part import Part, Wildcards, place_of
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from residuum.config.schema.base import Id, Ref, Strict
+from residuum.config.schema.base import Id, Positive, Ref, Strict
 
 
 class LuceneAnalysis(Strict):
@@ -86,3 +86,12 @@ class IndexForm(Strict):
         en-porter-lucene.title+body where fields are joined."""
         joined = ["+".join(self.joined)] * bool(self.joined)
         return ".".join([self.analysis.named, *sorted(self.fields), *joined])
+
+
+class IndexStatistics(Strict):
+    """What a published index counts; a number compares only with one of an index that counts so."""
+
+    documents: Positive
+    non_empty_documents: Positive | None = None
+    unique_terms: Positive | None = None
+    total_terms: Positive | None = None

@@ -1,0 +1,1 @@
+"""A case study: example docs that a rule finds."""

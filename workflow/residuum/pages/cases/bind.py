@@ -1,0 +1,44 @@
+"""Case studies of the chosen papers: bound to a scale, and what they read."""
+
+from residuum.cli.errors import not_bound
+from residuum.config.registry import Registry
+from residuum.config.schema.systems import RerankSystem
+from residuum.pages.cases.entry import Cases
+from residuum.pages.cases.job import BoundCases
+from residuum.wiring.answers import kept
+from residuum.wiring.availability import Hub, why_unavailable
+from residuum.wiring.learned import models_behind, trained_by_folds
+from residuum.wiring.part import residual_of
+
+
+@kept
+def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
+    """Bind a case study: its split, and the run of each list, that of its first seed."""
+    cases, (_, reason) = registry.entry(page, Cases), registry.comparability
+    place = registry.place(cases.role)
+    players = registry.players(cases)
+    cells = [(system, place) for system in players.values()]
+    systems = {name: registry.systems[system] for name, system in players.items()}
+    reranked = {n: s.depth.fixed() for n, s in systems.items() if isinstance(s, RerankSystem)}
+    return BoundCases(
+        id=page,
+        entry=cases,
+        place="/".join(place),
+        residual=residual_of(registry, [place]),
+        by_folds=trained_by_folds(registry, cells),
+        models=models_behind(registry, cells),
+        runs={name: registry.runs(system)[0] for name, system in players.items()},
+        depths={name: depth for name, depth in reranked.items() if depth},
+        scale=registry.config.scale,
+        reason=reason,
+    )
+
+
+def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
+    """Return why a case study cannot be made at this scale, or None."""
+    cases = registry.entry(page, Cases)
+    if (place := registry.binding(cases.role)) is None:
+        return not_bound(registry.config.scale, cases.role)
+    players = registry.players(cases).values()
+    reasons = (why_unavailable(registry, system, place, hub) for system in players)
+    return next(filter(None, reasons), None)

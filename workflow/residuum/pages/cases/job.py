@@ -1,0 +1,15 @@
+"""A case study bound to one scale: the `--spec` of the stage that finds its docs."""
+
+from pydantic import Field
+
+from residuum.pages.cases.entry import Cases
+from residuum.pages.jobs import Bound, RunName, SplitRef
+
+
+class BoundCases(Bound):
+    """A case study: the split and the run that makes each list."""
+
+    entry: Cases
+    place: SplitRef
+    runs: dict[str, RunName]
+    depths: dict[str, int] = Field(default={})  # list: how deep it is reranked, if that is fixed

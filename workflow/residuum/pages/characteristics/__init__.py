@@ -1,0 +1,1 @@
+"""A table that counts query sets and collections."""

@@ -1,0 +1,102 @@
+"""Tables of dataset characteristics: bound to a scale, and the files that they are counted of.
+
+Usage: `bind_characteristics(registry, "roc-table2", hub)`; `Counts(registry, paths, hub)
+.files(wildcards)`. Must not know how anything is counted.
+"""
+
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
+from residuum.pages.characteristics.entry import Characteristics
+from residuum.pages.characteristics.job import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristics
+from residuum.wiring.answers import kept
+from residuum.wiring.availability import Hub, why_no_export
+from residuum.wiring.part import Part, Wildcards
+from residuum.wiring.paths import Template, folder_of
+
+OF_FOLDS = (TRAINED, PAIRS, "test_queries")
+
+
+@kept
+def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
+    """Bind a table of characteristics: its splits, and which of them cannot be exported."""
+    table, (comparable, reason) = registry.entry(page, Characteristics), registry.comparability
+    places = {column.id: registry.binding(column.role) for column in table.columns}
+    bound = {name: place for name, place in places.items() if place}
+    folds = {name: _folds(registry, place) for name, place in bound.items()}
+    trained = {
+        name: split
+        for name, place in bound.items()
+        if table.asks(TRAINED, PAIRS) and not folds[name]
+        if (split := registry.datasets[place.dataset].own.train)
+    }
+    corpus = [None] if table.asks(*OF_CORPUS) else []
+    reasons = {
+        name: why_no_export(registry, dataset, *corpus, split, trained.get(name, split), hub=hub)
+        for name, (dataset, split) in bound.items()
+    }
+    return BoundCharacteristics(
+        id=page,
+        entry=table,
+        places={name: "/".join(place) if place else None for name, place in places.items()},
+        absent={column: why for column, why in reasons.items() if why},
+        trained={name: f"{bound[name].dataset}/{split}" for name, split in trained.items()},
+        folds={name: n for name, n in folds.items() if n and table.asks(*OF_FOLDS)},
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
+    )
+
+
+def _folds(registry: Registry, place: Place) -> int:
+    """Return into how many folds a split is divided; 0 if other queries are trained on."""
+    dataset = registry.datasets[place.dataset]
+    by_folds = dataset.own.train in (None, place.split)
+    return len(dataset.splits[place.split].folds) if by_folds else 0
+
+
+class Counts(Part):
+    """Inputs and options of the stage characteristics."""
+
+    def _bound(self, wildcards: Wildcards) -> BoundCharacteristics:
+        return bind_characteristics(self.registry, wildcards.page, self.hub)
+
+    def _splits(self, wildcards: Wildcards) -> dict[str, Place]:
+        page = self._bound(wildcards)
+        columns = [column for column in page.entry.columns if page.not_counted(column) is None]
+        return {column.id: self.registry.place(column.role) for column in columns}
+
+    def _trained(self, wildcards: Wildcards, template: Template) -> dict[str, str]:
+        """Return a file of the training splits of collections that have some, by their columns."""
+        page, counted = self._bound(wildcards), self._splits(wildcards)
+        places = {name: Place(*at.split("/")) for name, at in page.trained.items()}
+        return {n: self.fill(template, p) for n, p in places.items() if n in counted}
+
+    def _corpora(self, wildcards: Wildcards) -> dict[str, str]:
+        """Return the corpora whose docs are counted, by their columns; none if no row asks."""
+        if not self._bound(wildcards).entry.asks(*OF_CORPUS):
+            return {}
+        return {n: self.fill(self.paths.corpus, p) for n, p in self._splits(wildcards).items()}
+
+    def files(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries, the qrels, the training queries and the corpora that are counted."""
+        places = self._splits(wildcards).values()
+        templates = (self.paths.queries, self.paths.qrels)
+        files = [self.fill(template, place) for template in templates for place in places]
+        pairs = templates if self._bound(wildcards).entry.asks(PAIRS) else templates[:1]
+        more = [path for of in pairs for path in self._trained(wildcards, of).values()]
+        more += self._corpora(wildcards).values()
+        return list(dict.fromkeys([*files, *more]))
+
+    def options(self, wildcards: Wildcards) -> str:
+        """Return the options that name their folders, by the columns."""
+        places = self._splits(wildcards).items()
+        named = {
+            "split": {name: self.fill(self.paths.queries, place) for name, place in places},
+            "train": self._trained(wildcards, self.paths.queries),
+            "corpus": self._corpora(wildcards),
+        }
+        return " ".join(
+            f"--{option} {name}={folder_of(path)}"
+            for option, paths in named.items()
+            for name, path in paths.items()
+        )

@@ -1,0 +1,1 @@
+"""Claims: what a paper says of its results in words."""

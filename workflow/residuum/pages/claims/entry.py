@@ -1,0 +1,166 @@
+"""Claims of config/papers: sentences of a paper, and what of its pages must hold for them.
+
+Usage: `claim.holds.compared(points)` yields the comparisons that decide a claim. A point is a row
+and a column of a table, or a series and `panel/depth` of a figure, whose axis may be no depth.
+"""
+
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from residuum.config.schema.base import Id, Name, Strict
+from residuum.config.schema.tests import TestsId
+from residuum.pages.entries import Printed
+
+Point = tuple[str, str]  # row, column
+Says = Literal["above", "below", "apart", "not below", "not apart"]
+K = "K"  # what a rerank depth is called
+
+
+class Compared(NamedTuple):
+    """A comparison that a claim rests on: its two sides, where they stand, what it says."""
+
+    a: str
+    b: str
+    column: str
+    sides: tuple[Point, Point]
+    says: Says
+    less: tuple[Point, Point] | None = None  # what is subtracted from each side, for a gap
+
+
+class Between(Strict):
+    """Rows lie above, below or apart from others in each column; in a panel, at every point."""
+
+    relation: Literal["above", "below", "apart"]
+    page: Id = Field(description="table or figure of the same paper, such as table1")
+    rows: dict[Id, Annotated[list[Id], Field(min_length=1)]] = Field(
+        min_length=1, description="row or series: the others"
+    )
+    columns: list[Id] = Field(min_length=1, description="columns, or panels of a figure")
+    but: list[str] = Field([], description="depths or groups of a figure that are left out")
+
+    def named(self) -> list[str]:
+        """Return the rows that the claim is about."""
+        return list(dict.fromkeys(row for own, of in self.rows.items() for row in (own, *of)))
+
+    def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
+        """Yield a comparison per column (or depth of a panel), row and other row."""
+        for column in self.columns:
+            for row, others in self.rows.items():
+                for other in others:
+                    every = along(points, row, column)
+                    for at in (at for at in every if at.partition("/")[2] not in self.but):
+                        yield Compared(row, other, at, ((row, at), (other, at)), self.relation)
+
+
+class Along(Strict):
+    """A series changes over the depths, or the snapshots, of a figure.
+
+    rises: the largest depth lies above the smallest, and no depth below the one before it.
+    needs_largest: the largest depth lies above every smaller one.
+    """
+
+    relation: Literal["rises", "needs_largest"]
+    page: Id = Field(description="figure of the same paper")
+    rows: list[Id] = Field(min_length=1, description="its series")
+    columns: list[Id] = Field(min_length=1, description="its panels")
+
+    def named(self) -> list[str]:
+        """Return the series that the claim is about."""
+        return self.rows
+
+    def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
+        """Yield the comparisons of a series with itself at other depths; none of one depth."""
+        for column in self.columns:
+            for row in self.rows:
+                depths = list(along(points, row, column))
+                ends = depths[:-1]
+                for smaller in ends if self.relation == "needs_largest" else ends[:1]:
+                    yield _within(row, column, depths[-1], smaller, "above", axis)
+                if self.relation == "rises":
+                    for smaller, larger in pairwise(depths):
+                        yield _within(row, column, larger, smaller, "not below", axis)
+
+
+class Narrows(Strict):
+    """A series' lead over another one, at the largest depth (or last snapshot) and the smallest.
+
+    narrows: it is smaller at the largest. stays: it is neither smaller nor larger there.
+    """
+
+    relation: Literal["narrows", "stays"]
+    page: Id = Field(description="figure of the same paper")
+    rows: dict[Id, Id] = Field(min_length=1, description="series: the one that it leads")
+    columns: list[Id] = Field(min_length=1, description="its panels")
+
+    def named(self) -> list[str]:
+        """Return the series that the claim is about."""
+        return list(dict.fromkeys(row for pair in self.rows.items() for row in pair))
+
+    def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
+        """Yield the comparison of both gaps for each pair; none of one depth."""
+        says: Says = "below" if self.relation == "narrows" else "not apart"
+        for column in self.columns:
+            for row, other in self.rows.items():
+                every = list(along(points, row, column))
+                for first, last in [(every[0], every[-1])] if len(every) > 1 else ():
+                    at = [f"{axis} {end.partition('/')[2]}" for end in (last, first)]
+                    names = [f"{row} - {other} at {where}" for where in at]
+                    sides, less = ((row, last), (row, first)), ((other, last), (other, first))
+                    yield Compared(names[0], names[1], column, sides, says, less)
+
+
+class Factor(Strict):
+    """What a column shows of a row is so many times that of another row."""
+
+    relation: Literal["factor"]
+    page: Id = Field(description="table of the same paper")
+    rows: dict[Id, Id] = Field(min_length=1, description="row: the row that it is a multiple of")
+    columns: list[Id] = Field(min_length=1, max_length=1)
+    between: tuple[float, float] = Field(description="least and largest factor")
+
+    def named(self) -> list[str]:
+        """Return the rows that the claim is about."""
+        return list(dict.fromkeys(row for pair in self.rows.items() for row in pair))
+
+    def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
+        """Yield nothing: a factor is read, not tested."""
+        yield from ()
+
+
+Holding = Annotated[Between | Along | Narrows | Factor, Field(discriminator="relation")]
+
+
+class Claim(Strict):
+    """A sentence of a paper about its results, and what must hold for it or why none is tested."""
+
+    id: Annotated[Id, Name("claim")]
+    section: str = Field(description="where the sentence stands, such as 5.2 or 5.2, Fig. 1a")
+    says: str = Field(description="the sentence, in the paper's words")
+    holds: Holding | None = Field(None, description="what it means for rows of a page")
+    not_judged: str | None = Field(None, description="why nothing definite can be tested")
+    remark: str = Field("", description="what of the sentence is left out, or how it is read")
+
+    def check(self) -> None:
+        if (self.holds is None) == (self.not_judged is None):
+            raise ValueError("give exactly one of holds and not_judged")
+
+
+def along(points: Collection[Point], row: str, column: str) -> Iterator[str]:
+    """Yield a row's columns that are a column or its depths, in the order of the points."""
+    return (at for own, at in points if own == row and at.partition("/")[0] == column)
+
+
+def _within(row: str, column: str, larger: str, smaller: str, says: Says, axis: str) -> Compared:
+    names = [f"{row} at {axis} {at.partition('/')[2]}" for at in (larger, smaller)]
+    return Compared(names[0], names[1], column, ((row, larger), (row, smaller)), says)
+
+
+class Claims(Printed):
+    """What a paper says of its results in words, each claim a family of comparisons of its own."""
+
+    kind: Literal["claims"]
+    tests: TestsId = Field(description="an entry of config/tests; its family `column` is a claim")
+    claims: list[Claim] = Field(min_length=1)

@@ -1,0 +1,34 @@
+"""A paper's claims bound to one scale, with the tables and figures that they read.
+
+Made by `residuum.pages.claims.bind`. Must not know the registry, nor files but metrics.
+"""
+
+from residuum.config.schema.tests import Tests
+from residuum.pages.claims.entry import Claims
+from residuum.pages.figure.job import BoundFigure
+from residuum.pages.jobs import Bound
+from residuum.pages.table.job import BoundTable
+
+
+class BoundClaims(Bound):
+    """A paper's claims, and the tables and figures they are about."""
+
+    entry: Claims
+    tests: Tests
+    tables: dict[str, BoundTable]
+    figures: dict[str, BoundFigure]
+    comparable: bool
+
+    def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
+        """Return what stands at a point, whatever it is called: runs, split, measure and depth."""
+        if table := self.tables.get(page):
+            own = table.column(column)
+            return table.reads(row, own), table.places[column], own.named(row)
+        figure, at = self.figures[page], column.partition("/")[2]
+        panel = figure.entry.panel(column)
+        runs, what = figure.runs.get(row, []), f"{panel.measure or panel.shows} at K {at}"
+        if figure.entry.grouped:
+            what = f"{panel.value} in {figure.entry.over} {at}"
+        elif row in figure.snapshots:  # named by its runs
+            runs, what = figure.at_snapshots(row).get(at, []), panel.value
+        return runs, figure.places[row], what

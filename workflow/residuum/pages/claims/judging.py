@@ -1,0 +1,248 @@
+"""Judge what a paper says in words: the comparisons of a claim, tested together, and one verdict.
+
+Usage: `judge(job, values, tests, tables)`. Relations and verdicts are defined in docs/verdicts.md.
+Must not know files, nor how a page of claims looks.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from residuum import paired
+from residuum.config.specs import canonical_json
+from residuum.pages.claims.entry import Between, Claim, Compared, Factor, Holding, K, Narrows, Says
+from residuum.pages.claims.job import BoundClaims
+from residuum.pages.entries import parts_of
+from residuum.pages.grids import GridCell, Key
+from residuum.pages.verdicts import LedgerRow, Tested, Verdict, comparison_verdict, with_test
+from residuum.paired import Comparison, ScoreMatrix
+
+WORST_FIRST = ("reversed", "inconclusive", "these models only", "holds")
+BARE = ("not judged", "not run")
+NO_PAIR = "what it rests on has no two points at this scale, so that there is nothing to compare"
+Cells = Mapping[Key, GridCell]
+
+
+class Values(NamedTuple):
+    """What is known of a table or figure: the values of its points, and why others have none."""
+
+    scores: dict[Key, ScoreMatrix]
+    not_run: dict[Key, str]  # row, and column or panel
+    not_learned: dict[Key, str]
+
+
+class Judged(NamedTuple):
+    """A verdict and its reason, with what was measured where one comparison or factor decides."""
+
+    verdict: str
+    reason: str
+    measured: float | None = None
+    test: Comparison | None = None
+
+
+def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
+    """Test the comparisons of every claim that has its rows, corrected within the claim.
+
+    `values` are those of each table and figure by its short name. A row is of the family of its
+    claim's id.
+    """
+    tests: list[Comparison] = []
+    for claim in job.entry.claims:
+        if claim.holds and not _absent(claim.holds, values[claim.holds.page]):
+            scores = values[claim.holds.page].scores
+            compared = list(claim.holds.compared(scores, axis(job, claim.holds)))
+            pairs = [paired.Pair(c.a, c.b, c.column, family=claim.id) for c in compared]
+            sides = {
+                key: _side(scores, c, number)
+                for c, pair in zip(compared, pairs, strict=True)
+                for number, key in enumerate(pair.sides)
+            }
+            rows = paired.compare(sides, pairs, job.tests)
+            tests += paired.adjust(rows, job.tests.correction, job.tests.alpha)
+    return tests
+
+
+def axis(job: BoundClaims, holds: Holding) -> str:
+    """Return what a point of a claim's figure is called: K for a depth, which tables say too."""
+    of = job.figures.get(holds.page)
+    return of.entry.over if of and not of.entry.of_curves else K
+
+
+def _side(scores: Mapping[Key, ScoreMatrix], of: Compared, number: int) -> ScoreMatrix:
+    """Return the values of a side, less those that are subtracted from it, if any are."""
+    own = scores[of.sides[number]]
+    if of.less is None:
+        return own
+    other = scores[of.less[number]]
+    paired.same_queries({of.a: own.query_ids, of.b: other.query_ids})
+    return ScoreMatrix(own.query_ids, own.values - other.values)
+
+
+def judge(
+    job: BoundClaims,
+    values: Mapping[str, Values],
+    tests: Sequence[Comparison],
+    tables: Mapping[str, Cells],
+) -> Iterator[LedgerRow]:
+    """Yield a ledger row per claim; `tables` are the cells of tables, which show chosen depths."""
+    for claim in job.entry.claims:
+        own = [test for test in tests if test.family == claim.id]
+        made = _judged(job, claim, values, own, tables)
+        row = LedgerRow(
+            parts_of(job.id)[0],
+            job.entry.printed_in,
+            job.id,
+            claim.id,
+            claim.section,
+            kind="claim",
+            claim=claim.says,
+            measured=made.measured,
+            verdict=made.verdict,
+            rests_on=None if made.verdict in BARE else _rests_on(job, claim.holds, values),
+            reason=f"{made.reason.rstrip('.')}. {claim.remark}".rstrip(". "),
+        )
+        yield with_test(row, made.test)
+
+
+def _judged(
+    job: BoundClaims,
+    claim: Claim,
+    values: Mapping[str, Values],
+    tests: Sequence[Comparison],
+    tables: Mapping[str, Cells],
+) -> Judged:
+    holds = claim.holds
+    if holds is None:
+        return Judged("not judged", str(claim.not_judged))
+    if isinstance(holds, Factor):
+        return _factor(holds, tables[holds.page], None if job.comparable else job.reason)
+    if why := _absent(holds, values[holds.page]):
+        return Judged(*why)
+    compared = holds.compared(values[holds.page].scores, axis(job, holds))
+    parts = list(zip(compared, tests, strict=True))
+    return together(parts) if parts else Judged("not run", NO_PAIR)
+
+
+def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Values]) -> str | None:
+    """Return a hash of the comparisons of a claim and their tests, or of its factor: of which runs.
+
+    Rows whose models did not learn are compared with none, but the claim is about them.
+    """
+    if holds is None:
+        return None
+    if isinstance(holds, Factor):
+        (column,) = holds.columns
+        pairs = [
+            [job.point(holds.page, row, column) for row in pair] for pair in holds.rows.items()
+        ]
+        basis: list[object] = [holds.relation, holds.between, pairs]
+    else:
+        drawn = dict.fromkeys(column for _, column in values[holds.page].scores)
+        columns = drawn if holds.page in job.figures else holds.columns
+        points = [(row, column) for row in holds.named() for column in columns]
+        basis = [
+            job.tests.model_dump(mode="json"),
+            *(
+                [c.says, *(job.point(holds.page, *p) for p in (*c.sides, *(c.less or ())))]
+                for c in holds.compared(points)
+            ),
+        ]
+    return hashlib.sha256(canonical_json(basis).encode()).hexdigest()[:12]
+
+
+def _absent(holds: Holding, known: Values) -> Verdict | None:
+    """Return verdict and reason where a row of a claim has no values in a column; else None."""
+    points = [(row, column) for column in holds.columns for row in holds.named()]
+    reasons = {"not learned": known.not_learned, "not run": known.not_run}
+    every = ((verdict, of[key]) for verdict, of in reasons.items() for key in points if key in of)
+    return next(every, None)
+
+
+def together(parts: Sequence[tuple[Compared, Comparison]]) -> Judged:
+    """Return the verdict of a claim that rests on all its comparisons: the worst of theirs.
+
+    One that is reversed decides, since all were corrected together; else one that is inconclusive.
+    Of several that are as bad, the weakest: that with the largest p; of reversed ones, the surest.
+    """
+    judged = [(PARTS[c.says](test), c, test) for c, test in parts]
+    worst = next(v for v in WORST_FIRST if any(own[0] == v for own, _, _ in judged))
+    deciding = [part for part in judged if part[0][0] == worst]
+    surest = sorted(deciding, key=lambda part: part[2].p_adjusted)
+    (_, why), of, test = surest[0 if worst == "reversed" else -1]
+    where = f"{of.a} {of.says} {of.b} in {of.column}: {why}"
+    if len(judged) == 1:
+        return Judged(worst, where, test.difference, test)
+    agreeing = sum(own[0] == "holds" for own, _, _ in judged)
+    count = f"{agreeing} of {len(judged)} comparisons hold; {len(deciding)} {worst}, such as"
+    first = "all hold, the weakest" if worst == "holds" else count
+    return Judged(worst, f"{first} {where}", test.difference, test)
+
+
+def _above(test: Comparison) -> Verdict:
+    return comparison_verdict("above", Tested(1, test))
+
+
+def _below(test: Comparison) -> Verdict:
+    return comparison_verdict("below", Tested(1, test))
+
+
+def _apart(test: Comparison) -> Verdict:
+    """Hold whichever way the rows differ."""
+    return _above(test) if test.difference > 0 else _below(test)
+
+
+def _not_below(test: Comparison) -> Verdict:
+    """Hold unless the row lies significantly below the other."""
+    verdict, why = _above(test)
+    falls = test.significant and test.difference < 0
+    return (verdict if falls else "holds"), why
+
+
+def _not_apart(test: Comparison) -> Verdict:
+    """Turn on a significant difference; a test that finds none does not show that there is none."""
+    verdict, why = _apart(test)
+    return ("reversed" if verdict == "holds" else verdict), why
+
+
+PARTS: dict[Says, Callable[[Comparison], Verdict]] = {
+    "above": _above,
+    "below": _below,
+    "apart": _apart,
+    "not below": _not_below,
+    "not apart": _not_apart,
+}
+
+
+def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Judged:
+    """Read how many times a row's number is that of another one; `elsewhere`: why not compared."""
+    (column,), (least, most) = holds.columns, holds.between
+    own = {row: cells[row, column] for row in holds.named()}
+    if absent := next((cell for cell in own.values() if cell.not_run), None):
+        return Judged(absent.absence, str(absent.not_run))
+    depths = {row: float(cell.measured or 0) for row, cell in own.items()}
+    factors = {a: depths[a] / depths[b] for a, b in holds.rows.items()}
+    shown = ", ".join(f"{a} / {holds.rows[a]} = {factor:.3g}" for a, factor in factors.items())
+    if elsewhere:
+        return Judged("not comparable", f"{shown} ({elsewhere.rstrip('.')})")
+    inside = all(least <= factor <= most for factor in factors.values())
+    reason = f"{shown}; printed {least:g} to {most:g}"
+    return Judged("holds" if inside else "differs", reason)
+
+
+def in_words(holds: Holding, over: str) -> str:
+    """Write what is tested for a claim: `bm25 rises with K in reranked (figure1)`."""
+    where = f"in {', '.join(holds.columns)} ({holds.page})"
+    if isinstance(holds, Between):
+        pairs = (f"{row} {holds.relation} {', '.join(of)}" for row, of in holds.rows.items())
+        but = f" but {', '.join(holds.but)}" if holds.but else ""
+        return f"{'; '.join(pairs)} {where}{but}"
+    if isinstance(holds, Narrows):
+        pairs = (f"{row} less {other}" for row, other in holds.rows.items())
+        what = {"narrows": f"narrows with {over}", "stays": f"stays the same with {over}"}
+        return f"the gap of {'; '.join(pairs)} {what[holds.relation]} {where}"
+    if isinstance(holds, Factor):
+        least, most = holds.between
+        pairs = (f"{a} is {least:g} to {most:g} times {b}" for a, b in holds.rows.items())
+        return f"{'; '.join(pairs)} {where}"
+    what = {"rises": f"rises with {over}", "needs_largest": f"is highest at the largest {over}"}
+    return f"{', '.join(holds.rows)} {what[holds.relation]} {where}"

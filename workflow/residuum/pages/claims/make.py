@@ -1,0 +1,143 @@
+"""What a paper says of its results in words, judged by paired tests of the same per-query values.
+
+Command: `python -m residuum.pages.claims.make judge ...`. Each claim is a family of comparisons of
+its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from residuum import paired
+from residuum.artefacts import manifest, trec
+from residuum.cli import command
+from residuum.pages import grids, layout, notes
+from residuum.pages.claims.job import BoundClaims
+from residuum.pages.claims.judging import Values, axis, compare, in_words
+from residuum.pages.claims.judging import judge as judged
+from residuum.pages.figure import curves
+from residuum.pages.figure.job import BoundFigure
+from residuum.pages.figure.points import Point
+from residuum.pages.figure.series import of_runs, without_unlearned
+from residuum.pages.grids import GridCell
+from residuum.pages.layout import TextCell
+from residuum.pages.parted import Parted, read_groups
+from residuum.pages.table.job import BoundTable, metrics_files
+from residuum.pages.verdicts import LedgerRow
+from residuum.tuning.learned import Learned, read_all
+from residuum.wiring.paths import Paths
+
+app = command.app(__doc__)
+PATHS = Paths()
+
+
+@app.command()
+def judge(
+    spec: Annotated[str, typer.Option(help="BoundClaims as JSON")],
+    metrics: command.Metrics,
+    tests: Annotated[Path, typer.Option(help="TSV of the tests to write")],
+    output: command.Page,
+    table: Annotated[list[Path] | None, typer.Option(help="TSV of a table they are about")] = None,
+    depths: Annotated[list[Path] | None, typer.Option(help="depth curve of a figure")] = None,
+    groups: command.Groups = None,
+    learning: command.Learning = None,
+) -> None:
+    """Write the claims with their verdicts as .tsv, .md and .tex, and the tests as .tsv."""
+    job = command.parse_spec(BoundClaims, spec)
+    verdicts = read_all(learning or [])
+    of_groups = read_groups(groups or [])
+    values = {name: of_table(own, metrics, verdicts, of_groups) for name, own in job.tables.items()}
+    for name, figure in job.figures.items():
+        kept, deep = without_unlearned(figure, verdicts), figure.entry.of_curves
+        over = _over_depths(figure, depths or []) if deep else of_runs(kept, metrics, of_groups)
+        values[name] = of_figure(job, name, kept, over)
+    made = compare(job, values)
+    grids.write(tests, made, paired.Comparison)
+    cells = {path.stem: grids.rows(path, GridCell, optional=grids.OPTIONAL) for path in table or []}
+    by_name = {name: grids.by_place(cells[bound.id]) for name, bound in job.tables.items()}
+    rows = list(judged(job, values, made, by_name))
+    own = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
+    names = {*metrics_files(job.tables.values())}
+    names |= {name for figure in job.figures.values() for name in figure.metrics()}
+    inputs = [metrics / name for name in sorted(names)]
+    inputs += [*(table or []), *(depths or []), *(groups or []), *(learning or [])]
+    manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.pages.claims.make")
+    manifest.write(output, {"claims": len(rows)}, job, inputs, "residuum.pages.claims.make", own)
+
+
+def of_table(
+    job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups: Parted
+) -> Values:
+    """Return the values of a table's cells, and why the others are not run or not learned."""
+    bound, scores, _ = grids.load(job, metrics, verdicts, groups)
+    cells = ((row, column) for column in bound.entry.columns for row in bound.entry.rows)
+    reasons = {(row.id, column.id): bound.not_run(row, column) for row, column in cells}
+    unlearned = {(r, c): why for r, of in bound.unlearned.items() for c, why in of.items()}
+    return Values(scores, {key: why for key, why in reasons.items() if why}, unlearned)
+
+
+def _over_depths(figure: BoundFigure, depths: Sequence[Path]) -> list[Point]:
+    """Return the points of a figure at each depth from 1; of the curves, its own split's are read.
+
+    Without such a split, or without runs, there are none.
+    """
+    if not figure.drawn():
+        return []
+    own = [trec.read_curve(path) for path in depths if _place(path) in figure.places.values()]
+    points = curves.measured(figure, pl.concat([pl.DataFrame(schema=trec.curve()), *own]))
+    return [point for point in points if point.x > 0]
+
+
+def of_figure(job: BoundClaims, name: str, figure: BoundFigure, points: Sequence[Point]) -> Values:
+    """Return the values of a figure, as (series, panel/point), and why some series have none."""
+    held = [claim.holds for claim in job.entry.claims if claim.holds and claim.holds.page == name]
+    panels = dict.fromkeys(panel for holds in held for panel in holds.columns)
+    scores = {(point.series.id, point.column): point.scores for point in points}
+    not_run, unlearned = (
+        {(row, panel): why for row, why in reasons.items() for panel in panels}
+        for reasons in (figure.absent, figure.unlearned)
+    )
+    return Values(scores, not_run, unlearned)
+
+
+def _place(path: Path) -> str:
+    """Return the split that a depth curve is of."""
+    parts = PATHS.depth_curve.parse(path) or {}
+    return "/".join(parts.get(part, "") for part in ("dataset", "split"))
+
+
+def page(
+    job: BoundClaims, rows: Sequence[LedgerRow], tests: Sequence[paired.Comparison]
+) -> layout.Layout:
+    """Lay the claims out: what is said where, what is tested for it, the verdict and why."""
+    lines = []
+    for claim, row in zip(job.entry.claims, rows, strict=True):
+        tested = in_words(claim.holds, axis(job, claim.holds)) if claim.holds else ""
+        texts = [claim.section, claim.says, tested, row.verdict, row.reason]
+        lines.append(list(map(TextCell, texts)))
+    header = ["Section", "The paper says", "Tested here", "Verdict", "Reason"]
+    align = r"lp{.3\linewidth}p{.2\linewidth}lp{.3\linewidth}"
+    pages: dict[str, BoundTable | BoundFigure] = {**job.tables, **job.figures}
+    about = [(h.page, row) for c in job.entry.claims if (h := c.holds) for row in h.named()]
+    runs = {
+        f"{name}/{part}": own
+        for name, row in about
+        for part, own in pages[name].runs.items()
+        if part.partition("/")[0] == row
+    }
+    named = [(f"{t.family}: {t.a} and {t.b} in {t.column}", t) for t in tests]
+    lines_below = [
+        "A claim holds if all its comparisons do; one that is reversed decides against it.",
+        notes.tests_note(job.tests, "claim"),
+        *notes.remarks(named, job.tests.alpha),
+        *notes.one_training(runs),
+        f"Scale {job.scale}: {job.reason}",
+    ]
+    return layout.Layout(job.entry.title, job.entry.printed_in, header, lines, lines_below, align)
+
+
+if __name__ == "__main__":
+    command.main(app)

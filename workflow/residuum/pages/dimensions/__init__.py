@@ -1,0 +1,1 @@
+"""A page on how many dimensions of a projection keep a ranking."""

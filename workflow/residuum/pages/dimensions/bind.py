@@ -1,0 +1,38 @@
+"""Pages of dimensions of the chosen papers: bound to a scale."""
+
+from residuum.cli.errors import not_bound
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
+from residuum.config.schema.models import LexicalVectors
+from residuum.pages.dimensions.entry import Dimensions
+from residuum.pages.dimensions.job import BoundDimensions
+from residuum.wiring.answers import kept
+from residuum.wiring.availability import Hub, why_unavailable
+
+
+@kept
+def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
+    """Bind a page of measurements: its split, and why it has none."""
+    table, (comparable, reason) = registry.entry(page, Dimensions), registry.comparability
+    place = registry.binding(table.role)
+    absent = dict.fromkeys(
+        (row.id for row in table.rows), not_bound(registry.config.scale, table.role)
+    )
+    if place:
+        whys = {row.id: _why_not(registry, row.fidelity, place, hub) for row in table.rows}
+        absent = {row: why for row, why in whys.items() if why}
+    return BoundDimensions(
+        id=page,
+        entry=table,
+        place="/".join(place) if place else None,
+        absent=absent,
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
+    )
+
+
+def _why_not(registry: Registry, fidelity: str, place: Place, hub: Hub) -> str | None:
+    """Return why a measurement cannot be made of a split: that of BM25, or None."""
+    vectors = registry.entry(registry.fidelities[fidelity].model, LexicalVectors)
+    return why_unavailable(registry, vectors.system, place, hub)

@@ -1,0 +1,276 @@
+"""How many dimensions of a random projection keep a lexical ranking, drawn and in numbers.
+
+Command: `python -m residuum.pages.dimensions.make draw ...`. Source: Luan et al. 2021 (ME-BERT),
+Figures 2 and 3 and section 2. Reads what `residuum.fidelity` measured.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import typer
+
+from residuum.artefacts import fidelities, manifest
+from residuum.artefacts.fidelities import ALL, Measured
+from residuum.cli import command
+from residuum.pages import drawing, grids, layout
+from residuum.pages.dimensions.entry import CONSTANT, EXACT, LEAST_MARGIN, SLOPE, Projection
+from residuum.pages.dimensions.job import BoundDimensions
+from residuum.pages.grids import GridCell
+from residuum.pages.layout import DASH, TextCell
+from residuum.paired.comparisons import digits
+from residuum.vectors import bounds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+app = command.app(__doc__)
+HEADER = ["", "quantity", "queries", "here", "paper"]
+NOT_REACHED = "no number of dimensions that was tried is enough"
+MARGIN = "margin"
+PERCENTILES = (5, 95)  # whiskers of a box
+
+
+class Quantity(NamedTuple):
+    """A number of a plot, and how many queries it is of."""
+
+    value: float | None
+    queries: int
+
+
+@app.command()
+def draw(
+    spec: Annotated[str, typer.Option(help="BoundDimensions as JSON")],
+    measured: Annotated[Path, typer.Option(help="folder of all measurements of fidelity")],
+    output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
+) -> None:
+    """Write the quantities as .tsv (a row per number), plots as .pdf and .png, a caption as .md."""
+    job = command.parse_spec(BoundDimensions, spec)
+    folders = {row: measured / name for row, name in job.folders().items()}
+    shown = {row: fidelities.read(folder) for row, folder in folders.items()}
+    cells = [cell for row in job.entry.rows for cell in _cells(job, row, shown.get(row.id))]
+    own = _save(job, shown, output)
+    body = [_line(job, cell) for cell in cells]
+    page = layout.Layout(
+        job.entry.title, job.entry.printed_in, HEADER, body, list(_notes(job, shown))
+    )
+    data = grids.tidied(cells).drop(grids.INDEX)
+    own += layout.write(output, data, page, image=f"{output.stem}.png")
+    inputs = [folder / "manifest.json" for folder in dict.fromkeys(folders.values())]
+    manifest.write(
+        output, {"plots": len(shown)}, job, inputs, "residuum.pages.dimensions.make", own
+    )
+
+
+def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str, Quantity]:
+    """Return the numbers of a plot; None where no number of dimensions that was tried is enough.
+
+    Slopes are those of lines through the origin, by least squares over the bins: of measured least
+    dimensions over x, and of the exact ones of Gaussian projections.
+    """
+    error, queries = of.facts["error"], of.facts["queries"]
+    shown = {LEAST_MARGIN: Quantity(of.facts["least_margin"], queries)}
+    if row.shows == "pairs":
+        points = fidelities.least(of.pairs, ["x", "exact"], pl.col("error") <= error)
+        reached = points.drop_nulls("dimensions")
+        x = reached["x"].to_numpy()
+        shown[CONSTANT] = Quantity(bounds.constant(error), queries)
+        for name, column in ((SLOPE, "dimensions"), (EXACT, "exact")):
+            y = reached[column].to_numpy()
+            # a product's last digit depends on where in memory its numbers lie
+            shown[name] = Quantity(digits(float(x @ y / (x @ x))) if len(x) else None, queries)
+    if row.shows == "margins":
+        groups = of.margins.group_by("length", "nearest", maintain_order=True)
+        medians = groups.agg(pl.col("margin").median(), pl.len())
+        for length, nearest, margin, count in medians.iter_rows():
+            if length != ALL:
+                shown[f"{fidelities.nth(nearest)}/{length}"] = Quantity(margin, count)
+    if row.shows == "bounds":
+        shown |= _theory(of)
+    if row.shows == "recall":
+        for share in recalls:
+            points = fidelities.least(of.recall, ["length", "queries"], pl.col("recall") >= share)
+            for length, count, dimensions in points.iter_rows():
+                shown[f"{share:g}/{length}"] = Quantity(dimensions, count)
+    return shown
+
+
+def _theory(of: Measured) -> dict[str, Quantity]:
+    """Return what bounds ask for at the r-th smallest margins of the queries, all docs ranked.
+
+    Of a pair at their median; of recall so that all queries but the error allowed keep their first
+    doc, as was measured too.
+    """
+    error, depth, docs = (of.facts[name] for name in ("error", "depth", "docs"))
+    margins = of.margins.filter(length=ALL, nearest=depth)["margin"].to_numpy()
+    shown, count = dict[str, Quantity](), len(margins)
+    if count:
+        middle = float(np.median(margins))
+        of_one = np.array([middle]), np.array([1]), error
+        numbers = {
+            MARGIN: middle,
+            "pair/exact": bounds.gaussian_dimensions(*of_one),
+            "pair/lemma-1": bounds.guaranteed_dimensions(*of_one),
+            "pair/corollary-1": bounds.simple_dimensions(middle, error),
+            "recall/lemma-2": bounds.guaranteed_recall(margins, error, docs - 1, depth),
+        }
+        shown |= {name: Quantity(value, count) for name, value in numbers.items()}
+    points = fidelities.least(of.recall, ["length"], pl.col("recall") >= 1 - error)
+    [least] = points.filter(length=ALL)["dimensions"].to_list()
+    shown["recall/measured"] = Quantity(least, of.facts["queries"])
+    if boolean := of.facts.get("boolean_dimensions"):
+        shown["every-pair/corollary-2"] = Quantity(boolean, of.facts["queries"])
+    return shown
+
+
+def _cells(job: BoundDimensions, row: Projection, of: Measured | None) -> Iterator[GridCell]:
+    """Yield the cells of a plot, those without a value too."""
+    nothing = Quantity(None, 0)
+    names = {LEAST_MARGIN: nothing} if of is None else quantities(row, of, job.entry.recalls)
+    printed = dict.fromkeys(job.entry.reported.get(row.id, {}), nothing)
+    for name, (value, count) in {**printed, **names}.items():
+        cell = GridCell(job.id, row.id, name, f"{row.shows} of {row.fidelity}", job.place)
+        if value is not None:
+            cell = cell.measured_as([float(value)], count)
+        else:
+            cell = replace(cell, not_run=job.absent.get(row.id, NOT_REACHED))
+        yield grids.with_reported(cell, job.entry)
+
+
+def _line(job: BoundDimensions, cell: GridCell) -> list[TextCell]:
+    label = next(row.label for row in job.entry.rows if row.id == cell.row)
+    here = DASH if cell.measured is None else f"{cell.measured:.4g}"
+    printed = "" if cell.reported is None else f"{cell.reported:g}"
+    queries = "" if cell.n is None else f"{cell.n:,}"
+    return [TextCell(text) for text in (label, cell.column, queries, here, printed)]
+
+
+def _save(job: BoundDimensions, shown: dict[str, Measured], output: Path) -> list[Path]:
+    """Draw the plots beside each other."""
+    from matplotlib.figure import Figure
+
+    plots = {"pairs": _pairs, "margins": _margins, "recall": _recall, "bounds": _bounds}
+    rows = job.entry.rows
+    with drawing.styled():
+        figure = Figure(figsize=(3.6 * len(rows), 3.2), layout="constrained")
+        for ax, row in zip(figure.subplots(1, len(rows), squeeze=False)[0], rows, strict=True):
+            if row.id in shown and (row.shows != "pairs" or shown[row.id].pairs.height):
+                plots[row.shows](ax, job, shown[row.id])
+                ax.set_title(row.label, fontsize=8)
+            else:
+                drawing.nothing(ax)
+        return drawing.written(figure, output)
+
+
+def _pairs(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
+    """Draw the least dimensions of each bin over x, the exact ones, and Lemma 1's line."""
+    error = of.facts["error"]
+    points = fidelities.least(of.pairs, ["x", "exact"], pl.col("error") <= error)
+    most = of.pairs["dimensions"].max()
+    (color, marker, _), (other, _, dashed), (third, *_) = drawing.LINES[:3]
+    ax.plot(points["x"], points["dimensions"], marker, color=color, label="measured")
+    ax.plot(points["x"], points["exact"], "-", color=third, label="exact, Gaussian")
+    x = np.array([0.0, *points["x"].to_list()])
+    ax.plot(x, bounds.constant(error) * x, ls=dashed, color=other, label="Lemma 1")
+    ax.set_ylim(0, 1.05 * float(str(most)))
+    ax.set_xlabel(r"$(\epsilon^2/2 - \epsilon^3/3)^{-1}$")
+    ax.set_ylabel("least dimensions k")
+    ax.legend()
+
+
+def _margins(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
+    """Draw boxes of small margins over queries, by the length of docs."""
+    groups = [name for name in of.margins["length"].unique(maintain_order=True) if name != ALL]
+    nearest = of.margins["nearest"].unique().sort().to_list()
+    width = 0.8 / max(1, len(nearest))
+    for number, rank in enumerate(nearest):
+        color = drawing.LINES[number % len(drawing.LINES)][0]
+        for place, name in enumerate(groups):
+            values = of.margins.filter(length=name, nearest=rank)["margin"].to_list()
+            at = place + (number - (len(nearest) - 1) / 2) * width
+            style: dict[str, Any] = {
+                key: {"color": color} for key in ("boxprops", "whiskerprops", "capprops")
+            }
+            if values:
+                ax.boxplot(
+                    values, positions=[at], widths=0.8 * width, whis=PERCENTILES, sym="",
+                    manage_ticks=False, medianprops={"color": color}, **style,
+                )  # fmt: skip
+        ax.plot([], [], color=color, label=f"{fidelities.nth(rank)} smallest")
+    ax.set_yscale("log")
+    ax.set_xticks(range(len(groups)), groups)
+    ax.set_xlabel("terms of docs")
+    ax.set_ylabel("normalised margin")
+    ax.legend()
+
+
+def _recall(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
+    """Draw the least dimensions for shares of the queries, by the length of docs."""
+    for share, (color, marker, line) in zip(job.entry.recalls, drawing.LINES, strict=False):
+        points = fidelities.least(of.recall, ["length"], pl.col("recall") >= share)
+        points = points.filter(pl.col("length") != ALL)
+        x, y = range(points.height), points["dimensions"].to_list()
+        ax.plot(x, [np.nan if k is None else k for k in y], marker=marker, ls=line, color=color,
+                label=f"{share:.0%} of queries")  # fmt: skip
+        ax.set_xticks(x, points["length"].to_list())
+    ax.set_xlabel("terms of docs")
+    ax.set_ylabel("least dimensions k")
+    ax.legend()
+
+
+def _bounds(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
+    """Draw a bar for each bound, on a logarithmic axis."""
+    every = {name: own.value for name, own in _theory(of).items() if name != MARGIN}
+    shown = {name: k for name, k in every.items() if k is not None}
+    ax.barh(range(len(shown)), [*shown.values()], color=drawing.LINES[2][0])
+    ax.set_yticks(range(len(shown)), [*shown])
+    ax.invert_yaxis()
+    ax.set_xscale("log")
+    ax.set_xlabel("dimensions k")
+
+
+def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
+    yield f"{job.place or 'No split'} in the role of {job.entry.role}."
+    for row in job.entry.rows:
+        if why := job.absent.get(row.id):
+            yield f"Not run: {row.label}: {why.rstrip('.')}."
+            continue
+        facts = shown[row.id].facts
+        counts = ", ".join(f"{facts[name]:,} {name}" for name in ("queries", "docs", "terms"))
+        how = f"{facts['draws']} {facts['distribution']} projections"
+        beyond = f"; of {facts['pairs']:,} pairs {facts['beyond_bins']:,} lie beyond the last bin, "
+        beyond += f"{facts['in_small_bins']:,} in bins of too few"
+        yield f"{row.label}: {row.fidelity}, {how}; {counts}{beyond * (row.shows == 'pairs')}."
+    if any(row.shows == "pairs" for row in job.entry.rows):
+        yield (
+            "A pair is a query's first doc and another; pairs of equal scores are none. Bins of x, "
+            "1/(eps^2/2 - eps^3/3), end where the most dimensions that are tried would do."
+        )
+        yield (
+            "constant: 2 ln(4/error), Lemma 1's bound over x. slope, exact-slope: of least "
+            "dimensions over x, measured and exact for Gaussian projections, which no paper prints."
+        )
+    if any(row.shows == "bounds" for row in job.entry.rows):
+        yield (
+            "margin: of the r-th smallest margins of the queries, all docs ranked, the median; r "
+            "is the depth of recall. pair/: dimensions that keep a pair of it; recall/: that keep "
+            "all first docs among the first r but the error allowed, as Lemma 2 guarantees and as "
+            "was measured; every-pair/: that keep any pair of Boolean vectors."
+        )
+    if any(row.shows in ("recall", "bounds") for row in job.entry.rows):
+        yield "Docs that tie with a first doc do not push it out."
+    if any(row.shows in ("margins", "recall") for row in job.entry.rows):
+        yield "Docs are grouped by how many different terms they have."
+    yield f"Scale {job.scale}: {job.reason}"
+
+
+def places(job: BoundDimensions, numbers: Sequence[GridCell]) -> layout.Places:
+    """Return which number each cell of the Markdown's grid shows: a line for each."""
+    return [[None, None, None, f"{one.row}/{one.column}", None] for one in numbers]
+
+
+if __name__ == "__main__":
+    command.main(app)

@@ -1,0 +1,104 @@
+"""What the entries of pages share: where a paper prints them, how they are tested, what it prints.
+
+Usage: a kind of page is a subclass of `Printed`, or of `Reported` if the paper prints numbers.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from residuum.config.schema.base import Id, Name, Ref, Role, Strict, references
+from residuum.pages.cells import PrintedCell, PrintedText
+
+RowId = Annotated[Id, Ref("row")]
+SystemId = Annotated[Id, Ref("system")]
+ColumnId = Annotated[Id, Ref("column")]
+AnyColumn = Annotated[str, Ref("column", besides=("default",))]
+
+
+def parts_of(page: str) -> tuple[str, str]:
+    """Return paper and name of a page: `lexical-baselines-cacm` is cacm of lexical-baselines."""
+    paper, _, name = page.rpartition("-")
+    return paper, name
+
+
+class QuerySet(Strict):
+    """A column of dataset characteristics: a split and its label."""
+
+    id: Annotated[Id, Name("column")]
+    role: Role
+    header: str = Field(description="as the paper prints it")
+
+
+class Printed(Strict):
+    """What every page of a paper has: a title, where the paper prints it."""
+
+    kind: str
+    title: str
+    printed_in: str = Field(description="where the paper prints it")
+
+    def systems(self) -> dict[str, str]:
+        """Return the system named for each part: a row, a series, a list."""
+        return {}
+
+    def shown(self) -> Iterator[tuple[str, str]]:
+        """Yield each system, by the part it stands for, with each role that shows it."""
+        yield from product(self.systems(), [role for _, role in references(self, "role")])
+
+    @property
+    def judged(self) -> bool:
+        """Say whether the ledger judges numbers of the page."""
+        return False
+
+    def searched_for(self) -> Iterator[str]:
+        """Yield the roles of splits that are searched for the page though nothing is measured."""
+        yield from ()
+
+    def measured(self) -> Iterator[tuple[str, str]]:
+        """Yield role and measure of what is shown, where runs must be evaluated for it."""
+        yield from ()
+
+    def grouped_by(self) -> Iterator[tuple[str, str]]:
+        """Yield each grouping whose groups are shown, with the role of the queries."""
+        yield from ()
+
+
+class Reported(Printed):
+    """A page with numbers that the paper printed, each of a row."""
+
+    if TYPE_CHECKING:  # a field of some kinds, made of another one by others
+        rows: Sequence[Any]
+
+    tolerance: dict[AnyColumn, float] = Field(
+        {}, description="column, or default: largest |delta|; absent: 0"
+    )
+    last_digits: bool = Field(False, description="tolerance counts last digits: of 6.9K, hundreds")
+    reported: dict[RowId, dict[ColumnId, PrintedText]] = Field(
+        {},
+        description="row id: column id: '0.243 ^1,2,4' (rows it beats), '0.241 ↓', '+0.05', '✓'",
+    )
+
+    @property
+    def judged(self) -> bool:
+        return True
+
+    @property
+    def ticks(self) -> bool:
+        """Say whether a cell may print a tick."""
+        return False
+
+    def change_of(self, column: str) -> str | None:
+        """Return the row that a column's numbers are changes from, if its cells print ticks."""
+        return None
+
+    def tolerated(self, column: str, printed: PrintedCell) -> float:
+        """Return the largest |delta| at which a number that a column prints is reproduced."""
+        most = self.tolerance.get(column, self.tolerance.get("default", 0.0))
+        return most * printed.digit if self.last_digits else most
+
+    def cells(self) -> Iterator[tuple[str, str, PrintedCell]]:
+        """Yield the row, the column and the content of every reported cell."""
+        for row, cells in self.reported.items():
+            yield from ((row, column, PrintedCell.parse(text)) for column, text in cells.items())

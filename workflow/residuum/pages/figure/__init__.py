@@ -1,0 +1,1 @@
+"""A figure: a measure over depths, efforts, groups of queries or snapshots."""

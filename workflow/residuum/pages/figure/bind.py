@@ -1,0 +1,155 @@
+"""Figures of the chosen papers: bound to a scale, and what they read.
+
+Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, hub)
+.metrics(wildcards)`.
+"""
+
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
+from residuum.config.schema.systems import DenseSystem
+from residuum.config.snapshots import snapshots_of
+from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
+from residuum.pages.figure.job import BoundFigure
+from residuum.pages.lines.bind import table_of
+from residuum.pages.sides import _absent, apart, paired_runs
+from residuum.pages.venn.bind import bind_venn
+from residuum.wiring.answers import kept
+from residuum.wiring.availability import Hub
+from residuum.wiring.learned import models_behind, trained_by_folds
+from residuum.wiring.part import Part, Wildcards, residual_of
+from residuum.wiring.paths import Template
+
+
+@kept
+def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
+    """Bind a figure: its splits, the runs of each series that can be made, and why others not."""
+    figure, (comparable, reason) = registry.entry(page, Figure), registry.comparability
+    roles = {series.id: series.role or figure.role for series in figure.series}
+    places = {series: registry.binding(role) for series, role in roles.items()}
+    systems = registry.players(figure)
+    than = [name for name in systems if name not in places]
+    absent = {
+        series: why
+        for series, place in places.items()
+        if (why := _absent(registry, roles[series], [systems[n] for n in (series, *than)], hub))
+        or (why := _unsearched(registry, figure, systems[series], place))
+    }
+    drawn = [series for series in places if series not in absent]
+    shown = {name: systems[name] for name in (*drawn, *than * bool(drawn))}
+    if figure.of_curves or not drawn:
+        runs = {name: registry.runs(system) for name, system in shown.items()}
+    elif why := apart(registry, [*shown.values()]):
+        absent, drawn, runs = absent | dict.fromkeys(drawn, why), [], {}
+    else:  # points are compared seed by seed
+        runs = dict(zip(shown, paired_runs(registry, [*shown.values()]), strict=True))
+    cells = [(systems[name], places[one]) for one in drawn for name in (one, *than)]
+    return BoundFigure(
+        id=page,
+        entry=figure,
+        tests=registry.tests[figure.tests],
+        places={series: "/".join(place) if place else None for series, place in places.items()},
+        residual=residual_of(registry, dict.fromkeys(places.values())),
+        runs=runs,
+        sweep=registry.sweeps[figure.sweep] if figure.sweep else None,
+        snapshots=_snapshots(registry, figure, {one: systems[one] for one in drawn}),
+        absent=absent,
+        by_folds=trained_by_folds(registry, cells),
+        models=models_behind(registry, cells),
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
+    )
+
+
+def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
+    """Return why a figure without reported numbers has no line at this scale, or None."""
+    bound = bind_figure(registry, page, hub)
+    return None if bound.runs or bound.entry.judged else next(iter(bound.absent.values()))
+
+
+def _snapshots(registry: Registry, figure: Figure, series: dict[str, str]) -> dict[str, int]:
+    """Return how many snapshots each series of a figure over them has, by its system."""
+    counts = {one: snapshots_of(registry, system) for one, system in series.items()}
+    return {one: n for one, n in counts.items() if n} if figure.over == SNAPSHOT else {}
+
+
+def _unsearched(registry: Registry, figure: Figure, system: str, place: Place | None) -> str | None:
+    """Return why a figure over efforts cannot show a system on a split; None if it can."""
+    if figure.over != EFFORT or place is None:
+        return None
+    if earlier := registry.datasets[place.dataset].judged_before(place.split):
+        return f"a sweep leaves no docs out, as those judged in {', '.join(earlier)} would have to"
+    model = registry.model_for(registry.entry(system, DenseSystem).model, place.dataset)
+    folds = registry.folds(model)
+    return f"a sweep searches for one model, not for those of {', '.join(folds)}" if folds else None
+
+
+class Figures(Part):
+    """Inputs of the stages figures, venn and lines."""
+
+    def _bound(self, wildcards: Wildcards) -> BoundFigure:
+        return bind_figure(self.registry, wildcards.page, self.hub)
+
+    def of_rerankers(self, template: Template, page: str) -> list[str]:
+        """Return a file of each reranker behind a figure over depths; none of another figure."""
+        bound = bind_figure(self.registry, page, self.hub)
+        players, files = self.registry.players(bound.entry), dict[str, None]()
+        for series in bound.runs if bound.entry.over == DEPTH else ():
+            place = Place(*str(bound.places[series]).split("/"))
+            reranker = self.registry.reranker(players[series])
+            files[self.fill(template, place, reranker=reranker)] = None
+        return list(files)
+
+    def of_sweeps(self, template: Template, page: str) -> list[str]:
+        """Return a file of each run that a figure over efforts shows; none of another figure."""
+        bound = bind_figure(self.registry, page, self.hub)
+        figure = bound.entry
+        if figure.over != EFFORT or (place := self.registry.binding(figure.role)) is None:
+            return []
+        runs = dict.fromkeys(run for own in bound.runs.values() for run in own)
+        return [self.fill(template, place, sweep=figure.sweep, run=run) for run in runs]
+
+    def curves(self, wildcards: Wildcards) -> list[str]:
+        """Return the curves of a figure over depths or efforts."""
+        of_depths = self.of_rerankers(self.paths.depth_curve, wildcards.page)
+        return of_depths + self.of_sweeps(self.paths.sweep, wildcards.page)
+
+    def costs(self, wildcards: Wildcards) -> list[str]:
+        """Return the manifests of the pairs that were scored for those, or of the searches."""
+        of_depths = self.of_rerankers(self.paths.pairs.manifest, wildcards.page)
+        return of_depths + self.of_sweeps(self.paths.sweep.manifest, wildcards.page)
+
+    def timings(self, wildcards: Wildcards) -> list[str]:
+        """Return how long the searches of a figure over efforts took."""
+        return self.of_sweeps(self.paths.timing, wildcards.page)
+
+    def metrics(self, wildcards: Wildcards) -> list[str]:
+        """Return the metrics of the runs of a figure over groups or snapshots."""
+        return [f"{self.paths.metrics_root}/{name}" for name in self._bound(wildcards).metrics()]
+
+    def groups(self, wildcards: Wildcards) -> list[str]:
+        """Return the groups of the queries of a figure over groups."""
+        return self.groups_of(wildcards.page)
+
+    def groups_of(self, page: str) -> list[str]:
+        """Return the groups of each split that such a figure is measured on."""
+        bound = bind_figure(self.registry, page, self.hub)
+        drawn = bound.drawn() if bound.entry.grouped else []
+        splits = dict.fromkeys(str(bound.places[series.id]) for series in drawn)
+        places = (Place(*split.split("/")) for split in splits)
+        return [self.fill(self.paths.groups, p, grouping=bound.entry.over) for p in places]
+
+    def timed(self, wildcards: object) -> list[str]:
+        """Return the drawings of the seconds behind the chosen papers' figures over efforts."""
+        pages = self.registry.chosen("figure")
+        shown = [page for page in pages if self.of_sweeps(self.paths.timing, page)]
+        return [self.paths.page_timing.fill(page=page) for page in shown]
+
+    def table(self, wildcards: Wildcards) -> str:
+        """Return the table whose numbers are drawn as lines."""
+        return self.paths.table.fill(page=table_of(self.registry, wildcards.page))
+
+    def circles(self, wildcards: Wildcards) -> list[str]:
+        """Return the metrics of the runs that circles show."""
+        bound = bind_venn(self.registry, wildcards.page, self.hub)
+        return [f"{self.paths.metrics_root}/{name}" for name in bound.metrics()]

@@ -1,0 +1,122 @@
+"""The values behind a figure over groups of the queries: a point per panel, series and group.
+
+Usage: `measured(job, metrics, groups)`, then `cells(job, points)` for the data beside the
+drawing. Must not know tests, nor how queries are grouped.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from pathlib import Path
+
+import polars as pl
+
+from residuum.artefacts import trec
+from residuum.artefacts.groupings import Groups
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.pages import derived, grids
+from residuum.pages.figure.entry import Panel, Series
+from residuum.pages.figure.job import BoundFigure
+from residuum.pages.figure.points import Point
+from residuum.pages.grids import GridCell
+from residuum.pages.parted import Parted
+from residuum.paired import ScoreMatrix, same_queries
+from residuum.wiring.paths import below_metrics
+
+Values = Callable[[str, Panel], ScoreMatrix]  # of a series, or of what a panel compares it with
+
+
+def measured(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
+    """Return a point per panel, series and group; each query of the metrics is in one group."""
+    read = cache(trec.read_metrics)
+    points: list[Point] = []
+    for panel, series in job.plotted():
+        if panel.change_from and panel.change_from not in job.runs:
+            continue
+        own = groups[str(job.places[series.id]), job.entry.over]
+        for group in job.entry.groups:
+            if group not in own.members:
+                raise ResiduumError(f"{job.id}: {unknown('group', group, own.members)}")
+        scores = _shown(job, panel, series, partial(_values, job, metrics, read, series))
+        members = [query for queries in own.members.values() for query in queries]
+        sides = {series.id: scores.query_ids, job.entry.over: sorted(members)}
+        same_queries(sides, f"{job.id}: ")
+        points += _in_groups(job, panel, series, scores, own)
+    return points
+
+
+def _values(
+    job: BoundFigure,
+    metrics: Path,
+    read: Callable[[Path], pl.DataFrame],
+    series: Series,
+    part: str,
+    panel: Panel,
+) -> ScoreMatrix:
+    """Return the panel's measure of a part's runs, on the split of a series."""
+    names = [below_metrics(str(job.places[series.id]), run) for run in job.runs[part]]
+    tables = {name: read(metrics / name) for name in names}
+    return grids.matrix(tables, str(panel.measure), f"{job.id}, {part}: ")
+
+
+def _shown(job: BoundFigure, panel: Panel, series: Series, values: Values) -> ScoreMatrix:
+    """Return what a panel shows of a series, per query: the measure, whether it is better, change.
+
+    Seeds go together in pairs; what has none stands beside each.
+    """
+    own = _better(job, panel, values(series.id, panel), values)
+    if panel.change_from is None:
+        return own
+    other = _better(job, panel, values(panel.change_from, panel), values)
+    same_queries({series.id: own.query_ids, panel.change_from: other.query_ids}, f"{job.id}: ")
+    return ScoreMatrix(own.query_ids, own.values - other.values)
+
+
+def _better(job: BoundFigure, panel: Panel, own: ScoreMatrix, values: Values) -> ScoreMatrix:
+    """Return whether a value is above that of what the panel compares with, if it does."""
+    if panel.than is None:
+        return own
+    other = values(f"{panel.id}/than", panel)
+    same_queries({panel.id: own.query_ids, panel.than: other.query_ids}, f"{job.id}: ")
+    return derived.better(own, other)
+
+
+def _in_groups(
+    job: BoundFigure, panel: Panel, series: Series, scores: ScoreMatrix, groups: Groups
+) -> Iterator[Point]:
+    """Yield the points of a series: those groups that the figure shows, in their order."""
+    place = {query: row for row, query in enumerate(scores.query_ids)}
+    for number, (group, queries) in enumerate(groups.members.items(), start=1):
+        if group in (job.entry.groups or groups.members):
+            ids = sorted(queries)
+            values = scores.values[[place[query] for query in ids]]
+            yield Point(panel, series, number, group, ScoreMatrix(ids, values))
+
+
+def cells(job: BoundFigure, points: Iterable[Point]) -> list[GridCell]:
+    """Return a cell per point, then one per reported number that has none, with the reason."""
+    made = {(point.series.id, point.column): _cell(job, point) for point in points}
+    for row, column, _ in job.entry.cells():
+        if (row, column) not in made:
+            made[row, column] = _blank(job, row, column, _why_not(job, row, column))
+    return list(made.values())
+
+
+def _cell(job: BoundFigure, point: Point) -> GridCell:
+    blank = _blank(job, point.series.id, point.column)
+    return blank.measured_as([float(mean) for mean in point.means], len(point.scores.query_ids))
+
+
+def _blank(job: BoundFigure, row: str, column: str, why: str | None = None) -> GridCell:
+    """Return a cell without a value, and why it has none, with what the paper prints in it."""
+    what = f"{job.entry.panel(column).value} in {job.entry.over} {column.partition('/')[2]}"
+    unlearned = why is not None and row in job.unlearned
+    cell = GridCell(job.id, row, column, what, job.places[row], not_run=why, not_learned=unlearned)
+    return grids.with_reported(cell, job.entry)
+
+
+def _why_not(job: BoundFigure, row: str, column: str) -> str:
+    """Return why a reported number has no point: its series, what it changes from, or the group."""
+    for series in filter(None, (row, job.entry.panel(column).change_from)):
+        if why := job.unlearned.get(series) or job.absent.get(series):
+            return why if series == row else f"{series}: {why}"
+    return f"no query is in the group {column.partition('/')[2]} of {job.entry.over}"

@@ -1,0 +1,269 @@
+"""Measures over rerank depths, efforts of a search, groups of queries or snapshots, drawn, tested.
+
+Command: `python -m residuum.pages.figure.make draw|time ...`. What is drawn lies beside the
+drawing, unrounded; equal data is equal bytes. Seconds, which no two runs share, are drawn apart.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from residuum.artefacts import files, manifest, trec
+from residuum.cli import command
+from residuum.pages import drawing, grids, layout, learned, notes
+from residuum.pages.drawing import panel_name
+from residuum.pages.figure import costs, grouped
+from residuum.pages.figure.curves import measured
+from residuum.pages.figure.entry import DEPTH, EFFORT
+from residuum.pages.figure.job import BoundFigure
+from residuum.pages.figure.points import Point, compare
+from residuum.pages.figure.series import of_runs, without_unlearned
+from residuum.pages.grids import GridCell
+from residuum.pages.layout import DASH, TextCell
+from residuum.pages.parted import Parted, read_groups
+from residuum.paired import ScoreMatrix
+from residuum.tuning.learned import Learned, read_all
+
+app = command.app(__doc__)
+COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}  # of a query
+FROM_ZERO = {
+    DEPTH: "K = 0 is the first stage alone, drawn as a thin line and not tested.",
+    EFFORT: "Effort 0 is the exact search, drawn as a thin line and not tested.",
+}
+TESTED = (
+    *("difference", "ci_low", "ci_high", "boot_low", "boot_high", "effect", "min_detectable"),
+    *("p", "p_error", "p_adjusted", "p_mixed_effects", "p_over_seeds"),
+    *("seeds_agreeing", "seeds_near_alpha", "method", "significant"),
+)
+SNAPSHOTS = (
+    "Snapshots are models after equal parts of a training's steps; the last is the finished one, "
+    "whose runs tables show and whose lambda all have."
+)
+
+
+@app.command()
+def draw(
+    spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
+    output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
+    metrics: command.Metrics,
+    curve: Annotated[
+        list[Path] | None,
+        typer.Option(help="TSV of run, depth (or effort), query_id, values"),
+    ] = None,
+    cost: Annotated[
+        list[Path] | None,
+        typer.Option(help="manifest of its scored pairs, or of its searches"),
+    ] = None,
+    groups: command.Groups = None,
+    learning: command.Learning = None,
+) -> None:
+    """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
+    requested = command.parse_spec(BoundFigure, spec)
+    verdicts, curves, paid = read_all(learning or []), curve or [], cost or []
+    if requested.entry.of_curves:
+        job, points = _of_curves(requested, verdicts, curves, paid)
+        data, lines = frame(points, job.entry.over), list(costs.notes(job, paid))
+    else:
+        job, parted = without_unlearned(requested, verdicts), read_groups(groups or [])
+        kept = [series.id for series in job.drawn()]
+        points = compare(job, kept, of_runs(job, metrics, parted))
+        if job.entry.grouped:
+            data, lines = grouped_frame(job, points), list(_parted(parted))
+        else:
+            data, lines = frame(points, job.entry.over), [SNAPSHOTS]
+    own = drawing.save(job, points, output)
+    page = caption(job, points, lines)
+    page.notes.extend(learned.notes(verdicts))
+    own += layout.write(output, data, page, image=f"{output.stem}.png")
+    inputs = [*curves, *paid, *(metrics / name for name in requested.metrics())]
+    inputs += [*(groups or []), *(learning or [])]
+    manifest.write(
+        output, {"points": len(points)}, requested, inputs, "residuum.pages.figure.make", own
+    )
+
+
+@app.command("time")
+def draw_times(
+    spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
+    output: Annotated[Path, typer.Option(help="TSV to write; .pdf and .png go beside it")],
+    curve: Annotated[list[Path], typer.Option(help="TSV of run, effort, query_id, measure, value")],
+    timing: Annotated[list[Path], typer.Option(help="JSON of the seconds of its searches")],
+    learning: command.Learning = None,
+) -> None:
+    """Draw a figure over efforts by the time that a search takes; no manifest says it is a result.
+
+    Of several seeds the time is the mean of their medians.
+    """
+    job = command.parse_spec(BoundFigure, spec)
+    times = {
+        (path.stem, int(effort)): 1000 * seconds
+        for path in timing
+        for effort, seconds in json.loads(files.read_bytes(path))["median"].items()
+    }
+    labelled, _ = learned.labelled(job, read_all(learning or []))
+    points = measured(labelled, _read(labelled, curve), times)
+    drawing.save(labelled, points, output, "Milliseconds per query")
+    data = frame(points, EFFORT).rename({COSTS[EFFORT]: "ms_per_query"})
+    files.write_text(output, data.drop(*TESTED).write_csv(None, separator="\t"))
+
+
+def _of_curves(
+    job: BoundFigure, verdicts: Mapping[str, Learned], curves: list[Path], paid: list[Path]
+) -> tuple[BoundFigure, list[Point]]:
+    labelled, tested = learned.labelled(job, verdicts)
+    compared = {key: count for path in paid for key, count in costs.compared(path)}
+    made = measured(labelled, _read(job, curves), compared)
+    return labelled, compare(labelled, tested, made)
+
+
+def _read(job: BoundFigure, curves: list[Path]) -> pl.DataFrame:
+    return pl.concat([trec.read_curve(path, job.entry.over) for path in curves])
+
+
+def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
+    """Return a row per depth or snapshot: means over queries and seeds, spread, its test."""
+    rows = [
+        {
+            "panel": point.panel.id,
+            "series": point.series.id,
+            over: point.x,
+            "measure": point.panel.measure or trec.RECALL,
+            "n": len(point.scores.query_ids),
+            "seeds": len(point.means),
+            "mean": float(point.means.mean()),
+            "lowest": float(point.means.min()),
+            "highest": float(point.means.max()),
+            "per_seed": " ".join(str(float(mean)) for mean in point.means),
+            **({COSTS[over]: point.cost} if over in COSTS else {}),
+            **_tested(point),
+        }
+        for point in points
+    ]
+    header = None if rows else ["panel", "series", over]
+    return pl.DataFrame(rows, infer_schema_length=None, schema=header)
+
+
+def grouped_frame(job: BoundFigure, points: list[Point]) -> pl.DataFrame:
+    """Return a row per point, in the form of a table's cells, so that the ledger reads them."""
+    cells = grouped.cells(job, points)
+    tests = {(point.series.id, point.column): _tested(point) for point in points}
+    none = dict.fromkeys(TESTED)
+    rows = [tests.get((cell.row, cell.column), none) for cell in cells]
+    beside = pl.DataFrame(rows, infer_schema_length=None, schema=None if rows else [*TESTED])
+    return grids.tidied(cells).drop(grids.INDEX).hstack(beside)
+
+
+def _tested(point: Point) -> dict[str, object]:
+    return {name: getattr(point.test, name, None) for name in TESTED}
+
+
+def _parted(groups: Parted) -> Iterator[str]:
+    """Yield which queries of one value stand in two groups."""
+    for (split_ref, _), own in groups.items():
+        yield from (f"{split_ref}: {cut}" for cut in own.cuts())
+
+
+def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.Layout:
+    """Return what stands under the drawing: what it shows, how it is tested, cost, the values."""
+    columns = job.plotted()
+    shown: dict[int, list[TextCell]] = {}
+    for x, at in sorted({(point.x, point.at) for point in points}):
+        shown[x] = [TextCell(at), *[TextCell(DASH)] * len(columns)]
+    for point in points:
+        mean, low, high = point.means.mean(), point.means.min(), point.means.max()
+        spread = f" ({low:.3f}{DASH}{high:.3f})" if low < high else ""
+        significant = point.test is not None and point.test.significant
+        number = columns.index((point.panel, point.series)) + 1
+        shown[point.x][number] = TextCell(f"{mean:.3f}{spread}{'*' * significant}")
+    names = [f"{panel.measure or 'recall'} {series.label}" for panel, series in columns]
+    if job.entry.over != DEPTH:
+        names = [f"{panel.header} {series.label}" for panel, series in columns]
+    if job.entry.grouped:
+        for x, size in {point.x: len(point.scores.query_ids) for point in points}.items():
+            shown[x][0] = TextCell(f"{shown[x][0].text} ({size} queries)")
+    header = ["K" if job.entry.over == DEPTH else job.entry.over, *names]
+    if job.entry.over == EFFORT:  # the same in all panels
+        of_each = {(point.series.id, point.x): point.cost for point in points}
+        for series in job.drawn():
+            header.append(f"vectors compared, {series.label}")
+            for x, cells in shown.items():
+                count = of_each.get((series.id, x))
+                cells.append(TextCell(DASH if count is None else f"{count:,.0f}"))
+    of, rows = job.entry, list(shown.values())
+    return layout.Layout(of.title, of.printed_in, header, rows, list(_notes(job, points, lines)))
+
+
+def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[str]:
+    figure, drawn = job.entry, job.drawn()
+    yield from dict.fromkeys(_panels(job, points))  # two may differ in series alone
+    for series in drawn:
+        yield f"{series.label}: {series.system}, runs {', '.join(job.runs[series.id])}."
+    if max(map(len, job.runs.values()), default=0) > 1:
+        spread = "bars and brackets: lowest to highest seed"
+        yield f"Means over training seeds, per query where tested; {spread}. {notes.SHARED}"
+    if any(point.test for point in points):
+        note = notes.tests_note(job.tests, "panel", "figure")
+        where = figure.over if figure.of_curves else "point"
+        yield f"Marks and *: differs significantly from {drawn[0].label} at that {where}. {note}"
+        tests = [(f"{p.panel.id}, {p.series.id} at {p.at}", p.test) for p in points if p.test]
+        yield from notes.remarks(tests, job.tests.alpha)
+        yield from notes.one_training(job.runs)
+    if figure.of_curves:
+        yield FROM_ZERO[figure.over]
+    yield from lines
+    yield from _not_drawn(job)
+    yield from notes.of_runs(job)
+    yield f"Scale {job.scale}: {job.reason}"
+
+
+def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:
+    """Say of each panel what it shows, on which split and of how many queries."""
+    sizes = {(p.series.id, p.panel.id, p.x): len(p.scores.query_ids) for p in points}
+    roles = {s.id: s.role or job.entry.role for s in job.entry.series}
+    for panel in job.entry.panels:
+        splits = dict[str, None]()
+        for series in (one for at, one in job.plotted() if at == panel):
+            own = [n for (one, of, _), n in sizes.items() if (one, of) == (series.id, panel.id)]
+            queries = sum(own) if job.entry.grouped else max(own, default=0)
+            where = f"{job.places[series.id]} in the role of {roles[series.id]}, {queries} queries"
+            splits[where] = None
+        named = f"{panel_name(job, panel)} (the paper's {panel.header})"
+        yield f"{named}: {'; '.join(splits) or 'not run'}."
+
+
+def _not_drawn(job: BoundFigure) -> Iterator[str]:
+    absent = [series for series in job.entry.series if series not in job.drawn()]
+    if job.entry.of_curves and absent:
+        labels = ", ".join(series.label for series in absent)
+        yield f"Not drawn, without runs at this scale: {labels}."
+        return
+    for series in absent:
+        verdict = "not learned" if series.id in job.unlearned else "not run"
+        why = job.unlearned.get(series.id) or job.absent.get(series.id, "no runs")
+        yield f"Not drawn, {verdict}: {series.label}: {why.rstrip('.')}."
+
+
+def values(
+    job: BoundFigure, row: str, column: str, metrics: Path, groups: Parted, read: object
+) -> list[ScoreMatrix]:
+    """Return what a point of a figure over groups is of."""
+    points = grouped.measured(job, metrics, groups)
+    return [p.scores for p in points if (p.series.id, p.column) == (row, column)]
+
+
+def places(job: BoundFigure, numbers: Sequence[GridCell]) -> layout.Places:
+    """Return which number each cell of the caption's grid shows, of a figure over groups.
+
+    It has a line per group, and a column per panel and series.
+    """
+    columns = [(panel.id, series.id) for panel, series in job.plotted()]
+    groups = dict.fromkeys(number.column.partition("/")[2] for number in numbers)
+    return [[None, *(f"{series}/{panel}/{group}" for panel, series in columns)] for group in groups]
+
+
+if __name__ == "__main__":
+    command.main(app)

@@ -1,0 +1,57 @@
+"""A point of a figure: a series in one panel, at one depth, effort, snapshot or group of queries.
+
+Usage: `Point(panel, series, 10, "10", scores)`; `compare(job, tested, points)` adds the tests. Must
+not know where values come from, nor how they are drawn.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from residuum import paired
+from residuum.pages.figure.entry import Panel, Series
+from residuum.pages.figure.job import BoundFigure
+
+
+class Point(NamedTuple):
+    """A series at one point of a panel, and its test against the first series, if any."""
+
+    panel: Panel
+    series: Series
+    x: int  # depth or effort, 0 of the first stage alone or the exact search; else from 1
+    at: str
+    scores: paired.ScoreMatrix
+    cost: float | None = None  # per query: docs reranked, if known, or vectors compared
+    test: paired.Comparison | None = None
+
+    @property
+    def column(self) -> str:
+        """Name what is tested together: the series of one panel at one point."""
+        return f"{self.panel.id}/{self.at}"
+
+    @property
+    def means(self) -> np.ndarray:
+        """Return the mean over queries of each run."""
+        return np.asarray(self.scores.values.mean(axis=0))
+
+
+def compare(job: BoundFigure, tested: Collection[str], points: Sequence[Point]) -> list[Point]:
+    """Test each other series against the first, per panel, at every point that both have.
+
+    Those whose models did not learn are no results and are not `tested`; nor are those of another
+    split, whose queries are others.
+    """
+    first = (job.drawn() or job.entry.series)[0]
+    beside = {one for one in tested if job.places[one] == job.places[first.id]}
+    scores = {(point.series.id, point.column): point.scores for point in points}
+    pairs = []
+    for p in points:  # 0, where nothing is reranked or left out, is shown but not tested
+        both = {p.series.id, first.id} <= beside
+        if both and p.x > 0 and p.series.id != first.id and (first.id, p.column) in scores:
+            family = job.id if job.tests.family == "table" else f"{job.id}/{p.panel.id}"
+            pairs.append(paired.Pair(p.series.id, first.id, p.column, family=family))
+    rows = paired.compare(scores, pairs, job.tests)
+    adjusted = paired.adjust(rows, job.tests.correction, job.tests.alpha)
+    tests = {(test.a, test.column): test for test in adjusted}
+    return [point._replace(test=tests.get((point.series.id, point.column))) for point in points]

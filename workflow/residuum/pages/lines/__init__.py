@@ -1,0 +1,1 @@
+"""Lines: the numbers of a table, drawn."""

@@ -1,0 +1,28 @@
+"""Pages of lines of the chosen papers: bound to a scale, and the table that they read."""
+
+from residuum.config.registry import Registry
+from residuum.pages.entries import parts_of
+from residuum.pages.lines.entry import Lines
+from residuum.pages.lines.job import BoundLines
+from residuum.pages.table.entry import Table
+from residuum.wiring.answers import kept
+from residuum.wiring.availability import Hub
+
+
+def table_of(registry: Registry, page: str) -> str:
+    """Return the table whose numbers a page of lines draws."""
+    return f"{parts_of(page)[0]}-{registry.entry(page, Lines).table}"
+
+
+@kept
+def bind_lines(registry: Registry, page: str, hub: Hub) -> BoundLines:
+    """Bind a page of lines: the labels of the table's rows that it shows."""
+    lines, (_, reason) = registry.entry(page, Lines), registry.comparability
+    rows = {row.id: row.label for row in registry.entry(table_of(registry, page), Table).rows}
+    return BoundLines(
+        id=page,
+        entry=lines,
+        labels=[(name, rows[name]) for name in lines.rows or rows],
+        scale=registry.config.scale,
+        reason=reason,
+    )

@@ -1,0 +1,37 @@
+"""Lines of config/papers: the numbers of a table, drawn."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from residuum.config.schema.base import Id, Name, Strict
+from residuum.pages.entries import Printed
+
+
+class LinePoint(Strict):
+    """A column of a table, and the name of its place on an axis."""
+
+    column: str
+    at: Annotated[str, Field(min_length=1)]
+
+
+class LinePanel(Strict):
+    """A plot of a table's numbers: which columns lie along the axis, and what they are called."""
+
+    id: Annotated[Id, Name("panel")]
+    header: str = Field(description="the plot as the paper names it")
+    points: list[LinePoint] = Field(min_length=2, description="from left to right")
+
+
+class Lines(Printed):
+    """A table's numbers as lines: a plot for some of its columns each, a line for each row.
+
+    What is measured, tested and reported is the table's.
+    """
+
+    kind: Literal["lines"]
+    table: Id = Field(description="page of the same paper")
+    axis: str = Field(description="what lies along the axis")
+    measure: str = Field(description="what the table's columns measure, as the paper names it")
+    panels: list[LinePanel] = Field(min_length=1)
+    rows: list[Id] = Field([], description="rows of the table; none: all that have a number")

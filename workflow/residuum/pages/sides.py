@@ -1,0 +1,43 @@
+"""Runs that are read together: the parts of a fusion, and the runs of systems for common seeds."""
+
+from collections.abc import Sequence
+
+from residuum.cli.errors import not_bound
+from residuum.config.registry import Registry
+from residuum.config.schema.systems import DenseSystem, LexicalSystem
+from residuum.wiring.availability import Hub, why_unavailable
+
+
+def parts_of(registry: Registry, system: str) -> tuple[str, str] | None:
+    """Return the dense part D and the lexical part S of a fusion of two; None of another system."""
+    parts = registry.parts(system)
+    dense = [part for part in parts if isinstance(registry.systems[part], DenseSystem)]
+    lexical = [part for part in parts if isinstance(registry.systems[part], LexicalSystem)]
+    return (dense[0], lexical[0]) if len(dense) == len(lexical) == 1 and len(parts) == 2 else None
+
+
+def paired_runs(registry: Registry, systems: Sequence[str]) -> list[list[str]]:
+    """Return the runs of each of some systems, for the seeds that all have."""
+    seeds = _common_seeds(registry, systems)
+    return [list(dict.fromkeys(registry.run(system, seed) for seed in seeds)) for system in systems]
+
+
+def apart(registry: Registry, systems: Sequence[str]) -> str | None:
+    """Return why systems do not go together seed by seed, if they do not."""
+    names = ", ".join(dict.fromkeys(systems))
+    return None if _common_seeds(registry, systems) else f"no seed in common: {names}"
+
+
+def _common_seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
+    """Return the seeds that the trained ones among systems share; of none, those of a run."""
+    trained = [name for name in systems if registry.trained_behind(name)] or [systems[0]]
+    first, *others = map(registry.seeds_of, trained)
+    return [seed for seed in first if all(seed in seeds for seeds in others)]
+
+
+def _absent(registry: Registry, role: str, systems: list[str], hub: Hub) -> str | None:
+    """Return why one of some systems has no run for a role; None if all have."""
+    if (place := registry.binding(role)) is None:
+        return not_bound(registry.config.scale, role)
+    reasons = (why_unavailable(registry, system, place, hub) for system in systems)
+    return next(filter(None, reasons), None)

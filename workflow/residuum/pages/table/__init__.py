@@ -1,0 +1,1 @@
+"""A table: systems by measures, with tests between the systems."""

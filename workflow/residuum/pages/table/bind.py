@@ -1,0 +1,70 @@
+"""Tables of the chosen papers: bound to a scale, and what they read.
+
+Usage: `bind_table(registry, "clear-table1", hub)`.
+"""
+
+from collections.abc import Mapping
+
+from residuum.config.registry import Registry
+from residuum.config.schema.tests import Tests
+from residuum.config.specs import FOR_READERS
+from residuum.pages.entries import parts_of
+from residuum.pages.table.entry import Table
+from residuum.pages.table.job import BoundTable
+from residuum.pages.table.sides import reasons_of, sides_of
+from residuum.wiring.answers import kept
+from residuum.wiring.availability import Hub
+from residuum.wiring.learned import models_behind, trained_by_folds
+from residuum.wiring.part import residual_of
+from residuum.wiring.runs import played_rerankers
+
+
+@kept
+def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
+    """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
+    table, (comparable, reason) = registry.entry(page, Table), registry.comparability
+    systems = registry.players(table)
+    places = {column.id: registry.binding(column.role) for column in table.columns}
+    reasons = reasons_of(registry, systems, table, hub)
+    run = [(row, column) for row, of in reasons.items() for column, why in of.items() if not why]
+    cells = [(systems[table.part(row, column)], places[column]) for row, column in run]
+    return BoundTable(
+        id=page,
+        entry=table,
+        tests=registry.tests[table.tests],
+        places={name: "/".join(place) if place else None for name, place in places.items()},
+        runs={part: registry.runs(system) for part, system in systems.items()},
+        systems={
+            p: registry.systems[n].model_dump(exclude=FOR_READERS) for p, n in systems.items()
+        },
+        absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
+        rerankers=played_rerankers(registry, systems.values()),
+        derived={r: sides for r in reasons if (sides := sides_of(registry, systems, r, table))},
+        residual=residual_of(registry, places.values()),
+        by_folds=trained_by_folds(registry, cells),
+        models=models_behind(registry, cells),
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
+    )
+
+
+def family(registry: Registry, page: str) -> list[str]:
+    """Return the other tables whose comparisons are corrected together with a table's."""
+    tables = {n: entry for n, entry in registry.pages.items() if isinstance(entry, Table)}
+    return corrected_with(page, tables, registry.tests[tables[page].tests])
+
+
+def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:
+    """Return the other tables whose comparisons are corrected together with a table's.
+
+    `tables` are those of all papers; `tests` is how the table itself is tested.
+    """
+    if tests.family != "paper":
+        return []
+    paper, own = parts_of(page)[0], tables[page].tests
+    return [
+        other
+        for other, table in tables.items()
+        if other != page and parts_of(other)[0] == paper and table.tests == own
+    ]

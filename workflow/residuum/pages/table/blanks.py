@@ -1,0 +1,109 @@
+"""What a paper's blanks say: pairs of rows that it compares and does not mark.
+
+Usage: `unmarked(job, cells, tests, before)` gives ledger rows of kind `no marker`, counted apart.
+docs/verdicts.md says which blanks can speak. Must not know how a ledger is written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from residuum.pages.entries import parts_of
+from residuum.pages.grids import GridCell, Key, by_place
+from residuum.pages.printed import Before
+from residuum.pages.table.job import BoundTable
+from residuum.pages.verdicts import LedgerRow, Tested, Verdict, absence, by_pair, compared
+from residuum.paired import Comparison
+
+Printed = Mapping[str, float]  # the numbers of a column, by row
+
+
+class Blank(NamedTuple):
+    """A pair whose printed numbers favour `better` and which no marker speaks of.
+
+    `rival` is a row that the column marks over `worse` though its number is nearer to it, if any.
+    """
+
+    column: str
+    better: str
+    worse: str
+    rival: str | None
+
+
+def unmarked(
+    job: BoundTable, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
+) -> list[LedgerRow]:
+    """Return a row per blank of the columns that print markers at all."""
+    measured, tested = by_place(cells), by_pair(tests)
+    marked = {column for _, column, cell in job.entry.cells() if cell.beats or cell.below}
+    return [
+        _row(job, blank, measured, tested.get(blank[:3]), before)
+        for column in job.entry.columns
+        for blank in blanks(job, column.id)
+        if column.id in marked
+    ]
+
+
+def blanks(job: BoundTable, column: str) -> Iterator[Blank]:
+    """Yield the blanks of a column: between numbered rows, and of variants without an arrow.
+
+    Where a paper compares with baselines alone, only these could stand behind a marker, of any row.
+    """
+    cells = {row: cell for row, name, cell in job.entry.cells() if name == column}
+    values = {row: cell.value for row, cell in cells.items() if cell.value is not None}
+    numbers = {row.id: row.index for row in job.entry.rows if row.index}
+    better = worse = [row for row in values if row in numbers]
+    if job.tests.compare == "with_baselines":
+        copied = {row.id for row in job.entry.rows if not row.system and not row.index}
+        better = [row for row in values if row not in copied]
+        worse = [row for row in worse if row in job.entry.baselines]
+    for a in better:
+        for b in worse:
+            if values[a] > values[b]:
+                over = {row for row in cells if numbers[b] in cells[row].beats}
+                if a not in over:
+                    yield Blank(column, a, b, _nearer(values, over, b, a))
+    varied = [(row.id, row.below) for row in job.entry.rows if row.below and row.id in values]
+    for row, of in ((row, of) for row, of in varied if of in values and not cells[row].below):
+        if values[row] < values[of]:
+            under = {r for r, other in varied if other == of and cells[r].below}
+            yield Blank(column, of, row, _nearer(values, under, of, row))
+
+
+def _nearer(values: Printed, marked: set[str], to: str, than: str) -> str | None:
+    """Return a marked row whose number is nearer to that of `to` than the number of `than` is."""
+    gap = abs(values[than] - values[to])
+    near = [row for row in values if row in marked and abs(values[row] - values[to]) < gap]
+    return near[0] if near else None
+
+
+def _row(
+    job: BoundTable,
+    blank: Blank,
+    measured: Mapping[Key, GridCell],
+    tested: Tested | None,
+    before: Before,
+) -> LedgerRow:
+    column, better, worse, rival = blank
+    own, other = measured[better, column], measured[worse, column]
+    judged = absence(own, other)
+    if rival:
+        near = f"the column marks {rival}, whose number is nearer"
+        judged = "not judged", f"this blank says nothing: {near}"
+    elif tested:
+        judged = blank_verdict(tested)
+    where = (parts_of(job.id)[0], job.entry.printed_in, job.id, better, column)
+    claim = f"{better} above {worse}, unmarked"
+    row = compared(where, own, other, tested, judged, kind="no marker", claim=claim)
+    return replace(row, same_as=before.comparison(job, own, other, "unmarked"))
+
+
+def blank_verdict(tested: Tested) -> Verdict:
+    """Return (verdict, reason): whether the rows differ significantly here, whichever way."""
+    sign, test = tested
+    reason = f"p {test.p_adjusted:.4g}, difference {sign * test.difference:+.4f}"
+    if not test.significant:
+        return "agrees", f"not significant ({reason})"
+    if test.holds_over_seeds is False:
+        return "these models only", f"{reason}; p over seeds too {test.p_over_seeds:.4g}"
+    return "significant here", reason

@@ -1,0 +1,84 @@
+"""Faults of tables: columns that cannot be derived, cells that do not fit, groups that none has.
+
+Usage: `column_faults(registry, table)` yields the key and the fault.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+
+from residuum.config import measures
+from residuum.config.registry import Registry
+from residuum.config.schema.systems import DenseSystem, LexicalSystem
+from residuum.pages.cells import PrintedCell
+from residuum.pages.faults import Fault, reported_faults, with_baselines
+from residuum.pages.groups import misnamed, unfolded
+from residuum.pages.table.entry import RATIO, Column, Table
+
+
+def column_faults(registry: Registry, table: Table) -> Iterator[Fault]:
+    """Yield columns that cannot be derived, and reported cells that do not fit their columns."""
+    columns = {column.id: column for column in table.columns}
+    yield from _unordered(registry, table)
+    controls = {row.id for row in table.rows if row.control}
+    for column in table.columns:
+        if column.of_parts and not measures.is_hit(column.measure):
+            text = f"'{column.measure}' is no hit, 1 or 0 for a query, as {column.derived} counts"
+            yield f"columns.{column.id}.measure", f"{text}: take Success@k or AnswerAccuracy@k"
+        if column.tick and column.change_from in controls:
+            text = f"'{column.change_from}' is a control, which is compared with no row"
+            yield f"columns.{column.id}.change_from", f"{text}: a tick needs another"
+    for row, name, cell in table.cells():
+        if name in columns and (why := _unfit(columns[name], row, cell)):
+            yield f"reported.{row}.{name}", why
+
+
+def _unordered(registry: Registry, table: Table) -> Iterator[Fault]:
+    """Yield rows whose systems cannot put a column's candidates into order."""
+    players = registry.players(table)
+    for row, column in product(table.rows, table.columns):
+        name = players.get(table.part(row.id, column.id), "")
+        system = registry.systems.get(name)
+        if system is None or not column.over:
+            continue
+        first = getattr(system, "first_stage", None)
+        plain = isinstance(system, LexicalSystem) and not system.rm3
+        if first != column.over and not plain and not isinstance(system, DenseSystem):
+            text = f"'{name}' cannot put docs of '{column.over}' into order"
+            cure = f"dense systems, plain BM25 and rerankers with first_stage: {column.over} do"
+            yield f"rows.{row.id}.system", f"{text}; {cure}"
+
+
+def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
+    """Return why a reported cell is none of its column, or None."""
+    change = column.is_change(row)
+    if cell.tick:
+        return None if column.tick and change else "a tick, but the column has no `tick:` there"
+    if column.tick and change:
+        return "a number, but the column prints ticks"
+    if cell.signed != change:
+        return "a number with a sign, and no change" if cell.signed else "a change has a sign"
+    if (cell.beats or cell.below) and (change or column.derived == RATIO or not column.compared):
+        untested = "RoC is not tested" if column.compared else "the column is not compared"
+        return "a marker, but a change has ticks alone" if change else f"a marker: {untested}"
+    return None
+
+
+def faults(registry: Registry, table: Table) -> Iterator[Fault]:
+    """Yield what is wrong between a table and other entries."""
+    yield from reported_faults(registry, table)
+    yield from column_faults(registry, table)
+    yield from within_faults(registry, table)
+    some = with_baselines(registry, table.tests)
+    if table.tests in registry.tests and some != bool(table.baselines):
+        need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
+        yield "tests", f"{table.tests}: its tests {need}"
+
+
+def within_faults(registry: Registry, table: Table) -> Iterator[Fault]:
+    """Yield the groups of queries that columns of a table are of, and that they cannot have."""
+    for column in table.columns:
+        if within := column.within:
+            named = [within.group]
+            texts = [*misnamed(registry, within.grouping, named)]
+            texts += unfolded(registry, within.grouping, column.role, named)
+            yield from ((f"columns.{column.id}.within", text) for text in texts)

@@ -1,0 +1,189 @@
+"""A table bound to one scale: the `--spec` of the stages that test and render it."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic import Field
+
+from residuum.cli.errors import not_bound
+from residuum.config.schema.analyses import IndexStatistics
+from residuum.config.schema.base import Strict
+from residuum.config.schema.tests import Tests
+from residuum.config.specs import OrderId
+from residuum.pages.cells import PrintedCell
+from residuum.pages.jobs import Gap, Judged, RunName, SplitRef
+from residuum.pages.table.entry import Column, Row, Table
+from residuum.wiring.paths import MANIFEST, below_metrics
+
+# Why a cell has nothing to show that could be run: a dash on the page, no gap of a scale.
+NO_DEPTH = "no depth: not a rerank system"
+NO_PARTS = "no D and S: not a fusion of a dense and a lexical part"
+ITSELF = "the row that the others are compared with"
+NO_SYSTEM = "no system of this row has this column"
+NOTHING = (NO_DEPTH, NO_PARTS, ITSELF, NO_SYSTEM)
+
+
+class Sides(Strict):
+    """The runs of both sides of a derived cell, as many or one: D and S, or a row and another."""
+
+    first: list[RunName]
+    second: list[RunName]
+
+
+class BoundTable(Judged):
+    """A table, where its columns are measured and which runs make its rows."""
+
+    entry: Table
+    tests: Tests
+    places: dict[str, SplitRef | None]
+    runs: dict[str, list[RunName]]  # by what a row's systems go by: the row, or row/column
+    systems: dict[str, dict[str, Any]]  # by the same
+    absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
+    unlearned: dict[str, dict[str, str]] = Field(default={})  # the same, once models are trained
+    rerankers: dict[str, str] = Field(default={})  # id: what plays it
+    derived: dict[str, dict[str, Sides]] = Field(default={})  # row id: column id: what is read
+
+    def column(self, name: str) -> Column:
+        """Return the column of an id."""
+        return next(column for column in self.entry.columns if column.id == name)
+
+    def runs_of(self, row: str, column: str) -> list[str] | None:
+        made = self.entry.part(row, column) in self.runs
+        return self.reads(row, self.column(column)) if made else None
+
+    def runs_behind(self, row: str, column: str) -> tuple[list[str], list[str]]:
+        shown = self.column(column)
+        return self.reads(row, shown), self.judged_runs(row, shown)
+
+    def grouping(self, column: str) -> str | None:
+        within = self.column(column).within
+        return within.grouping if within else None
+
+    def header(self, column: str) -> str:
+        return self.column(column).header
+
+    def change_from(self, row: str, column: str) -> str | None:
+        shown = self.column(column)
+        return shown.change_from if shown.is_change(row) else None
+
+    def between_rows(self) -> Tests | None:
+        return self.tests
+
+    def stated_index(self) -> IndexStatistics | None:
+        return self.entry.index
+
+    def marked(self, row: str, column: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
+        for index in printed.beats:
+            yield next(other.id for other in self.entry.rows if other.index == index), "above"
+        below = self.entry.row(row).below
+        if printed.below and below:
+            yield below, "below"
+        shown = self.column(column)
+        if printed.tick and shown.change_from and shown.tick:
+            yield shown.change_from, shown.tick
+
+    def gaps(self) -> Iterator[Gap]:
+        for row in self.entry.rows:
+            for column in self.entry.columns:
+                if (why := self.not_run(row, column)) and why not in NOTHING:
+                    yield Gap(why, row.id, self.places[column.id] is None)
+
+    def not_run(self, row: Row, column: Column) -> str | None:
+        """Return why a cell has no value at this scale, or None if it has one."""
+        if row.not_run is not None:
+            return row.not_run
+        if row.part(column.id) not in row.parts:
+            return NO_SYSTEM
+        if self.places[column.id] is None:
+            return not_bound(self.scale, column.role)
+        return self.absent.get(row.id, {}).get(column.id) or self.not_learned(row.id, column.id)
+
+    def not_learned(self, row: str, column: str) -> str | None:
+        """Return which model behind a cell did not learn, and why not; None if all of them did."""
+        return self.unlearned.get(row, {}).get(column)
+
+    def available(self) -> Iterator[tuple[Row, Column]]:
+        """Yield the row and column of every cell whose runs can be made at this scale."""
+        for column in self.entry.columns:
+            for row in self.entry.rows:
+                if self.not_run(row, column) is None:
+                    yield row, column
+
+    def cells(self) -> Iterator[tuple[Row, Column]]:
+        """Yield the row and column of every cell that runs are measured for."""
+        return (cell for cell in self.available() if cell[1].shows != "chosen")
+
+    def compared(self) -> Iterator[tuple[str, str, str]]:
+        """Yield (column, a, b) of every comparison to test: two measured rows, a above b."""
+        baselines = self.entry.baselines
+        every = self.tests.compare == "all_pairs"
+        for column in (column for column in self.entry.columns if column.tested):
+            cells = (row for row, other in self.cells() if other.id == column.id)
+            rows = [row.id for row in cells if not row.control]
+            for a, b in itertools.combinations(rows, 2):
+                if every or a in baselines or b in baselines:
+                    yield column.id, a, b
+
+    def sides(self, row: str, column: Column) -> list[list[str]]:
+        """Return the runs that a cell's values are of: a row's own, or both sides of a derived."""
+        if sides := self.derived.get(row, {}).get(column.id):
+            return [sides.first, sides.second]
+        return [self.runs_at(row, column)]
+
+    def runs_at(self, row: str, column: Column) -> list[str]:
+        """Return the runs of a row's own system in a column, or its orders of given candidates."""
+        part = self.entry.part(row, column.id)
+        if (runs := self.runs.get(part)) is None:
+            return []
+        own = column.over is None or self.systems[part]["kind"] == "rerank"
+        return runs if own else [str(OrderId(run, str(column.over))) for run in runs]
+
+    def reads(self, row: str, column: Column) -> list[str]:
+        """Return all runs that a cell's value comes from, with those that it is a change from."""
+        rows = [row, *([str(column.change_from)] if column.is_change(row) else [])]
+        return list(dict.fromkeys(r for name in rows for s in self.sides(name, column) for r in s))
+
+    def judged_runs(self, row: str, column: Column) -> list[str]:
+        """Return the runs whose models must have learned for a cell to be a result."""
+        return [run for name in (row, *column.beside) for run in self.runs_at(name, column)]
+
+    def metrics(self, column: Column, run: str) -> str:
+        """Return the metrics file of a run in a column, relative to the metrics folder."""
+        return below_metrics(str(self.places[column.id]), run)
+
+    def metrics_of(self, row: Row, column: Column) -> list[str]:
+        """Return the metrics files of a cell's runs, relative to the metrics folder."""
+        runs = dict.fromkeys(run for side in self.sides(row.id, column) for run in side)
+        return [self.metrics(column, run) for run in runs]
+
+    def metrics_files(self) -> list[str]:
+        """Return the metrics files of all cells, each once, sorted."""
+        return sorted({name for cell in self.cells() for name in self.metrics_of(*cell)})
+
+    def groups(self) -> list[tuple[str, str]]:
+        """Return the split and the grouping of all cells of groups of queries, each once."""
+        within = [(self.places[c.id], c.within.grouping) for _, c in self.cells() if c.within]
+        return [(str(place), grouping) for place, grouping in dict.fromkeys(within)]
+
+    def metrics_records(self) -> list[str]:
+        """Return the manifests of those that say what the table does: an index, docs removed.
+
+        Of fusions too, how often the union of their lists is provably exact.
+        """
+        stated, split_of = self.entry.index is not None, self.places
+        cells = [cell for cell in self.cells() if stated or split_of[cell[1].id] in self.residual]
+        names = {name for cell in cells for name in self.metrics_of(*cell)}
+        return sorted(name + MANIFEST for name in names | {name for _, name in self.fused()})
+
+    def fused(self) -> Iterator[tuple[str, str]]:
+        """Yield the metrics files of fusions, each with what its row's system goes by."""
+        cells = ((self.entry.part(row.id, column.id), row, column) for row, column in self.cells())
+        for part, row, column in cells:
+            if self.systems.get(part, {}).get("kind") == "fusion":
+                yield from ((part, self.metrics(column, r)) for r in self.runs_at(row.id, column))
+
+
+def metrics_files(tables: Iterable[BoundTable]) -> list[str]:
+    """Return the metrics files of all cells of tables, each once, sorted."""
+    return sorted({name for table in tables for name in table.metrics_files()})

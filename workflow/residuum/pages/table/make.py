@@ -1,0 +1,226 @@
+"""A paper's table with our numbers: tidy TSV, Markdown and LaTeX, markers from our own tests.
+
+Command: `python -m residuum.pages.table.make render ...`. Rounding happens here and only when
+rendering.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from residuum.artefacts import indexes, manifest, residual
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.pages import derived, grids, layout, learned, notes
+from residuum.pages.cells import TICK
+from residuum.pages.grids import GridCell, Loaded
+from residuum.pages.layout import DASH, TextCell
+from residuum.pages.parted import Parted, read_groups
+from residuum.pages.table import arithmetic, unions
+from residuum.pages.table.entry import DEPTH, Column, Row
+from residuum.pages.table.job import NO_DEPTH, NOTHING, BoundTable
+from residuum.paired import Comparison
+from residuum.tuning.choosing import Record, Tuned
+from residuum.tuning.learned import read_all
+
+app = command.app(__doc__)
+Beaten = Collection[tuple[str | None, ...]]  # column, better row, worse row
+
+
+@app.command()
+def render(
+    spec: Annotated[str, typer.Option(help="BoundTable as JSON")],
+    metrics: command.Metrics,
+    significance: Annotated[Path, typer.Option(help="TSV written by significance")],
+    output: command.Page,
+    tuning: Annotated[
+        list[Path] | None, typer.Option(help="tuning JSON of a run: <dataset>/<split>/<run>.json")
+    ] = None,
+    computed: Annotated[
+        list[Path] | None,
+        typer.Option(help="manifest of a model, of embeddings or of scored pairs"),
+    ] = None,
+    learning: command.Learning = None,
+    groups: command.Groups = None,
+) -> None:
+    """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
+    requested = command.parse_spec(BoundTable, spec)
+    verdicts = read_all(learning or [])
+    loaded = grids.load(requested, metrics, verdicts, read_groups(groups or []))
+    job = loaded.job
+    tests = grids.rows(significance, Comparison)
+    records = [Tuned.read(path) for path in tuning or []]
+    cells = tidy(loaded, tests, records, metrics)
+    captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
+    captions += unions.notes(job, metrics)
+    captions += learned.notes(verdicts)
+    captions += arithmetic.notes(computed or [])
+    own = layout.write(output, grids.tidied(cells), page(job, cells, captions))
+    names = [*requested.metrics_files(), *requested.metrics_records()]
+    inputs = [significance, *(tuning or []), *(computed or []), *(learning or [])]
+    inputs += groups or []
+    inputs += [metrics / name for name in names]
+    manifest.write(
+        output, {"cells": len(cells)}, requested, inputs, "residuum.pages.table.make", own
+    )
+
+
+def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
+    """Count the docs judged before that were taken out of external runs, by their rows."""
+    cells = [cell for cell in job.cells() if job.places[cell[1].id] in job.residual]
+    files = [
+        (row.id, metrics / name) for row, column in cells for name in job.metrics_of(row, column)
+    ]
+    counts = {row: residual.removed(path) for row, path in files}
+    return {row: count for row, count in counts.items() if count is not None}
+
+
+def tidy(
+    loaded: Loaded, tests: Sequence[Comparison], records: Sequence[Tuned], metrics: Path
+) -> list[GridCell]:
+    """Return the cells row by row: mean over seeds, spread, markers, what the paper prints.
+
+    Where the table states its index, manifests in `metrics` say which one a cell's runs searched.
+    """
+    job, cells = loaded.job, []
+    beaten = {(test.column, *test.beats) for test in tests if test.beats}
+    for row in job.entry.rows:
+        for column in job.entry.columns:
+            not_run = job.not_run(row, column)
+            cell = grids.blank(job, row.id, column.id, column.named(row.id), not_run)
+            cell = replace(cell, not_learned=job.not_learned(row.id, column.id) is not None)
+            if column.shows == "chosen" and not not_run:
+                cell = _with_depth(job, row, column, cell, records)
+            elif (by_seed := loaded.by_seed(row.id, column)) is not None:
+                cell = cell.measured_as(by_seed, loaded.queries((row.id, column.id)))
+                low, high = loaded.interval(row.id, column)
+                cell = _marked(job, replace(cell, ci_low=low, ci_high=high), row, column, beaten)
+                cell = _with_index(job, row, column, cell, metrics)
+            cells.append(cell)
+    return cells
+
+
+def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: Beaten) -> GridCell:
+    """Add the markers of a cell: the rows it beats, an arrow, a tick."""
+    others = [other.index for other in job.entry.rows if (column.id, row.id, other.id) in beaten]
+    beats = [index for index in others if index and not row.below]
+    return replace(
+        cell,
+        beats=layout.span(beats),
+        below=(column.id, row.below, row.id) in beaten,
+        tick=_ticked(column, row.id, beaten),
+    )
+
+
+def _with_index(
+    job: BoundTable, row: Row, column: Column, cell: GridCell, metrics: Path
+) -> GridCell:
+    """Add which index the runs of a cell searched, where the table states its own."""
+    if not job.entry.index:
+        return cell
+    searched = [indexes.recorded(metrics / name) for name in job.metrics_of(row, column)]
+    other = indexes.other(job.entry.index, searched)
+    return replace(cell, index=indexes.described(searched), other_index=other)
+
+
+def _ticked(column: Column, row: str, beaten: Beaten) -> bool | None:
+    """Say whether a row has a tick: significantly so beside the row it is a change from."""
+    if column.tick is None or not column.is_change(row):
+        return None
+    pair = (row, str(column.change_from))
+    return (column.id, *(pair if column.tick == "above" else reversed(pair))) in beaten
+
+
+def _with_depth(
+    job: BoundTable, row: Row, column: Column, cell: GridCell, tuned: Sequence[Tuned]
+) -> GridCell:
+    """Add the depth chosen for each run of a row: its record on the split, or its only one.
+
+    A row that reranks nothing has none; a run that reranks but has no record, or only some of a
+    row's runs, is an error.
+    """
+    chosen: dict[str, Record] = {}
+    runs, system = job.runs_at(row.id, column), job.systems.get(row.part(column.id), {})
+    for run in runs:
+        own = [t for t in tuned if t.run == run and "depth" in t.record.choices[0].setting]
+        own = [t for t in own if t.split_ref == cell.split_ref] or own
+        if len(own) == 1:
+            chosen[run] = own[0].record
+    lacking = [run for run in runs if run not in chosen]
+    if lacking and (chosen or system.get("kind") == "rerank"):
+        raise ResiduumError(
+            f"{job.id}, row {row.id}: no tuning record gives the depth of {lacking[0]} on "
+            f"{cell.split_ref}; name it with --tuning {cell.split_ref}/{lacking[0]}.json"
+        )
+    if not chosen:
+        return replace(cell, not_run=NO_DEPTH)
+    depths = [float(record.choices[0].setting["depth"]) for record in chosen.values()]
+    return cell.measured_as(depths, next(iter(chosen.values())).queries)
+
+
+def number(cell: GridCell, digits: int, signed: bool = False) -> str:
+    """Round for display; a cell without a value says why, and is never a zero.
+
+    One that shows a change has a sign, and a tick behind it where the column marks it.
+    """
+    if cell.measured is None or cell.lowest is None or cell.highest is None:
+        return DASH if cell.not_run in NOTHING else cell.absence
+    if cell.measure == DEPTH:
+        span = f" ({cell.lowest:.0f}{DASH}{cell.highest:.0f})"
+        return f"{cell.measured:.0f}{span if cell.lowest < cell.highest else ''}"
+    if signed:
+        return f"{round(cell.measured, digits) + 0.0:+.{digits}f}{f' {TICK}' * bool(cell.tick)}"
+    return f"{cell.measured:.{digits}f}"
+
+
+def spread(cell: GridCell, digits: int) -> str:
+    """Return the standard deviation over seeds for display, and the interval of a ratio."""
+    over = "" if cell.std is None or cell.measure == DEPTH else f"±{cell.std:.{digits}f}"
+    if cell.ci_low is None or cell.ci_high is None:
+        return over
+    return f"{over} [{cell.ci_low:.{digits}f}, {cell.ci_high:.{digits}f}]".strip()
+
+
+def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.Layout:
+    """Lay the table out: a line per row, with as many decimals as the paper prints, or three.
+
+    The rows that others may beat are numbered; a dash marks a variant of another row.
+    """
+    printed = [text for row in job.entry.reported.values() for text in row.values()]
+    digits = max([3, *(len(text.split(" ")[0].partition(".")[2]) for text in printed)])
+    rows = []
+    for row in job.entry.rows:
+        mark = row.index or ("-" if row.below else "")
+        shown = []
+        for cell in (cell for cell in cells if cell.row == row.id):
+            text = number(cell, digits, job.column(cell.column).is_change(row.id))
+            shown.append(TextCell(text, cell.beats, cell.below, spread=spread(cell, digits)))
+        rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
+    names = (notes.header(job, column).replace(" ", "\n", 1) for column in job.entry.columns)
+    header = ["", "Model", *names]
+    align = "ll" + "c" * len(job.entry.columns)
+    return layout.Layout(job.entry.title, job.entry.printed_in, header, rows, captions, align)
+
+
+def values(
+    job: BoundTable, row: str, column: str, metrics: Path, groups: Parted, read: grids.Read
+) -> list[derived.Value]:
+    """Return what a number shows, then what it is a change from; none of a choice."""
+    shown = job.column(column)
+    if shown.shows == "chosen":
+        return []
+    rows = [row, str(shown.change_from)] if shown.is_change(row) else [row]
+    return [grids.cell_value(job, name, shown, metrics, groups, read) for name in rows]
+
+
+def places(job: BoundTable, numbers: Sequence[GridCell]) -> layout.Places:
+    """Return which number each cell of the Markdown's grid shows."""
+    rows, columns = job.entry.rows, job.entry.columns
+    return [[None, None, *(f"{row.id}/{column.id}" for column in columns)] for row in rows]
+
+
+if __name__ == "__main__":
+    command.main(app)

@@ -1,0 +1,67 @@
+"""Why cells of a table have no number, and the runs that a derived cell is made of."""
+
+from collections.abc import Mapping
+
+from residuum.config.registry import Registry
+from residuum.pages.sides import apart, paired_runs, parts_of
+from residuum.pages.table.entry import Column, Table
+from residuum.pages.table.job import ITSELF, NO_PARTS, Sides
+from residuum.wiring.availability import Hub, why_unavailable
+
+Players = Mapping[str, str]  # row, or row/column: the system that makes it
+
+
+def reasons_of(
+    registry: Registry, systems: Players, table: Table, hub: Hub
+) -> dict[str, dict[str, str | None]]:
+    """Return why each cell has no runs to show, by row and column, or None if it has."""
+    cells = ((row.id, c) for row in table.rows for c in table.columns)
+    reasons: dict[str, dict[str, str | None]] = {}
+    for row, column in cells:
+        if system := systems.get(table.part(row, column.id)):
+            other = column.than and systems.get(table.part(column.than, column.id))
+            why = ITSELF if column.than == row else why_empty(registry, system, column, other, hub)
+            reasons.setdefault(row, {})[column.id] = why
+    return reasons
+
+
+def why_empty(
+    registry: Registry, system: str, column: Column, other: str | None, hub: Hub
+) -> str | None:
+    """Return why a cell has no runs to show, or None if nothing stands in its way.
+
+    `other` is the system to be beaten.
+    """
+    place = registry.binding(column.role)
+    for name in filter(None, [system, column.over]):
+        if why := why_unavailable(registry, name, place, hub):
+            return why
+    if column.than is None:
+        return NO_PARTS if column.of_parts and not parts_of(registry, system) else None
+    if other is None:
+        return f"{column.than}, whose values are to be beaten, is not run"
+    return why_unavailable(registry, other, place, hub) or apart(registry, [system, other])
+
+
+def sides_of(registry: Registry, systems: Players, row: str, table: Table) -> dict[str, Sides]:
+    """Return the runs of both sides of a row's derived cells, by their columns."""
+    derived = {c.id: _pair(registry, systems, row, c, table) for c in table.columns}
+    return {
+        column: Sides(first=first, second=second)
+        for column, pair in derived.items()
+        if pair
+        for first, second in [paired_runs(registry, pair)]
+    }
+
+
+def _pair(
+    registry: Registry, systems: Players, row: str, column: Column, table: Table
+) -> tuple[str, str] | None:
+    """Return the two systems that a cell is derived from; None of a measured one, or without."""
+    system = systems.get(table.part(row, column.id))
+    if system is None:
+        return None
+    if column.of_parts:
+        return parts_of(registry, system)
+    other = column.than and systems.get(table.part(column.than, column.id))
+    return (system, other) if other and column.than != row else None

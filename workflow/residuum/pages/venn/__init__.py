@@ -1,0 +1,1 @@
+"""Circles: which queries the two parts of a hybrid answer."""

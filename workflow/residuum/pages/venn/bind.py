@@ -1,0 +1,39 @@
+"""Circles of the chosen papers: bound to a scale, and what they read."""
+
+from residuum.config.registry import Registry
+from residuum.pages.sides import _absent, apart, paired_runs
+from residuum.pages.venn.entry import Venn
+from residuum.pages.venn.job import BoundVenn
+from residuum.wiring.answers import kept
+from residuum.wiring.availability import Hub
+from residuum.wiring.learned import models_behind, trained_by_folds
+from residuum.wiring.part import residual_of
+
+
+@kept
+def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
+    """Bind circles: their split, the runs of both sides of each diagram, and what is absent."""
+    venn, (comparable, reason) = registry.entry(page, Venn), registry.comparability
+    place, systems = registry.binding(venn.role), registry.players(venn)
+    sides = {row.id: [f"{row.id}/dense", f"{row.id}/lexical"] for row in venn.rows}
+    absent, runs = dict[str, str](), dict[str, list[str]]()
+    for row, of in sides.items():
+        pair = [systems[side] for side in of]
+        if why := _absent(registry, venn.role, pair, hub) or apart(registry, pair):
+            absent[row] = why
+        else:
+            runs |= zip(of, paired_runs(registry, pair), strict=True)
+    cells = [(systems[side], place) for side in runs]
+    return BoundVenn(
+        id=page,
+        entry=venn,
+        place="/".join(place) if place else None,
+        residual=residual_of(registry, [place]),
+        runs=runs,
+        absent=absent,
+        by_folds=trained_by_folds(registry, cells),
+        models=models_behind(registry, cells),
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
+    )

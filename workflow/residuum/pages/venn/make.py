@@ -1,0 +1,246 @@
+"""What a dense and a lexical part answer, as two circles of true area and overlap.
+
+Command: `python -m residuum.pages.venn.make draw ...`. Counts come from the per-query hits of both
+parts, none from the hybrid. Source: Lee et al., On Complementarity Objectives for Hybrid Retrieval,
+ACL 2023, Figures 1 and 3.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from residuum.artefacts import manifest, trec
+from residuum.cli import command
+from residuum.config import measures
+from residuum.pages import drawing, grids, layout, learned, notes
+from residuum.pages.grids import GridCell
+from residuum.pages.layout import DASH, TextCell
+from residuum.pages.venn import circles
+from residuum.pages.venn.entry import QUANTITIES, Diagram
+from residuum.pages.venn.job import BoundVenn
+from residuum.paired import ScoreMatrix, same_queries
+from residuum.paired.coverage import Coverage, coverage
+from residuum.tuning.learned import Learned, read_all
+from residuum.wiring.paths import below_metrics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+app = command.app(__doc__)
+HEADER = ["", "D", "S", "D - S", "both", "neither", "RoC", "95% interval"]
+BLUE, YELLOW = "#0072B2", "#F0E442"  # Okabe and Ito; the paper's are blue and yellow too
+ROOM = 1.05  # around the widest pair of circles
+NO_HIT = "the dense part answers no query, so that a share of its own is not defined"
+Hits = tuple[ScoreMatrix, ScoreMatrix]  # of the dense part, of the lexical one
+
+
+@app.command()
+def draw(
+    spec: Annotated[str, typer.Option(help="BoundVenn as JSON")],
+    metrics: command.Metrics,
+    output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
+    learning: command.Learning = None,
+) -> None:
+    """Write the shares as .tsv (a row per number), the circles as .pdf and .png, a caption .md."""
+    job, verdicts = command.parse_spec(BoundVenn, spec), read_all(learning or [])
+    reasons = dict(_unlearned(job, verdicts))
+    known = {row.id: row for row in job.entry.rows if row.id not in job.absent | reasons}
+    pairs = {name: hits(job, name, metrics) for name in known}
+    coverages = {name: counted(known[name], of) for name, of in pairs.items()}
+    cells = [cell for row in job.entry.rows for cell in _cells(job, row, pairs, reasons)]
+    own = _save(job, coverages, output)
+    page = _page(job, coverages, reasons)
+    page.notes.extend(learned.notes(verdicts))
+    data = grids.tidied(cells).drop(grids.INDEX)
+    own += layout.write(output, data, page, image=f"{output.stem}.png")
+    inputs = [*(metrics / name for name in job.metrics()), *(learning or [])]
+    manifest.write(
+        output, {"diagrams": len(coverages)}, job, inputs, "residuum.pages.venn.make", own
+    )
+
+
+def _unlearned(job: BoundVenn, verdicts: Mapping[str, Learned]) -> Iterator[tuple[str, str]]:
+    for row in job.entry.rows:
+        if why := grids.why_not_learned(job, job.runs_of(row.id, "") or [], job.place, verdicts):
+            yield row.id, why
+
+
+def hits(job: BoundVenn, name: str, metrics: Path) -> Hits:
+    """Return the hits of both parts of a diagram, over the same queries."""
+    read = cache(trec.read_metrics)
+    sides = []
+    for side in ("dense", "lexical"):
+        names = [below_metrics(str(job.place), run) for run in job.runs[f"{name}/{side}"]]
+        tables = {path: read(metrics / path) for path in names}
+        sides.append(grids.matrix(tables, job.entry.measure, f"{job.id}, {name}: "))
+    dense, lexical = sides
+    same_queries({"dense": dense.query_ids, "lexical": lexical.query_ids}, f"{job.id}, {name}: ")
+    return dense, lexical
+
+
+def counted(row: Diagram, pair: Hits) -> Coverage:
+    """Count what both parts answer; where circles are disjoint, as if no query were in both."""
+    of = coverage(*pair)
+    return disjoint(of) if row.disjoint else of
+
+
+def disjoint(of: Coverage) -> Coverage:
+    """Return the same two sizes without an overlap, as far as the queries reach."""
+    failures = max(0.0, of.queries - of.first - of.second)
+    ratio = None if of.ratio is None else 1.0
+    return of._replace(
+        residual=of.first, overlap=0.0, failures=failures, ratio=ratio, low=None, high=None
+    )
+
+
+def shares(of: Coverage) -> dict[str, float | None]:
+    """Return the quantities of a diagram: shares of the queries, and RoC, of D's (Eq. 1)."""
+    counts = (of.first, of.second, of.residual, of.overlap, of.failures)
+    values = [*(count / of.queries for count in counts), of.ratio]
+    return dict(zip(QUANTITIES, values, strict=True))
+
+
+def _cells(
+    job: BoundVenn, row: Diagram, pairs: Mapping[str, Hits], reasons: Mapping[str, str]
+) -> Iterator[GridCell]:
+    """Yield the cells of a diagram: a value per seed, whose mean is that over the seeds."""
+    why, unlearned = job.absent.get(row.id) or reasons.get(row.id), row.id in reasons
+    seeds = [shares(counted(row, pair)) for pair in _by_seed(*pairs[row.id])] if not why else []
+    for name in QUANTITIES:
+        what = f"{name} by {job.entry.measure}{', disjoint' * row.disjoint}"
+        cell = GridCell(job.id, row.id, name, what, job.place, not_run=why, not_learned=unlearned)
+        values = [value for of in seeds if (value := of[name]) is not None]
+        if values and len(values) == len(seeds):
+            cell = cell.measured_as(values, len(pairs[row.id][0].query_ids))
+        elif not why:
+            cell = replace(cell, not_run=NO_HIT)
+        yield grids.with_reported(cell, job.entry)
+
+
+def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
+    """Yield both parts seed by seed; what has none stands beside each."""
+    own, other = np.broadcast_arrays(dense.values, lexical.values)
+    for one in range(own.shape[1]):
+        columns = own[:, [one]], other[:, [one]]
+        yield dense._replace(values=columns[0]), lexical._replace(values=columns[1])
+
+
+def _save(job: BoundVenn, coverages: Mapping[str, Coverage], output: Path) -> list[Path]:
+    """Draw the diagrams beside each other, all to one scale."""
+    from matplotlib.figure import Figure
+
+    drawn = [row for row in job.entry.rows if row.id in coverages]
+    with drawing.styled():
+        figure = Figure(figsize=(3.0 * max(1, len(drawn)), 3.0), layout="constrained")
+        axes = figure.subplots(1, max(1, len(drawn)), squeeze=False)[0]
+        if not drawn:
+            drawing.nothing(axes[0])
+        half = ROOM * max((_width(of) / 2 for of in coverages.values()), default=0.0) or ROOM
+        for ax, row in zip(axes, drawn, strict=False):
+            _circles(ax, row, coverages[row.id], half)
+        return drawing.written(figure, output)
+
+
+def placed(of: Coverage) -> tuple[float, float, float]:
+    """Return both radii and the distance of the centres, in roots of shares of the queries."""
+    dense, lexical = (circles.radius(count / of.queries) for count in (of.first, of.second))
+    return dense, lexical, circles.distance(dense, lexical, of.overlap / of.queries)
+
+
+def _width(of: Coverage) -> float:
+    dense, lexical, apart = placed(of)
+    return max(2 * dense, 2 * lexical, dense + apart + lexical)
+
+
+def _circles(ax: "Axes", row: Diagram, of: Coverage, half: float) -> None:
+    """Draw S at the left and D at the right, with the shares of their parts in them."""
+    from matplotlib.patches import Circle
+
+    dense, lexical, apart = placed(of)
+    left = (lexical - apart - dense) / 2
+    right = left + apart
+    for x, r, color in ((left, lexical, YELLOW), (right, dense, BLUE)):
+        ax.add_patch(Circle((x, 0), r, facecolor=color, edgecolor="black", alpha=0.5))
+    only = (of.second - of.overlap, of.overlap, of.residual)
+    edges = (left - lexical, right - dense, left + lexical, right + dense)
+    middles = [(a + b) / 2 for a, b in pairwise(edges)]
+    for x, count in zip(middles, only, strict=True):
+        if count:
+            ax.text(x, 0, f"{count / of.queries:.1%}", ha="center", va="center", fontsize=7)
+    ax.set_xlim(-half, half)
+    ax.set_ylim(-half, half)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    missed = f"neither: {of.failures / of.queries:.1%}"
+    ax.set_title(f"{row.label}\nS yellow, D blue; {missed}", fontsize=8)
+
+
+def _page(
+    job: BoundVenn, coverages: Mapping[str, Coverage], reasons: Mapping[str, str]
+) -> layout.Layout:
+    rows = [_line(row, coverages[row.id]) for row in job.entry.rows if row.id in coverages]
+    lines = list(_notes(job, coverages, reasons))
+    return layout.Layout(job.entry.title, job.entry.printed_in, HEADER, rows, lines)
+
+
+def _line(row: Diagram, of: Coverage) -> list[TextCell]:
+    *counted, ratio = shares(of).values()
+    texts = [f"{share:.3f}" for share in counted]
+    texts.append(DASH if ratio is None else f"{ratio:.3f}")
+    texts.append("" if of.low is None else f"{of.low:.3f} to {of.high:.3f}")
+    return [TextCell(row.label), *map(TextCell, texts)]
+
+
+def _notes(
+    job: BoundVenn, coverages: Mapping[str, Coverage], reasons: Mapping[str, str]
+) -> Iterator[str]:
+    of, place = job.entry, job.place or "no split"
+    queries = next((f", {own.queries} queries" for own in coverages.values()), "")
+    yield f"{measures.words(of.measure)}: {place} in the role of {of.role}{queries}."
+    yield (
+        "Shares of the queries: D is what the dense part alone answers, S the lexical part; "
+        "neither is the hybrid. RoC is the share of D's that S lacks, with Wilson's interval. "
+        "Circles and overlaps have true areas, of one scale; what neither answers is not drawn."
+    )
+    for row in of.rows:
+        if why := job.absent.get(row.id) or reasons.get(row.id):
+            verdict = "not learned" if row.id in reasons else "not run"
+            yield f"{verdict.capitalize()}: {row.label}: {why.rstrip('.')}."
+            continue
+        what = _hypothetical(coverages[row.id]) * row.disjoint
+        sides = (f"{s} {' '.join(job.runs[f'{row.id}/{s}'])}" for s in ("dense", "lexical"))
+        yield f"{row.label}: {', '.join(sides)}{what}."
+    yield from notes.of_runs(job)
+    yield f"Scale {job.scale}: {job.reason}"
+
+
+def _hypothetical(of: Coverage) -> str:
+    """Say that circles are not as they were measured, nor possible where they are too large."""
+    text = ", as large and without an overlap: hypothetical"
+    more = ", and impossible, since D and S together are more than the queries"
+    return text + more * (of.first + of.second > of.queries)
+
+
+def values(
+    job: BoundVenn, row: str, column: str, metrics: Path, groups: object, read: object
+) -> list[Coverage]:
+    """Return what a number is of: how many queries each part answers."""
+    diagram = next(one for one in job.entry.rows if one.id == row)
+    return [counted(diagram, hits(job, row, metrics))]
+
+
+def places(job: BoundVenn, numbers: Sequence[GridCell]) -> layout.Places:
+    """Return which number each cell of the Markdown's grid shows: rows without one have no line."""
+    shown = {number.row for number in numbers if number.measured is not None}
+    rows = [row.id for row in job.entry.rows if row.id in shown]
+    return [[None, *(f"{row}/{name}" for name in QUANTITIES), None] for row in rows]
+
+
+if __name__ == "__main__":
+    command.main(app)
