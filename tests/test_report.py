@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 import derived_fixture
 import drawn_fixture
-from pages import test_lines
 from conftest import ROOT
 from hostile_texts import HOSTILE, build_hostile
+from pages import test_lines
 from residuum import report
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError

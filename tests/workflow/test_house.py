@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.code.closure import Library
+from residuum.code.closure import Library, closure
 from residuum.pages import kinds
 from residuum.pages.kinds import ENTRIES
 from residuum.preload import client
@@ -73,9 +73,8 @@ def test_no_module_outside_a_kind_of_page_asks_which_kind_a_page_is():
 
 
 def test_every_stage_module_has_its_rules():
-    modules = {_name(path) for path in PACKAGE.rglob("*.py") if path.name != "__main__.py"}
-    trees = {name: _file(PACKAGE.parent.joinpath(*name.split("."))) for name in modules}
-    stages = {n for n, path in trees.items() if path and "app = command.app" in path.read_text()}
+    places = {*PACKAGE.glob("*.py"), *PACKAGE.glob("pages/*/*.py")} - {PACKAGE / "__main__.py"}
+    stages = {_name(path) for path in places if "app = command.app" in path.read_text()}
     assert stages == {f"residuum.{module}" for module in MODULES.values()}
 
 
@@ -308,15 +307,13 @@ def test_run_ids_and_paths_below_results_are_written_in_one_place(path):
     assert not result, result
 
 
-def test_stages_know_nothing_of_what_the_wiring_decides():
-    """They may import what needs no registry: ids, paths, specs, and pages bound to a scale."""
-    bound = ("bound", "drawn", "judged")  # tables, drawn pages, claims
-    open_to_all = {f"residuum.wiring.{name}" for name in (*bound, "paths")}
-    for name in open_to_all:
-        assert "residuum.config.registry" not in imported(name), name
-    for stage in STAGES:
-        names = {n for n in imported(f"residuum.{stage}") if n.startswith("residuum.wiring.")}
-        assert names <= open_to_all, stage
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_reaches_nothing_of_what_the_wiring_decides(stage):
+    """It needs no registry: ids, paths, specs, and pages that are bound to a scale."""
+    lines = closure(f"residuum.{MODULES[stage]}")
+    reached = {line.split(":")[0].removeprefix("residuum.") for line in lines}
+    assert not [name for name in reached if name == "config.registry" or name.endswith(".bind")]
+    assert {name for name in reached if name.startswith("wiring.")} <= {"wiring.paths"}
 
 
 def imported(module):
