@@ -11,7 +11,7 @@ from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids, layout
 from residuum.pages.verdicts import LedgerRow
-from residuum.wiring.ending import show
+from residuum.wiring.driver import show
 
 ABSENT = "no such file: theirs.txt. Get it."
 

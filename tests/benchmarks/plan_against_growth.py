@@ -23,9 +23,8 @@ from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.scales import Config, Scale
 from residuum.pages import layout
 from residuum.wiring import sizes
-from residuum.wiring.amounts import Estimate
-from residuum.wiring.assumptions import START_S
-from residuum.wiring.estimates import Estimates
+from residuum.wiring.estimates import Estimate, Estimates
+from residuum.wiring.sizes import START_S
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 QUERIES, SAMPLE = 200, 2000

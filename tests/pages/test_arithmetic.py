@@ -9,7 +9,7 @@ from conftest import ROOT
 from plan_fixture import named
 from residuum.config import loading
 from residuum.pages.table import arithmetic
-from residuum.wiring.arithmetic import Arithmetic
+from residuum.pages.table.bind import Arithmetic
 from residuum.wiring.availability import all_available
 from residuum.wiring.paths import Paths
 

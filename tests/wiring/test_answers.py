@@ -4,7 +4,7 @@ import gc
 import weakref
 
 from plan_fixture import registry
-from residuum.wiring.answers import kept
+from residuum.wiring.memo import memoised as kept
 
 
 def test_a_registry_is_asked_once_for_each_question_and_forgotten():

@@ -10,10 +10,9 @@ import pytest
 
 from plan_fixture import registry
 from residuum.cli.errors import ResiduumError
-from residuum.wiring import batches, driver
-from residuum.wiring.amounts import Estimate
-from residuum.wiring.batches import Batches
-from residuum.wiring.resources import Resources
+from residuum.wiring import driver, resources
+from residuum.wiring.estimates import Estimate
+from residuum.wiring.resources import Batches, Resources
 
 TOY = registry()
 
@@ -32,12 +31,12 @@ def job(rule, runtime=16, threads=1, gpu=0, mem_mb=4000, **wildcards):
 def test_levels_of_a_small_graph():
     needs = {"corpus": [], "index": ["corpus"], "run": ["index", "queries"], "queries": []}
     needs |= {"metrics": ["run", "queries"]}
-    level = batches.levels(["metrics", "run", "corpus", "queries", "index"], needs.__getitem__)
+    level = resources.levels(["metrics", "run", "corpus", "queries", "index"], needs.__getitem__)
     assert level == {"corpus": 1, "queries": 1, "index": 2, "run": 3, "metrics": 4}
 
 
 def test_a_chain_of_thousands_is_no_recursion():
-    level = batches.levels([5000], lambda n: [n - 1] if n else [])
+    level = resources.levels([5000], lambda n: [n - 1] if n else [])
     assert level[5000] == 5001
 
 
@@ -46,7 +45,7 @@ def test_however_jobs_of_a_level_are_put_together_no_batch_waits_for_itself(seed
     draw = random.Random(seed)
     jobs = list(range(60))
     needs = {j: [k for k in jobs if k < j and draw.random() < 0.05] for j in jobs}
-    level = batches.levels(jobs, needs.__getitem__)
+    level = resources.levels(jobs, needs.__getitem__)
     batch = {j: (level[j], draw.randrange(3)) for j in jobs}  # three arbitrary parts of a level
     graph = {part: set() for part in batch.values()}
     for j in jobs:
@@ -57,27 +56,27 @@ def test_however_jobs_of_a_level_are_put_together_no_batch_waits_for_itself(seed
 
 
 def test_short_jobs_that_take_the_same_go_together():
-    assert batches.name(job("evaluate_run"), 4) == batches.name(job("fuse", mem_mb=8000), 4)
+    assert resources.name(job("evaluate_run"), 4) == resources.name(job("fuse", mem_mb=8000), 4)
     others = [
-        batches.name(job("rerank_score", mem_mb=16000), 4),
-        batches.name(job("fusion_fuse"), 5),
-        batches.name(job("fusion_fuse", threads=8), 4),
-        batches.name(job("encode_queries", gpu=1), 4),
+        resources.name(job("rerank_score", mem_mb=16000), 4),
+        resources.name(job("fusion_fuse"), 5),
+        resources.name(job("fusion_fuse", threads=8), 4),
+        resources.name(job("encode_queries", gpu=1), 4),
     ]
-    assert len({batches.name(job("evaluate_run"), 4), *others}) == 5
+    assert len({resources.name(job("evaluate_run"), 4), *others}) == 5
 
 
 def test_long_jobs_and_shards_go_alone():
-    assert batches.name(job("rm3_tune", runtime=56), 1) is None
-    assert batches.name(job("rm3_tune", runtime=55), 1) is not None
-    assert batches.name(job("encode_docs", shard="00000"), 1) is None
+    assert resources.name(job("rm3_tune", runtime=56), 1) is None
+    assert resources.name(job("rm3_tune", runtime=55), 1) is not None
+    assert resources.name(job("encode_docs", shard="00000"), 1) is None
 
 
 @pytest.mark.parametrize(("seconds", "alone"), [(600, False), (603, True)])
 def test_a_short_job_is_one_of_ten_minutes_by_its_limit_of_time(seconds, alone):
     takes = Resources(TOY).cpu(lambda w: Estimate(core_s=seconds * 2), mem_mb=4000)
     limit = takes["runtime"](None, threads=2, attempt=1)
-    assert (batches.name(job("cases_find", runtime=limit, threads=2), 1) is None) == alone
+    assert (resources.name(job("cases_find", runtime=limit, threads=2), 1) is None) == alone
 
 
 def test_a_job_is_as_long_as_where_it_computes_makes_it():
@@ -87,7 +86,7 @@ def test_a_job_is_as_long_as_where_it_computes_makes_it():
         config = TOY.config.model_copy(update={"device": device})
         takes = Resources(replace(TOY, config=config)).card(lambda w: work, mem_mb=4000)
         limit = takes["runtime"](None, threads=1, attempt=1)
-        assert (batches.name(job("rerank_score", runtime=limit), 1) is None) == alone
+        assert (resources.name(job("rerank_score", runtime=limit), 1) is None) == alone
 
 
 def workflow(components, remote=False):

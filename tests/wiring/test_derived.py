@@ -16,8 +16,7 @@ from residuum.pages.table.bind import bind_table
 from residuum.pages.table.entry import Table
 from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable
 from residuum.wiring.availability import all_available
-from residuum.wiring.gaps import gaps
-from residuum.wiring.pages import Pages
+from residuum.wiring.pages import Pages, gaps
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())

@@ -8,10 +8,10 @@ from plan_fixture import named
 from residuum.config.registry import Registry
 from residuum.pages.figure.bind import Figures, bind_figure
 from residuum.pages.figure.job import BoundFigure
-from residuum.wiring import assumptions
+from residuum.wiring import sizes
 from residuum.wiring.availability import all_available
 from residuum.wiring.estimates import Estimates
-from residuum.wiring.sweeps import Sweeps
+from residuum.wiring.runs import Sweeps
 from wiring.test_figures import EFFORT, PATHS, load
 
 CLAIMS = [{"id": "c", "section": "1", "says": "x", "not_judged": "none is about a search"}]
@@ -46,7 +46,7 @@ def test_a_curve_of_each_run_is_read(tmp_path: Path) -> None:
     estimate = Estimates(registry).sweep(named(**of, run="dpr-ei-embedding.seed1"))
     # 300 queries, 8,200 vectors of 64 numbers, 5 times; 6 searches at half the exact one's cost
     products = 2 * 64 * 8200 * 300 * 5 * (1 + 6 / 2)
-    assert estimate.core_s >= products / 1e9 / assumptions.PRODUCT_GFLOPS > 0
+    assert estimate.core_s >= products / 1e9 / sizes.PRODUCT_GFLOPS > 0
 
 
 @pytest.mark.parametrize(

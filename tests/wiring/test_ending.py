@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from residuum.pages.layout import MORE
-from residuum.wiring.ending import show
+from residuum.wiring.driver import show
 
 
 def test_pages_requested_by_name_are_printed(tmp_path):

@@ -10,9 +10,8 @@ import pytest
 
 from plan_fixture import named, registry
 from residuum.config.schema.scales import Learning
-from residuum.wiring import assumptions
-from residuum.wiring.amounts import Estimate
-from residuum.wiring.estimates import Estimates
+from residuum.wiring import sizes
+from residuum.wiring.estimates import Estimate, Estimates
 from residuum.wiring.resources import Resources
 
 TOY = registry()
@@ -208,10 +207,10 @@ def test_reranking_reads_every_pair_once():
 
 
 def test_fixed_assumptions_show_their_numbers():
-    assert all(f"{float(number):.3g}" in number.text for number in assumptions.ALL)
+    assert all(f"{float(number):.3g}" in number.text for number in sizes.ALL)
     # 13 queries a second over MS MARCO's 8.84 million passages, as published
-    assert pytest.approx(1 / 13) == assumptions.SEARCH * 8.84
-    assert len(assumptions.ALL) > 20
+    assert pytest.approx(1 / 13) == sizes.SEARCH * 8.84
+    assert len(sizes.ALL) > 20
 
 
 def resources(**config):

@@ -11,8 +11,8 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.pages.dimensions.bind import bind_dimensions
 from residuum.wiring.availability import all_available
-from residuum.wiring.fidelities import Fidelities
-from residuum.wiring.gaps import gaps
+from residuum.wiring.corpora import Fidelities
+from residuum.wiring.pages import gaps
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
 

@@ -16,11 +16,10 @@ from residuum.config.bindings import Place
 from residuum.pages.figure.bind import Figures, bind_figure
 from residuum.pages.venn.bind import bind_venn
 from residuum.wiring.availability import all_available
-from residuum.wiring.gaps import gaps
-from residuum.wiring.groups import Groups
-from residuum.wiring.pages import Pages
+from residuum.wiring.pages import Pages, gaps
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
+from residuum.wiring.runs import Groups
 
 EFFORT = {  # a figure over effort, as far as it differs from one over snapshots
     **{"over": "effort", "sweep": "luan2021"},

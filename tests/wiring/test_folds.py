@@ -13,13 +13,12 @@ from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.pages import notes
 from residuum.pages.jobs import Bound
+from residuum.pages.table.bind import Arithmetic
 from residuum.wiring import sizes
-from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.availability import all_available
 from residuum.wiring.corpora import Corpora, encoded_splits
 from residuum.wiring.estimates import Estimates
-from residuum.wiring.learned import models_judged, trained_by_folds
-from residuum.wiring.models import Models
+from residuum.wiring.models import Models, models_judged, trained_by_folds
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs
@@ -134,7 +133,7 @@ def test_one_verdict_is_made_of_what_all_trainings_held_out(
     assert models.learned_on(Paths().qrels)(whole) == "data/robust04/test-mcdonald/qrels.trec"
     assert models.learned_on(Paths().qrels)(own) == "data/robust04/mcdonald2/qrels.trec"
     assert models.candidates(own) == "runs/robust04/test-mcdonald/bm25.trec.gz"
-    monkeypatch.setattr("residuum.wiring.learned.why_no_export", lambda *given: None)
+    monkeypatch.setattr("residuum.wiring.models.why_no_export", lambda *given: None)
     assert models_judged(full, "dpr-sum", 2, "robust04") == [f"dpr@{OF}/seed2"]
 
 

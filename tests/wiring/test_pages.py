@@ -21,8 +21,7 @@ from residuum.pages.figure.bind import Figures
 from residuum.pages.table.bind import bind_table
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
-from residuum.wiring.gaps import gaps
-from residuum.wiring.pages import BINDERS, Pages
+from residuum.wiring.pages import BINDERS, Pages, gaps
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())

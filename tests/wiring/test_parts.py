@@ -16,26 +16,25 @@ from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.files import FilesSource
 from residuum.config.schema.scales import Config, FromModel, FromPath
-from residuum.wiring import assumptions, options, sizes
-from residuum.wiring.amounts import Estimate
+from residuum.wiring import options, sizes
 from residuum.wiring.availability import all_available, why_no_docpairs, why_unavailable
-from residuum.wiring.corpora import Corpora, encoded_splits, searched
-from residuum.wiring.estimates import Estimates
-from residuum.wiring.evaluations import Evaluations, needs_answers
-from residuum.wiring.exports import Exports
-from residuum.wiring.hybrids import Hybrids
+from residuum.wiring.corpora import Corpora, Exports, encoded_splits, searched
+from residuum.wiring.estimates import Estimate, Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.part import Constraints, either_id, run_of
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import (
+    Evaluations,
+    Hybrids,
     Runs,
+    Unions,
     candidates,
+    needs_answers,
     rerank_systems,
     reranked,
     tuning_place,
 )
-from residuum.wiring.unions import Unions
 
 FUSION = {"kind": "fusion", "parts": ["bm25", "vectors"], "k": 10}
 TUNED = {"grid": [0.1, 1.0], "tune_on": "tune", "measure": "RR@10"}
@@ -558,14 +557,14 @@ def test_a_split_that_answers_judge_is_made_of_the_corpus():
     assert judging == {"train": [], "tune": [], "dev": [corpus], "open": []}
     costs, text = Estimates(with_answers()), sizes.text_bytes(TOY, "toy")
     job = costs.judged_split(named(**ON_DEV))
-    assert job.core_s == pytest.approx(text / 1e6 / assumptions.ANSWERS_MB)
-    assert sizes.pairs(with_answers(), DEV) == 1000 * 20 * assumptions.HELD
+    assert job.core_s == pytest.approx(text / 1e6 / sizes.ANSWERS_MB)
+    assert sizes.pairs(with_answers(), DEV) == 1000 * 20 * sizes.HELD
     other = named(dataset="toy", split="train")
     assert costs.judged_split(other) == costs.split(other)
     many = with_answers().datasets["toy"].editions[1].model_copy(update={"docs": 10**9})
     dataset = with_answers().datasets["toy"].model_copy(update={"editions": [many]})
     resources = Resources(replace(TOY, datasets={"toy": dataset}))
-    assert resources.export_mb(named(**ON_DEV)) == 2000 + 400 * 20 * 1000 * assumptions.HELD
+    assert resources.export_mb(named(**ON_DEV)) == 2000 + 400 * 20 * 1000 * sizes.HELD
 
 
 def test_a_split_that_answers_judge_needs_the_files_of_the_corpus(tmp_path):
@@ -590,7 +589,7 @@ def test_negatives_without_answers_read_those_of_the_training_split():
     assert plain.mined_answers(named(model="dual")) == [], "the split has none"
     costs = [Estimates(with_answers(without_answers=x)).negatives(named(model="dual")).core_s
              for x in (True, False)]  # fmt: skip
-    read = sizes.text_bytes(TOY, "toy") / 1e6 / assumptions.ANSWERS_MB
+    read = sizes.text_bytes(TOY, "toy") / 1e6 / sizes.ANSWERS_MB
     assert costs[0] - costs[1] == pytest.approx(read)
 
 

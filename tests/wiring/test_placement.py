@@ -13,7 +13,7 @@ from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
 from residuum.neural import cards
-from residuum.wiring.placement import Placement
+from residuum.wiring.driver import Placement
 
 TWO = cards.Cards(("GPU-a", "GPU-b"))
 NONE = cards.Cards((), "no NVIDIA driver: nvidia-smi is not found. Install it", True)
@@ -126,7 +126,7 @@ import sys
 sys.path.insert(0, {package!r})
 from residuum.config.schema.scales import Config
 from residuum.neural import cards
-from residuum.wiring.placement import Placement
+from residuum.wiring.driver import Placement
 cards.build = lambda: cards.Build("2.13.0", "13.0")
 PLACEMENT = Placement(workflow, Config(scale="any", papers=["any"]))
 PLACEMENT.limit()

@@ -22,11 +22,11 @@ from residuum.inspect.dryrun import Job
 from residuum.inspect.planning import HUB, required
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export, why_unavailable
+from residuum.wiring.corpora import Questions
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
-from residuum.wiring.questions import Questions
 from residuum.wiring.resources import Resources
 
 WRITER = {

@@ -11,8 +11,8 @@ from docutils.core import publish_parts
 
 from conftest import ROOT
 from residuum.config import loading
+from residuum.wiring.driver import CAPTIONS, Reported
 from residuum.wiring.paths import Paths
-from residuum.wiring.reported import CAPTIONS, Reported
 
 CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 CAPTIONED = sorted((ROOT / "rules" / CAPTIONS).resolve().glob("*.rst"))

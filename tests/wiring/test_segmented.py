@@ -10,14 +10,13 @@ from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export, why_unavailable
+from residuum.wiring.corpora import Exports
 from residuum.wiring.estimates import Estimates
-from residuum.wiring.exports import Exports
-from residuum.wiring.listed import Listed, shards_alone
 from residuum.wiring.models import Models, answers_read
 from residuum.wiring.pages import page_spec, why_not_made
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
-from residuum.wiring.runs import Runs
+from residuum.wiring.runs import Listed, Runs, shards_alone
 
 DATA = "r/data/generated-pages-mini"
 

@@ -9,7 +9,7 @@ from plan_fixture import DATASET, registry
 from residuum.config.bindings import Place
 from residuum.config.schema.datasets import Dataset
 from residuum.wiring import sizes
-from residuum.wiring.guesses import guessed_docs
+from residuum.wiring.sizes import guessed_docs
 
 
 def dataset(**entry):

@@ -16,8 +16,8 @@ from residuum.code.closure import Library, closure
 from residuum.pages import kinds
 from residuum.pages.kinds import ENTRIES
 from residuum.preload import client
-from residuum.wiring.batches import BATCH
 from residuum.wiring.paths import Paths, Template
+from residuum.wiring.resources import BATCH
 
 PACKAGE = ROOT / "workflow" / "residuum"
 CORE = {"cli", "code", "artefacts", "config"}

@@ -24,10 +24,10 @@ from residuum.inspect.dryrun import ALL, Job, dry_runs, plans, sums
 from residuum.inspect.simulated import Cluster
 from residuum.inspect.text import amount, line, wrapped
 from residuum.pages import layout
-from residuum.wiring import assumptions, sizes
+from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export
-from residuum.wiring.gaps import gaps
 from residuum.wiring.models import start_of
+from residuum.wiring.pages import gaps
 from residuum.wiring.paths import results_of
 from residuum.wiring.runs import player_of
 
@@ -200,7 +200,7 @@ def _rules(pending: list[Job], every: list[Job]) -> Iterator[str]:
         "(RESIDUUM_JVM_HEAP)."
     )
     if gflop := sums(pending)["gflop"]:
-        instead = hours(gflop / assumptions.CORE_GFLOPS)
+        instead = hours(gflop / sizes.CORE_GFLOPS)
         yield f"Without a card: {instead} core hours in place of the GPU hours."
 
 
@@ -270,5 +270,5 @@ def _assumptions(registry: Registry, pending: list[Job]) -> Iterator[str]:
     source = "--tflops, --utilisation; 312 is an A100's in bf16"
     card = f"a card of {speed:g} TFLOPS, of which {reached:.0%} are reached ({source})"
     yield wrapped(f"{card}; a hub model is as large as its name says", "- ")
-    for number in assumptions.ALL:
+    for number in sizes.ALL:
         yield wrapped(number.text, "- ")

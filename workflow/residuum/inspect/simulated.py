@@ -18,7 +18,7 @@ from residuum.inspect.scheduling import Alike, Failures, Node
 from residuum.inspect.text import wrapped
 from residuum.neural.resumable import SAVE_S
 from residuum.pages import layout
-from residuum.wiring.assumptions import CORE_GFLOPS
+from residuum.wiring.sizes import CORE_GFLOPS
 
 FORM = re.compile(r"(\d+) cores?, (\d+) cards?, (\d+(?:\.\d+)?) GB")
 DAYS, REPAIR_H = 264.0, 24.0

@@ -25,7 +25,7 @@ from residuum.config.schema.systems import (
     RerankSystem,
     System,
 )
-from residuum.wiring.answers import kept
+from residuum.wiring.memo import memoised as kept
 
 Hub = Callable[[FromHub], str | None]  # why a model cannot be downloaded or read, or None
 Reasons = Iterator[str | None]

@@ -4,20 +4,26 @@ Usage: `Corpora(registry, paths, hub).index_behind(wildcards)`. Must not know BM
 anything is trained.
 """
 
+import sys
 from collections.abc import Callable
 from shlex import quote
 
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config import specs
+from residuum.config import roots, specs
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.analyses import IndexForm
 from residuum.config.schema.base import references
+from residuum.config.schema.datasets import Dataset, local
 from residuum.config.schema.models import LexicalVectors, OnPairs
+from residuum.config.schema.questions import Synthetic
+from residuum.config.schema.scales import Start
+from residuum.config.schema.sources import Containing, Segmented
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
-from residuum.wiring.answers import kept
+from residuum.pages.dimensions.bind import bind_dimensions
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
+from residuum.wiring.memo import memoised as kept
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import Template, folder_of
 
@@ -262,3 +268,140 @@ def shards_of(
     made = {"dataset": dataset, "model": model, "seed": registry.vectors_seed(model, seed), **more}
     shards = registry.numbered(registry.shards(dataset, model))
     return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))
+
+
+class Exports(Part):
+    """Inputs and options of the stage data."""
+
+    def files(self, wildcards: Wildcards) -> list[str]:
+        """Return the user's own files behind a corpus or a split, so that edits export it again.
+
+        The pages leave out what has none; if a target asks for it all the same, the run stops here.
+        It exits, because Snakemake takes an exception for a rule that does not fit, and would go on
+        with what was made of other files before.
+        """
+        name, split = wildcards.dataset, getattr(wildcards, "split", None)
+        root = roots.data()
+        if why := why_no_export(self.registry, name, split):
+            where = f"Paths start at {root.resolve()} (set RESIDUUM_DATA to change that)."
+            sys.exit(f"error: dataset {name}: {why}\n{where}")
+        dataset = self.registry.datasets[name]
+        return _as_they_lie(dataset, dataset.source_files(split))
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return what decides which corpus is written, or which queries and qrels a split has."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        split = getattr(wildcards, "split", None)
+        return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
+
+    def segmented_from(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpus that a dataset is cut from, of another one; none of most."""
+        place = self.registry.segmented_from(wildcards.dataset)
+        return [self.paths.corpus.fill(dataset=place.dataset)] if place else []
+
+    def tokenizer(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the model whose tokenizer segments a dataset, if one does."""
+        return self.tokenizer_files(self._tokenizer_role(wildcards), wildcards.dataset)
+
+    def tokenizer_option(self, wildcards: Wildcards) -> str:
+        """Return the option that names that model."""
+        return self.vocabulary_option(self._tokenizer_role(wildcards), wildcards.dataset)
+
+    def _tokenizer_role(self, wildcards: Wildcards) -> str | None:
+        source = self.registry.datasets[wildcards.dataset].source
+        return source.tokenizer if isinstance(source, Segmented) else None
+
+    def questions(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries and answers that a split takes of another dataset's; none of most."""
+        place = self.registry.questions_of(place_of(wildcards))
+        templates = (self.paths.queries, self.paths.answers)
+        return [self.fill(template, place) for template in templates] if place else []
+
+    def questions_option(self, wildcards: Wildcards) -> str:
+        """Return the option that names their folder."""
+        files = self.questions(wildcards)
+        return f"--questions {folder_of(files[0])}" if files else ""
+
+    def judged_by(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpus that judges a split: by its answers, or as it was made; or none."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        by_answers = dataset.source_of(wildcards.split).relevant_by
+        made = by_answers or isinstance(dataset.source, Containing)
+        return [self.paths.corpus.fill(dataset=wildcards.dataset)] if made else []
+
+    def docpairs_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the user's own file of a split's training triples, and what it is looked up in."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        return _as_they_lie(dataset, local(dataset.behind_docpairs(wildcards.split)))
+
+    def docpairs_spec(self, wildcards: Wildcards) -> str:
+        """Return what decides which training triples a split has."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        return specs.canonical_json(dataset.for_docpairs(wildcards.split))
+
+
+def _as_they_lie(dataset: Dataset, names: list[str]) -> list[str]:
+    """Return the paths of files and folders of yours, gzipped ones as they are called."""
+    read = (roots.files_of(roots.data() / name, dataset.within(name)) for name in names)
+    return [str(path) for paths in read for path in paths]
+
+
+class Questions(Part):
+    """Inputs and options of the stage questions."""
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return what is sampled; the name of the generator's role changes nothing."""
+        form = self._synthetic(wildcards)
+        return specs.canonical_json(form.model_dump(mode="json", exclude={"generator"}))
+
+    def _synthetic(self, wildcards: Wildcards) -> Synthetic:
+        form = self.registry.datasets[wildcards.dataset].splits[wildcards.split].synthetic
+        assert form, "the rule's wildcards are those of such splits"
+        return form
+
+    def generator_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the generator that are local or are made by the graph."""
+        return self.model_files(self._generator(wildcards), wildcards.dataset)
+
+    def generator(self, wildcards: Wildcards) -> str:
+        """Return the value of --model, and --revision for a hub model."""
+        return self.model_argument(self._generator(wildcards), wildcards.dataset)
+
+    def _generator(self, wildcards: Wildcards) -> Start:
+        """Return what plays the generator; where nothing does, exit as `Exports.files` does."""
+        if start := self.registry.generator(place_of(wildcards)):
+            return start
+        why = why_no_export(self.registry, wildcards.dataset, wildcards.split)
+        sys.exit(f"error: dataset {wildcards.dataset}: {why}")
+
+
+class Fidelities(Part):
+    """Inputs and options of the stages fidelity and dimensions."""
+
+    def shown(self, wildcards: Wildcards) -> list[str]:
+        """Return the measurements that a page shows."""
+        folders = bind_dimensions(self.registry, wildcards.page, self.hub).folders().values()
+        return [
+            f"{self.paths.fidelity_root}/{name}/manifest.json" for name in dict.fromkeys(folders)
+        ]
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of a measurement."""
+        return specs.of_entry(self.registry.fidelities[wildcards.fidelity])
+
+    def docs(self, wildcards: Wildcards) -> list[str]:
+        """Return the vectors of all shards of a corpus."""
+        return self._vectors(self.paths.embeddings, wildcards)
+
+    def queries(self, wildcards: Wildcards) -> list[str]:
+        """Return the vectors of the queries of the splits that are searched."""
+        return self._vectors(self.paths.query_embeddings, wildcards)
+
+    def asked(self, wildcards: Wildcards) -> str:
+        """Return the option that names the folder of those of one split."""
+        [path] = self.queries(wildcards)
+        return f"--queries {folder_of(path)}/{wildcards.split}"
+
+    def _vectors(self, template: Template, wildcards: Wildcards) -> list[str]:
+        model = self.registry.fidelities[wildcards.fidelity].model
+        return shards_of(self.registry, template, wildcards.dataset, model, None)

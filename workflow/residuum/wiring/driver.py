@@ -1,7 +1,6 @@
-"""The wiring of a scale, and what the Snakefile does around the jobs: a lock, the hub, messages.
+"""What a run prints at its end of the pages that it made.
 
-Usage: `WIRING = Wiring(config, workflow)`, then `input: unpack(WIRING.runs.cut)`; see Snakefile and
-rules/wiring.smk. Must not know rules or stages.
+Usage: `show(pages, ledger, {"all"})`. Must not know Snakemake, nor what a page is about.
 """
 
 import json
@@ -9,8 +8,10 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from functools import cached_property
 from logging.handlers import QueueHandler
 from pathlib import Path
 from queue import Queue
@@ -25,37 +26,164 @@ from residuum.config import loading
 from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
 from residuum.config.schema.scales import Config, FromHub
+from residuum.neural import cards
 from residuum.pages.characteristics.bind import Counts
 from residuum.pages.claims.bind import Claimed
 from residuum.pages.figure.bind import Figures
+from residuum.pages.layout import MORE
+from residuum.pages.table.bind import Arithmetic
 from residuum.preload import benchmarks, server
-from residuum.wiring.arithmetic import Arithmetic
-from residuum.wiring.batches import Batches
-from residuum.wiring.corpora import Corpora
-from residuum.wiring.ending import show
+from residuum.wiring.corpora import Corpora, Exports, Fidelities, Questions
 from residuum.wiring.estimates import Estimates
-from residuum.wiring.evaluations import Evaluations
-from residuum.wiring.exports import Exports
-from residuum.wiring.fidelities import Fidelities
-from residuum.wiring.gaps import gaps
-from residuum.wiring.groups import Groups
-from residuum.wiring.hybrids import Hybrids
-from residuum.wiring.listed import Listed
 from residuum.wiring.models import Models
-from residuum.wiring.pages import Pages
-from residuum.wiring.part import Constraints
-from residuum.wiring.paths import Paths, results_of
-from residuum.wiring.placement import Placement
-from residuum.wiring.questions import Questions
-from residuum.wiring.reported import Mark, Reported
-from residuum.wiring.resources import Resources
-from residuum.wiring.runs import Runs
-from residuum.wiring.sweeps import Sweeps
-from residuum.wiring.unions import Unions
+from residuum.wiring.pages import Pages, gaps
+from residuum.wiring.part import Constraints, Wildcards
+from residuum.wiring.paths import Paths, Template, results_of
+from residuum.wiring.resources import Batches, Resources
+from residuum.wiring.runs import Evaluations, Groups, Hybrids, Listed, Runs, Sweeps, Unions
+
+
+def show(pages: Iterable[str], ledger: str, targets: Set[str]) -> str:
+    """Return the text of the pages that were requested by name, each under its path.
+
+    Of the rule all, whose pages are many, the ledger up to its mark, and where the others are.
+    """
+    made = [path for path in [*pages, ledger] if Path(path).is_file()]
+    shown = targets | ({ledger} if "all" in targets else set())
+    folders = Counter(str(Path(path).parent) for path in made) if "all" in targets else {}
+    counts = ", ".join(f"{count} in {folder}" for folder, count in folders.items())
+    texts = [f"\nPages: {counts}"] if counts else []
+    for path in made:
+        if path in shown:
+            text = Path(path).read_text(encoding="utf-8").partition(MORE)[0]
+            texts.append(f"\n{path}\n\n{text}")
+    return "\n".join(texts)
+
+
+CAPTIONS = "../workflow/report"  # as a file of rules/ sees it
+LEDGER = "ledger"
+Output = Mapping[str, str]
+Labels = dict[str, str]
+Mark = Callable[..., str]  # Snakemake's `report`
+
+
+class Reported:
+    """The outputs of a scale's pages, marked for the report."""
+
+    def __init__(self, registry: Registry, mark: Mark) -> None:
+        self._registry, self._mark = registry, mark
+
+    def texts(self, forms: Mapping[str, Template]) -> Output:
+        """Return a page's outputs with its Markdown marked, which its caption shows whole."""
+        return self._page(forms, "md", "page.rst")
+
+    def drawings(self, forms: Mapping[str, Template]) -> Output:
+        """Return a page's outputs with its drawing marked; the caption shows the numbers."""
+        return self._page(forms, "png", "drawing.rst")
+
+    def ledger(self, forms: Mapping[str, Template]) -> Output:
+        """Return the ledger's outputs with its Markdown marked, in a category of its own."""
+        labels = {"page": LEDGER, "title": "every number and comparison, with its verdict"}
+        mark = self._mark(
+            forms["md"], caption=f"{CAPTIONS}/ledger.rst", category=LEDGER, labels=labels
+        )
+        return {**forms, "md": mark}
+
+    def paper(self, wildcards: Wildcards) -> str:
+        """Return the paper that a page belongs to: the report's category."""
+        return wildcards.page.rpartition("-")[0]
+
+    def kind(self, wildcards: Wildcards) -> str:
+        """Return the kind of a page: the report's subcategory."""
+        return str(self._registry.pages[wildcards.page].kind)
+
+    def labels(self, wildcards: Wildcards) -> Labels:
+        """Return what stands beside a page in the report's list: its name and its title."""
+        title = str(self._registry.pages[wildcards.page].title)
+        return {"page": wildcards.page.rpartition("-")[2], "title": title}
+
+    def _page(self, forms: Mapping[str, Template], shown: str, caption: str) -> Output:
+        mark = self._mark(
+            forms[shown],
+            caption=f"{CAPTIONS}/{caption}",
+            category=self.paper,
+            subcategory=self.kind,
+            labels=self.labels,
+        )
+        return {**forms, shown: mark}
+
+
+Workflow = Any  # Snakemake's, which has no types
+RESOURCE = "gpu"  # what rules request, and `--resources gpu=2` limits
+
+
+class Placement:
+    """The cards of this machine, if its jobs run here and their device may be one."""
+
+    def __init__(self, workflow: Workflow, config: Config) -> None:
+        self._workflow, self._config = workflow, config
+
+    @cached_property
+    def number(self) -> int:
+        """How many cards the jobs may request: of a cluster's node nothing is known here.
+
+        What executor runs the jobs is not known yet while rules are read; but only with one that is
+        not this machine does Snakemake have a number of `jobs`, as well as the jobs of such a one.
+        """
+        elsewhere = self._workflow is None or self._workflow.nodes is not None
+        return 0 if elsewhere or self._workflow.remote_exec else len(self._cards.names)
+
+    @cached_property
+    def _cards(self) -> cards.Cards:
+        if self._config.device not in ("auto", "cuda"):
+            return cards.Cards()
+        if self._workflow.deployment_settings.deployment_method:
+            return cards.usable(None)  # of another torch than the one beside Snakemake
+        made = cards.build()
+        return cards.Cards() if made and made.hip else cards.usable(made)
+
+    def limit(self) -> None:
+        """Let Snakemake start no more jobs than there are cards, unless its user says how many."""
+        if self.number >= self._config.gpus and self._limit is None:
+            self._workflow.global_resources[RESOURCE] = self.number
+
+    @property
+    def _limit(self) -> int | None:
+        limit: int | None = self._workflow.global_resources.get(RESOURCE).value
+        return limit
+
+    def start(self) -> None:
+        """Check what is requested of cards, and name them to the jobs, which take one each.
+
+        Raises ResiduumError for a device, for GPUs of a training and for a limit that this machine
+        does not have. Says on standard error why `auto` takes no card, if there is one.
+        """
+        os.environ.pop(cards.NAMES, None)
+        if not self._workflow.local_exec or self._config.device not in ("auto", "cuda"):
+            return
+        found = self._cards
+        if found.names:
+            self._check(found.names)
+        elif self._config.device == "cuda" and found.why:
+            text = "Set device: auto to compute on the CPU, or see docs/gpu.md"
+            raise ResiduumError(f"device: cuda: {found.why}. {text}")
+        elif found.seen:
+            print(f"device auto: {found.why}. Computing on the CPU.", file=sys.stderr)
+        os.environ[cards.NAMES] = ",".join(found.names)
+
+    def _check(self, names: tuple[str, ...]) -> None:
+        have = f"this machine has {len(names)}: {', '.join(names)}"
+        if self._config.gpus > len(names):
+            raise ResiduumError(f"gpus: {self._config.gpus} train together, but {have}. Lower it.")
+        if (self._limit or 0) > len(names):
+            raise ResiduumError(
+                f"--resources gpu={self._limit}, but {have}. Each job takes a card for itself: "
+                "leave the option out, or lower it."
+            )
+
 
 LOCK = Path(".snakemake/residuum.lock")
 KEPT = "dirty_decay_ms:-1,muzzy_decay_ms:-1"  # jemalloc's options: nothing goes back to the system
-Workflow = Any  # Snakemake's, which has no types
 _held: list[IO[str]] = []
 
 

@@ -4,8 +4,9 @@ Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stag
 page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. Must not know how a page looks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from shlex import quote
+from typing import NamedTuple
 
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
@@ -15,10 +16,9 @@ from residuum.pages.jobs import Bound
 from residuum.pages.kinds import BINDERS, JUDGED, WHY_NOT_MADE
 from residuum.pages.table.bind import bind_table, family
 from residuum.pages.table.job import metrics_files
-from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub
-from residuum.wiring.learned import verdicts
-from residuum.wiring.models import rate_record
+from residuum.wiring.memo import memoised as kept
+from residuum.wiring.models import rate_record, verdicts
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template
 from residuum.wiring.runs import tuning_place
@@ -164,3 +164,26 @@ class Pages(Part):
             for page in self.registry.chosen(kind)
             if not why_not_made(self.registry, page, self.hub)
         ]
+
+
+class Gap(NamedTuple):
+    """Something that has no value at this scale: why, on which page, in which row if in one.
+
+    `unbound` says that the scale leaves the role empty, so that nothing is amiss.
+    """
+
+    why: str
+    page: str
+    row: str = ""
+    unbound: bool = False
+
+
+def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
+    """Yield what the chosen pages do not show at this scale: cells, splits, series, whole pages."""
+    for kind in BINDERS:
+        for page in registry.chosen(kind) if kind != "cases" else ():
+            for gap in BINDERS[kind](registry, page, hub).gaps():
+                yield Gap(gap.why, page, gap.part, gap.unbound)
+    for page in registry.chosen(*WHY_NOT_MADE):
+        if why := why_not_made(registry, page, hub):
+            yield Gap(why, page)

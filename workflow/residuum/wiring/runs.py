@@ -3,7 +3,7 @@
 Usage: `Runs(registry, paths, hub).fused(wildcards)`. Must not know how runs are combined.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from shlex import quote
 from typing import NamedTuple
 
@@ -13,20 +13,26 @@ from residuum.config.bindings import Place
 from residuum.config.measures import reads
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN
+from residuum.config.schema.groupings import Folds, Halves
+from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.scales import FromModel, HubReranker
 from residuum.config.schema.systems import (
+    CandidatesSystem,
+    DenseSystem,
     ExternalSystem,
     FusionSystem,
     HybridSystem,
     LexicalSystem,
     RerankSystem,
 )
-from residuum.config.specs import RunId, Seed, Snapshot
+from residuum.config.specs import OrderId, RunId, Seed, Snapshot
 from residuum.pages.figure.entry import DEPTH, Figure
-from residuum.wiring.answers import kept
+from residuum.wiring import sizes
 from residuum.wiring.availability import Hub, external_file, why_unavailable
-from residuum.wiring.evaluations import text_options
+from residuum.wiring.corpora import Corpora, shards_of
+from residuum.wiring.memo import memoised as kept
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
+from residuum.wiring.paths import Template, folder_of
 
 
 class Reranked(NamedTuple):
@@ -298,3 +304,202 @@ class Runs(Part):
         if tune:
             inputs["curve"] = self.fill(self.paths.depth_curve, tune, reranker=reranker)
         return inputs
+
+
+QUOTE = "'\\''"  # a quote within quotes, for the shell
+
+
+def needs_answers(registry: Registry, place: Place) -> bool:
+    """Say whether a measure of a split reads answers and texts in place of judgements."""
+    return any(reads(name) == "answers" for name in registry.measures(place))
+
+
+def measure_options(names: Iterable[str]) -> str:
+    """Return the options that name some measures."""
+    return " ".join(f"""--measure '{name.replace("'", QUOTE)}'""" for name in names)
+
+
+def text_options(texts: list[str]) -> str:
+    """Return the options that name answers and a corpus, if they are given."""
+    return f"--answers {texts[0]} --corpus {folder_of(texts[1])}" if texts else ""
+
+
+class Evaluations(Part):
+    """Inputs and options of the stage evaluate."""
+
+    def ranked(self, wildcards: Wildcards) -> str:
+        """Return the file whose order is measured: a run, or its scores of candidates."""
+        (run, over), place = OrderId.parse(wildcards.run), place_of(wildcards)
+        template = self.paths.scores if over else self.paths.run
+        return self.fill(template, place, run=run, other=over)
+
+    def record(self, wildcards: Wildcards) -> str:
+        """Return the manifest of that file."""
+        return Template(self.ranked(wildcards)).manifest
+
+    def measures(self, wildcards: Wildcards) -> str:
+        """Return the options that name a split's measures."""
+        return measure_options(self.registry.measures(place_of(wildcards)))
+
+    def texts(self, wildcards: Wildcards) -> list[str]:
+        """Return the answers and the corpus, if a measure of the split reads them."""
+        place = place_of(wildcards)
+        return self.answered_texts(place) if needs_answers(self.registry, place) else []
+
+    def text_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name those."""
+        return text_options(self.texts(wildcards))
+
+
+FEW = 0.1  # share of a corpus; above it, a second set of vectors costs more than it spares
+
+
+def shards_alone(registry: Registry, place: Place, model: str, other: str) -> int:
+    """Return in how many shards a model encodes the candidates of a split by themselves; or 0.
+
+    0 is that of docs which are no candidates, or not few: the whole corpus is encoded. Where they
+    are is told by pinned counts, so that it is the same before and after anything is made.
+    """
+    of_candidates = isinstance(registry.systems[RunId.parse(other).system], CandidatesSystem)
+    if not (of_candidates and isinstance(registry.model(model), DualEncoder)):
+        return 0
+    listed = sizes.listed(registry, place, other)
+    if listed > FEW * sizes.docs(registry, place.dataset):
+        return 0
+    vectors = listed * registry.vectors_each(place.dataset, model)
+    return min(-(-vectors // registry.scale.shard_docs), listed)
+
+
+class Listed(Corpora):
+    """Inputs and options of jobs that encode candidates, or score with their vectors."""
+
+    def scoring(self, wildcards: Wildcards) -> list[str]:
+        """Return the vectors of docs by which a dense run scores those of another system."""
+        system, place = run_of(wildcards).system, place_of(wildcards)
+        named = self.registry.entry(system, DenseSystem).model
+        model = self.registry.model_for(named, place.dataset)
+        count = shards_alone(self.registry, place, model, wildcards.other)
+        if not count:
+            return self.shards(self.paths.embeddings)(wildcards)
+        seed = self.registry.vectors_seed(model, run_of(wildcards).seed)
+        return [
+            self.fill(
+                self.paths.listed_embeddings,
+                place,
+                **{"other": wildcards.other, "model": name, "seed": seed, "shard": f"{n:05d}"},
+            )
+            for name in self._answering(wildcards)
+            for n in self.registry.numbered(count)
+        ]
+
+    def lists(self, wildcards: Wildcards) -> str:
+        """Return the run of the candidates that are encoded."""
+        return self.fill(self.paths.run, place_of(wildcards), run=wildcards.other)
+
+    def shard(self, wildcards: Wildcards) -> str:
+        """Return the options that name a shard of them."""
+        place = place_of(wildcards)
+        of = shards_alone(self.registry, place, wildcards.model, wildcards.other)
+        return f"--shard {int(wildcards.shard)} --of {of}"
+
+
+class Unions(Part):
+    """Options of the stage fusion."""
+
+    def requested(self, wildcards: Wildcards) -> str:
+        """Return the options that give the hits requested of each part; none unless of all.
+
+        Of a part that gives true scores (none of RM3 does) they are the best of all docs, but for
+        those of an approximate search.
+        """
+        system = self.registry.entry(run_of(wildcards).system, FusionSystem)
+        counts = {part: self._exactly(system, part) for part in system.parts}
+        if None in counts.values():
+            return ""
+        return " ".join(f"--requested {part}={k}" for part, k in counts.items())
+
+    def _exactly(self, system: FusionSystem, part: str) -> int | None:
+        """Return how many hits are requested of a part, None if they are not the best of all."""
+        searched = self.registry.systems[part]
+        if system.rule(part) != "true_score" or not isinstance(
+            searched, LexicalSystem | DenseSystem
+        ):
+            return None
+        approximate = isinstance(searched, DenseSystem) and searched.search
+        return None if approximate else searched.k
+
+
+class Hybrids(Part):
+    """Inputs and options of the stage hybrid."""
+
+    def _of_parts(self, wildcards: Wildcards, template: Template) -> Iterator[tuple[str, str]]:
+        """Yield each part of a run with a file of each shard of its vectors, or of its queries."""
+        (system, seed), dataset = run_of(wildcards), wildcards.dataset
+        for part in self.registry.entry(system, HybridSystem).parts:
+            named = self.registry.entry(part, DenseSystem).model
+            model = self.registry.model_for(named, dataset)
+            for path in shards_of(self.registry, template, dataset, model, seed):
+                yield part, path
+
+    def embeddings(self, wildcards: Wildcards) -> list[str]:
+        """Return the vectors of docs, by part and shard."""
+        return [path for _, path in self._of_parts(wildcards, self.paths.embeddings)]
+
+    def embeddings_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name them."""
+        named = self._of_parts(wildcards, self.paths.embeddings)
+        return " ".join(f"--embeddings {part}={folder_of(path)}" for part, path in named)
+
+    def first_passages(self, wildcards: Wildcards) -> str:
+        """Return the options that name the parts whose docs count by their first passages."""
+        parts = self.registry.entry(run_of(wildcards).system, HybridSystem).parts
+        first = [part for part in parts if self.registry.entry(part, DenseSystem).first]
+        return " ".join(f"--first-passages {part}" for part in first)
+
+    def queries(self, wildcards: Wildcards) -> list[str]:
+        """Return the vectors of queries, by part."""
+        return [path for _, path in self._of_parts(wildcards, self.paths.query_embeddings)]
+
+    def queries_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name those of a split."""
+        named, split = self._of_parts(wildcards, self.paths.query_embeddings), wildcards.split
+        return " ".join(f"--queries {part}={folder_of(path)}/{split}" for part, path in named)
+
+
+class Sweeps(Part):
+    """Options of the stage sweep."""
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of a sweep."""
+        return specs.of_entry(self.registry.sweeps[wildcards.sweep])
+
+    def measures(self, wildcards: Wildcards) -> str:
+        """Return the options that name the measures which figures show of it on a split."""
+        registry, place = self.registry, place_of(wildcards)
+        figures = [registry.entry(name, Figure) for name in registry.chosen("figure")]
+        own = [page for page in figures if page.sweep == wildcards.sweep]
+        here = [page for page in own if registry.binding(page.role) == place]
+        names = {panel.measure for page in here for panel in page.panels}
+        return measure_options(sorted(filter(None, names)))
+
+
+class Groups(Part):
+    """Inputs and options of the stage groups."""
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of a grouping."""
+        return specs.of_entry(self.registry.groupings[wildcards.grouping])
+
+    def folds(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries of the folds that a split names."""
+        place = place_of(wildcards)
+        assert isinstance(self.registry.groupings[wildcards.grouping], Folds), "the rule's kind"
+        folds = self.registry.datasets[place.dataset].splits[place.split].folds
+        return [self.fill(self.paths.queries, Place(place.dataset, fold)) for fold in folds]
+
+    def metrics(self, wildcards: Wildcards) -> list[str]:
+        """Return the metrics of the runs, of all seeds, by which queries are parted."""
+        grouping, place = self.registry.groupings[wildcards.grouping], place_of(wildcards)
+        assert isinstance(grouping, Halves), "the rule's wildcard has no other kind"
+        runs = self.registry.runs(grouping.system)
+        return [self.fill(self.paths.metrics, place, run=run) for run in runs]

@@ -8,8 +8,8 @@ from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristics
-from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_no_export
+from residuum.wiring.memo import memoised as kept
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 

@@ -14,9 +14,9 @@ from residuum.pages.figure.bind import Figures, bind_figure
 from residuum.pages.figure.entry import Figure
 from residuum.pages.table.bind import bind_table
 from residuum.pages.table.job import metrics_files
-from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub
-from residuum.wiring.learned import verdicts
+from residuum.wiring.memo import memoised as kept
+from residuum.wiring.models import verdicts
 from residuum.wiring.pages import Pages
 from residuum.wiring.part import Part, Wildcards
 

@@ -6,8 +6,8 @@ from residuum.config.registry import Registry
 from residuum.config.schema.models import LexicalVectors
 from residuum.pages.dimensions.entry import Dimensions
 from residuum.pages.dimensions.job import BoundDimensions
-from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_unavailable
+from residuum.wiring.memo import memoised as kept
 
 
 @kept

@@ -13,9 +13,9 @@ from residuum.pages.figure.job import BoundFigure
 from residuum.pages.lines.bind import table_of
 from residuum.pages.sides import _absent, apart, paired_runs
 from residuum.pages.venn.bind import bind_venn
-from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub
-from residuum.wiring.learned import models_behind, trained_by_folds
+from residuum.wiring.memo import memoised as kept
+from residuum.wiring.models import models_behind, trained_by_folds
 from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template
 

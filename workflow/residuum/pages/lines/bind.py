@@ -5,8 +5,8 @@ from residuum.pages.entries import parts_of
 from residuum.pages.lines.entry import Lines
 from residuum.pages.lines.job import BoundLines
 from residuum.pages.table.entry import Table
-from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub
+from residuum.wiring.memo import memoised as kept
 
 
 def table_of(registry: Registry, page: str) -> str:

@@ -3,19 +3,22 @@
 Usage: `bind_table(registry, "clear-table1", hub)`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 
+from residuum.config.bindings import Place
 from residuum.config.registry import Registry
+from residuum.config.schema.systems import RerankSystem
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import FOR_READERS
 from residuum.pages.entries import parts_of
 from residuum.pages.table.entry import Table
 from residuum.pages.table.job import BoundTable
 from residuum.pages.table.sides import reasons_of, sides_of
-from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub
-from residuum.wiring.learned import models_behind, trained_by_folds
-from residuum.wiring.part import residual_of
+from residuum.wiring.memo import memoised as kept
+from residuum.wiring.models import models_behind, trained_by_folds
+from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.runs import played_rerankers
 
 
@@ -68,3 +71,32 @@ def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list
         for other, table in tables.items()
         if other != page and parts_of(other)[0] == paper and table.tests == own
     ]
+
+
+class Arithmetic(Part):
+    """Manifests of models, of embeddings of queries and of scored pairs."""
+
+    def of_table(self, wildcards: Wildcards) -> list[str]:
+        """Return those behind the cells that are measured, each once."""
+        table = bind_table(self.registry, wildcards.page, self.hub)
+        players = self.registry.players(table.entry)
+        cells = {(players[row.part(column.id)], column.role): None for row, column in table.cells()}
+        return list(
+            dict.fromkeys(
+                path
+                for system, role in cells
+                for path in self._behind(system, self.registry.place(role))
+            )
+        )
+
+    def _behind(self, system: str, place: Place) -> Iterator[str]:
+        registry, paths = self.registry, self.paths
+        for name in registry.trained_behind(system):
+            trainings = registry.trainings(registry.model_for(name, place.dataset))
+            for model, seed in product(trainings, registry.seeds_of(system)):
+                yield paths.checkpoint.fill(model=model, seed=seed)
+                if name in registry.of_kind("dual-encoder"):
+                    of = {"dataset": place.dataset, "model": model, "seed": seed}
+                    yield paths.query_embeddings.fill(**of)
+        if isinstance(registry.systems[system], RerankSystem):
+            yield self.fill(paths.pairs.manifest, place, reranker=registry.reranker(system))

@@ -1,7 +1,7 @@
-"""Answers that a graph asks for thousands of times, kept as long as the registry that they are of.
+"""Memoise functions of a registry: a graph asks them thousands of times.
 
-Usage: `@kept` above a function whose first argument is a registry. What lies on the disk later is
-for the next registry, so that no graph changes its mind. Must not know what is asked.
+Usage: `@memoised` above a function whose first argument is a registry. What lies on the disk later
+is for the next registry, so that no graph changes its mind.
 """
 
 from collections.abc import Callable, Hashable
@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 Question = Callable[Concatenate[Registry, Given], Answer]
 
 
-def kept(function: Question[Given, Answer]) -> Question[Given, Answer]:
+def memoised(function: Question[Given, Answer]) -> Question[Given, Answer]:
     """Return the function, run once for a registry and other arguments, which can be hashed."""
     answers: WeakKeyDictionary[Registry, dict[Hashable, Answer]] = WeakKeyDictionary()
 
