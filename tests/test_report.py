@@ -24,7 +24,7 @@ from residuum import report
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import packaged
-from residuum.inspect import citing, explaining, origins, spent
+from residuum.inspect import citing, explaining, recorded
 from residuum.inspect.text import duration
 from residuum.pages.lines import make as lines
 from residuum.pages.lines.job import BoundLines
@@ -301,12 +301,12 @@ def test_costs_add_up_to_those_of_the_jobs(results, tmp_path):
         path = copy / "benchmarks" / f"{name}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"s\tmax_rss\tcpu_time\n{seconds}\t120.5\t-\n")
-    train, data = spent.stages(copy)
+    train, data = recorded.stages(copy)
     assert (train.name, train.jobs, train.seconds, train.longest) == (
         "train", 2, 63.75, "train/a.seed1",
     )  # fmt: skip
     assert (data.memory, data.core_seconds) == (120.5, 0.0)
-    [pairs] = spent.rerankings(folder.read(copy).graph)
+    [pairs] = recorded.rerankings(folder.read(copy).graph)
     assert (pairs.pairs, pairs.alone, pairs.runs) == (100, 200, 1)
     site = writing.write([copy], tmp_path / "site").parent
     text = (site / "toy" / "costs.html").read_text()
@@ -325,10 +325,10 @@ def test_every_paper_of_the_configuration_is_cited():
 def test_where_it_was_made_is_what_the_manifests_record(results, made):
     opened = folder.read(results)
     manifests = [json.loads(path.read_text()) for path in results.rglob("*manifest.json")]
-    recorded = origins.environments(opened.graph)
+    found = recorded.environments(opened.graph)
     for key in ("python", "git_commit"):
-        assert recorded[key] == {str(manifests[0]["environment"][key]): len(manifests)}
-    [corpus] = origins.corpora(opened.graph)
+        assert found[key] == {str(manifests[0]["environment"][key]): len(manifests)}
+    [corpus] = recorded.corpora(opened.graph)
     assert (corpus.name, corpus.docs, corpus.edition) == ("data", "20", "first")
     text = (made / "toy" / "about.html").read_text()
     assert manifests[0]["environment"]["packages"]["numpy"] in text and "BibTeX" not in text

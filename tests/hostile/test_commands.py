@@ -21,7 +21,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
 from residuum.encode import app as encoding
-from residuum.inspect import dryrun, limits, planning
+from residuum.inspect import planning
 from residuum.preload import server
 from residuum.tuning.evaluation import evaluate
 from results_fixture import build
@@ -92,9 +92,9 @@ def test_what_a_plan_uses_is_named_by_its_pages(monkeypatch):
     monkeypatch.chdir(ROOT)
     base = entries.parse(ROOT / "config" / "config.yaml", dict[str, object])
     registry = loading.load(ROOT / "config", {**base, "scale": "mini"})
-    [jobs] = dryrun.dry_runs([(["scale=mini"], [dryrun.ALL])])
+    [jobs] = planning.dry_runs([(["scale=mini"], [planning.ALL])])
     used = {job.wildcards["dataset"] for job in jobs if "dataset" in job.wildcards}
-    assert used <= limits.named_by(registry)
+    assert used <= planning.named_by(registry)
 
 
 @pytest.mark.parametrize(
@@ -221,11 +221,11 @@ def test_a_panic_of_a_library_in_rust_is_one_message(capsys):
     assert capsys.readouterr().err == expected
 
 
-@pytest.mark.parametrize("nodes", ["0", "-1", "10001", "99999999999999999999"])
-def test_nodes_that_no_cluster_has_are_refused_at_once(nodes):
-    done = CliRunner().invoke(app, ["plan", "--nodes", nodes])
+@pytest.mark.parametrize("memory", ["0", "-1", "nan", "x"])
+def test_a_node_without_memory_is_refused_at_once(memory):
+    done = CliRunner().invoke(app, ["plan", "--node-gb", memory])
     assert done.exit_code == 2
-    assert "or equal to" in done.output
+    assert "Invalid value for '--node-gb'" in done.output
 
 
 @pytest.mark.parametrize("threads", ["0", "-2", "x"])

@@ -19,7 +19,7 @@ from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.reading import Reading
-from residuum.inspect import cards, checkpoints, loads, provenance
+from residuum.inspect import cards, checkpoints, provenance
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.encoders import Encoder
@@ -106,8 +106,8 @@ def test_the_lines_that_load_a_checkpoint_run(backbone, tmp_path, name):
     kind, reads, make = MADE[name]
     model = make(backbone)
     model.save(tmp_path)
-    assert loads.library(tmp_path, kind)[0] == reads
-    text = loads.how(tmp_path, kind, str(tmp_path))
+    assert cards.library(tmp_path, kind)[0] == reads
+    text = cards.how(tmp_path, kind, str(tmp_path))
     assert reads in text
     made = run(text)
     if name == "dense":
@@ -118,13 +118,13 @@ def test_the_lines_that_load_a_checkpoint_run(backbone, tmp_path, name):
 
 
 def test_the_lines_for_a_backbone_run(backbone):
-    assert loads.library(backbone, "backbone") == ("transformers", "feature-extraction")
-    run(loads.how(backbone, "backbone", str(backbone)))
+    assert cards.library(backbone, "backbone") == ("transformers", "feature-extraction")
+    run(cards.how(backbone, "backbone", str(backbone)))
 
 
 def test_the_lines_for_a_question_generator_run(tmp_path):
     model = train_copying(write_task(tmp_path / "task", layers=1), tmp_path / "made", steps=1)
-    text = loads.how(model, "question-generator", str(model))
+    text = cards.how(model, "question-generator", str(model))
     assert len(run(text).written) == 1
 
 

@@ -13,7 +13,7 @@ from residuum import ledger
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
-from residuum.inspect import checklist, citing, pinned, recorded
+from residuum.inspect import checklist, citing, recorded
 from residuum.inspect.recorded import Recorded
 from residuum.pages import grids
 from residuum.pages.verdicts import LedgerRow
@@ -88,15 +88,15 @@ def test_pins_of_the_checkout_are_stated_where_they_agree(tmp_path):
     files.write_text(lock, "# all\nIr_Datasets==0.6.3\ntorch==2.13.0\nother==1\n")
     files.write_text(conda, "dependencies:\n  - numpy =2.4\n  - pip:\n      - torch==2.12.0\n")
     recorded = {"ir-datasets": {"0.6.3"}, "torch": {"2.13.0"}, "numpy": {"2.4.6"}}
-    assert [*pinned.files(tmp_path)] == [lock, conda]
+    assert [*checklist.files(tmp_path)] == [lock, conda]
     says = "- `requirements.lock` of this checkout pins the versions that are recorded: "
-    assert pinned.compared(lock, recorded) == f"{says}ir-datasets, torch"
-    assert pinned.compared(conda, recorded) == (
+    assert checklist.compared(lock, recorded) == f"{says}ir-datasets, torch"
+    assert checklist.compared(conda, recorded) == (
         "- `envs/neural.yaml` of this checkout is not what the results were made with: "
         "torch 2.13.0 recorded, 2.12.0 pinned"
     )
-    assert "torch 2.9 recorded" in pinned.compared(lock, {"torch": {"2.9", "2.13.0"}})
-    assert pinned.compared(lock, {"faiss-gpu": {"1"}}).endswith("pins none of them")
+    assert "torch 2.9 recorded" in checklist.compared(lock, {"torch": {"2.9", "2.13.0"}})
+    assert checklist.compared(lock, {"faiss-gpu": {"1"}}).endswith("pins none of them")
 
 
 def test_what_was_made_and_not_trained_is_no_trained_model(results):

@@ -11,7 +11,7 @@ import layouts
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.collections import files
-from residuum.inspect import checking, datasets
+from residuum.inspect import datasets
 
 YAML = """
 title: Mine
@@ -47,11 +47,11 @@ def mine(tmp_path, monkeypatch):
 
 
 def marks(config, name="mine"):
-    return {finding.what: finding.good for finding in checking.check(config, name)}
+    return {finding.what: finding.good for finding in datasets.check(config, name)}
 
 
 def printed(config, what, name="mine"):
-    return next(f.message for f in checking.check(config, name) if f.what == what)
+    return next(f.message for f in datasets.check(config, name) if f.what == what)
 
 
 def test_each_dataset_of_the_project_says_what_a_reader_should_know():

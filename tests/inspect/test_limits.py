@@ -8,9 +8,8 @@ import pytest
 
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import limits
-from residuum.inspect.dryrun import Job
-from residuum.inspect.limits import Limits
+from residuum.inspect import planning
+from residuum.inspect.planning import Job, Limits
 
 DOCS = {"toy": 4_000_000_000}
 
@@ -86,8 +85,8 @@ def test_linux_takes_as_many_arguments_as_counted():
     """Of a stack of 8 MiB, tried with as many folders as the limit bears, and with a tenth more."""
     folder = "results/full/hits/msmarco-passage/clear/seed1/top1000/shard-00000"
     made_by = made("dense_search", f"{folder}/manifest.json", shards=1)
-    one = limits._named(made_by._replace(inputs=made_by.outputs), {made_by.outputs[0]: 1})
-    borne = int(limits.ARGUMENTS / one)
+    one = planning._named(made_by._replace(inputs=made_by.outputs), {made_by.outputs[0]: 1})
+    borne = int(planning.ARGUMENTS / one)
     stack = "import resource; resource.setrlimit(resource.RLIMIT_STACK, (2**23, 2**23))"
     run = "import os, sys; os.execve('/bin/true', ['true', *['--hits', {0!r}] * {1}], {{}})"
     for count, status in [(int(0.99 * borne), 0), (int(1.1 * borne), 1)]:
@@ -110,39 +109,39 @@ def test_the_first_to_break_stands_first():
     ("nfcorpus=7", 7),
 ])  # fmt: skip
 def test_sizes_are_read_as_people_write_them(text, docs):
-    assert limits.sizes_of([text], ROOT / "config", None) == {"nfcorpus": docs}
+    assert planning.sizes_of([text], ROOT / "config", None) == {"nfcorpus": docs}
 
 
 def test_an_option_goes_over_config_yaml():
     base = {"nfcorpus": 5, "cacm": 6}
-    assert limits.sizes_of(["cacm=9"], ROOT / "config", base) == {"nfcorpus": 5, "cacm": 9}
+    assert planning.sizes_of(["cacm=9"], ROOT / "config", base) == {"nfcorpus": 5, "cacm": 9}
 
 
 @pytest.mark.parametrize("number", ["", "many", "0", "-5", "1.5", "1e30", "nan", "inf"])
 def test_what_is_no_number_of_docs_is_refused(number):
     with pytest.raises(ResiduumError) as caught:
-        limits.sizes_of([f"nfcorpus={number}"], ROOT / "config", None)
+        planning.sizes_of([f"nfcorpus={number}"], ROOT / "config", None)
     text = str(caught.value)
     assert text.startswith(f"--docs nfcorpus={number}: '{number}' is no number of docs")
     assert "nfcorpus=1e9" in text
 
 
 def test_docs_of_what_no_job_uses_are_refused():
-    limits.refuse_unused({"toy": 9}, ["toy", "", "toy"])
+    planning.refuse_unused({"toy": 9}, ["toy", "", "toy"])
     with pytest.raises(ResiduumError, match=r"^docs of cacm: nothing .* uses it, but toy\. "):
-        limits.refuse_unused({"toy": 9, "cacm": 9}, ["toy", ""])
+        planning.refuse_unused({"toy": 9, "cacm": 9}, ["toy", ""])
 
 
 def test_a_dataset_without_a_number_or_with_two_is_refused():
     with pytest.raises(ResiduumError, match=r"^--docs cacm: write DATASET=DOCS, as cacm=1e9"):
-        limits.sizes_of(["cacm"], ROOT / "config", None)
+        planning.sizes_of(["cacm"], ROOT / "config", None)
     with pytest.raises(ResiduumError, match=r"^--docs cacm=9: cacm is given twice"):
-        limits.sizes_of(["cacm=8", "cacm=9"], ROOT / "config", None)
+        planning.sizes_of(["cacm=8", "cacm=9"], ROOT / "config", None)
 
 
 def test_an_unknown_dataset_is_refused_with_the_known_ones():
     with pytest.raises(
         ResiduumError, match=r"^--docs nfcorpis=9: no dataset 'nfcorpis'; .*cacm"
     ) as caught:
-        limits.sizes_of(["nfcorpis=9"], ROOT / "config", None)
+        planning.sizes_of(["nfcorpis=9"], ROOT / "config", None)
     assert "Did you mean nfcorpus?" in str(caught.value)

@@ -9,7 +9,7 @@ from projects import copy_project, invoke
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
-from residuum.inspect import dryrun, planning, scheduling, simulated
+from residuum.inspect import planning
 from residuum.wiring import driver
 
 PINNED = 8_841_823
@@ -39,7 +39,7 @@ def test_at_the_pinned_size_both_plans_have_the_same_table(monkeypatch, project)
     """One shard that stands for all of 18, and each by itself: 636 jobs, and the same sums."""
     monkeypatch.chdir(project)
     one = f"docs={{'msmarco-passage': {PINNED}}}"
-    whole, standing = dryrun.dry_runs([(FULL, []), ([*FULL, one], [dryrun.ALL])])
+    whole, standing = planning.dry_runs([(FULL, []), ([*FULL, one], [planning.ALL])])
     assert len(whole) == 636 > 2 * len(standing)
     table = planning.table(whole, whole)
     assert planning.table(standing, standing) == table
@@ -47,33 +47,16 @@ def test_at_the_pinned_size_both_plans_have_the_same_table(monkeypatch, project)
 
 
 @pytest.mark.workflow
-def test_at_the_pinned_size_both_plans_have_the_same_schedule(monkeypatch, project):
-    monkeypatch.chdir(project)
-    one = f"docs={{'msmarco-passage': {PINNED}}}"
-    runs = dryrun.dry_runs([(FULL, []), ([*FULL, one], [dryrun.ALL])])
-    registry = planning.loading.load(project / "config", {"scale": "full", "papers": ["clear"]})
-    node = scheduling.Node(32, 4, 256_000)
-    listed = [simulated.scheduled(registry, jobs) for jobs in runs]
-    for nodes in (1, 2, 20):
-        least, same = (scheduling.bounds(several, node, nodes) for several in listed)
-        assert least == pytest.approx(same)
-        spans = [scheduling.simulate(several, node, nodes).makespan for several in listed]
-        assert spans[0] == pytest.approx(spans[1], rel=0.02), "equals go in another order"
-
-
-@pytest.mark.workflow
 def test_the_page_of_a_larger_size(monkeypatch, project):
     monkeypatch.chdir(project)
     docs = ["--docs", "msmarco-passage=3e9"]
-    page = shown("--scale", "full", "--paper", "clear", *docs, "--nodes", "10", "--nodes", "100")
+    page = shown("--scale", "full", "--paper", "clear", *docs)
     text = re.sub(r"\s+", " ", page)
     assert "as if there were 3,000,000,000 docs of msmarco-passage: 120,276 jobs" in text
     assert "| encode_docs | 60,000 of 60,000 |" in text, "6,000 shards of 10 models"
     index = "| docs of an index | msmarco-passage | 2,147,483,519 | 3,000,000,000 | 1.4 | 2.15 G |"
     assert index in text
     assert "Downloads" not in page
-    rows = re.findall(r"^\| (10|100) +\|", page, re.M)
-    assert rows == ["10", "100"]
 
 
 @pytest.mark.workflow
@@ -88,8 +71,6 @@ def test_a_real_run_with_other_docs_is_refused_before_its_first_job(project):
 @pytest.mark.parametrize(("options", "fault"), [
     (["--docs", "nobody=5"], "--docs nobody=5: no dataset 'nobody'"),
     (["--docs", "nfcorpus=few"], "--docs nfcorpus=few: 'few' is no number of docs"),
-    (["--node", "large"], "--node 'large': write cores, cards and memory"),
-    (["--cut-hours", "1", "--repair-hours", "2"], "--repair-hours, --cut-hours: only with --nodes"),
 ])  # fmt: skip
 def test_faults_of_options_are_one_error(monkeypatch, options, fault):
     monkeypatch.chdir(planning.roots.ROOT)

@@ -8,7 +8,7 @@ from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
-from residuum.inspect import checking, pinning
+from residuum.inspect import datasets, pinning
 
 YAML = """# what it is
 source: {kind: beir, folder: mine}   # as it lies
@@ -45,7 +45,7 @@ def pin(path, edition="pinned", force=False):
 def test_counts_are_written_and_all_else_stays(mine):
     assert pin(mine) == f"{mine}: wrote\n{PIN}"
     assert mine.read_text() == YAML + PIN
-    checked = [str(finding) for finding in checking.check(mine.parents[1], "mine")]
+    checked = [str(finding) for finding in datasets.check(mine.parents[1], "mine")]
     assert "ok     corpus: 3 docs, as pinned (pinned)" in checked
     assert "pinned already" in pin(mine) and mine.read_text() == YAML + PIN
 
@@ -146,11 +146,11 @@ def test_the_command(mine):
 def test_judgements_of_docs_that_the_corpus_lacks_are_counted(mine):
     """One of the four, of one of the two queries, is of a doc that is gone."""
     mine.write_text(YAML.partition("  # drawn")[0])
-    [test] = [str(f) for f in checking.check(mine.parents[1], "mine") if f.what == "split test"]
+    [test] = [str(f) for f in datasets.check(mine.parents[1], "mine") if f.what == "split test"]
     assert test.startswith("ok ") and "1 of 4 judgements are of docs that the corpus lacks" in test
     corpus = mine.parents[2] / "home" / "mine" / "corpus.jsonl"
     corpus.write_text(corpus.read_text().rstrip() + '\n{"_id": "gone", "text": "back"}\n')
-    [test] = [str(f) for f in checking.check(mine.parents[1], "mine") if f.what == "split test"]
+    [test] = [str(f) for f in datasets.check(mine.parents[1], "mine") if f.what == "split test"]
     assert test.startswith("ok ") and "lacks" not in test
 
 
@@ -158,7 +158,7 @@ def test_an_id_that_stands_twice_is_seen_before_a_run(mine):
     corpus = mine.parents[2] / "home" / "mine" / "corpus.jsonl"
     first = corpus.read_text().splitlines()[0]
     corpus.write_text(f"{corpus.read_text().rstrip()}\n{first}\n")
-    checked = [str(finding) for finding in checking.check(mine.parents[1], "mine")]
+    checked = [str(finding) for finding in datasets.check(mine.parents[1], "mine")]
     assert (
         "FAULT  corpus: 4 docs; nothing is pinned; 1 have another's id, which no run takes"
         in checked

@@ -18,8 +18,7 @@ from residuum.config.registry import Registry
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.scales import Config, Scale
 from residuum.config.schema.splits import Split
-from residuum.inspect.dryrun import Job
-from residuum.inspect.planning import HUB, required
+from residuum.inspect.planning import HUB, Job, required
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export, why_unavailable
 from residuum.wiring.corpora import Questions

@@ -210,29 +210,14 @@ def plan(
         list[str] | None,
         typer.Option(help="DATASET=DOCS in place of its pins, as msmarco-passage=1e9; repeat"),
     ] = None,
-    nodes: Annotated[
-        list[int] | None,
-        typer.Option(help="schedule the jobs on so many nodes; repeat", min=1, max=10_000),
-    ] = None,
-    node: Annotated[
-        str | None, typer.Option(help="what each has; default: '32 cores, 4 cards, 256 GB'")
-    ] = None,
-    days_between_failures: Annotated[
-        float | None, typer.Option(help="of a node, on average; default: 264", min=0.001)
-    ] = None,
-    repair_hours: Annotated[
-        float | None, typer.Option(help="that a failed one is away; default: 24", min=0)
-    ] = None,
-    cut_hours: Annotated[
-        float | None, typer.Option(help="as if longer jobs could be cut into equal ones", min=0.01)
-    ] = None,
+    node_gb: Annotated[
+        float, typer.Option(help="memory of a node, which limits the jobs of --docs", min=1)
+    ] = 256.0,
 ) -> None:
     """Show what a run needs: downloads, jobs, disk, memory, hours; or one of sizes nobody has."""
-    from residuum.inspect import planning, simulated
+    from residuum.inspect import planning
 
-    given = {"days": days_between_failures, "repair": repair_hours, "cut": cut_hours}
-    cluster = simulated.cluster_of(nodes or [], node, given, bool(docs))
-    print(planning.plan(scale, paper or [], tflops, utilisation, docs or [], cluster))
+    print(planning.plan(scale, paper or [], tflops, utilisation, docs or [], node_gb))
 
 
 @catalogue.callback(invoke_without_command=True)
@@ -258,9 +243,9 @@ def show(name: Name, config: Config = CONFIG) -> None:
 @catalogue.command()
 def check(name: Name, config: Config = CONFIG) -> None:
     """Compare hashes and counts of a dataset with its pins; exit with 1 at any fault."""
-    from residuum.inspect import checking
+    from residuum.inspect import datasets
 
-    _print(checking.check(config, name))
+    _print(datasets.check(config, name))
 
 
 @catalogue.command()

@@ -5,6 +5,7 @@ checkpoint, so it is no part of it and makes nothing run again. All that it says
 manifests, metrics, verdicts on learning and config/. Must not know how anything was computed.
 """
 
+import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import FixedId
-from residuum.inspect import citing, datasets, loads, provenance, stated
+from residuum.inspect import citing, datasets, provenance
 from residuum.inspect.checkpoints import (
     Checkpoint,
     Result,
@@ -28,7 +29,7 @@ from residuum.inspect.checkpoints import (
     trained_on,
     verdict,
 )
-from residuum.inspect.stated import UNKNOWN
+from residuum.inspect.citing import UNKNOWN
 from residuum.inspect.text import flat, listed
 from residuum.pages.entries import parts_of
 from residuum.pages.layout import grid
@@ -40,6 +41,8 @@ SHOWN_ELSEWHERE = {  # of a model's settings
     *("train_on", "corpora", "spans", "backbone", "training", "negatives", "trained", "kind"),
     *("loss", "losses", "seed"),
 }
+
+
 COLUMNS = ["collection", "licence", "access"]
 IN_BATCH = "none were searched for; the other docs of a batch are (in_batch)"
 
@@ -92,7 +95,7 @@ def card(checkpoint: Checkpoint, known: Known, description: str) -> str:
     parts = [f"---\n{header}---\n", f"# {checkpoint.name}\n"]
     for title, lines in (
         ("", _what(checkpoint, description)),
-        ("How to load it", [loads.how(checkpoint.results / checkpoint.path, checkpoint.kind)]),
+        ("How to load it", [how(checkpoint.results / checkpoint.path, checkpoint.kind)]),
         ("Data", _data(checkpoint, known)),
         ("Training", _training(checkpoint)),
         ("Did it learn?", [_learned(checkpoint)]),
@@ -106,11 +109,11 @@ def card(checkpoint: Checkpoint, known: Known, description: str) -> str:
 
 def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -> dict[str, Any]:
     """Return the head of a card, in the form of the Hugging Face hub's model cards."""
-    library, task = loads.library(checkpoint.results / checkpoint.path, checkpoint.kind)
+    read_by, task = library(checkpoint.results / checkpoint.path, checkpoint.kind)
     start = str(checkpoint.made.spec.get("start") or "")
     names = list(dict.fromkeys(place.partition("/")[0] for place in trained_on(checkpoint)))
     head: dict[str, Any] = {
-        "library_name": library,
+        "library_name": read_by,
         "pipeline_tag": task,
         "base_model": start if checkpoint.made.spec.get("revision") else None,
         "datasets": names if checkpoint.trained or checkpoint.kind == "backbone" else [],
@@ -120,7 +123,7 @@ def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -
         {
             "task": {"type": task or "text-ranking"},
             "dataset": {
-                "name": f"{stated.of(r.dataset, known.get(r.dataset)).title}, {r.split}",
+                "name": f"{citing.stated_of(r.dataset, known.get(r.dataset)).title}, {r.split}",
                 "type": r.dataset,
                 "split": r.split,
             },
@@ -166,7 +169,7 @@ def _data(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
     rows = []
     for place in trained_on(checkpoint):
         name = place.partition("/")[0]
-        about = stated.of(name, known.get(name))
+        about = citing.stated_of(name, known.get(name))
         rows.append([place, about.title, about.licence, about.access])
     yield grid(["trained on" if checkpoint.trained else "made with", *COLUMNS], rows)
     roles = checkpoint.settings.get("train_on") or checkpoint.settings.get("corpora")
@@ -263,5 +266,139 @@ def _citation(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
     papers = dict.fromkeys(parts_of(page)[0] for page in pages_of(checkpoint))
     yield from (f"- {paper}" for paper in citing.papers(papers))
     for name in dict.fromkeys(place.partition("/")[0] for place in trained_on(checkpoint)):
-        yield f"- {name}: {stated.of(name, known.get(name)).citation}"
+        yield f"- {name}: {citing.stated_of(name, known.get(name)).citation}"
     yield f"- residuum:\n\n```bibtex\n{citing.software()}\n```"
+
+
+RESIDUUM, TRANSFORMERS, SENTENCES = "residuum", "transformers", "sentence-transformers"
+OURS = {  # kind: room, class, and what uses it
+    "term-weights": ("termweighter", "TermWeighter", 'print(model.predict(["a doc"], 8))'),
+    "term-gate": (
+        "termgate",
+        "TermGater",
+        'tokens = list(model.tokenise(["a doc"], "doc"))\nprint(model.logits(tokens).sigmoid())',
+    ),
+    "dual-encoder": (
+        "encoders",
+        "Encoder",
+        'vectors, _ = model.vectors(["a doc"], "doc", 8)\nprint(vectors)',
+    ),
+}
+
+
+TASKS = {  # as hubs name them
+    "dual-encoder": "sentence-similarity",
+    "inverse-cloze": "sentence-similarity",
+    "cross-encoder": "text-ranking",
+    "term-weights": "token-classification",
+    "masked-language": "fill-mask",
+    "next-text": "fill-mask",
+    "backbone": "feature-extraction",
+}
+
+
+ENCODE = """\
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("{folder}", device="cpu")
+queries = model.encode_query(["a question"])
+docs = model.encode_document(["a doc", "another doc"])
+print(model.similarity(queries, docs))"""
+
+
+RERANK = """\
+from sentence_transformers import CrossEncoder
+
+model = CrossEncoder("{folder}", device="cpu")
+print(model.predict([("a question", "a doc"), ("a question", "another doc")]))"""
+
+
+WRITE = """\
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("{folder}")
+model = AutoModelForSeq2SeqLM.from_pretrained("{folder}")
+doc = tokenizer("a doc", truncation=True, max_length={length}, return_tensors="pt")
+written = model.generate(
+    doc["input_ids"], attention_mask=doc["attention_mask"], max_new_tokens={words}
+)
+print(tokenizer.batch_decode(written, skip_special_tokens=True))"""
+
+
+READ = """\
+from transformers import {form}, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("{folder}")
+model = {form}.from_pretrained("{folder}")
+print(model(**tokenizer("a text", return_tensors="pt"))[0].shape)"""
+
+
+OWN = """\
+from pathlib import Path
+
+from residuum.neural import devices
+from residuum.neural.{room} import {name}
+
+model = {name}.load(Path("{folder}"), devices.choose("cpu", "fp32", 1))
+{use}"""
+
+
+FORMS = {"ForMaskedLM": "AutoModelForMaskedLM", "": "AutoModel"}  # by the end of an architecture
+
+
+def library(folder: Path, kind: str) -> tuple[str, str | None]:
+    """Return the library that reads a checkpoint, and its task as hubs name it, if it has one."""
+    own = kind in OURS and not _single(folder, kind)
+    if own:
+        return RESIDUUM, TASKS.get(kind)
+    sentences = kind == "cross-encoder" or (folder / "modules.json").is_file()
+    return SENTENCES if sentences else TRANSFORMERS, TASKS.get(kind)
+
+
+def _single(folder: Path, kind: str) -> bool:
+    """Say whether a dual encoder has one dense vector a text, as sentence-transformers gives."""
+    pooling = _read(folder, "residuum.json").get("pooling")
+    return kind == "dual-encoder" and isinstance(pooling, str)
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / name
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+
+def how(folder: Path, kind: str, shown: str = "OWNER/NAME") -> str:
+    """Return lines of Markdown that say how to load a checkpoint; `shown` is where it lies."""
+    settings = _read(folder, "residuum.json")
+    reads, _ = library(folder, kind)
+    if reads == RESIDUUM:
+        room, name, use = OURS[kind]
+        code, note = OWN.format(folder=shown, room=room, name=name, use=use), _ours(kind)
+    elif kind == "cross-encoder":
+        code, note = RERANK.format(folder=shown), _cut(settings)
+    elif reads == SENTENCES:
+        code, note = ENCODE.format(folder=shown), _cut(settings)
+    elif kind == "question-generator":
+        lengths = {"length": settings["doc_length"], "words": settings["question_length"]}
+        code, note = WRITE.format(folder=shown, **lengths), ""
+    else:
+        [architecture, *_] = _read(folder, "config.json").get("architectures") or [""]
+        form = next(form for end, form in FORMS.items() if architecture.endswith(end))
+        code, note = READ.format(folder=shown, form=form), ""
+    return f"With {reads}:\n\n```python\n{code}\n```\n" + (f"\n{note}\n" if note else "")
+
+
+def _cut(settings: dict[str, Any]) -> str:
+    """Return at how many tokens texts were cut, which the library does for the whole alone."""
+    if "length" in settings:
+        return (
+            f"Queries were cut at {settings['query_length']} tokens, pairs at {settings['length']}."
+        )
+    if "doc_length" in settings:
+        query, doc = settings["query_length"], settings["doc_length"]
+        return f"Queries were cut at {query} tokens, docs at {doc}."
+    return ""
+
+
+def _ours(kind: str) -> str:
+    more = ", whose classes read more than one dense vector a text" * (kind == "dual-encoder")
+    return f"The package residuum is on the path{more}; the folder is a local one."

@@ -7,18 +7,19 @@ reproducibility tracks. An answer is from a file, or says that it is not recorde
 hosts, so it is no part of a bundle. Must not know how anything is computed.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from residuum import __version__, ledger
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
-from residuum.inspect import citing, pinned
+from residuum.inspect import citing
 from residuum.inspect.checkpoints import PATHS, scales_of
+from residuum.inspect.citing import UNKNOWN
 from residuum.inspect.integrity import Changes
 from residuum.inspect.recorded import Recorded, Row
-from residuum.inspect.stated import UNKNOWN
 from residuum.pages import verdicts
 from residuum.pages.entries import parts_of
 from residuum.pages.layout import grid
@@ -26,6 +27,8 @@ from residuum.pages.verdicts import LedgerRow
 
 ACM, ML, IR, NEURIPS = "ACM", "ML checklist", "IR tracks", "NeurIPS"
 NOT_RUN = "not run"
+
+
 HEAD = """\
 # Artifact checklist, {scale}
 
@@ -125,7 +128,7 @@ def _code(made: Recorded) -> str:
 def _pins(made: Recorded) -> str:
     """Return the versions that are recorded, and which files of this checkout pin just these."""
     rows = made.counted("python", "platform", "packages")
-    lines = [pinned.compared(path, made.packages()) for path in pinned.files(ROOT)]
+    lines = [compared(path, made.packages()) for path in files(ROOT)]
     return "\n".join([table("Python", "platform", "packages", "artefacts")(rows), "", *lines])
 
 
@@ -197,6 +200,8 @@ COLLECTIONS = ("dataset", "title", "docs", "edition", "source", "licence", "acce
 MODELS = ("model", "kind", "seed", "start", "training", "steps", "loss at the end", "learned")
 TUNINGS = ("tuned", "on", "by", "settings tried", "chosen", "at an edge of the grid")
 COST = ("stage", "jobs", "time", "core time", "largest memory, MB")
+
+
 QUESTIONS: dict[str, list[Question]] = {
     "Claims": [
         Question((ACM, IR, NEURIPS), "What is claimed, and what was reproduced?", _verdicts),
@@ -265,3 +270,37 @@ QUESTIONS: dict[str, list[Question]] = {
         Question((ACM,), "Are the results complete, and unchanged since?", _whole),
     ],
 }
+
+
+PIN = re.compile(r"^(?: *- +)?([A-Za-z0-9][\w.-]*) *==?([0-9][^\s#;*,]*)", re.M)
+
+
+def files(root: Path) -> Iterator[Path]:
+    """Yield the files of a checkout that pin packages: of pip, then of conda."""
+    yield from filter(Path.is_file, [root / "requirements.lock"])
+    yield from sorted((root / "envs").glob("*.yaml"))
+
+
+def compared(path: Path, recorded: Mapping[str, set[str]]) -> str:
+    """Return a line of Markdown that says whether a file pins what is recorded, by package."""
+    pins = {_plain(name): version for name, version in PIN.findall(path.read_text())}
+    shared = sorted(pins.keys() & recorded.keys())
+    name = f"`{path.parent.name}/{path.name}`" if path.parent.name == "envs" else f"`{path.name}`"
+    differ = [
+        f"{package} {version} recorded, {pins[package]} pinned"
+        for package in shared
+        for version in sorted(recorded[package])
+        if not f"{version}.".startswith(f"{pins[package]}.")
+    ]
+    if differ:
+        return (
+            f"- {name} of this checkout is not what the results were made with: {'; '.join(differ)}"
+        )
+    if not shared:
+        return f"- {name} of this checkout pins none of them"
+    return f"- {name} of this checkout pins the versions that are recorded: {', '.join(shared)}"
+
+
+def _plain(name: str) -> str:
+    """Return a package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()

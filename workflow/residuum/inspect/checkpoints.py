@@ -4,16 +4,15 @@ Usage: `find(results, provenance.read(results), "clear", 1)`, then `results_of(c
 manifests only. Must not know how a card words it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.specs import OrderId, RunId, Snapshot
-from residuum.inspect import parts
+from residuum.inspect.citing import UNKNOWN
 from residuum.inspect.provenance import Graph, Manifest
-from residuum.inspect.stated import UNKNOWN
 from residuum.inspect.text import flat
 from residuum.tuning.learned import Learned
 from residuum.wiring.paths import Paths, folder_of
@@ -184,7 +183,7 @@ def _made_of(checkpoint: Checkpoint, metrics: str) -> list[str]:
         record = checkpoint.graph[path].manifest
         if record and (PATHS.run.parse(path) or PATHS.scores.parse(path)):
             over = (PATHS.scores.parse(path) or {}).get("other")
-            named_in += [*parts.of(record.spec), *([over] if over else [])]
+            named_in += [*systems_of(record.spec), *([over] if over else [])]
     return named_in or _others(checkpoint, metrics)
 
 
@@ -208,3 +207,27 @@ def trained_on(checkpoint: Checkpoint) -> list[str]:
     places = [parts[1:] for parts in data if f"{parts[0]}/" == DATA and len(parts) > 2]
     splits = ["/".join(parts) for parts in places if parts[1] != "corpus"]
     return splits or [parts[0] for parts in places]
+
+
+def summed(spec: Mapping[str, object]) -> list[str]:
+    """Return the systems whose lists, scores or docs a run puts together, in their order.
+
+    A fusion, a hybrid and rrf name systems; candidates say how many docs of each.
+    """
+    entries = cast(list[object], spec.get("parts") or [])
+    return [str(each["system"] if isinstance(each, dict) else each) for each in entries]
+
+
+def systems_of(spec: Mapping[str, object]) -> list[str]:
+    """Return all parts of a run, a first stage and its reranker too; none of a single search."""
+    return [*summed(spec), *_reranked(spec)]
+
+
+def _reranked(spec: Mapping[str, object]) -> Iterator[str]:
+    if first := spec.get("first_stage"):
+        yield str(first)
+    match spec.get("reranker"):
+        case str(role):
+            yield role
+        case {"model": name} | {"hub": name}:
+            yield str(name)

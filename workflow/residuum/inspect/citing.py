@@ -1,13 +1,20 @@
-"""How residuum and the papers of config/papers are cited.
+"""How residuum and papers are cited, and what the entry of a collection states of it.
 
-Usage: `citing.papers(["clear", "roc"])`. Must not know results.
+Usage: `papers(["clear", "roc"])`, `stated_of("mine", entry)`.
 """
 
+import re
 from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
 
 import residuum
 from residuum.artefacts import yamls
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries
 from residuum.config.roots import packaged
+from residuum.config.schema.base import ID
+from residuum.config.schema.datasets import Dataset
 
 CITATIONS = packaged("inspect/citations.yaml")
 
@@ -28,3 +35,40 @@ def software() -> str:
         "  note = {Apache-2.0}\n"
         "}"
     )
+
+
+CONFIG = Path("config")  # where it is looked for unless a folder is named
+UNKNOWN = "not recorded"
+
+
+class Stated(NamedTuple):
+    """The texts of a collection that readers are shown, none of them empty."""
+
+    title: str
+    licence: str
+    access: str
+    citation: str
+
+
+def known(config: Path, names: Iterable[str]) -> dict[str, Dataset]:
+    """Return the entries of collections, those that a folder of configuration has.
+
+    What it lacks is not recorded. The folder itself may be absent, but one that is named may not.
+    """
+    folder = config / "datasets"
+    if config != CONFIG and not folder.is_dir():
+        text = "Name the folder that the results were made with, or leave --config out"
+        raise ResiduumError(f"--config {config}: no folder {folder}. {text}")
+    paths = {name: folder / f"{name}.yaml" for name in names if re.fullmatch(ID, name)}
+    try:
+        return {name: entries.parse(p, Dataset) for name, p in paths.items() if p.is_file()}
+    except ValueError as error:
+        raise ResiduumError(str(error)) from None
+
+
+def stated_of(dataset: str, entry: Dataset | None) -> Stated:
+    """Return an entry's texts: the dataset's id in place of a title, UNKNOWN for what it lacks."""
+    if entry is None:
+        return Stated(dataset, UNKNOWN, UNKNOWN, UNKNOWN)
+    texts = (entry.licence, entry.access, entry.citation)
+    return Stated(entry.title or dataset, *(text.strip() or UNKNOWN for text in texts))

@@ -5,8 +5,10 @@ no config and no DAG. Must not know systems, papers or scales.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -17,19 +19,19 @@ from residuum import paired
 from residuum.artefacts import files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, printable, unknown
+from residuum.config import measures
 from residuum.config.measures import is_hit, is_tested, mean
 from residuum.config.schema.tests import Tests
-from residuum.inspect import complementing, reproducing
 from residuum.pages import grids, layout, notes
 from residuum.pages.layout import Layout, TextCell
-from residuum.paired import Comparison, ScoreMatrix
+from residuum.paired import Comparison, ScoreMatrix, reproduction
+from residuum.paired.comparisons import digits
+from residuum.paired.coverage import Coverage, coverage
 from residuum.tuning.evaluation import evaluate, refuse_unjudged
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
 ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
 RELEVANT = 1  # the lowest grade that a measure without a level of its own counts
-
-
 Scores = dict[tuple[str, str], ScoreMatrix]  # (run, measure): its values per query
 
 
@@ -74,12 +76,12 @@ def report(
     ]
     pages = {"runs": values_page(scores, rows, remarks), "comparisons": tests_page(rows)}
     if hits := [measure for measure in requested if is_hit(measure)]:
-        pages["complementarity"] = complementing.page(scores, hits, baselines)
+        pages["complementarity"] = complementarity_page(scores, hits, baselines)
     table = grids.frame(rows, Comparison)
     if original is not None:
-        close = reproducing.against(rows, scores, named)
-        pages["reproduction"] = reproducing.page(close)
-        table = grids.frame(close, reproducing.Reproduction)
+        close = against(rows, scores, named)
+        pages["reproduction"] = reproduction_page(close)
+        table = grids.frame(close, Reproduction)
     if output:
         files.write_text(output, table.write_csv(separator="\t"))
     if form == "latex":
@@ -245,3 +247,121 @@ def tests_page(tests: Sequence[Comparison]) -> Layout:
         rows.append([*names, difference, *map(TextCell, statistics)])
     align = "lll" + "r" * 7
     return Layout("Comparisons", "paired over queries", header, rows, remarks, align)
+
+
+HEADER = ["Measure", "D", "S", "in D", "in S", "D - S", "both", "neither", "RoC", "95% interval"]
+
+
+REMARK = (
+    "Queries that the runs D and S answer; RoC, the ratio of complementarity, is the share of D's "
+    "that S does not answer: 1 where they share none. The interval is Wilson's, over queries. Of a "
+    "hybrid, D is the dense part and S the lexical part, not the hybrid itself."
+)
+
+
+def complementarity_page(
+    scores: Mapping[tuple[str, str], ScoreMatrix], hits: Sequence[str], baselines: Sequence[str]
+) -> Layout:
+    """Lay out every two runs, in both roles; with baselines, each other run beside one of them."""
+    names = list(dict.fromkeys(name for name, _ in scores))
+    roles = [(d, s) for d, s in itertools.permutations(names, 2) if not baselines or s in baselines]
+    lines = [
+        list(
+            map(
+                TextCell, (measure, d, s, *_cells(coverage(scores[d, measure], scores[s, measure])))
+            )
+        )
+        for measure in hits
+        for d, s in roles
+    ]
+    align = "lll" + "r" * 7
+    return Layout("Complementarity", "Lee et al., ACL 2023", HEADER, lines, [REMARK], align)
+
+
+def _cells(of: Coverage) -> list[str]:
+    counts = (of.first, of.second, of.residual, of.overlap, of.failures)
+    if of.ratio is None or of.low is None or of.high is None:
+        ratio = ["", ""]  # D answers nothing
+    else:
+        ratio = [f"{of.ratio:.4f}", f"[{of.low:.4f}, {of.high:.4f}]"]
+    return [*(f"{count:g}" for count in counts), *ratio]
+
+
+Orders = dict[str, list[str]]  # docs of a query, in their order
+
+
+@dataclass(frozen=True)
+class Reproduction(Comparison):
+    """A comparison whose b is the original run: docs/statistics.md says what each column means."""
+
+    rmse: float
+    depth: int | None  # down to which rankings are compared: as far as the measure looks
+    tau_union: float | None
+    rbo: float
+
+
+def against(
+    tests: Sequence[Comparison],
+    scores: Mapping[tuple[str, str], ScoreMatrix],
+    runs: Mapping[str, pl.DataFrame],
+) -> list[Reproduction]:
+    """Return the comparisons, b the original, with what shows how close a is to it.
+
+    Rankings are compared per query, as far down as the measure looks; means over the queries.
+    """
+    taus: dict[tuple[str, int | None], tuple[float | None, float]] = {}
+    rows = []
+    for test in tests:
+        depth = measures.cutoff(test.measure)
+        queries = scores[test.b, test.measure].query_ids
+        if (test.a, depth) not in taus:
+            first, own = (_orders(runs[name], depth) for name in (test.b, test.a))
+            taus[test.a, depth] = _rankings(first, own, queries)
+        values = (scores[name, test.measure].values[:, 0] for name in (test.b, test.a))
+        tau, rbo = taus[test.a, depth]
+        error = reproduction.rmse(*values)
+        rows.append(Reproduction(**vars(test), rmse=error, depth=depth, tau_union=tau, rbo=rbo))
+    return rows
+
+
+def _orders(run: pl.DataFrame, depth: int | None) -> Orders:
+    kept = run if depth is None else run.filter(pl.col("rank") <= depth)
+    lists = kept.sort("query_id", "rank").group_by("query_id", maintain_order=True).agg("doc_id")
+    return dict(lists.iter_rows())
+
+
+def _rankings(original: Orders, own: Orders, queries: Sequence[str]) -> tuple[float | None, float]:
+    """Return the means over queries of Kendall's tau union, where defined, and of RBO."""
+    pairs = [(original.get(query, []), own.get(query, [])) for query in queries]
+    taus = [tau for pair in pairs if (tau := reproduction.kendall_tau_union(*pair)) is not None]
+    overlaps = [reproduction.rank_biased_overlap(*pair) for pair in pairs]
+    tau = digits(math.fsum(taus) / len(taus)) if taus else None
+    return tau, digits(math.fsum(overlaps) / len(overlaps))
+
+
+def reproduction_page(rows: Sequence[Reproduction]) -> Layout:
+    """Lay out a line per measure and run: means, their difference and its p, RMSE, rankings."""
+    header = ["Measure", "Run", "original", "run", "difference", "p\nadjusted", "RMSE"]
+    header += ["Kendall's\ntau union", "RBO", "down to\nrank"]
+    lines = []
+    for row in rows:
+        values = [
+            f"{row.mean_b:.4f}",
+            f"{row.mean_a:.4f}",
+            f"{row.difference:+.4f}",
+            f"{row.p_adjusted:.2g}",
+            f"{row.rmse:.4f}",
+            "" if row.tau_union is None else f"{row.tau_union:.3f}",
+            f"{row.rbo:.3f}",
+            str(row.depth or "last"),
+        ]
+        lines.append(list(map(TextCell, [row.measure, row.a, *values])))
+    remarks = [
+        f"Original: {rows[0].b}. RMSE: root mean square error of the values per query; Kendall's "
+        "tau of the union of both rankings and rank-biased overlap (persistence "
+        f"{reproduction.PERSISTENCE}), as far down as the measure looks: 1 where they agree, means "
+        "over queries. A small p says that the runs differ; a large one does not say that they "
+        "agree."
+    ]
+    align = "ll" + "r" * 8
+    return Layout("Reproduction", "Breuer et al., SIGIR 2020", header, lines, remarks, align)

@@ -12,7 +12,7 @@ import polars as pl
 
 from residuum.artefacts import intact, trec
 from residuum.config.specs import SEED
-from residuum.inspect import kin, provenance
+from residuum.inspect import provenance
 from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, number, remade, together, wrapped
@@ -34,7 +34,7 @@ def explain(results: Path, address: str, full: bool = False, deep: bool = False)
     `deep`.
     """
     cell = find(results, address)
-    behind = kin.described(provenance.ancestors(cell.graph, cell.roots), full)
+    behind = provenance.described(provenance.ancestors(cell.graph, cell.roots), full)
     parts = [_value(cell), _changed(cell, deep), _claims(cell), _first(cell), _tests(cell)]
     parts += [_per_query(cell), _counts(cell), behind]
     return "\n\n".join(part for part in parts if part)

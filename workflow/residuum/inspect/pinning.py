@@ -15,8 +15,7 @@ from residuum.cli.progress import track
 from residuum.collections import splits
 from residuum.config.schema.datasets import Dataset, Edition
 from residuum.config.schema.sources import Segmented
-from residuum.inspect.datasets import find
-from residuum.inspect.ids import Ids
+from residuum.inspect.datasets import Ids, find
 
 KEY = "editions"
 

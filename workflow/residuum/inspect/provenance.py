@@ -6,7 +6,7 @@ Reads manifests only. Must not know tables, measures, or how any of it is worded
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple
@@ -18,6 +18,7 @@ from residuum.artefacts.machine import Cpu
 from residuum.artefacts.manifest import FOLDER, Own
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
+from residuum.inspect.text import LONG, NUMBERED, line, listed, together, wrapped
 from residuum.wiring.paths import MANIFEST, Paths, Template
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -25,7 +26,7 @@ SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # one ma
 NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"
 MANIFESTS = ["**/*manifest.json"]
 AGAIN = "run snakemake --cores all again"
-LONG = 8  # artefacts of a cycle that are named
+CYCLE = 8  # artefacts of a cycle that are named
 
 
 class Manifest(BaseModel):
@@ -127,7 +128,7 @@ def _refuse_cycles(results: Path, graph: Graph) -> None:
         TopologicalSorter({path: one.parents for path, one in graph.items()}).prepare()
     except CycleError as error:
         around = error.args[1]  # each one is read by the next
-        shown = [*around[:LONG], "..."] if len(around) > LONG else around
+        shown = [*around[:CYCLE], "..."] if len(around) > CYCLE else around
         raise ResiduumError(
             f"{results}: manifests say that {around[0]} was made from itself: "
             f"{' -> '.join(shown)}. No job makes such a manifest. Get the results again, or delete "
@@ -193,3 +194,94 @@ def _followed(graph: Graph, path: str, other: Graph | None) -> Artefact:
     if elsewhere.manifest and not artefact.manifest:
         return Artefact(path, parents=elsewhere.parents, lacks=artefact.lacks or NO_FILE)
     return artefact
+
+
+# Facts that another artefact's lines or the path show, or nobody reads.
+ELSEWHERE = ("shards", "index", "shard")
+
+
+class Group(NamedTuple):
+    """Artefacts that differ by seed or shard, and what is known of them together.
+
+    `made` is the first one's manifest; without one `lacks` says why nothing is known. `facts` are
+    by seed or shard, or under "" where all have the same. `parents` are numbers of groups, from 1.
+    """
+
+    title: str
+    made: Manifest | None
+    lacks: str
+    facts: dict[str, str]
+    parents: list[int]
+
+    def command(self, full: bool = False) -> str:
+        """Return the command that made the first; long JSON of it only if it is to be `full`."""
+        assert self.made is not None
+        whole = str(self.made.environment.get("command") or "not recorded")
+        return whole if full else re.sub(rf"'\{{.{{{LONG},}}?\}}'(?= |$)", "'{...}'", whole)
+
+    @property
+    def code(self) -> str:
+        """Return the module that made them and the hash of its code, as far as it is read."""
+        assert self.made is not None
+        return f"{self.made.module} {self.made.sha256[:12]}"
+
+
+def grouped(kin: list[Artefact], full: bool = False) -> tuple[list[Group], dict[str, int]]:
+    """Return what `ancestors` returns as groups, last artefacts first, and each path's number."""
+    alike: dict[tuple[str, str], list[Artefact]] = {}
+    for artefact in reversed(kin):
+        same = (NUMBERED.sub(r"\1*", artefact.path), artefact.lacks)
+        alike.setdefault(same, []).append(artefact)
+    numbers = {a.path: number for number, own in enumerate(alike.values(), 1) for a in own}
+    made = (sorted(own, key=lambda artefact: artefact.path) for own in alike.values())
+    return [_group(own, numbers, full) for own in made], numbers
+
+
+def _group(own: list[Artefact], numbers: dict[str, int], full: bool) -> Group:
+    first = own[0]
+    parents = sorted({numbers[parent] for artefact in own for parent in artefact.parents})
+    facts = dict(_facts(own, full)) if first.manifest else {}
+    title = together([artefact.path for artefact in own])
+    return Group(title, first.manifest, _lacks(first), facts, parents)
+
+
+def _lacks(artefact: Artefact) -> str:
+    if artefact.manifest:
+        return ""
+    if not artefact.lacks:
+        return "a file from outside the results folder"
+    gone = " and so is the file" * (artefact.lacks == NO_FILE)
+    return f"its manifest is missing{gone}, so what it was made from is not known; {AGAIN}"
+
+
+def _facts(own: Iterable[Artefact], full: bool) -> Iterator[tuple[str, str]]:
+    """Yield for which seeds or shards a text of facts holds, and the text."""
+    facts: dict[str, list[str]] = {}
+    for path, made in ((a.path, a.manifest) for a in own if a.manifest):
+        kept = {key: fact for key, fact in made.artefact.items() if key not in ELSEWHERE}
+        label = "/".join(match[0] for match in NUMBERED.finditer(path))
+        facts.setdefault(listed(kept, full), []).append(label or path)
+    for text, labels in facts.items():
+        yield together(labels) if len(facts) > 1 else "", text
+
+
+def described(kin: list[Artefact], full: bool = False) -> str:
+    """Lay out what `ancestors` returns; `full` keeps long arguments and values whole."""
+    groups, _ = grouped(kin, full)
+    shown = ["Provenance"] if kin else []
+    for number, group in enumerate(groups, 1):
+        shown.append("\n".join([f"[{number}] {group.title}", *_lines(group, full)]))
+    return "\n\n".join(shown)
+
+
+def _lines(group: Group, full: bool) -> Iterator[str]:
+    if group.made is None:
+        yield wrapped(group.lacks, " " * 4)
+        return
+    yield line("command", group.command(full), 4)
+    yield line("spec", listed(group.made.spec, full), 4)
+    for label, text in group.facts.items():
+        yield line("facts", f"{label}: {text}" if label else text, 4)
+    yield line("code", group.code, 4)
+    if group.parents:
+        yield line("from", " ".join(f"[{number}]" for number in group.parents), 4)

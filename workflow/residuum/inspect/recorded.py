@@ -5,19 +5,22 @@ Reads manifests, tuning records, benchmark files and config/datasets. Must not k
 are put to it.
 """
 
+import csv
 from collections import Counter
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterator
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple, Self
 
+from residuum.artefacts.manifest import FOLDER
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import RunId
-from residuum.inspect import checkpoints, origins, provenance, spent, stated
+from residuum.inspect import checkpoints, citing, provenance
 from residuum.inspect.checkpoints import PATHS, Checkpoint
+from residuum.inspect.citing import UNKNOWN
 from residuum.inspect.provenance import Graph, Manifest
-from residuum.inspect.stated import UNKNOWN
-from residuum.inspect.text import duration, listed
+from residuum.inspect.text import duration, flat, listed
 from residuum.tuning.choosing import Record
-from residuum.wiring.paths import Template
+from residuum.wiring.paths import Paths, Template, folder_of
 
 Row = list[str]
 ANSWERS = PurePosixPath(PATHS.answers).name
@@ -38,8 +41,8 @@ class Recorded(NamedTuple):
         Where there is no config/, what it would say is not recorded.
         """
         graph = provenance.read(results)
-        names = [corpus.name for corpus in origins.corpora(graph)]
-        return cls(results, graph, stated.known(config, names))
+        names = [corpus.name for corpus in corpora(graph)]
+        return cls(results, graph, citing.known(config, names))
 
     def of(self, form: Template) -> Manifests:
         """Return the manifests of all artefacts of a form, by path."""
@@ -54,8 +57,8 @@ class Recorded(NamedTuple):
     def collections(self) -> list[Row]:
         """Return name, title, docs, edition, source, licence, access, citation of each corpus."""
         rows = []
-        for corpus in origins.corpora(self.graph):
-            title, *others = stated.of(corpus.name, self.known.get(corpus.name))
+        for corpus in corpora(self.graph):
+            title, *others = citing.stated_of(corpus.name, self.known.get(corpus.name))
             rows.append([corpus.name, title, corpus.docs, corpus.edition, corpus.source, *others])
         return rows
 
@@ -181,13 +184,13 @@ class Recorded(NamedTuple):
 
     def packages(self) -> dict[str, set[str]]:
         """Return the versions of each package that any manifest records."""
-        named = origins.environments(self.graph).items()
+        named = environments(self.graph).items()
         mark = "packages."
         return {key.removeprefix(mark): {*of} for key, of in named if key.startswith(mark)}
 
     def spent(self) -> list[Row]:
         """Return jobs, time by clock and processor, and the largest memory of each stage."""
-        stages = spent.stages(self.results)
+        spent = stages(self.results)
         return [
             [
                 one.name,
@@ -196,7 +199,7 @@ class Recorded(NamedTuple):
                 duration(one.core_seconds),
                 f"{one.memory:,.0f}",
             ]
-            for one in ([*stages, spent.together(stages)] if stages else [])
+            for one in ([*spent, sum_of(spent)] if spent else [])
         ]
 
 
@@ -223,3 +226,136 @@ def _ranges(record: Record) -> str:
         for name, value in tried.setting.items():
             values.setdefault(name, []).append(value)
     return "; ".join(f"{name} {min(of):.6g} to {max(of):.6g}" for name, of in values.items())
+
+
+PATHS = Paths()
+
+
+class Corpus(NamedTuple):
+    """A corpus that results are of; what its manifest lacks is UNKNOWN."""
+
+    name: str
+    docs: str
+    edition: str
+    source: str
+
+
+def corpora(graph: Graph) -> Iterator[Corpus]:
+    """Yield the corpora in the order of their paths."""
+    for path, artefact in graph.items():
+        at, made = PATHS.corpus.parse(f"{path}/{FOLDER}"), artefact.manifest
+        if at and made:
+            docs, source = made.artefact.get("docs"), made.spec.get("source")
+            yield Corpus(
+                name=at["dataset"],
+                docs=f"{docs:,}" if isinstance(docs, int) else UNKNOWN,
+                edition=str(made.artefact.get("edition") or UNKNOWN),
+                source=listed(source) if isinstance(source, dict) else UNKNOWN,
+            )
+
+
+def environments(graph: Graph) -> dict[str, Counter[str]]:
+    """Return what manifests record of each thing, a package as packages.NAME: how many say so."""
+    counted: dict[str, Counter[str]] = {}
+    for artefact in graph.values():
+        for key, value in flat(artefact.manifest.environment if artefact.manifest else {}):
+            if key not in ("", "path", "command") and value not in (None, {}):
+                counted.setdefault(key, Counter())[str(value)] += 1
+    return counted
+
+
+def seeds(graph: Graph) -> list[str]:
+    """Return the training seeds of the checkpoints."""
+    places = (PATHS.checkpoint.parse(f"{path}/{FOLDER}") for path in graph)
+    return sorted({at["seed"] for at in places if at})
+
+
+REPORT = folder_of(PATHS.report)
+TIMES = PurePath(PATHS.time("")).parts[0]
+
+
+class Stage(NamedTuple):
+    """A stage's jobs: how many, wall and core seconds of all, the largest memory of one in MB."""
+
+    name: str
+    jobs: int
+    seconds: float
+    core_seconds: float
+    memory: float
+    longest: str  # the job that took longest
+    longest_seconds: float
+
+
+class Reranking(NamedTuple):
+    """Pairs that a reranker scored on a split, and how many without sharing between runs."""
+
+    reranker: str
+    split: str
+    pairs: int
+    alone: int
+    runs: int
+
+
+def stages(results: Path) -> list[Stage]:
+    """Return the stages by their time; those of jobs whose benchmarks lie in the folder."""
+    root = results / TIMES
+    made = (_stage(path, root) for path in sorted(root.glob("*")) if path.is_dir())
+    return sorted((stage for stage in made if stage.jobs), key=lambda stage: -stage.seconds)
+
+
+def sum_of(stages: list[Stage]) -> Stage:
+    """Return all stages as one: sums, and the largest memory and the longest job of any."""
+    longest = max(stages, key=lambda stage: stage.longest_seconds)
+    return Stage(
+        "all",
+        sum(stage.jobs for stage in stages),
+        sum(stage.seconds for stage in stages),
+        sum(stage.core_seconds for stage in stages),
+        max(stage.memory for stage in stages),
+        longest.longest,
+        longest.longest_seconds,
+    )
+
+
+def _stage(path: Path, root: Path) -> Stage:
+    jobs = [(_job(file), file.relative_to(root).with_suffix("")) for file in path.rglob("*.tsv")]
+    times = [(own, name.as_posix()) for own, name in jobs if own]
+    wall, core, memory = (
+        [_number(own.get(column)) for own, _ in times] for column in ("s", "cpu_time", "max_rss")
+    )
+    longest = max(zip(wall, (name for _, name in times), strict=True), default=(0.0, ""))
+    most = max(memory, default=0.0)
+    return Stage(path.name, len(times), sum(wall), sum(core), most, longest[1], longest[0])
+
+
+def _job(path: Path) -> dict[str, str]:
+    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return next(csv.DictReader(lines, delimiter="\t"), {})
+
+
+def _number(text: str | None) -> float:
+    """Return a number of a benchmark; 0 for `-` and NA, where Snakemake measured none."""
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0
+
+
+def rerankings(graph: Graph) -> Iterator[Reranking]:
+    """Yield what each reranker scored."""
+    for path, artefact in graph.items():
+        at, made = PATHS.pairs.parse(path), artefact.manifest
+        if at and made and "pairs_without_sharing" in made.artefact:
+            facts, split = made.artefact, f"{at['dataset']}/{at['split']}"
+            alone, runs = int(facts["pairs_without_sharing"]), len(facts.get("pairs_per_run", {}))
+            yield Reranking(at["reranker"], split, int(facts["pairs"]), alone, runs)
+
+
+def disk(results: Path) -> list[tuple[str, int, int]]:
+    """Return name, files and bytes of each part of the results folder, largest first."""
+    made = []
+    for part in results.iterdir():
+        if part.is_dir() and not part.name.startswith(".") and part.name != REPORT:
+            sizes = [file.stat().st_size for file in part.rglob("*") if file.is_file()]
+            made.append((part.name, len(sizes), sum(sizes)))
+    return sorted(made, key=lambda each: -each[2])

@@ -1,13 +1,12 @@
 """What numbers were made from, for a page of its own, whose links name groups of artefacts.
 
-Usage: `kin = Provenance(graph, roots)`, then `kin.keys(cell.roots)` and `kin.groups`. Must not know
-HTML, nor pages.
+Usage: `kin = Provenance(graph, roots)`, then `kin.keys(cell.roots)` and `kin.groups`.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
-from residuum.inspect import kin, provenance
+from residuum.inspect import provenance
 from residuum.pages.visible import visible
 from residuum.site.text import brief, shortened, shown
 
@@ -18,7 +17,7 @@ class Provenance:
     """The groups behind some artefacts, sources last; each has a key that names it in links."""
 
     def __init__(self, graph: provenance.Graph, roots: Iterable[str]) -> None:
-        groups, self._numbers = kin.grouped(provenance.ancestors(graph, roots))
+        groups, self._numbers = provenance.grouped(provenance.ancestors(graph, roots))
         self.groups = {_key(number): group for number, group in enumerate(groups, 1)}
 
     def keys(self, roots: Iterable[str]) -> list[str]:
@@ -40,7 +39,7 @@ class Provenance:
         }
 
 
-def artefact(group: kin.Group) -> dict[str, Any]:
+def artefact(group: provenance.Group) -> dict[str, Any]:
     """Return what a page shows of a group, without what is empty."""
     facts = {shown(label): shown(text) for label, text in group.facts.items() if text}
     made = {
@@ -58,5 +57,5 @@ def _key(number: int) -> str:
     return f"a{number}"
 
 
-def _parents(group: kin.Group) -> list[str]:
+def _parents(group: provenance.Group) -> list[str]:
     return list(map(_key, group.parents))

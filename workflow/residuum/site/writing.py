@@ -14,7 +14,7 @@ from residuum.artefacts import files, intact, yamls
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.roots import packaged
-from residuum.inspect import citing, origins, spent
+from residuum.inspect import citing, recorded
 from residuum.inspect.addressing import PATHS
 from residuum.site import differences, ledgers, markup, places, rendering
 from residuum.site.charts import charts
@@ -110,21 +110,21 @@ def _write_folder(
     kin = rendering.embedded({"artefacts": artefacts})
     _write(output / "provenance.html", "provenance.html", data=kin, **common)
     _write(output / "absent.html", "absent.html", groups=ledgers.absent(lines), **common)
-    stages = spent.stages(folder.results)
+    stages = recorded.stages(folder.results)
     _write(
         output / "costs.html",
         "costs.html",
-        stages=[*stages, spent.together(stages)] if stages else [],
-        rerankings=list(spent.rerankings(folder.graph)),
-        disk=spent.disk(folder.results),
+        stages=[*stages, recorded.sum_of(stages)] if stages else [],
+        rerankings=list(recorded.rerankings(folder.graph)),
+        disk=recorded.disk(folder.results),
         **common,
     )
     _write(
         output / "about.html",
         "about.html",
-        corpora=list(origins.corpora(folder.graph)),
-        seeds=origins.seeds(folder.graph),
-        environments=origins.environments(folder.graph),
+        corpora=list(recorded.corpora(folder.graph)),
+        seeds=recorded.seeds(folder.graph),
+        environments=recorded.environments(folder.graph),
         papers=citing.papers(folder.papers),
         citation=citing.software(),
         libraries=yamls.read(VENDORED),

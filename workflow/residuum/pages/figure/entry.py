@@ -118,8 +118,8 @@ class Figure(Reported):
         """Say whether it goes over groups, each of other queries."""
         return self.over not in SHOWS
 
-    @property
-    def rows(self) -> list[Series]:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def rows(self) -> list[Series]:
         """Return what its reported numbers are of."""
         return self.series
 
