@@ -119,7 +119,7 @@ class Figure(Reported):
         return self.over not in SHOWS
 
     @property  # type: ignore[misc]
-    def rows(self) -> list[Series]:
+    def rows(self) -> list[Series]:  # type: ignore[override]
         """Return what its reported numbers are of."""
         return self.series
 
