@@ -17,6 +17,7 @@ from residuum.artefacts import files, yamls
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import entries, handbook, keys
+from residuum.config.entries import SEVERAL
 from residuum.config.faults import between
 from residuum.config.keys import Schema
 from residuum.config.registry import Registry
@@ -65,13 +66,14 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     except ValueError as error:
         _refuse([*faults, str(error)])
     name, scales = chosen.scale, loaded["scales"]
-    file = folder / "scales" / f"{name}.yaml"
+    held = entries.Folder(folder / "scales")
+    file = held.file(name)
     if name not in scales:
         missing = [f"config: {unknown('scale', name, scales, str(file))}"]
-        _refuse(faults + ([] if file.exists() else missing))
+        _refuse(faults + ([] if held.may_hold(name) else missing))
     for kind in ("datasets", "models", "systems", "groupings", "fidelities", "sweeps"):
-        label = f"{folder}/{kind}/{{}}.yaml with budgets of {file}"
-        faults += _lay_budgets(loaded[kind], scales[name], FORMS[kind], label)
+        of = entries.Folder(folder / kind)
+        faults += _lay_budgets(loaded[kind], scales[name], FORMS[kind], of, file)
     for dataset, editions in scales[name].editions.items():
         if entry := loaded["datasets"].get(dataset):
             loaded["datasets"][dataset] = entry.model_copy(update={"editions": editions})
@@ -121,14 +123,16 @@ def _load_pages(folder: Path, faults: list[str]) -> Entries:
     return loaded
 
 
-def _lay_budgets(loaded: Entries, scale: Scale, form: object, label: str) -> Iterator[str]:
+def _lay_budgets(
+    loaded: Entries, scale: Scale, form: object, held: entries.Folder, file: Path
+) -> Iterator[str]:
     """Lay the scale's budgets over the entries that name them, in that order; yield faults."""
     for name, entry in loaded.items():
         budgets = [scale.budgets.get(budget, {}) for budget in getattr(entry, "budgets", [])]
         if any(budgets):
             merged = reduce(entries.merge, budgets, entry.model_dump(exclude_unset=True))
             try:
-                loaded[name] = entries.validate(label.format(name), merged, form)
+                loaded[name] = held.checked(name, merged, form, f" with budgets of {file}")
             except ValueError as error:
                 yield str(error)
 
@@ -140,10 +144,25 @@ def schemas() -> dict[str, Schema]:
     made: dict[str, Schema] = {"config": Config.model_json_schema()}
     for name, form in FORMS.items():
         whole = TypeAdapter(form).json_schema()
-        named = {"$defs": whole.pop("$defs", {})}
-        # A file with `base:` gives only what differs.
-        made[name] = {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
+        named = whole.pop("$defs", {})
+        # An entry with `base:` gives only what differs.
+        named[handbook.ENTRY] = {"if": {"required": ["base"]}, "then": partial, "else": whole}
+        one = {"$ref": f"#/$defs/{handbook.ENTRY}"}
+        made[name] = {
+            "$defs": named,
+            "if": {"required": [SEVERAL]},
+            "then": _several(one),
+            "else": one,
+        }
     return {name: keys.described(schema) for name, schema in made.items()}
+
+
+def _several(one: Schema) -> Schema:
+    """Return the schema of a file of several entries, given that of one."""
+    text = "several entries, each under its id; the file has no other key"
+    ids = {"type": "object", "propertyNames": {"pattern": ID}, "additionalProperties": one}
+    held = {SEVERAL: {**ids, "description": text}}
+    return {"type": "object", "properties": held, "additionalProperties": False}
 
 
 def generated() -> dict[str, str]:
@@ -167,9 +186,9 @@ def write_schema(folder: Path = ROOT / "config") -> None:
 def check(folder: Path = ROOT / "config") -> None:
     """Check every entry of config/ at every scale and print all faults."""
     base = entries.parse(folder / "config.yaml", dict[str, Any])
-    for path in sorted((folder / "scales").glob("*.yaml")):
-        load(folder, {**base, "scale": path.stem})
-        print(f"{path.stem}: no fault")
+    for scale in entries.Folder(folder / "scales").locations:
+        load(folder, {**base, "scale": scale})
+        print(f"{scale}: no fault")
 
 
 if __name__ == "__main__":
