@@ -42,7 +42,8 @@ def config(tmp_path):
 
 def edit(folder, name, **changes):
     path = folder / name
-    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
+    before = yaml.safe_load(path.read_text()) if path.exists() else {}
+    path.write_text(yaml.safe_dump({**before, **changes}))
 
 
 @pytest.mark.parametrize("scale", sorted(p.stem for p in (ROOT / "config/scales").glob("*.yaml")))
@@ -239,7 +240,7 @@ def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(confi
 
 def test_a_hybrid_takes_parts_that_compare_all_docs_and_a_measure_by_judgements(config):
     search = {"kind": "ivf", "nlist": 8, "nprobe": 2}
-    edit(config, "systems/me-bert.yaml", search=search)
+    edit(config, "systems/me-bert.yaml", kind="dense", model="me-bert", search=search)
     tuned = {"grid": [1.0], "tune_on": "own", "measure": "AnswerAccuracy@20"}
     entry = {"kind": "hybrid", "parts": ["me-bert", "bm25"], "k": 10}
     entry["interpolation"] = {"weighted": "me-bert", **tuned}
@@ -418,7 +419,7 @@ ICT = {
          "bm52": "minimum"}}, "unretrieved.bm52: no part 'bm52'; known: bm25, clear-embedding"),
         ("systems/clear.yaml", {"parts": ["bm25", "clear-embedding", "bm25"]},
          "parts: 'bm25' is given twice"),
-        ("systems/bert-siamese.yaml", {"model": "mini-bert"},
+        ("systems/bert-siamese.yaml", {"kind": "dense", "model": "mini-bert"},
          "model: model 'mini-bert' is of kind backbone; fitting: bert-init, "),
         ("systems/deepct.yaml", {"term_weights": "clear"}, 
          "term_weights: model 'clear' is of kind dual-encoder; fitting: deepct"),

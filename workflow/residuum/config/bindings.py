@@ -32,6 +32,7 @@ from residuum.config.schema.sources import Segmented
 from residuum.config.schema.sweeps import Sweep
 from residuum.config.schema.systems import System
 from residuum.config.specs import FixedId
+from residuum.config.unwritten import model_of
 
 Entry = TypeVar("Entry")
 
@@ -91,15 +92,20 @@ class Bindings:
     def may_hold(self, kind: str, name: str) -> bool:
         """Say whether an entry is written, though it may have faults."""
         held, own = self._held(kind, name)
-        return held.may_hold(own)
+        models = [one for one in model_of(name) if one not in self.models]
+        unwritten = kind == "system" and any(self.may_hold("model", one) for one in models)
+        return unwritten or held.may_hold(own)
 
     def _held(self, kind: str, name: str) -> tuple[Folder, str]:
-        """Return the folder that holds an entry, and the entry's id there."""
+        """Return the folder that holds an entry, or its model if it is unwritten, and the id."""
         plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind.rstrip('s')}s"
         path = self.folder / plural / name
         if path.parent not in self._folders:
             self._folders[path.parent] = Folder(path.parent)
-        return self._folders[path.parent], path.name
+        held = self._folders[path.parent]
+        if kind == "system" and name not in held and name in self.systems:
+            return self._held("model", str(getattr(self.systems[name], "model", "")))
+        return held, path.name
 
     @cached_property
     def _folders(self) -> dict[Path, Folder]:

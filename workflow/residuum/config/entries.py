@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -22,6 +22,7 @@ from residuum.config.schema.base import ID
 MOST_SHOWN = 200  # characters of a name that is none
 WHOLE = ("train_on",)  # keys whose mapping is one value: shares that add up
 SEVERAL = "entries"  # the one key of a file that holds several entries
+Value = TypeVar("Value")
 NAMED = "small letters, digits, - and _ only"
 
 
@@ -39,7 +40,8 @@ class Location(NamedTuple):
     def read(self) -> Any:
         """Return what is written there, of which a mapping may be changed."""
         made = yamls.read(self.path)
-        made = made[SEVERAL][self.inside] if self.inside else made
+        if self.inside:
+            made = {str(name): entry for name, entry in made[SEVERAL].items()}[self.inside]
         return dict(made) if isinstance(made, dict) else made
 
     def line(self, *keys: object) -> int:
@@ -72,6 +74,11 @@ class Location(NamedTuple):
         return [SEVERAL, self.inside] if self.inside else []
 
 
+def ordered(by_id: Mapping[str, Value]) -> dict[str, Value]:
+    """Sort by id: jobs see the order of entries, which their files must not decide."""
+    return dict(sorted(by_id.items(), key=lambda one: f"{one[0]}.yaml"))
+
+
 class Folder:
     """The entries that the files of a folder hold, by their ids: where each is written.
 
@@ -92,8 +99,7 @@ class Folder:
             for location in held:
                 if locations.setdefault(location.id, location) is not location:
                     self.again.append(location)
-        # Jobs see this order, so it is the same whichever file holds an entry.
-        self.locations = dict(sorted(locations.items(), key=lambda one: f"{one[0]}.yaml"))
+        self.locations = ordered(locations)
 
     def __contains__(self, name: str) -> bool:
         return name in self.locations

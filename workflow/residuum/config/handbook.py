@@ -81,7 +81,7 @@ PLACES = {  # by schema
         "SYSTEM.yaml",
         "What makes a run: a ranked list of docs for each query.",
         [
-            *("bm25-rm3", "clear-embedding", "clear", "bm25-rrf", "bioasq-hybrid"),
+            *("bm25-rm3", "mining", "clear", "bm25-rrf", "bioasq-hybrid"),
             *("bm25-bert-base", "candidates-bigrams", "guir-s2-run1"),
         ],
     ),

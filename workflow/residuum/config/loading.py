@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from residuum.artefacts import files, yamls
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config import entries, handbook, keys
+from residuum.config import entries, handbook, keys, unwritten
 from residuum.config.entries import SEVERAL
 from residuum.config.faults import between
 from residuum.config.keys import Schema
@@ -82,10 +82,18 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
             sized = [edition.model_copy(update={"docs": docs}) for edition in entry.editions]
             sized = sized or [datasets.Edition(name="planned", docs=docs, about=True)]
             loaded["datasets"][dataset] = entry.model_copy(update={"editions": sized})
+    loaded["systems"] = _with_unwritten(loaded)
     registry = Registry(chosen, folder=folder, **loaded)
     if faults := faults + between(registry):
         _refuse(faults)
     return registry
+
+
+def _with_unwritten(loaded: Mapping[str, Entries]) -> Entries:
+    """Return all systems: those of files, and the dense ones that some entry of any kind names."""
+    every = (entry for entries_of_kind in loaded.values() for entry in entries_of_kind.values())
+    own = loaded["systems"]
+    return entries.ordered({**own, **unwritten.of_models(every, loaded["models"], own)})
 
 
 def _check_as_read(path: Path) -> None:
