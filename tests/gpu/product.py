@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 
 from gpu.setting import Setting
 from residuum.artefacts import contracts, trec
@@ -97,7 +96,7 @@ def problem(setting: Setting) -> Problem:
 
 def spec(setting: Setting, name: str, **changes: Any) -> DualEncoder:
     """Return a model of config/models, with other lengths if they are tiny, and other keys."""
-    entry = yaml.safe_load((ROOT / "config" / "models" / f"{name}.yaml").read_text())
+    entry = entries.parse(ROOT / "config" / "models" / f"{name}.yaml", dict[str, Any])
     lengths = {"query_length": 8, "doc_length": setting.longest}
     layers = [{"encoder": lengths}] if setting.tiny else []
     entry.pop("budgets", None)

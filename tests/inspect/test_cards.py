@@ -230,9 +230,8 @@ def test_a_card_is_one_that_a_hub_reads(results, config, tmp_path):
         assert text in read.text, text
     entry = yaml.safe_load((config / "datasets" / "cacm.yaml").read_text())
     assert entry["licence"] in read.text and entry["citation"] in read.text
-    assert (
-        yaml.safe_load((config / "models" / "clear.yaml").read_text())["description"] in read.text
-    )
+    models = yaml.safe_load((config / "models" / "clear.yaml").read_text())["entries"]
+    assert models["clear"]["description"] in read.text
     assert "No verdict on learning" in read.text
 
 

@@ -11,6 +11,7 @@ import layouts
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.collections import files
+from residuum.config.entries import Folder
 from residuum.inspect import datasets
 
 YAML = """
@@ -200,7 +201,7 @@ def test_what_ir_datasets_lists_is_taken_from_its_own_list(monkeypatch, tmp_path
         datasets.listed_by_irds("msmarco-passage/querys")
 
 
-@pytest.mark.parametrize("name", sorted(p.stem for p in (ROOT / "config/datasets").glob("*.yaml")))
+@pytest.mark.parametrize("name", [*Folder(ROOT / "config" / "datasets").locations])
 def test_every_dataset_of_the_project_can_be_shown(name, monkeypatch, tmp_path):
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
     text = datasets.show(ROOT / "config", name)

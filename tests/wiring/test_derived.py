@@ -1,11 +1,11 @@
 """RoC's Tables 1 and 5 as the configuration has them: the runs that their derived columns read."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
+import entry_files
 from conftest import ROOT
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
@@ -35,7 +35,7 @@ def edit(path: Path, **changes: object) -> None:
 @pytest.fixture
 def config(tmp_path):
     """Return a configuration in which a judged split of mini plays both roles of NQ."""
-    folder = shutil.copytree(ROOT / "config", tmp_path / "config")
+    folder = entry_files.copy(tmp_path / "config")
     for path in (folder / "papers/roc").glob("*.yaml"):
         path.unlink()
     for path in (TABLE1, TABLE5):

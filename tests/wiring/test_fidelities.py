@@ -5,6 +5,7 @@ import shutil
 import pytest
 import yaml
 
+import entry_files
 from conftest import ROOT
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
@@ -58,13 +59,12 @@ def test_all_vectors_of_a_collection_find_room():
 
 
 def test_vectors_that_are_projected_already_are_refused(tmp_path):
-    config = tmp_path / "config"
-    shutil.copytree(ROOT / "config", config)
+    config = entry_files.copy(tmp_path / "config")
     path = config / "fidelities" / "luan2021.yaml"
     path.write_text(path.read_text().replace("bm25-unigram-vectors", "bm25-projection"))
-    says = r"luan2021\.yaml: model: 'bm25-projection' is projected already"
+    says = r"luan2021\.yaml:\d+: model: 'bm25-projection' is projected already"
     with pytest.raises(ResiduumError, match=says):
         load("mini", config)
     path.write_text(path.read_text().replace("bm25-projection", "clear"))
-    with pytest.raises(ResiduumError, match=r"fidelities/luan2021\.yaml: model: .*dual-encoder"):
+    with pytest.raises(ResiduumError, match=r"luan2021\.yaml:\d+: model: .*dual-encoder"):
         load("mini", config)

@@ -1,17 +1,19 @@
 """What is planned for a model behind a gate, and for a cross-encoder in nobody's place."""
 
 import json
-import shutil
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+import entry_files
 from conftest import ROOT
 from plan_fixture import MODEL, MODELS, SYSTEM, TRAINING, named, registry
 from residuum.cli.errors import ResiduumError
-from residuum.config import loading
+from residuum.config import entries, loading
 from residuum.config.bindings import Place
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_unavailable
@@ -48,7 +50,7 @@ def test_what_a_gate_lacks_its_systems_lack():
 
 def edited(folder: Path, model: str, **changes: object) -> Path:
     """Copy config/ with a model changed."""
-    shutil.copytree(ROOT / "config", folder / "config")
+    entry_files.copy(folder / "config")
     path = folder / "config" / "models" / f"{model}.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
     return folder / "config"
@@ -58,7 +60,8 @@ def test_a_gate_of_another_split_or_kind_is_a_fault(tmp_path):
     config = edited(tmp_path / "one", "sparterm-gate", train_on="msmarco-train", negatives={})
     with pytest.raises(ResiduumError, match="gate: it is trained on msmarco-train, and what it"):
         loading.load(config, CONFIG)
-    encoder = yaml.safe_load((ROOT / "config/models/sparterm.yaml").read_text())["encoder"]
+    entry = entries.parse(config / "models" / "sparterm.yaml", dict[str, Any])
+    encoder = deepcopy(entry["encoder"])
     encoder["pooling"]["gate"]["model"] = "dpr"
     config = edited(tmp_path / "two", "sparterm", encoder=encoder)
     with pytest.raises(ResiduumError, match="'dpr' is of kind dual-encoder; fitting: sparterm-g"):

@@ -329,7 +329,8 @@ def test_a_lost_shard_repeats_alone_with_what_follows_from_it(project, tmp_path)
 
 
 def test_editing_bm25_reruns_its_descendants_only(project, edited):
-    edited("config/systems/bm25.yaml", "k1: 0.6", "k1: 0.9")
+    """And no system beside it in its file, such as the one with RM3."""
+    edited("config/systems/clear.yaml", "k1: 0.6, b: 0.8}\n    k", "k1: 0.9, b: 0.8}\n    k")
     made = planned(project)
     names = {name.removeprefix("results/smoke/") for name in made}
     assert "runs/generated-smoke/dev/bm25.trec.gz" in names
@@ -545,10 +546,7 @@ def test_a_row_less_reruns_its_table_only(project, edited):
 
 def test_a_new_reranker_is_one_file_and_scores_its_own_pairs_only(project):
     new = project / "config" / "systems" / "bm25-mine.yaml"
-    text = (project / "config" / "systems" / "bm25-bert-base.yaml").read_text()
-    new.write_text(
-        text.replace("reranker: bert-base-reranker", "reranker: {model: reranker-base, seed: 3}")
-    )
+    new.write_text("base: bm25-bert-base\nreranker: {model: reranker-base, seed: 3}\n")
     target = "results/smoke/metrics/generated-smoke/dev/bm25-mine.tsv"
     try:
         made = {name.removeprefix("results/smoke/") for name in planned(project, target)}

@@ -16,7 +16,8 @@ from pydantic import TypeAdapter
 from residuum.artefacts import files, yamls
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config import entries, handbook, keys
+from residuum.config import entries, handbook, keys, unwritten
+from residuum.config.entries import SEVERAL
 from residuum.config.faults import between
 from residuum.config.keys import Schema
 from residuum.config.registry import Registry
@@ -58,13 +59,14 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     except ValueError as error:
         _refuse([*faults, str(error)])
     name, scales = chosen.scale, loaded["scales"]
-    file = folder / "scales" / f"{name}.yaml"
+    held = entries.Folder(folder / "scales")
+    file = held.file(name)
     if name not in scales:
         missing = [f"config: {unknown('scale', name, scales, str(file))}"]
-        _refuse(faults + ([] if file.exists() else missing))
+        _refuse(faults + ([] if held.may_hold(name) else missing))
     for kind in ("datasets", "models", "systems", "groupings", "fidelities", "sweeps"):
-        label = f"{folder}/{kind}/{{}}.yaml with budgets of {file}"
-        faults += _lay_budgets(loaded[kind], scales[name], FORMS[kind], label)
+        of = entries.Folder(folder / kind)
+        faults += _lay_budgets(loaded[kind], scales[name], FORMS[kind], of, file)
     for dataset, editions in scales[name].editions.items():
         if entry := loaded["datasets"].get(dataset):
             loaded["datasets"][dataset] = entry.model_copy(update={"editions": editions})
@@ -73,10 +75,18 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
             sized = [edition.model_copy(update={"docs": docs}) for edition in entry.editions]
             sized = sized or [datasets.Edition(name="planned", docs=docs, about=True)]
             loaded["datasets"][dataset] = entry.model_copy(update={"editions": sized})
+    loaded["systems"] = _with_unwritten(loaded)
     registry = Registry(chosen, folder=folder, **loaded)
     if faults := faults + between(registry):
         _refuse(faults)
     return registry
+
+
+def _with_unwritten(loaded: Mapping[str, Entries]) -> Entries:
+    """Return all systems: those of files, and the dense ones that some entry of any kind names."""
+    every = (entry for entries_of_kind in loaded.values() for entry in entries_of_kind.values())
+    own = loaded["systems"]
+    return entries.ordered({**own, **unwritten.of_models(every, loaded["models"], own)})
 
 
 def _check_as_read(path: Path) -> None:
@@ -114,14 +124,16 @@ def _load_pages(folder: Path, faults: list[str]) -> Entries:
     return loaded
 
 
-def _lay_budgets(loaded: Entries, scale: Scale, form: object, label: str) -> Iterator[str]:
+def _lay_budgets(
+    loaded: Entries, scale: Scale, form: object, held: entries.Folder, file: Path
+) -> Iterator[str]:
     """Lay the scale's budgets over the entries that name them, in that order; yield faults."""
     for name, entry in loaded.items():
         budgets = [scale.budgets.get(budget, {}) for budget in getattr(entry, "budgets", [])]
         if any(budgets):
             merged = reduce(entries.merge, budgets, entry.model_dump(exclude_unset=True))
             try:
-                loaded[name] = entries.validate(label.format(name), merged, form)
+                loaded[name] = held.checked(name, merged, form, f" with budgets of {file}")
             except ValueError as error:
                 yield str(error)
 
@@ -133,10 +145,25 @@ def schemas() -> dict[str, Schema]:
     made: dict[str, Schema] = {"config": Config.model_json_schema()}
     for name, form in FORMS.items():
         whole = TypeAdapter(form).json_schema()
-        named = {"$defs": whole.pop("$defs", {})}
-        # A file with `base:` gives only what differs.
-        made[name] = {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
+        named = whole.pop("$defs", {})
+        # An entry with `base:` gives only what differs.
+        named[handbook.ENTRY] = {"if": {"required": ["base"]}, "then": partial, "else": whole}
+        one = {"$ref": f"#/$defs/{handbook.ENTRY}"}
+        made[name] = {
+            "$defs": named,
+            "if": {"required": [SEVERAL]},
+            "then": _several(one),
+            "else": one,
+        }
     return {name: keys.described(schema) for name, schema in made.items()}
+
+
+def _several(one: Schema) -> Schema:
+    """Return the schema of a file of several entries, given that of one."""
+    text = "several entries, each under its id; the file has no other key"
+    ids = {"type": "object", "propertyNames": {"pattern": ID}, "additionalProperties": one}
+    held = {SEVERAL: {**ids, "description": text}}
+    return {"type": "object", "properties": held, "additionalProperties": False}
 
 
 def generated() -> dict[str, str]:
@@ -160,9 +187,9 @@ def write_schema(folder: Path = ROOT / "config") -> None:
 def check(folder: Path = ROOT / "config") -> None:
     """Check every entry of config/ at every scale and print all faults."""
     base = entries.parse(folder / "config.yaml", dict[str, Any])
-    for path in sorted((folder / "scales").glob("*.yaml")):
-        load(folder, {**base, "scale": path.stem})
-        print(f"{path.stem}: no fault")
+    for scale in entries.Folder(folder / "scales").locations:
+        load(folder, {**base, "scale": scale})
+        print(f"{scale}: no fault")
 
 
 if __name__ == "__main__":

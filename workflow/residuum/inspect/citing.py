@@ -3,7 +3,6 @@
 Usage: `papers(["clear", "roc"])`, `stated_of("mine", entry)`.
 """
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +12,6 @@ from residuum.artefacts import yamls
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.roots import packaged
-from residuum.config.schema.base import ID
 from residuum.config.schema.datasets import Dataset
 
 CITATIONS = packaged("inspect/citations.yaml")
@@ -59,9 +57,9 @@ def known(config: Path, names: Iterable[str]) -> dict[str, Dataset]:
     if config != CONFIG and not folder.is_dir():
         text = "Name the folder that the results were made with, or leave --config out"
         raise ResiduumError(f"--config {config}: no folder {folder}. {text}")
-    paths = {name: folder / f"{name}.yaml" for name in names if re.fullmatch(ID, name)}
+    held = entries.Folder(folder)
     try:
-        return {name: entries.parse(p, Dataset) for name, p in paths.items() if p.is_file()}
+        return {name: held.entry(name, Dataset) for name in names if held.may_hold(name)}
     except ValueError as error:
         raise ResiduumError(str(error)) from None
 

@@ -249,7 +249,7 @@ class Limits:
 
 def sizes_of(docs: Iterable[str], folder: Path, base: object) -> dict[str, int]:
     """Return {dataset: docs} of what `--docs` says over config.yaml's; a ResiduumError if amiss."""
-    known = [path.stem for path in (folder / "datasets").glob("*.yaml")]
+    known = [*entries.Folder(folder / "datasets").locations]
     sized, named = dict(base) if isinstance(base, dict) else {}, set[str]()
     for text in docs:
         name, given, number = text.partition("=")

@@ -71,12 +71,16 @@ class LexicalSystem(Strict):
 
 
 class DenseSystem(Strict):
-    """An inner-product search over a model's embeddings, exact or not."""
+    """An inner-product search over a model's embeddings, exact or not.
+
+    One that would say no more than its model needs no entry: where no entry has the id, `MODEL` and
+    `MODEL-embedding` are dense systems of the model MODEL, once a page or a system names them.
+    """
 
     kind: Literal["dense"]
     label: Label = ""
     model: Annotated[Id, Ref("model", kinds=("dual-encoder", "lexical-vectors"))]
-    k: K
+    k: K = 1000
     search: Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None = Field(
         None, description="that finds candidates; absent: all are compared"
     )

@@ -1,0 +1,39 @@
+"""Dense systems that no file defines: an id that is a model's stands for the search by its vectors.
+
+Usage: `of_models(entries, models, systems)` are those that entries name: `me-bert` is the dense
+system of the model `me-bert`, and so is `clear-embedding` of `clear`, whose id a fusion has.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import BaseModel
+
+from residuum.config.schema.base import references
+from residuum.config.schema.models import DualEncoder, LexicalVectors, Model
+from residuum.config.schema.systems import DenseSystem, System
+
+SUFFIX = "-embedding"
+
+
+def model_of(system: str) -> tuple[str, str]:
+    """Return the models whose dense system an id without an entry may be, the first one first."""
+    return system, system.removesuffix(SUFFIX)
+
+
+def of_models(
+    entries: Iterable[BaseModel], models: Mapping[str, Model], systems: Mapping[str, System]
+) -> dict[str, DenseSystem]:
+    """Return the dense systems that entries name and no file defines."""
+    named = {name for entry in entries for _, name in references(entry, "system")}
+    made = {name: _dense(name, models) for name in named - systems.keys()}
+    return {name: system for name, system in made.items() if system}
+
+
+def _dense(name: str, models: Mapping[str, Model]) -> DenseSystem | None:
+    """Return the dense system of a model with vectors, labelled as it; None without such a one."""
+    for model in model_of(name):
+        entry = models.get(model)
+        if isinstance(entry, DualEncoder | LexicalVectors):
+            made = {"kind": "dense", "model": model, "label": entry.description}
+            return DenseSystem.model_validate(made)
+    return None
