@@ -15,15 +15,22 @@ from pydantic import TypeAdapter, ValidationError
 from residuum.artefacts import yamls
 from residuum.cli.command import describe
 from residuum.cli.errors import unknown
+from residuum.config.origins import brought, without
 from residuum.config.schema.base import ID
 
 MOST_SHOWN = 200  # characters of a name that is none
 WHOLE = ("train_on",)  # keys whose mapping is one value: shares that add up
 
 
-def load_folder(folder: Path, form: object, faults: list[str]) -> dict[str, Any]:
-    """Load `<id>.yaml` files into {id: entry}; add to the faults what is wrong with the others."""
+def load_folder(
+    folder: Path, form: object, faults: list[str], given: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Load `<id>.yaml` files into {id: entry}; add to the faults what is wrong with the others.
+
+    What each file says, with the spots of its keys, is added to `given`.
+    """
     entries: dict[str, Any] = {}
+    given = {} if given is None else given
     if not folder.is_dir():
         faults.append(f"{folder}: no such folder")
     faults += [f"{path}: name it {path.stem}.yaml" for path in sorted(folder.glob("*.yml"))]
@@ -32,7 +39,8 @@ def load_folder(folder: Path, form: object, faults: list[str]) -> dict[str, Any]
             if not re.fullmatch(ID, path.stem):
                 text = "a file's name is its id: small letters, digits, - and _ only"
                 raise ValueError(f"{repr(str(path))[1:-1]}: {text}")
-            entries[path.stem] = parse(path, form)
+            given[path.stem], named = _given(path, form)
+            entries[path.stem] = validate(named, given[path.stem], form)
         except ValueError as error:
             faults.append(str(error))
     return entries
@@ -43,31 +51,32 @@ def parse(path: Path, form: object) -> Any:
 
     A file with `base:` is laid over the one beside it of that name, which has no base itself.
     """
-    data = _read(path)
+    data, named = _given(path, form)
+    return validate(named, data, form)
+
+
+def _given(path: Path, form: object) -> tuple[Any, str]:
+    """Return what a file says, laid over its base if it has one, and what to call that."""
+    data = yamls.read(path)
     if not isinstance(data, dict) or "base" not in data:
-        return validate(str(path), data, form)
-    name = str(data.pop("base"))
+        return data, str(path)
+    name, data = str(data["base"]), without(data, "base")
     base = path.parent / f"{name}.yaml"
-    under = _read(base) if re.fullmatch(ID, name) and os.path.isfile(base) else None
+    under = yamls.read(base) if re.fullmatch(ID, name) and os.path.isfile(base) else None
     if isinstance(under, dict) and "base" in under:
         text = f"'{name}' has a base itself, '{under['base']}'; name one that has none"
         raise ValueError(f"{path}: base: {text[:MOST_SHOWN]}")
     if not isinstance(under, dict):
-        others = {p.stem: _read(p) for p in path.parent.glob("*.yaml")}
+        others = {p.stem: yamls.read(p) for p in path.parent.glob("*.yaml")}
         whole = [n for n, own in others.items() if isinstance(own, dict) and "base" not in own]
         text = unknown(f"entry of {path.parent} without a base", name[:MOST_SHOWN], whole)
         raise ValueError(f"{path}: base: {text}")
     parse(base, form)  # its own faults are not those of what lies over it
-    return validate(f"{path} over {base}", merge(under, data), form)
+    return merge(brought(under, f"base {name}"), data), f"{path} over {base}"
 
 
-def _read(path: Path) -> Any:
-    made = yamls.read(path)
-    return dict(made) if isinstance(made, dict) else made
-
-
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one nested mapping over another; None removes a key.
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> yamls.Keys:
+    """Lay one nested mapping over another; None removes a key, whose spot is kept.
 
     A mapping with another `kind`, or with another model to share with, replaces all; so do shares.
     """
@@ -78,7 +87,8 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if all(value[k] == under.get(k) for k in ("kind", "same_as") if k in value):
             merged[key] = merge(under, value)
-    return {key: value for key, value in merged.items() if over.get(key, key) is not None}
+    kept = {key: value for key, value in merged.items() if over.get(key, key) is not None}
+    return yamls.Keys(kept, {**yamls.spots_of(base), **yamls.spots_of(over)})
 
 
 def validate(name: str, data: object, form: Any) -> Any:
