@@ -39,7 +39,7 @@ def load_folder(
             if not re.fullmatch(ID, path.stem):
                 text = "a file's name is its id: small letters, digits, - and _ only"
                 raise ValueError(f"{repr(str(path))[1:-1]}: {text}")
-            given[path.stem], named = _given(path, form)
+            given[path.stem], named = stated(path, form)
             entries[path.stem] = validate(named, given[path.stem], form)
         except ValueError as error:
             faults.append(str(error))
@@ -51,12 +51,12 @@ def parse(path: Path, form: object) -> Any:
 
     A file with `base:` is laid over the one beside it of that name, which has no base itself.
     """
-    data, named = _given(path, form)
+    data, named = stated(path, form)
     return validate(named, data, form)
 
 
-def _given(path: Path, form: object) -> tuple[Any, str]:
-    """Return what a file says, laid over its base if it has one, and what to call that."""
+def stated(path: Path, form: object) -> tuple[Any, str]:
+    """Return what a file says, with spots and laid over its base, and what to call that."""
     data = yamls.read(path)
     if not isinstance(data, dict) or "base" not in data:
         return data, str(path)

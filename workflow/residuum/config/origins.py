@@ -52,16 +52,18 @@ def brought(settings: Any, by: str) -> Any:
 def located(values: Any, given: object, spot: Spot | None = None) -> Any:
     """Return nested settings as a schema made them, with the spots that their keys were given at.
 
-    What a schema made of a plain value, as a mapping of a kind alone, has the spot of that value.
+    The keys come in the order of what was given. What a schema made of a plain value, as a mapping
+    of a kind alone, has the spot of that value.
     """
     if isinstance(values, list):
         return [located(v, _item(given, i), spot) for i, v in enumerate(values)]
     if not isinstance(values, dict):
         return values
     made = Keys(spots=spots_of(given))
-    for key, value in values.items():
+    stated = [key for key in given if key in values] if isinstance(given, Mapping) else []
+    for key in dict.fromkeys([*stated, *values]):
         own, at, _ = _below(given, key, spot)
-        made[key] = located(value, own, at)
+        made[key] = located(values[key], own, at)
         if at:
             made.spots[key] = at
     return made
@@ -70,8 +72,9 @@ def located(values: Any, given: object, spot: Spot | None = None) -> Any:
 def nodes(value: object, given: object, key: str = "", spot: Spot | None = None) -> Iterator[Node]:
     """Yield all keys below an entry or a part of one, those that hold others before these.
 
-    `given` is what the files say of it, with spots. An item of a list goes by its id, or by its
-    number where it has none; a list of plain values is one value.
+    `given` is what the files say of it, with spots; what it states comes first, in its order, then
+    the defaults. An item of a list goes by its id, or by its number where it has none; a list of
+    plain values is one value.
     """
     for name, part, own, at, removed in _parts(value, given, spot):
         below = f"{key}.{name}" if key else str(name)
@@ -86,7 +89,9 @@ Part = tuple[object, object, object, Spot | None, bool]  # name, value, given, s
 
 def _parts(value: object, given: object, spot: Spot | None) -> Iterator[Part]:
     if isinstance(value, BaseModel):
-        value = {name: getattr(value, name) for name in type(value).model_fields}
+        fields = type(value).model_fields
+        stated = [name for name in given if name in fields] if isinstance(given, Mapping) else []
+        value = {name: getattr(value, name) for name in dict.fromkeys([*stated, *fields])}
     if isinstance(value, Mapping):
         for name, part in value.items():
             yield name, part, *_below(given, name, spot)
