@@ -49,23 +49,50 @@ def brought(settings: Any, by: str) -> Any:
     return Keys({key: brought(value, by) for key, value in settings.items()}, spots)
 
 
+class _Given(NamedTuple):
+    """What was given of a part of an entry, at which spot, and whether that removed it."""
+
+    said: object
+    spot: Spot | None
+    removed: bool = False
+
+    def key(self, name: object) -> "_Given":
+        """Return what was given of a key; what a plain value stands for has its spot."""
+        if not isinstance(self.said, Mapping):
+            return self
+        said, spot = self.said.get(name), spots_of(self.said).get(name)
+        removed = spot is not None and name not in self.said
+        # A key that is given as null leaves what is below it to the defaults.
+        return _Given(Keys() if said is None and not removed else said, spot, removed)
+
+    def item(self, number: int) -> "_Given":
+        """Return what was given of an item of a list."""
+        if isinstance(self.said, list) and number < len(self.said):
+            return self._replace(said=self.said[number])
+        return self
+
+
 def located(values: Any, given: object, spot: Spot | None = None) -> Any:
     """Return nested settings as a schema made them, with the spots that their keys were given at.
 
     The keys come in the order of what was given. What a schema made of a plain value, as a mapping
     of a kind alone, has the spot of that value.
     """
+    return _located(values, _Given(given, spot))
+
+
+def _located(values: Any, given: _Given) -> Any:
     if isinstance(values, list):
-        return [located(v, _item(given, i), spot) for i, v in enumerate(values)]
+        return [_located(value, given.item(number)) for number, value in enumerate(values)]
     if not isinstance(values, dict):
         return values
-    made = Keys(spots=spots_of(given))
-    stated = [key for key in given if key in values] if isinstance(given, Mapping) else []
+    stated = [key for key in given.said if key in values] if isinstance(given.said, dict) else []
+    made = Keys(spots=spots_of(given.said))
     for key in dict.fromkeys([*stated, *values]):
-        own, at, _ = _below(given, key, spot)
-        made[key] = located(values[key], own, at)
-        if at:
-            made.spots[key] = at
+        own = given.key(key)
+        made[key] = _located(values[key], own)
+        if own.spot:
+            made.spots[key] = own.spot
     return made
 
 
@@ -76,36 +103,27 @@ def nodes(value: object, given: object, key: str = "", spot: Spot | None = None)
     the defaults. An item of a list goes by its id, or by its number where it has none; a list of
     plain values is one value.
     """
-    for name, part, own, at, removed in _parts(value, given, spot):
+    yield from _nodes(value, _Given(given, spot), key)
+
+
+def _nodes(value: object, given: _Given, key: str) -> Iterator[Node]:
+    for name, part, own in _parts(value, given):
         below = f"{key}.{name}" if key else str(name)
-        leaf = not any(True for _ in _parts(part, own, at))
-        yield Node(below, part, at, removed, leaf)
+        leaf = not any(True for _ in _parts(part, own))
+        yield Node(below, part, own.spot, own.removed, leaf)
         if not leaf:
-            yield from nodes(part, own, below, at)
+            yield from _nodes(part, own, below)
 
 
-Part = tuple[object, object, object, Spot | None, bool]  # name, value, given, spot, removed
-
-
-def _parts(value: object, given: object, spot: Spot | None) -> Iterator[Part]:
+def _parts(value: object, given: _Given) -> Iterator[tuple[object, object, _Given]]:
+    """Yield name, value and what was given of each part of a value that has parts."""
     if isinstance(value, BaseModel):
-        fields = type(value).model_fields
-        stated = [name for name in given if name in fields] if isinstance(given, Mapping) else []
+        fields, said = type(value).model_fields, given.said
+        stated = [name for name in said if name in fields] if isinstance(said, Mapping) else []
         value = {name: getattr(value, name) for name in dict.fromkeys([*stated, *fields])}
     if isinstance(value, Mapping):
         for name, part in value.items():
-            yield name, part, *_below(given, name, spot)
+            yield name, part, given.key(name)
     elif isinstance(value, list | tuple) and any(isinstance(item, BaseModel) for item in value):
         for number, item in enumerate(value):
-            yield getattr(item, "id", number), item, _item(given, number), spot, False
-
-
-def _below(given: object, name: object, spot: Spot | None) -> tuple[object, Spot | None, bool]:
-    """Return what was given of a key, at which spot, and whether it was removed."""
-    if not isinstance(given, Mapping):
-        return given, spot, False
-    return given.get(name), spots_of(given).get(name), name in spots_of(given) and name not in given
-
-
-def _item(given: object, number: int) -> object:
-    return given[number] if isinstance(given, list) and number < len(given) else given
+            yield getattr(item, "id", number), item, given.item(number)
