@@ -88,7 +88,8 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> yamls.Keys:
         if all(value[k] == under.get(k) for k in ("kind", "same_as") if k in value):
             merged[key] = merge(under, value)
     kept = {key: value for key, value in merged.items() if over.get(key, key) is not None}
-    return yamls.Keys(kept, {**yamls.spots_of(base), **yamls.spots_of(over)})
+    laid = {key: spot for key, spot in yamls.spots_of(over).items() if key in over}
+    return yamls.Keys(kept, {**yamls.spots_of(base), **laid})
 
 
 def validate(name: str, data: object, form: Any) -> Any:

@@ -67,13 +67,13 @@ def show(
     """
     if kind not in (*KINDS, *BOUND):
         raise ResiduumError(unknown("kind of entry", kind, [*KINDS, *BOUND]))
-    shown = Shown(loading.load(config, _chosen(config, scale, settings)))
+    shown = Shown(loading.load(config, chosen(config, scale, settings)))
     if kind == "config":
         name = "config"
     return shown.page(kind, name) if name else shown.listing(kind)
 
 
-def _chosen(config: Path, scale: str | None, settings: Sequence[str]) -> Keys:
+def chosen(config: Path, scale: str | None, settings: Sequence[str]) -> Keys:
     """Return config.yaml under what the command line gives in its place, with spots."""
     file = config / "config.yaml"
     if not file.is_file():
@@ -240,19 +240,20 @@ class Shown:
                 yield Line(node.key, _written(node.value), _origin(node))
             for mark, value in marks.get(node.key, ()) if kind not in BOUND else ():
                 yield from self._stands_for(kind, name, mark, value)
-            if node.key == "seeds" and kind == "model" and not node.value:
-                yield self._seeds()
+            if node.key == "seeds" and kind == "model":
+                yield from self._seeds(bool(node.value))
 
     def _entry(self, kind: str, name: str) -> BaseModel:
         """Return an entry; of a model's training, by its id, what it is trained as."""
         return self.registry.model(name) if kind == "model" else self.entries(kind)[name]
 
-    def _seeds(self) -> Line:
-        """Return the seeds of a model that has none of its own."""
-        of = "config" if self.registry.config.seeds else "scale"
-        entry, name = (self.registry.config, of) if of == "config" else (None, self.scale)
-        seeds = (entry or self.registry.scale).seeds
-        return Line(f"  seeds of {name}", _written(seeds), self._at(of, name, "seeds"))
+    def _seeds(self, own: bool) -> Iterator[Line]:
+        """Yield the seeds that a model is trained with, if those of its entry do not count."""
+        if seeds := self.registry.config.seeds:
+            yield Line("  seeds of config", _written(seeds), self._at("config", "config", "seeds"))
+        elif not own:
+            seeds, at = self.registry.scale.seeds, self._at("scale", self.scale, "seeds")
+            yield Line(f"  seeds of {self.scale}", _written(seeds), at)
 
     def _stands_for(self, kind: str, name: str, mark: Ref, value: str) -> Iterator[Line]:
         """Yield what a name in an entry stands for at the scale; nothing of most names."""
@@ -265,7 +266,8 @@ class Shown:
             yield self._bound(mark.to, value, self._trained_on(name))
         elif mark.to == "budget":
             laid = "laid over this" if scale.budgets.get(value) else f"none in scale {self.scale}"
-            yield Line(f"  {value}", laid, self._at("scale", self.scale, f"budgets.{value}"))
+            at = self._at("scale", self.scale, f"budgets.{value}")
+            yield Line(f"  {value}", laid, at or self._removal("budget", value))
         elif mark.to == "system" and kind != "scale":
             if kind == "page" and value in scale.systems:
                 at = self._at("scale", self.scale, f"systems.{value}")
@@ -307,7 +309,7 @@ class Shown:
         """Return the line of what plays a role, for models of a dataset if that is given."""
         bound, key = getattr(self.registry.scale, BOUND[kind]).get(role), f"{BOUND[kind]}.{role}"
         if bound is None:
-            return Line(f"  {role}", "not bound", self._at("scale", self.scale, key))
+            return Line(f"  {role}", "not bound", self._removal(kind, role))
         of, entry = "scale", self.scale
         if kind == "backbone":
             if isinstance(bound, ByDataset) and dataset:
@@ -354,8 +356,15 @@ class Shown:
         """Say that the scale has no such role or budget, and which file removed it if one did."""
         lacks = f"scale {self.scale} has no budget {name}"
         why = lacks if kind == "budget" else not_bound(self.scale, name)
+        removal = self._removal(kind, name)
+        return f"{why}: {removal}" if removal else why
+
+    def _removal(self, kind: str, name: str) -> str:
+        """Say where the scale removes a role or a budget of its base; nothing if it does not."""
         held = self.registry.given["scales"][self.scale].get(BOUND[kind])
-        return f"{why}: null in {at}" if (at := spots_of(held).get(name)) else why
+        removed = isinstance(held, Mapping) and name not in held
+        at = spots_of(held).get(name) if removed else None
+        return f"null in {at}" if at else ""
 
     def _not_run(self, system: str) -> Iterator[str]:
         """Yield why a system has no run, wherever that is or in rows of pages that show it."""
