@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
+from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 
@@ -30,7 +31,7 @@ def test_what_a_claim_names_is_checked(tmp_path, changes, message):
     claim["holds"] |= changes
     path.write_text(yaml.safe_dump(page))
     with pytest.raises(
-        ResiduumError, match=rf"clear/claims\.yaml: claims\.over-lexical\S*: {message}"
+        ResiduumError, match=rf"clear/claims\.yaml:\d+: claims\.over-lexical\S*: {message}"
     ):
         loading.load(tmp_path / "config", BASE)
     claim["not_judged"] = "why"
@@ -45,7 +46,7 @@ def test_a_page_that_does_not_load_is_one_fault(tmp_path):
     path.write_text(path.read_text().replace("columns:", "colums:"))
     with pytest.raises(ResiduumError) as caught:
         loading.load(tmp_path / "config", BASE)
-    text = str(caught.value)
+    text = unlined(caught.value)
     assert "table1.yaml: colums: unknown key" in text and "claims.yaml" not in text
     claims = path.with_name("claims.yaml")
     claims.write_text(claims.read_text().replace("page: table1", "page: table3"))

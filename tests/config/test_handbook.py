@@ -31,6 +31,13 @@ def test_what_is_made_of_the_schemas_is_in_step(name):
     assert (ROOT / "config" / name).read_text() == TEXTS[name]
 
 
+def test_every_example_is_shown():
+    for name, place in handbook.PLACES.items():
+        for example in place.examples:
+            shown = {f"`{example}`:", f"`{name}/{example}.yaml`:", f"`{example}` of `{name}/"}
+            assert any(f"\n{where}" in README for where in shown), example
+
+
 def test_every_key_says_what_it_means():
     bare = {
         f"{t}.{k}" for s in SCHEMAS.values() for t, k, of in properties(s) if not of["description"]

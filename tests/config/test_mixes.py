@@ -1,12 +1,12 @@
 """`train_on` as shares of several roles: what a file may say, and what a scale makes of it."""
 
 import json
-import shutil
 
 import pytest
 import yaml
 
-from conftest import ROOT
+import entry_files
+from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, specs
 from residuum.config.bindings import Place
@@ -25,8 +25,7 @@ PLACES = {"made": "generated-mini/judged", "other": "nfcorpus/train"}
 
 @pytest.fixture
 def config(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    folder = tmp_path / "config"
+    folder = entry_files.copy(tmp_path / "config")
     edit(folder, "scales/mini.yaml", lambda scale: scale["roles"].update(PLACES))
     (folder / "models" / "mix.yaml").write_text(yaml.safe_dump(MODEL))
     system = {"kind": "dense", "model": "mix", "k": 10}
@@ -49,7 +48,7 @@ def refused(folder, text, **changes):
     edit(folder, "models/mix.yaml", lambda model: model.update(changes))
     with pytest.raises(ResiduumError) as caught:
         load(folder)
-    assert text in str(caught.value)
+    assert text in unlined(caught.value)
     assert str(caught.value).startswith("1 fault in"), caught.value
 
 
@@ -131,7 +130,7 @@ def test_what_does_not_go_with_a_mix_is_refused(config, changes, text):
 def test_a_share_is_a_number_above_0(config, share):
     edit(config, "models/mix.yaml", lambda model: model["train_on"].update(made=share))
     with pytest.raises(
-        ResiduumError, match=r"mix.yaml: (train_on\.made|\(top level\): train_on): "
+        ResiduumError, match=r"mix.yaml:\d+: (train_on\.made|\(top level\): train_on): "
     ):
         load(config)
 
@@ -149,7 +148,8 @@ def test_no_other_model_takes_the_tuples_of_a_mix(config):
             "negatives": {"same_as": "mix"}, "training": TRAINING}  # fmt: skip
     (config / "models" / "taker.yaml").write_text(yaml.safe_dump(gate))
     with pytest.raises(
-        ResiduumError, match=r"taker.yaml: negatives.same_as: 'mix' is trained on made, msmarco-tr"
+        ResiduumError,
+        match=r"taker.yaml:4: negatives.same_as: 'mix' is trained on made, msmarco-tr",
     ):
         load(config)
 

@@ -8,7 +8,9 @@ from functools import partial
 import pytest
 import yaml
 
+import entry_files
 from conftest import ROOT
+from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, specs
 from residuum.config.bindings import Place
@@ -35,7 +37,7 @@ OWN = {  # RoC: what coCondenser was pretrained on, by what a model is trained o
 @pytest.fixture
 def config(tmp_path):
     """Return a copy of config/ whose files a test may damage."""
-    return shutil.copytree(ROOT / "config", tmp_path / "config")
+    return entry_files.copy(tmp_path / "config")
 
 
 def edit(folder, name, **changes):
@@ -121,7 +123,7 @@ def test_the_faults_of_a_start_are_those_of_its_form_alone(config):
     edit(config, "scales/full.yaml", backbones=backbones)
     with pytest.raises(ResiduumError) as caught:
         load(config, scale="full")
-    own = [line for line in str(caught.value).splitlines() if "backbones" in line]
+    own = [line for line in unlined(caught.value).splitlines() if "backbones" in line]
     assert [line.partition("yaml: ")[2] for line in own] == [
         "backbones.cocondenser.revision: missing key"
     ]
@@ -219,7 +221,7 @@ def test_unknown_key_names_file_key_and_what_is_valid(config):
     edit(config, "systems/bm25.yaml", bm25={"k1": 0.9, "bee": 0.4})
     with pytest.raises(ResiduumError) as caught:
         load(config)
-    text = str(caught.value)
+    text = unlined(caught.value)
     assert "systems/bm25.yaml: bm25.bee: unknown key; valid: b, k1." in text
     assert "systems/bm25.yaml: bm25.b: missing key" in text
 
@@ -229,7 +231,7 @@ def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(confi
     edit(config, "systems/clear.yaml", **parts, interpolation={"weighted": "bm52", "value": 0.5})
     with pytest.raises(ResiduumError) as caught:
         load(config)
-    text = str(caught.value)
+    text = unlined(caught.value)
     assert "clear.yaml: parts: no system 'bm52'; known: anserini-r2-fusion2, bert-init, " in text
     assert "Did you mean bm25?" in text
     assert f"To add one: {config}/systems/bm52.yaml" in text
@@ -244,7 +246,7 @@ def test_a_hybrid_takes_parts_that_compare_all_docs_and_a_measure_by_judgements(
     (config / "systems" / "exact.yaml").write_text(yaml.safe_dump(entry))
     with pytest.raises(ResiduumError) as caught:
         load(config)
-    text = str(caught.value)
+    text = unlined(caught.value)
     assert "exact.yaml: parts: 'me-bert' has a search of its own, and a hybrid compares" in text
     assert "exact.yaml: parts: system 'bm25' is of kind lexical; fitting: " in text
     assert "exact.yaml: interpolation.measure: AnswerAccuracy@20 is by answers" in text
@@ -287,7 +289,7 @@ def test_a_generator_is_no_larger_than_a_backbone_made_here(config, file, key, o
     (config / file).write_text(text.replace(key, old))
     with pytest.raises(ResiduumError) as caught:
         load(config, scale="mini")
-    assert says in str(caught.value)
+    assert says in unlined(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +309,7 @@ def test_groups_that_a_column_cannot_have(config, within, says):
     (config / "papers/clear/table9.yaml").write_text(yaml.safe_dump(table))
     with pytest.raises(ResiduumError) as caught:
         load(config)
-    assert "table9.yaml: columns.rr.within" in str(caught.value)
+    assert "table9.yaml: columns.rr.within" in unlined(caught.value)
     assert says in str(caught.value)
 
 
@@ -341,7 +343,7 @@ def test_all_faults_come_in_one_message(config):
 
 def test_a_file_without_kind_is_told_of_base_and_of_its_keys(config):
     (config / "models" / "mine.yaml").write_text("bse: dpr\ndescription: mine\n")
-    says = r"mine\.yaml: \(top level\): missing key kind, or base: a file that has it"
+    says = r"mine\.yaml:1: \(top level\): missing key kind, or base: a file that has it"
     with pytest.raises(ResiduumError, match=rf"{says} \(found the keys bse, description\)"):
         load(config, scale="mini")
 
@@ -610,7 +612,7 @@ def test_each_kind_of_broken_reference(config, name, changes, says):
     with pytest.raises(ResiduumError) as caught:
         load(config, scale="mini")
     for text in [says] if isinstance(says, str) else says:
-        assert text in str(caught.value)
+        assert text in unlined(caught.value)
     assert name.rsplit("/", 1)[1] in str(caught.value)
 
 
@@ -889,12 +891,18 @@ def test_a_model_over_a_base_shares_its_tuples(config):
     assert wide.model_copy(update=same) == clear
 
 
-def test_a_fault_over_a_base_names_both_files(config):
+def test_a_fault_over_a_base_is_at_the_key_or_names_both_files(config):
     (config / "models" / "clear-wide.yaml").write_text("base: clear\nencoder: {lenght: 5}\n")
     with pytest.raises(ResiduumError) as caught:
         load(config)
-    over = f"{config}/models/clear-wide.yaml over {config}/models/clear.yaml"
-    assert f"{over}: encoder.lenght: unknown key; valid: " in str(caught.value)
+    at = f"{config}/models/clear-wide.yaml:2"
+    assert f"{at}: encoder.lenght: unknown key; valid: " in str(caught.value)
+    (config / "models" / "clear-wide.yaml").write_text("base: clear\nlosses: [{kind: nll}]\n")
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    base = entries.Folder(config / "models").locations["clear"]
+    at = f"{config}/models/clear-wide.yaml:1 (base: clear, {base.path}:{base.line()})"
+    assert f"{at}: (top level): give exactly one of loss and losses" in str(caught.value)
 
 
 def test_a_broken_base_is_told_once_and_a_base_has_none_itself(config):
@@ -905,7 +913,7 @@ def test_a_broken_base_is_told_once_and_a_base_has_none_itself(config):
     text = str(caught.value)
     assert text.startswith("1 fault ") and "no kind 'nil'" in text
     (config / "models" / "b.yaml").write_text("base: a\n")
-    with pytest.raises(ResiduumError, match=r"b\.yaml: base: 'a' has a base itself, 'clear'"):
+    with pytest.raises(ResiduumError, match=r"b\.yaml:1: base: 'a' has a base itself, 'clear'"):
         load(config)
 
 
@@ -928,7 +936,7 @@ def test_runs_have_the_seeds_that_all_models_behind_them_have(config):
     edit(config, "systems/clear.yaml", parts=["deepct", "clear-embedding"], interpolation=weighted)
     assert load(config, scale="mini").runs("clear") == ["clear.seed3", "clear.seed2"]
     edit(config, "models/deepct.yaml", seeds=[7])
-    with pytest.raises(ResiduumError, match=r"clear.yaml: its models have no seed in common: "):
+    with pytest.raises(ResiduumError, match=r"clear.yaml:\d+: its models have no seed in common: "):
         load(config, scale="mini")
 
 
@@ -948,7 +956,7 @@ def test_a_budget_lies_over_a_dataset(config):
 def test_a_system_made_from_itself_is_a_fault(config):
     edit(config, "systems/clear-bert-base.yaml", first_stage="clear-bert-base")
     with pytest.raises(
-        ResiduumError, match=r"clear-bert-base.yaml: at scale smoke the system would"
+        ResiduumError, match=r"clear-bert-base.yaml:\d+: at scale smoke the system would"
     ):
         load(config, scale="smoke")
 
@@ -971,7 +979,7 @@ def test_a_fault_within_a_union_is_at_the_keys_that_the_file_has(config):
     edit(config, "datasets/nfcorpus.yaml", source={"kind": "irds", "text_fields": [], "docz": "x"})
     with pytest.raises(ResiduumError) as caught:
         load(config)
-    text = str(caught.value)
+    text = unlined(caught.value)
     assert "clear.yaml: negatives.pools.hits.top: missing key" in text
     assert "nfcorpus.yaml: source.docs: missing key" in text
     assert "nfcorpus.yaml: source.text_fields: List should have at least 1 item" in text

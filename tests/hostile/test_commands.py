@@ -113,7 +113,7 @@ def test_a_base_that_is_none_names_the_file(tmp_path, base, message):
     (tmp_path / "over.yaml").write_text("base: under\n")
     (tmp_path / "number.yaml").write_text("5\n")
     (tmp_path / "mine.yaml").write_text(f"base: {base}\n")
-    with pytest.raises(ValueError, match=rf"mine\.yaml: base: {message}"):
+    with pytest.raises(ValueError, match=rf"mine\.yaml:1: base: {message}"):
         entries.parse(tmp_path / "mine.yaml", dict[str, object])
 
 

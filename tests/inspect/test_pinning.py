@@ -1,5 +1,7 @@
 """Pins written into a YAML: the counts of files laid by hand, and nothing else of it changed."""
 
+import textwrap
+
 import pytest
 from typer.testing import CliRunner
 
@@ -127,6 +129,50 @@ def test_what_cannot_be_pinned_stays_as_it_is(mine, text, message):
         pin(mine)
     assert mine.read_text() == text
     assert [path.name for path in mine.parent.iterdir()] == ["mine.yaml"]
+
+
+SEVERAL = """# two collections
+entries:
+  first: {base: mine}   # short
+
+  # of mine
+  mine:
+INSIDE
+  # of last
+  last:
+    base: mine
+"""
+
+
+@pytest.mark.parametrize("name", ["mine.yaml", "some.yaml"])
+@pytest.mark.parametrize("other", ["", OTHER])
+def test_an_entry_among_several_is_pinned_and_the_others_stay(mine, name, other):
+    entry = YAML + other
+    path = mine.with_name(name)
+    mine.unlink()
+    path.write_text(SEVERAL.replace("INSIDE\n", textwrap.indent(entry, "    ")))
+    assert pin(path).startswith(f"{path}: wrote\n")
+    added = "".join(f"  {line}\n" for line in PIN.splitlines()[1:])
+    made = YAML + (OTHER.replace("\n\n", f"\n{added}\n", 1) if other else PIN)
+    assert path.read_text() == SEVERAL.replace("INSIDE\n", textwrap.indent(made, "    "))
+    assert entries.parse(mine, Dataset).editions[-1].docs == 3
+    assert "pinned already" in pin(path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (" {source: {kind: beir, folder: mine}, splits: {test: {}}}", "mine: one mapping in"),
+        ("\n    source: {kind: beir, folder: mine}\n  # drawn\n    splits: {test: {}}",
+         "mine: a comment stands left of its keys; indent it as they are, then pin"),
+    ],
+)  # fmt: skip
+def test_an_entry_among_several_that_cannot_be_edited_stays(mine, entry, message):
+    text = f"entries:\n  mine:{entry}\n"
+    mine.write_text(text)
+    with pytest.raises(ResiduumError, match=message):
+        pin(mine)
+    assert mine.read_text() == text
 
 
 def test_triples_are_counted(mine, tmp_path):

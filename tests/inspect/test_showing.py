@@ -134,8 +134,13 @@ analysis: {language: en, stemmer: porter, stopwords: lucene}
 bm25: {k1: 0.9, b: 0.4}
 k: 100
 """,
-    "systems/dense.yaml": "{kind: dense, model: first, k: 100}\n",
-    "systems/slow.yaml": "{kind: dense, model: second, k: 100}\n",
+    "systems/several.yaml": """\
+entries:
+  dense: {kind: dense, model: first, k: 100}
+  slow:
+    base: dense
+    model: second
+""",
     "systems/theirs.yaml": """\
 kind: external
 source: theirs
@@ -272,6 +277,15 @@ def test_a_budget_with_another_kind_replaces_all_and_a_null_removes_a_key(page):
     assert "seeds of small" not in third
 
 
+def test_of_several_entries_in_a_file_each_has_its_lines(page):
+    slow = page("system", "slow")
+    assert slow["model"] == ("second", "config/systems/several.yaml:5")
+    assert slow["k"] == ("100", "base dense (config/systems/several.yaml:2)")
+    assert shown("system", "slow").startswith(
+        "system slow at scale small: config/systems/several.yaml\n"
+    )
+
+
 def test_a_grid_of_rates_and_the_trainings_that_try_it(page):
     second = page("model", "second")
     at = f"budget tried ({SMALL}:31)"
@@ -395,10 +409,10 @@ def test_who_names_an_entry_and_which_scales_bind_or_leave_it_out(small, monkeyp
         ["model second", "negatives.same_as", "config/models/second.yaml:3"],
         ["model second", "training.learning_rate.of", f"budget tried ({SMALL}:31)"],
         ["model third", "negatives.same_as", f"budget shared ({SMALL}:28)"],
-        ["system dense", "model", "config/systems/dense.yaml:1"],
+        ["system dense", "model", "config/systems/several.yaml:2"],
     ]
     assert named_by("model", "second") == [
-        ["system slow", "model (left out at scale small)", "config/systems/slow.yaml:1"]
+        ["system slow", "model (left out at scale small)", "config/systems/several.yaml:5"]
     ]
     assert ["scale large", "roles.dev", f"{LARGE}:3"] in named_by("dataset", "mine")
     assert named_by("role", "elsewhere") == [
@@ -593,6 +607,9 @@ def test_each_file_and_line_holds_the_key_with_the_value_that_is_shown(real):
                 if what == "editions of scale":
                     key = node.key.replace("editions", f"editions.{name}", 1)
                 held = keys_at(node.spot.file, node.spot.line)
+                if all(k.startswith("entries.") for k in held):  # a file of several
+                    own = of if what == "base" and node.spot.by else name
+                    key = f"entries.{own.rpartition('/')[2]}.{key}"
                 where = (kind, name, node)
                 if node.removed:
                     stated = [k for k in held if f"{key}.".startswith(f"{k}.")]

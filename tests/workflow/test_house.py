@@ -13,6 +13,7 @@ import yaml
 
 from conftest import ROOT
 from residuum.code.closure import Library
+from residuum.config.entries import Folder
 from residuum.preload import client
 from residuum.wiring.batches import BATCH
 from residuum.wiring.paths import Paths, Template
@@ -370,8 +371,10 @@ def test_the_command_has_help_without_loading_what_is_heavy():
 def test_ids_are_well_formed():
     form = re.compile(r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$")
     for kind in ("scales", "datasets", "models", "systems", "tests"):
-        for path in (ROOT / "config" / kind).glob("*.yaml"):
-            assert form.match(path.stem), path.name
+        held = Folder(ROOT / "config" / kind).locations
+        assert held, kind
+        for name, location in held.items():
+            assert form.match(name) and form.match(location.path.stem), location
     for path in (ROOT / "config" / "papers").rglob("*.yaml"):
         assert form.match(path.parent.name) and form.match(path.stem), path.name
         assert "-" not in path.stem, "a page's id is <paper>-<page>: its last hyphen parts them"

@@ -1,7 +1,8 @@
 """YAML by the core schema of version 1.2: read strictly, and written so that all read it alike.
 
-Usage: `yamls.load("k: 010")` is {"k": 10}; `yamls.read(path)`; `yamls.dump(value)`. Whatever is
-YAML is read here. A mapping that is read knows the file and line of each of its keys.
+Usage: `yamls.load("k: 010")` is {"k": 10}; `yamls.read(path)`; `yamls.dump(value)`;
+`yamls.lines(path, ["k"])` are lines of keys. Whatever is YAML is read here. A mapping that is read
+knows the file and line of each of its keys.
 """
 
 from collections.abc import Iterable, Mapping
@@ -80,7 +81,9 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
             if not isinstance(key, str | int | float):
                 raise yaml.YAMLError(f"line {line}: a key must be plain text; quote any braces")
             if key in made:
-                raise yaml.YAMLError(f"line {line}: key '{key}' is given twice")
+                first = _line(next(own for own, _ in node.value if own.value == key_node.value))
+                text = f"key '{key}' is given twice, first in line {first}"
+                raise yaml.YAMLError(f"line {line}: {text}")
             made[key] = self.construct_object(value_node)
             made.spots[key] = Spot(self.file, line)
         return made
@@ -174,19 +177,60 @@ def _refuse_unbounded(text: str) -> None:
             raise yaml.YAMLError(f"line {line}: nested more than {MOST_NESTED} levels deep")
 
 
-def lines_of(text: str, key: str) -> tuple[range, bool] | None:
-    """Return the lines of a key of a text's mapping, and whether its value has brackets or braces.
+def lines(path: Path, keys: Iterable[object]) -> list[int]:
+    """Return the first line of a file's value, then those of nested keys as far as it has them.
 
-    None is for a key that it lacks. What is no mapping of a key a line is a ValueError.
+    Lines count from 1. An item of a list goes by its number, or by its `id`.
     """
-    node = yaml.compose(text, Loader=_Loader)
-    if not isinstance(node, yaml.MappingNode) or node.flow_style:
-        raise ValueError("one mapping in braces; write its keys one a line")
-    for own, value in node.value:
-        if own.value == key:
-            stop = value.end_mark.line + (value.end_mark.column > 0)
-            return range(own.start_mark.line, stop), bool(getattr(value, "flow_style", False))
-    return None
+    node = _composed(path.read_bytes().decode("utf-8-sig"))
+    found = [_line(node)]
+    for key in map(str, keys):
+        named = dict(_parts(node)).get(key)
+        if named is None:
+            break
+        at, node = named
+        found.append(_line(at))
+    return found
+
+
+@cache
+def _composed(text: str) -> yaml.Node:
+    """Return what a text that `load` has read is made of."""
+    return yaml.compose(text, Loader=_Loader) or yaml.ScalarNode(TEXT, "", _START, _START)
+
+
+_START = yaml.Mark("", 0, 0, 0, None, 0)  # of a file that holds nothing
+
+
+def _parts(node: yaml.Node) -> Iterable[tuple[str, tuple[yaml.Node, yaml.Node]]]:
+    """Yield the name of each part of a mapping or a list, where it starts, and its value."""
+    if isinstance(node, yaml.MappingNode):
+        yield from ((key.value, (key, value)) for key, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, item in enumerate(node.value):
+            named = dict(_parts(item)).get("id") if isinstance(item, yaml.MappingNode) else None
+            yield str(number), (item, item)
+            if named:
+                yield str(named[1].value), (item, item)
+
+
+def lines_of(text: str, *keys: str) -> tuple[range, bool] | None:
+    """Return the lines of a nested key of a text, and whether its value has brackets or braces.
+
+    Lines count from 0. None is for a key that the text lacks. What is no mapping of a key a line is
+    a ValueError.
+    """
+    node, lines = yaml.compose(text, Loader=_Loader), range(0)
+    for key in keys:
+        if not isinstance(node, yaml.MappingNode) or node.flow_style:
+            raise ValueError("one mapping in braces; write its keys one a line")
+        found = next((pair for pair in node.value if pair[0].value == key), None)
+        if found is None:
+            return None
+        (at, node), column = found, found[0].start_mark.column
+        stop = node.end_mark.line + (node.end_mark.column > column)
+        lines = range(at.start_mark.line, stop)
+    return lines, bool(getattr(node, "flow_style", False))
 
 
 def read_otherwise(path: Path) -> dict[str, object]:

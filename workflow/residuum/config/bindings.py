@@ -5,12 +5,14 @@ Must not know which models are trained, or what systems are made from.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.entries import Folder
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.groupings import Grouping
@@ -80,10 +82,34 @@ class Bindings:
 
     def file(self, kind: str, name: str) -> str:
         """Return the file of an entry; with the scale's, if that pins a dataset's counts."""
+        held, own = self._held(kind, name)
+        return f"{held.file(own)}{self._pinned(kind, name)}"
+
+    def at(self, kind: str, name: str, key: str = "") -> str:
+        """Return file and line of a key of an entry, such as `parts.0`, as messages begin."""
+        held, own = self._held(kind, name)
+        return held.at(own, *filter(None, key.split("."))) + self._pinned(kind, name)
+
+    def may_hold(self, kind: str, name: str) -> bool:
+        """Say whether an entry is written, though it may have faults."""
+        held, own = self._held(kind, name)
+        return held.may_hold(own)
+
+    def _held(self, kind: str, name: str) -> tuple[Folder, str]:
+        """Return the folder that holds an entry, and the entry's id there."""
         plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind.rstrip('s')}s"
-        file = f"{self.folder}/{plural}/{name}.yaml"
+        path = self.folder / plural / name
+        if path.parent not in self._folders:
+            self._folders[path.parent] = Folder(path.parent)
+        return self._folders[path.parent], path.name
+
+    @cached_property
+    def _folders(self) -> dict[Path, Folder]:
+        return {}
+
+    def _pinned(self, kind: str, name: str) -> str:
         pinned = kind == "dataset" and name in self.scale.editions
-        return f"{file} with editions of {self.scale_file}" if pinned else file
+        return f" with editions of {self.scale_file}" if pinned else ""
 
     @property
     def scale_file(self) -> str:

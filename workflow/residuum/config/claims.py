@@ -19,7 +19,6 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
     if tests and (tests.compare, tests.family) != ("all_pairs", "column"):
         yield "tests", f"{page.tests}: a claim needs `compare: all_pairs` and `family: column`"
     paper, pages = registry.beside(page)
-    folder = registry.folder / "papers" / paper  # a page that did not load has faults of its own
     fitting = {name: p for name, p in pages.items() if isinstance(p, Table | Figure)}
     for claim in page.claims:
         if claim.holds is None:
@@ -29,7 +28,8 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
             if isinstance(claim.holds, Between) and isinstance(about, Figure):
                 left_out = misnamed(registry, about.over, claim.holds.but)
                 yield from ((f"claims.{claim.id}.holds.but", text) for text in left_out)
-        elif (at := claim.holds.page) in pages or not (folder / f"{at}.yaml").is_file():
+        # A page that did not load has faults of its own.
+        elif (at := claim.holds.page) in pages or not registry.may_hold("paper", f"{paper}/{at}"):
             text = unknown("table or figure", claim.holds.page, fitting)
             yield f"claims.{claim.id}.page", text
 

@@ -30,7 +30,7 @@ def cycles(registry: Registry) -> Iterator[str]:
         except CycleError as error:
             name, *others = error.args[1]
             text = f"at scale {registry.config.scale} the {kind} would be made from itself"
-            yield f"{registry.file(kind, name)}: {text}: {' -> '.join([name, *others])}"
+            yield f"{registry.at(kind, name)}: {text}: {' -> '.join([name, *others])}"
 
 
 def _writers(registry: Registry, model: str) -> list[str]:

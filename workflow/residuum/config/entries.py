@@ -1,14 +1,16 @@
 """Reading the YAML files under config/ into their schema, collecting every fault.
 
-Must not know how entries refer to one another; the registry does.
+Usage: `Folder(Path("config/systems")).entry("clear", System)`; `.where("clear", "k")` is the file
+and the line of a value, and `parse(Path("config/systems/clear.yaml"), System)` the entry of a path.
+A file holds one entry, whose id is its name, or several below `entries:`, each under its id.
 """
 
-import os
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,59 +22,240 @@ from residuum.config.schema.base import ID
 
 MOST_SHOWN = 200  # characters of a name that is none
 WHOLE = ("train_on",)  # keys whose mapping is one value: shares that add up
+SEVERAL = "entries"  # the one key of a file that holds several entries
+NAMED = "small letters, digits, - and _ only"
+
+
+class Location(NamedTuple):
+    """Where an entry is written: a file, and its id there if the file holds several."""
+
+    path: Path
+    inside: str = ""
+
+    @property
+    def id(self) -> str:
+        """The entry's id."""
+        return self.inside or self.path.stem
+
+    def read(self) -> Any:
+        """Return what is written there, with spots; of it a mapping may be changed."""
+        made = yamls.read(self.path)
+        made = made[SEVERAL][self.inside] if self.inside else made
+        return yamls.Keys(made, yamls.spots_of(made)) if isinstance(made, dict) else made
+
+    def line(self, *keys: object) -> int:
+        """Return the line of a nested key, or of the last one above it that is written."""
+        return yamls.lines(self.path, [*self._above, *keys])[-1]
+
+    def has(self, *keys: object) -> bool:
+        """Say whether a nested key is written in the entry."""
+        return len(yamls.lines(self.path, [*self._above, *keys])) > len([*self._above, *keys])
+
+    def at(self, *keys: object) -> str:
+        """Return file and line of a key, and the entry's id where the file holds several."""
+        return f"{self.path}:{self.line(*keys)}" + (f": {self.inside}" if self.inside else "")
+
+    def text(self) -> str:
+        """Return the entry's lines: its file's, or its own with its id and the comment above."""
+        text = self.path.read_text(encoding="utf-8-sig")
+        found = yamls.lines_of(text, *self._above) if self.inside else None
+        if found is None:
+            return text
+        lines, start, stop = text.splitlines(), found[0].start, found[0].stop
+        while not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#"):
+            stop -= 1  # what follows is the next entry's
+        while lines[start - 1].lstrip().startswith("#"):
+            start -= 1
+        return textwrap.dedent("\n".join(lines[start:stop]) + "\n")
+
+    @property
+    def _above(self) -> list[str]:
+        return [SEVERAL, self.inside] if self.inside else []
+
+
+class Folder:
+    """The entries that the files of a folder hold, by their ids: where each is written.
+
+    `unread` are files that are none, `again` those that define an id that another one has.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.unread: list[Path] = []
+        self.again: list[Location] = []
+        locations: dict[str, Location] = {}
+        for file in sorted(path.glob("*.yaml")):
+            try:
+                held = [*_held(file)]
+            except ValueError:
+                self.unread.append(file)
+                continue
+            for location in held:
+                if locations.setdefault(location.id, location) is not location:
+                    self.again.append(location)
+        # Jobs see this order, so it is the same whichever file holds an entry.
+        self.locations = dict(sorted(locations.items(), key=lambda one: f"{one[0]}.yaml"))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.locations
+
+    def may_hold(self, name: str) -> bool:
+        """Say whether the folder has an entry, or a file that cannot be read and may hold it."""
+        return name in self or any(_may_hold(file, name) for file in self.unread)
+
+    def file(self, name: str) -> Path:
+        """Return the file of an entry, or the one that would be its own."""
+        location = self.locations.get(name)
+        return location.path if location else self.path / f"{name}.yaml"
+
+    def located(self, name: str) -> Location:
+        """Return where an entry is written; a ValueError says why it is not found."""
+        if name in self:
+            return self.locations[name]
+        for file in self.unread:
+            if _may_hold(file, name):
+                _held(file)  # raises what is wrong with it
+        own = self.path / f"{name}.yaml"
+        why = f"it holds no entry '{name}'" if own.is_file() else "not a file that can be read"
+        raise ValueError(f"{own}: {why}")
+
+    def written(self, name: str) -> list[Location]:
+        """Return where an entry is written, then its base, if it has one that exists."""
+        location = self.located(name)
+        data = location.read()
+        base = self.locations.get(str(data.get("base"))) if isinstance(data, dict) else None
+        return [location, base] if base else [location]
+
+    def where(self, name: str, *keys: object) -> tuple[Path, int]:
+        """Return the file and the line that a value of an entry comes from: its own or its base."""
+        written = self.written(name)
+        location = next((one for one in written if one.has(*keys)), written[0])
+        return location.path, location.line(*keys)
+
+    def at(self, name: str, *keys: object) -> str:
+        """Return where a value of an entry stands, as messages begin; with its base if it is there.
+
+        Of an entry that no file holds it is the file that would.
+        """
+        if name not in self:
+            return str(self.file(name))
+        own, *bases = self.written(name)
+        if own.has(*keys):
+            return own.at(*keys)
+        under = "".join(f" (base: {b.id}, {b.path}:{b.line(*keys)})" for b in bases)
+        return own.at(*keys) + under
+
+    def entry(self, name: str, form: object) -> Any:
+        """Load an entry; raise ValueError with all its faults, each with file, line and key.
+
+        One with `base:` is laid over the entry of that id, which has no base itself.
+        """
+        return self.checked(name, self.stated(name, form), form)
+
+    def stated(self, name: str, form: object) -> Any:
+        """Return what files say of an entry, laid over its base, with the spots of its keys."""
+        location = self.located(name)
+        data = location.read()
+        if not isinstance(data, dict) or "base" not in data:
+            return data
+        base, data = str(data["base"]), without(data, "base")
+        under = self.locations[base].read() if base in self else None
+        where = location.at("base")
+        if isinstance(under, dict) and "base" in under:
+            text = f"'{base}' has a base itself, '{under['base']}'; name one that has none"
+            raise ValueError(f"{where}: base: {text[:MOST_SHOWN]}")
+        if not isinstance(under, dict):
+            others = {other: one.read() for other, one in self.locations.items()}
+            whole = [n for n, own in others.items() if isinstance(own, dict) and "base" not in own]
+            text = unknown(f"entry of {self.path} without a base", base[:MOST_SHOWN], whole)
+            raise ValueError(f"{where}: base: {text}")
+        self.entry(base, form)  # its own faults are not those of what lies over it
+        return merge(brought(under, f"base {base}"), data)
+
+    def checked(self, name: str, data: object, form: Any, laid_over: str = "") -> Any:
+        """Check what an entry comes to; `laid_over` names in faults what else it is made of."""
+        try:
+            return _adapter(form).validate_python(data)
+        except ValidationError as error:
+            lines = describe("", error, data).splitlines()
+            faults = [line.removeprefix(": ") for line in lines]
+            keys = (fault.partition(": ")[0].split(".") for fault in faults)
+            placed = [self.at(name, *key) + laid_over for key in keys]
+            text = "\n".join(map("{}: {}".format, placed, faults))
+            raise ValueError(text) from None
+
+
+def _held(file: Path) -> list[Location]:
+    """Return where each entry of a file is written; a ValueError says what is wrong with it."""
+    if not re.fullmatch(ID, file.stem):
+        text = f"a file's name is its id: {NAMED}"
+        raise ValueError(f"{repr(str(file))[1:-1]}: {text}")
+    made = yamls.read(file)
+    if not isinstance(made, dict) or SEVERAL not in made:
+        return [Location(file)]
+    if others := [str(key) for key in made if key != SEVERAL]:
+        where = f"{file}:{yamls.lines(file, others[:1])[-1]}: {others[0][:MOST_SHOWN]}"
+        text = f"a file with `{SEVERAL}` has no other key; put an entry below it, under its id"
+        raise ValueError(f"{where}: {text}")
+    if not isinstance(made[SEVERAL], dict):
+        where = f"{file}:{yamls.lines(file, [SEVERAL])[-1]}: {SEVERAL}"
+        raise ValueError(f"{where}: not a mapping; write each entry below its id")
+    if odd := [str(name) for name in made[SEVERAL] if not re.fullmatch(ID, str(name))]:
+        where = f"{file}:{yamls.lines(file, [SEVERAL, odd[0]])[-1]}: {SEVERAL}"
+        raise ValueError(f"{where}: {odd[0][:MOST_SHOWN]!r}: an id has {NAMED}")
+    return [Location(file, str(name)) for name in made[SEVERAL]]
+
+
+def _may_hold(file: Path, name: str) -> bool:
+    """Say whether a file that cannot be read is named by an id, or has a line that begins so."""
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    except OSError:
+        text = ""
+    return file.stem == name or re.search(rf"^ +{re.escape(name)}:", text, re.M) is not None
+
+
+def faults_of(held: Folder) -> Iterator[str]:
+    """Yield what is wrong with the files of a folder, whatever their entries say."""
+    yield from (f"{path}: name it {path.stem}.yaml" for path in sorted(held.path.glob("*.yml")))
+    for file in held.unread:
+        try:
+            _held(file)
+        except ValueError as error:
+            yield str(error)
+    for location in held.again:
+        first = held.locations[location.id].at()
+        text = f"'{location.id}' is defined already, at {first}; give each id once"
+        yield f"{location.at()}: {text}"
 
 
 def load_folder(
     folder: Path, form: object, faults: list[str], given: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Load `<id>.yaml` files into {id: entry}; add to the faults what is wrong with the others.
+    """Load a folder's entries, {id: entry}; add to the faults what is wrong with the others.
 
-    What each file says, with the spots of its keys, is added to `given`.
+    What files say of each, with the spots of its keys, is added to `given`.
     """
-    entries: dict[str, Any] = {}
     given = {} if given is None else given
     if not folder.is_dir():
         faults.append(f"{folder}: no such folder")
-    faults += [f"{path}: name it {path.stem}.yaml" for path in sorted(folder.glob("*.yml"))]
-    for path in sorted(folder.glob("*.yaml")):
+    held, entries = Folder(folder), dict[str, Any]()
+    faults += faults_of(held)
+    for name in held.locations:
         try:
-            if not re.fullmatch(ID, path.stem):
-                text = "a file's name is its id: small letters, digits, - and _ only"
-                raise ValueError(f"{repr(str(path))[1:-1]}: {text}")
-            given[path.stem], named = stated(path, form)
-            entries[path.stem] = validate(named, given[path.stem], form)
+            given[name] = held.stated(name, form)
+            entries[name] = held.checked(name, given[name], form)
         except ValueError as error:
             faults.append(str(error))
     return entries
 
 
 def parse(path: Path, form: object) -> Any:
-    """Load one file; raise ValueError with all its faults, each naming the file and the key.
+    """Load the entry FOLDER/ID.yaml: that file, or the entry of this id in a file beside it.
 
-    A file with `base:` is laid over the one beside it of that name, which has no base itself.
+    A ValueError has all its faults, each with file, line and key.
     """
-    data, named = stated(path, form)
-    return validate(named, data, form)
-
-
-def stated(path: Path, form: object) -> tuple[Any, str]:
-    """Return what a file says, with spots and laid over its base, and what to call that."""
-    data = yamls.read(path)
-    if not isinstance(data, dict) or "base" not in data:
-        return data, str(path)
-    name, data = str(data["base"]), without(data, "base")
-    base = path.parent / f"{name}.yaml"
-    under = yamls.read(base) if re.fullmatch(ID, name) and os.path.isfile(base) else None
-    if isinstance(under, dict) and "base" in under:
-        text = f"'{name}' has a base itself, '{under['base']}'; name one that has none"
-        raise ValueError(f"{path}: base: {text[:MOST_SHOWN]}")
-    if not isinstance(under, dict):
-        others = {p.stem: yamls.read(p) for p in path.parent.glob("*.yaml")}
-        whole = [n for n, own in others.items() if isinstance(own, dict) and "base" not in own]
-        text = unknown(f"entry of {path.parent} without a base", name[:MOST_SHOWN], whole)
-        raise ValueError(f"{path}: base: {text}")
-    parse(base, form)  # its own faults are not those of what lies over it
-    return merge(brought(under, f"base {name}"), data), f"{path} over {base}"
+    return Folder(path.parent).entry(path.stem, form)
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> yamls.Keys:

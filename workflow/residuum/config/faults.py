@@ -5,7 +5,6 @@ Must not know paths below results/ or any stage.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -35,14 +34,14 @@ Fault = tuple[str, str]  # key, what is wrong
 
 def between(registry: Registry) -> list[str]:
     """Return one line per name that nothing defines, and per contradiction between entries."""
-    files: list[tuple[str, BaseModel]] = [("config", registry.config)]
+    written: list[tuple[str, str, BaseModel]] = [("config", "", registry.config)]
     for kind, entries in registry.entries.items():
-        files += [(registry.file(kind, name), entry) for name, entry in entries.items()]
+        written += [(kind, name, entry) for name, entry in entries.items()]
     for name, page in registry.pages.items():
-        files.append((registry.file("paper", "/".join(parts_of(name))), page))
+        written.append(("paper", "/".join(parts_of(name)), page))
     faults = [
-        f"{file}: {key}: {text}"
-        for file, entry in files
+        f"{registry.at(kind, name, key) if name else kind}: {key}: {text}"
+        for kind, name, entry in written
         for rules in (_names, _rules, _page_rules)
         for key, text in rules(registry, entry)
     ]
@@ -88,7 +87,7 @@ def _reference_faults(
         if name in entries and name not in known:
             fitting = ", ".join(known) or "none"
             yield f"{kind} '{name}' is of kind {kinds[name]}; fitting: {fitting}"
-        if name in entries or Path(add).exists():  # a broken file has faults of its own
+        if name in entries or registry.may_hold(kind, name):  # a broken one has its own faults
             return
     elif kind in ("role", "backbone", "reranker", "budget"):
         scales = registry.scales.values()  # all of them: a role of another scale is no fault
@@ -219,7 +218,7 @@ def _seedless(registry: Registry) -> Iterator[str]:
     for name in registry.systems:
         if not registry.seeds_of(name):
             models = ", ".join(registry.trained_behind(name))
-            yield f"{registry.file('system', name)}: its models have no seed in common: {models}"
+            yield f"{registry.at('system', name)}: its models have no seed in common: {models}"
 
 
 def _trained_on_residual(registry: Registry) -> Iterator[str]:
@@ -235,7 +234,8 @@ def _trained_on_residual(registry: Registry) -> Iterator[str]:
         bound = [place for role in roles if (place := registry.binding(role))]
         for place in own if OWN in roles else bound:
             if earlier := before.get(place):
-                where = f"{registry.file('model', name)}: train_on: {'/'.join(place)} is residual"
+                at = registry.at("model", name, "train_on")
+                where = f"{at}: train_on: {'/'.join(place)} is residual"
                 text = f"docs judged in {', '.join(earlier)} could be its negatives"
                 yield f"{where}: {text}. Train on a split that has all judgements"
 
@@ -247,8 +247,8 @@ def _unjudged(registry: Registry) -> Iterator[str]:
             for measure in registry.measures(place := Place(dataset, split)):
                 if lacking := registry.lacks(place, measure):
                     text = f"but its measures or a table's column ask for {measure}"
-                    file = registry.file("dataset", dataset)
-                    yield f"{file}: splits.{split} has no {lacking}, {text}"
+                    at = registry.at("dataset", dataset, f"splits.{split}")
+                    yield f"{at}: splits.{split} has no {lacking}, {text}"
     for name, system in registry.systems.items():
         role = registry.tuned_on(name)
         on = registry.binding(role) if role and role != OWN else None
@@ -256,4 +256,5 @@ def _unjudged(registry: Registry) -> Iterator[str]:
         known = on and on.split in getattr(registry.datasets.get(on.dataset), "splits", ())
         if on and known and chosen and (lacking := registry.lacks(on, chosen)):
             text = f"{'/'.join(on)} has no {lacking}, but {chosen} reads them"
-            yield f"{registry.file('system', name)}: interpolation.measure: {text}"
+            at = registry.at("system", name, "interpolation.measure")
+            yield f"{at}: interpolation.measure: {text}"

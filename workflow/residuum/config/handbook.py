@@ -1,16 +1,15 @@
 """config/README.md, made of the JSON schemas: every kind of entry with its keys and an example.
 
 Usage: `handbook(schemas, Path("config"))`, of the schemas that `loading` makes. What a key means is
-said in its class or in `schema/keys.yaml`. Must not know the registry, nor a kind of entry but by
-its schema.
+said in its class or in `schema/keys.yaml`.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from residuum.config.entries import Folder, Location
 from residuum.config.keys import Schema, classes, named_by
 from residuum.config.schema.base import ID, Ref
 
@@ -22,16 +21,32 @@ HEAD = """\
 
 Deploy this workflow by cloning its repository: its rules run the package that lies beside them, so
 the graph is no Snakemake module. Everything below `config/` is yours to edit. `config.yaml` says
-what to build; every other file is an entry, whose id is its name: small letters and digits, joined
-by `-` or `_`. A file with `base: OTHER` holds only what differs from the entry OTHER beside it;
-`null` removes a key. Files are YAML 1.2: 010 is 10, and 10:00, 1_0 and yes are texts. Unknown keys,
-wrong values and names that no entry has come all at once, each with file and key, before the first
-job: `residuum plan` shows them without one. A first line such as
+what to build; every other file holds entries of the kind that its folder is named by.
+
+A file holds one entry, and the file's name is its id. Or its one key is `entries`: then it holds
+several, each under its id, and its name means nothing. Here the entries of a paper stand together.
+
+```yaml
+# config/systems/mine.yaml
+entries:
+  bm25-k12:
+    base: bm25
+    bm25: {k1: 1.2}
+  bm25-deep: {base: bm25, k: 10000}
+```
+
+Ids are small letters and digits, joined by `-` or `_`. A kind has each id once, in whichever file.
+An entry with `base: OTHER` holds only what differs from the entry OTHER of its kind, in its file or
+in another one. OTHER has no base itself, and `null` removes a key.
+
+Files are YAML 1.2: 010 is 10, and 10:00, 1_0 and yes are texts. Unknown keys, wrong values and
+names that no entry has come all at once, each with file, line and key, before the first job:
+`residuum plan` shows them without one. A first line such as
 `# yaml-language-server: $schema=../schema/systems.schema.json` lets an editor complete and check a
-file. Recipes stand in the project's README.
+file of either form. Recipes stand in the project's README.
 """
+ENTRY = "entry"  # of a schema's $defs: what one entry may say
 MOST_LINES = 40  # of an example
-KIND = re.compile(r"^kind: ([\w-]+)", re.M)
 
 
 class Place(NamedTuple):
@@ -133,16 +148,18 @@ def table(*cells: Any) -> Iterator[str]:
 
 
 def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
-    """Return path and text of the files that are shown, by their kind."""
+    """Return place and text of the entries that are shown, by their kind."""
     shown: dict[str, list[tuple[str, str]]] = {}
     for name in place.examples:
-        path = folder.parent / name if name == place.file else folder / f"{name}.yaml"
-        lines = path.read_text(encoding="utf-8").splitlines()
+        of, _, own = name.rpartition("/")
+        whole = Location(folder.parent / name) if name == place.file else None
+        location = whole or Folder(folder / of).located(own)
+        path, lines = location.path, location.text().splitlines()
         kept = [line for line in lines if not line.startswith("# yaml-language-server:")]
         cut = [*kept[:MOST_LINES], "# ..."] if len(kept) > MOST_LINES else kept
-        kind = KIND.search("\n".join(kept))
-        text = path.relative_to(folder.parent).as_posix(), "\n".join(cut)
-        shown.setdefault(kind[1] if kind else "", []).append(text)
+        named = path.relative_to(folder.parent).as_posix()
+        text = f"`{own}` of `{named}`" if location.inside else f"`{named}`", "\n".join(cut)
+        shown.setdefault(str(location.read().get("kind", "")), []).append(text)
     return shown
 
 
@@ -150,7 +167,8 @@ def _entry(
     schema: Schema, examples: Mapping[str, list[tuple[str, str]]], shown: set[str]
 ) -> Iterator[str]:
     """Yield the lines of a kind of entry: each of its forms, then the parts that they have."""
-    whole, defs = schema.get("else", schema), schema.get("$defs", {})
+    defs = schema.get("$defs", {})
+    whole = defs[ENTRY]["else"] if ENTRY in defs else schema
     mapping = whole.get("discriminator", {}).get("mapping", {})
     kinds = {_name(target): kind for kind, target in mapping.items()}
     forms = [defs[_name(one["$ref"])] for one in whole.get("oneOf", [])] or [whole]
@@ -158,8 +176,8 @@ def _entry(
         kind = kinds.get(form["title"], "")
         yield from [f"### kind: {kind}", ""] if kind else []
         yield from _form(form)
-        for path, text in examples.get(kind, []):
-            yield from [f"`{path}`:", "", "```yaml", text, "```", ""]
+        for where, text in examples.get(kind, []):
+            yield from [f"{where}:", "", "```yaml", text, "```", ""]
     waiting = [name for form in forms for name in _parts(form)]
     while waiting:
         name = waiting.pop(0)

@@ -18,6 +18,7 @@ from residuum.artefacts.yamls import Keys
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import entries, handbook, keys
+from residuum.config.entries import SEVERAL
 from residuum.config.faults import between
 from residuum.config.keys import Schema
 from residuum.config.origins import brought, located, renamed
@@ -71,14 +72,14 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
         _refuse([*faults, str(error)])
     given["config"] = {"config": config}
     name, scales = chosen.scale, loaded["scales"]
-    file = folder / "scales" / f"{name}.yaml"
+    held = entries.Folder(folder / "scales")
+    file = held.file(name)
     if name not in scales:
         missing = [f"config: {unknown('scale', name, scales, str(file))}"]
-        _refuse(faults + ([] if file.exists() else missing))
+        _refuse(faults + ([] if held.may_hold(name) else missing))
     for kind in ("datasets", "models", "systems", "groupings", "fidelities", "sweeps"):
-        label = f"{folder}/{kind}/{{}}.yaml with budgets of {file}"
-        scale = given["scales"][name]
-        faults += _lay_budgets(loaded[kind], given[kind], scale, FORMS[kind], label)
+        of, scale = entries.Folder(folder / kind), given["scales"][name]
+        faults += _lay_budgets(loaded[kind], given[kind], FORMS[kind], of, scale, file)
     for dataset, editions in scales[name].editions.items():
         pins = renamed(given["scales"][name]["editions"], dataset, "editions")
         stated = brought(pins, f"editions of scale {name}")
@@ -151,7 +152,12 @@ def _load_pages(folder: Path, faults: list[str], given: Entries) -> Entries:
 
 
 def _lay_budgets(
-    loaded: Entries, given: Entries, scale: Mapping[str, Any], form: object, label: str
+    loaded: Entries,
+    given: Entries,
+    form: object,
+    held: entries.Folder,
+    scale: Mapping[str, Any],
+    file: Path,
 ) -> Iterator[str]:
     """Lay a scale's budgets over the entries that name them, in that order; yield faults.
 
@@ -166,7 +172,7 @@ def _lay_budgets(
             merged = reduce(entries.merge, laid, under)
             given[name] = merged
             try:
-                loaded[name] = entries.validate(label.format(name), merged, form)
+                loaded[name] = held.checked(name, merged, form, f" with budgets of {file}")
             except ValueError as error:
                 yield str(error)
 
@@ -178,10 +184,25 @@ def schemas() -> dict[str, Schema]:
     made: dict[str, Schema] = {"config": Config.model_json_schema()}
     for name, form in FORMS.items():
         whole = TypeAdapter(form).json_schema()
-        named = {"$defs": whole.pop("$defs", {})}
-        # A file with `base:` gives only what differs.
-        made[name] = {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
+        named = whole.pop("$defs", {})
+        # An entry with `base:` gives only what differs.
+        named[handbook.ENTRY] = {"if": {"required": ["base"]}, "then": partial, "else": whole}
+        one = {"$ref": f"#/$defs/{handbook.ENTRY}"}
+        made[name] = {
+            "$defs": named,
+            "if": {"required": [SEVERAL]},
+            "then": _several(one),
+            "else": one,
+        }
     return {name: keys.described(schema) for name, schema in made.items()}
+
+
+def _several(one: Schema) -> Schema:
+    """Return the schema of a file of several entries, given that of one."""
+    text = "several entries, each under its id; the file has no other key"
+    ids = {"type": "object", "propertyNames": {"pattern": ID}, "additionalProperties": one}
+    held = {SEVERAL: {**ids, "description": text}}
+    return {"type": "object", "properties": held, "additionalProperties": False}
 
 
 def generated() -> dict[str, str]:
@@ -205,9 +226,9 @@ def write_schema(folder: Path = ROOT / "config") -> None:
 def check(folder: Path = ROOT / "config") -> None:
     """Check every entry of config/ at every scale and print all faults."""
     base = entries.parse(folder / "config.yaml", dict[str, Any])
-    for path in sorted((folder / "scales").glob("*.yaml")):
-        load(folder, {**base, "scale": path.stem})
-        print(f"{path.stem}: no fault")
+    for scale in entries.Folder(folder / "scales").locations:
+        load(folder, {**base, "scale": scale})
+        print(f"{scale}: no fault")
 
 
 if __name__ == "__main__":

@@ -77,9 +77,9 @@ def _copy(checkpoint: Checkpoint, folder: Path) -> int:
 
 def described(config: Path, name: str) -> str:
     """Return what the model's entry in config/models says that it is; nothing without one."""
-    path = config / "models" / f"{FixedId.parse(name).name}.yaml"
+    held, model = entries.Folder(config / "models"), FixedId.parse(name).name
     try:
-        entry = entries.parse(path, dict[str, Any]) if path.is_file() else {}
+        entry = held.entry(model, dict[str, Any]) if held.may_hold(model) else {}
     except ValueError as error:
         raise ResiduumError(str(error)) from None
     return str(entry.get("description", ""))

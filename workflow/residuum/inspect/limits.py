@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.entries import Folder
 from residuum.config.registry import Registry
 from residuum.config.schema.base import references
 from residuum.inspect.dryrun import Job
@@ -129,7 +130,7 @@ class Limits:
 
 def sizes_of(docs: Iterable[str], folder: Path, base: object) -> dict[str, int]:
     """Return {dataset: docs} of what `--docs` says over config.yaml's; a ResiduumError if amiss."""
-    known = [path.stem for path in (folder / "datasets").glob("*.yaml")]
+    known = [*Folder(folder / "datasets").locations]
     sized, named = dict(base) if isinstance(base, dict) else {}, set[str]()
     for text in docs:
         name, given, number = text.partition("=")

@@ -1,18 +1,21 @@
 """Pins: the counts of a dataset, read once and written into its YAML.
 
 Command: `residuum datasets pin mine`. Comments and the order of keys stay; the file is whole or as
-it was. Must not know the graph or its results.
+it was, and so are the other entries of a file that holds several.
 """
 
 import re
 import shutil
+import textwrap
 from pathlib import Path
+from typing import Any
 
 from residuum import data
 from residuum.artefacts import files, yamls
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.collections import splits
+from residuum.config.entries import SEVERAL, Folder, Location
 from residuum.config.schema.datasets import Dataset, Edition
 from residuum.config.schema.sources import Segmented
 from residuum.inspect.datasets import find
@@ -30,7 +33,9 @@ def pin(config: Path, name: str, edition: str, force: bool) -> str:
     if not edition.strip() or not edition.isprintable():
         text = "an edition's name is a text that can be printed, as 'of 2026'"
         raise ResiduumError(f"--name {edition!a}: {text}")
-    dataset, path = find(config, name), config / "datasets" / f"{name}.yaml"
+    dataset = find(config, name)
+    location = Folder(config / "datasets").located(name)
+    path = location.path
     made = counted(name, dataset, edition)
     pinned = {one.name: one for one in dataset.editions}
     if made in pinned.values():
@@ -45,7 +50,7 @@ def pin(config: Path, name: str, edition: str, force: bool) -> str:
             "--force replaces all that is pinned."
         )
     kept = [] if force else [*pinned.values()]
-    _write(path, [*kept, made], bool(kept))
+    _write(location, [*kept, made], bool(kept))
     return f"{path}: wrote\n{_block([made])}"
 
 
@@ -107,19 +112,20 @@ def _plain(value: object) -> str:
     return yamls.dump(value, one_line=True)
 
 
-def _write(path: Path, editions: list[Edition], added: bool) -> None:
-    """Put editions where a YAML has them, or at its end; a last one beside others is added.
+def _write(location: Location, editions: list[Edition], added: bool) -> None:
+    """Put editions where an entry has them, or at its end; a last one beside others is added.
 
     The file keeps all else, and its mode. What would say anything else then is not written.
     """
+    path, inside = location
     given = path.read_bytes().decode()
     mark, end = files.BOM * given.startswith(files.BOM), "\r\n" if "\r\n" in given else "\n"
     text = given.removeprefix(files.BOM).replace("\r\n", "\n")
     try:
-        written = _edited(text, editions, added)
+        written = _edited_within(text, inside, editions, added)
     except ValueError as error:
         raise ResiduumError(f"{path}: {error}, then pin") from None
-    if not _says(written, yamls.load(text), editions):
+    if not _says(written, yamls.load(text), inside, editions):
         text = "its layout is not one that can be edited, so nothing was written"
         hand = f"write this in place of its editions:\n{_block(editions)}"
         raise ResiduumError(f"{path}: {text}; {hand}")
@@ -128,14 +134,45 @@ def _write(path: Path, editions: list[Edition], added: bool) -> None:
         shutil.copymode(path, temporary)
 
 
-def _says(written: str, before: dict[str, object], editions: list[Edition]) -> bool:
-    """Say whether a text says what one said before, but for its editions, which are these."""
+def _says(written: str, before: Any, inside: str, editions: list[Edition]) -> bool:
+    """Say whether a text says what one said before, but for an entry's editions: these."""
     try:
         made = yamls.load(written)
-        now = [*map(Edition.model_validate, made[KEY])]
+        entry, old = (one[SEVERAL][inside] if inside else one for one in (made, before))
+        now = [*map(Edition.model_validate, entry[KEY])]
     except (ValueError, TypeError, KeyError):
         return False
-    return now == editions and {**made, KEY: 0} == {**before, KEY: 0}
+    others = (one[SEVERAL] | {inside: 0} if inside else {} for one in (made, before))
+    same = {**entry, KEY: 0} == {**old, KEY: 0} and next(others) == next(others)
+    return now == editions and same
+
+
+def _edited_within(text: str, inside: str, editions: list[Edition], added: bool) -> str:
+    """Return a text with these editions of its entry, or of the one that has an id there."""
+    found = yamls.lines_of(text, SEVERAL, inside) if inside else None
+    if found is None:
+        return _edited(text, editions, added)
+    if found[1]:
+        raise ValueError(f"{inside}: one mapping in braces; write its keys one a line")
+    lines = text.splitlines(keepends=True)
+    start, stop = found[0].start + 1, _end(lines, found[0])
+    shifts = {line: len(line) - len(line.lstrip()) for line in lines[start:stop] if line.strip()}
+    indent = min(shift for line, shift in shifts.items() if line.lstrip()[0] != "#")
+    if min(shifts.values()) < indent:
+        raise ValueError(f"{inside}: a comment stands left of its keys; indent it as they are")
+    entry = _edited("".join(line[indent:] or "\n" for line in lines[start:stop]), editions, added)
+    lines[start:stop] = [textwrap.indent(entry, " " * indent)]
+    return "".join(lines)
+
+
+def _end(lines: list[str], place: range) -> int:
+    """Return where a key's lines end; blank lines and comments behind them are the next key's."""
+    stop = place.stop
+    while stop > place.start and (
+        not lines[stop - 1].strip() or lines[stop - 1].lstrip()[0] == "#"
+    ):
+        stop -= 1
+    return stop
 
 
 def _edited(text: str, editions: list[Edition], added: bool) -> str:
@@ -161,10 +198,7 @@ def _place(text: str) -> tuple[range | None, bool]:
     found = yamls.lines_of(text, KEY)
     if found is None:
         return None, False
-    lines, bracketed = text.splitlines()[found[0].start : found[0].stop], found[1]
-    while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
-        lines.pop()  # what follows is the next key's
-    return range(found[0].start, found[0].start + len(lines)), bracketed
+    return range(found[0].start, _end(text.splitlines(), found[0])), found[1]
 
 
 def _column(lines: list[str], place: range | None) -> int | None:

@@ -79,8 +79,9 @@ def chosen(config: Path, scale: str | None, settings: Sequence[str]) -> Keys:
     if not file.is_file():
         raise ResiduumError(f"no {file} in {Path.cwd()}. Run this in the project's folder.")
     try:
-        base, named = entries.stated(file, dict[str, object])
-        entries.validate(named, base, dict[str, object])
+        held, form = entries.Folder(config), dict[str, object]
+        base = held.stated("config", form)
+        held.checked("config", base, form)
     except ValueError as error:
         raise ResiduumError(str(error)) from None
     for text in settings:

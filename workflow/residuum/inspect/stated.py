@@ -3,14 +3,12 @@
 Usage: `stated.of("mine", entry)`. Must not know where it is shown.
 """
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
-from residuum.config.schema.base import ID
 from residuum.config.schema.datasets import Dataset
 
 CONFIG = Path("config")  # where it is looked for unless a folder is named
@@ -35,9 +33,9 @@ def known(config: Path, names: Iterable[str]) -> dict[str, Dataset]:
     if config != CONFIG and not folder.is_dir():
         text = "Name the folder that the results were made with, or leave --config out"
         raise ResiduumError(f"--config {config}: no folder {folder}. {text}")
-    paths = {name: folder / f"{name}.yaml" for name in names if re.fullmatch(ID, name)}
+    held = entries.Folder(folder)
     try:
-        return {name: entries.parse(p, Dataset) for name, p in paths.items() if p.is_file()}
+        return {name: held.entry(name, Dataset) for name in names if held.may_hold(name)}
     except ValueError as error:
         raise ResiduumError(str(error)) from None
 
