@@ -1,5 +1,6 @@
 """Copies of config/ for tests, each entry in a file of its own; messages without lines' numbers."""
 
+import json
 import re
 import shutil
 import textwrap
@@ -16,7 +17,11 @@ def copy(folder: Path) -> Path:
     shutil.copytree(ROOT / "config", folder)
     for kind in sorted(path for path in folder.iterdir() if path.is_dir()):
         held = Folder(kind).locations
-        made = {name: yaml.safe_dump(one.read()) for name, one in held.items() if one.inside}
+        made = {
+            name: yaml.safe_dump(json.loads(json.dumps(one.read())))
+            for name, one in held.items()
+            if one.inside
+        }
         for path in {held[name].path for name in made}:
             path.unlink()
         for name, text in made.items():

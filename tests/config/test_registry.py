@@ -834,10 +834,11 @@ def test_a_listed_fold_leaves_what_it_is_part_of_as_it_is(config):
 
 
 def test_a_key_that_is_given_twice_is_a_fault(config):
-    with open(config / "systems" / "bm25.yaml", "a") as handle:
-        handle.write("k: 10\n")
+    path = config / "systems" / "bm25.yaml"
+    path.write_text((text := path.read_text()) + "k: 10\n")
+    line = len(text.splitlines()) + 1
     with pytest.raises(
-        ResiduumError, match=r"bm25.yaml: .* line 9: key 'k' is given twice"
+        ResiduumError, match=rf"bm25.yaml: .* line {line}: key 'k' is given twice"
     ) as caught:
         load(config)
     assert str(caught.value).startswith("1 fault "), "what refers to the broken entry is no fault"

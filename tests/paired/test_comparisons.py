@@ -197,7 +197,7 @@ def test_seeds_whose_own_p_is_near_alpha_are_counted():
 
 PRINTED = """
 import numpy as np
-from residuum.config.schema.papers import Tests
+from residuum.config.schema.tests import Tests
 from residuum.paired import Pair, ScoreMatrix, compare
 random = np.random.default_rng(0)
 values = {("s%d" % i, ""): ScoreMatrix([str(q) for q in range(70)], random.random((70, 3)))

@@ -220,6 +220,26 @@ def plan(
     print(planning.plan(scale, paper or [], tflops, utilisation, docs or [], node_gb))
 
 
+@app.command("show")
+def show_entry(
+    kind: Annotated[str, typer.Argument(help="model, system, page, dataset, role, budget, ...")],
+    name: Annotated[
+        str | None,
+        typer.Argument(help="its id, as clear, or clear/table1; absent: list all"),
+    ] = None,
+    scale: Annotated[str | None, typer.Option(help="default: config.yaml's")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE as snakemake's --config takes it; repeat"),
+    ] = None,
+    config: Config = CONFIG,
+) -> None:
+    """Show what an entry of config/ comes to: each value, what it is from, and who names it."""
+    from residuum.inspect import showing
+
+    print(showing.show(config, scale, settings or [], kind, name))
+
+
 @catalogue.callback(invoke_without_command=True)
 def listing(context: typer.Context, config: Config = CONFIG) -> None:
     """List the datasets of config/: size, licence, download, disk, and which files are local."""

@@ -1,13 +1,14 @@
 """YAML by the core schema of version 1.2: read strictly, and written so that all read it alike.
 
 Usage: `yamls.load("k: 010")` is {"k": 10}; `yamls.read(path)`; `yamls.dump(value)`;
-`yamls.lines(path, ["k"])` are lines of keys. Whatever is YAML is read here.
+`yamls.lines(path, ["k"])` are lines of keys. Whatever is YAML is read here. A mapping that is read
+knows the file and line of each of its keys.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -20,9 +21,43 @@ PLAIN = "!plain"  # of a scalar without quotes or a tag
 KINDS: dict[str, Any] = {"null": type(None), "bool": bool, "int": int, "float": int | float}
 
 
+class Spot(NamedTuple):
+    """Where a key stands: a file, and a line counted from 1, or 0 where there is none.
+
+    `by` says what brought it there, such as `budget triplet`; nothing where its own file did.
+    """
+
+    file: str
+    line: int
+    by: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.by} ({where})" if self.by else where
+
+
+class Keys(dict[Any, Any]):
+    """A mapping that knows the spots of its keys, and of those that were removed from it."""
+
+    def __init__(
+        self,
+        items: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = (),
+        spots: Mapping[Any, Spot] | None = None,
+    ) -> None:
+        super().__init__(items)
+        self.spots = dict(spots or {})
+
+
+def spots_of(mapping: object) -> dict[Any, Spot]:
+    """Return the spots of a mapping's keys; none of what was not read from a file."""
+    return mapping.spots if isinstance(mapping, Keys) else {}
+
+
 # libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
 class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
     """PyYAML's parser with the core schema; a key that is given twice is a fault."""
+
+    file = ""
 
     def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
         """Return the tag of what has none."""
@@ -39,8 +74,8 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
             return self._mapping(node)
         raise _no_kind(node)
 
-    def _mapping(self, node: yaml.MappingNode) -> dict[object, object]:
-        made: dict[object, object] = {}
+    def _mapping(self, node: yaml.MappingNode) -> Keys:
+        made = Keys()
         for key_node, value_node in node.value:
             key, line = self.construct_object(key_node), _line(key_node)
             if not isinstance(key, str | int | float):
@@ -50,6 +85,7 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
                 text = f"key '{key}' is given twice, first in line {first}"
                 raise yaml.YAMLError(f"line {line}: {text}")
             made[key] = self.construct_object(value_node)
+            made.spots[key] = Spot(self.file, line)
         return made
 
 
@@ -89,12 +125,18 @@ class _Dumper(yaml.SafeDumper):
         return PLAIN if scalar and not isinstance(scalars.of(value), str) else tag
 
 
+_Dumper.add_multi_representer(dict, yaml.SafeDumper.represent_dict)
+
+
 def read(path: Path) -> Any:
-    """Return what a file holds, which nobody may change; a ValueError names it and the line."""
+    """Return what a file holds, which nobody may change; a ValueError names it and the line.
+
+    Each mapping in it is a `Keys`.
+    """
     if not path.is_file():
         raise ValueError(f"{path}: not a file that can be read")
     try:
-        return load(path.read_bytes().decode("utf-8-sig"))
+        return load(path.read_bytes().decode("utf-8-sig"), str(path))
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
@@ -104,14 +146,20 @@ def read(path: Path) -> Any:
 
 
 @cache  # a file may be the base of many
-def load(text: str) -> Any:
-    """Return what a text holds, which nobody may change; a fault is a ValueError with its line.
+def load(text: str, file: str = "") -> Any:
+    """Return what a file's text holds, which nobody may change; a fault is a ValueError.
 
-    Aliases and keys given twice are faults, and so is nesting of more than 50 levels.
+    It has its line. Aliases and keys given twice are faults, and so is nesting of more than 50
+    levels.
     """
     try:
         _refuse_unbounded(text)
-        return yaml.load(text, Loader=_Loader)
+        loader = _Loader(text)
+        loader.file = file
+        try:
+            return loader.get_single_data()
+        finally:
+            loader.dispose()
     except yaml.YAMLError as error:
         raise ValueError(f"not valid YAML: {' '.join(str(error).split())}") from None
 

@@ -59,6 +59,8 @@ class Bindings:
     fidelities: dict[str, Fidelity] = field(default_factory=dict)
     sweeps: dict[str, Sweep] = field(default_factory=dict)
     folder: Path = Path("config")
+    # what files say of the entries, by kind and id, with the spot of each key: for `origins.nodes`
+    given: dict[str, dict[str, Mapping[str, object]]] = field(default_factory=dict)
 
     @property
     def scale(self) -> Scale:

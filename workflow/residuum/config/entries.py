@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from residuum.artefacts import yamls
 from residuum.cli.command import describe
 from residuum.cli.errors import unknown
+from residuum.config.origins import brought, without
 from residuum.config.schema.base import ID
 
 MOST_SHOWN = 200  # characters of a name that is none
@@ -38,11 +39,11 @@ class Location(NamedTuple):
         return self.inside or self.path.stem
 
     def read(self) -> Any:
-        """Return what is written there, of which a mapping may be changed."""
+        """Return what is written there, with spots; of it a mapping may be changed."""
         made = yamls.read(self.path)
         if self.inside:
             made = {str(name): entry for name, entry in made[SEVERAL].items()}[self.inside]
-        return dict(made) if isinstance(made, dict) else made
+        return yamls.Keys(made, yamls.spots_of(made)) if isinstance(made, dict) else made
 
     def line(self, *keys: object) -> int:
         """Return the line of a nested key, or of the last one above it that is written."""
@@ -155,11 +156,15 @@ class Folder:
 
         One with `base:` is laid over the entry of that id, which has no base itself.
         """
+        return self.checked(name, self.stated(name, form), form)
+
+    def stated(self, name: str, form: object) -> Any:
+        """Return what files say of an entry, laid over its base, with the spots of its keys."""
         location = self.located(name)
         data = location.read()
         if not isinstance(data, dict) or "base" not in data:
-            return self.checked(name, data, form)
-        base = str(data.pop("base"))
+            return data
+        base, data = str(data["base"]), without(data, "base")
         under = self.locations[base].read() if base in self else None
         where = location.at("base")
         if isinstance(under, dict) and "base" in under:
@@ -171,7 +176,7 @@ class Folder:
             text = unknown(f"entry of {self.path} without a base", base[:MOST_SHOWN], whole)
             raise ValueError(f"{where}: base: {text}")
         self.entry(base, form)  # its own faults are not those of what lies over it
-        return self.checked(name, merge(under, data), form)
+        return merge(brought(under, f"base {base}"), data)
 
     def checked(self, name: str, data: object, form: Any, laid_over: str = "") -> Any:
         """Check what an entry comes to; `laid_over` names in faults what else it is made of."""
@@ -230,15 +235,22 @@ def faults_of(held: Folder) -> Iterator[str]:
         yield f"{location.at()}: {text}"
 
 
-def load_folder(folder: Path, form: object, faults: list[str]) -> dict[str, Any]:
-    """Load a folder's entries, {id: entry}; add to the faults what is wrong with the others."""
+def load_folder(
+    folder: Path, form: object, faults: list[str], given: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Load a folder's entries, {id: entry}; add to the faults what is wrong with the others.
+
+    What files say of each, with the spots of its keys, is added to `given`.
+    """
+    given = {} if given is None else given
     if not folder.is_dir():
         faults.append(f"{folder}: no such folder")
     held, entries = Folder(folder), dict[str, Any]()
     faults += faults_of(held)
     for name in held.locations:
         try:
-            entries[name] = held.entry(name, form)
+            given[name] = held.stated(name, form)
+            entries[name] = held.checked(name, given[name], form)
         except ValueError as error:
             faults.append(str(error))
     return entries
@@ -252,8 +264,8 @@ def parse(path: Path, form: object) -> Any:
     return Folder(path.parent).entry(path.stem, form)
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one nested mapping over another; None removes a key.
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> yamls.Keys:
+    """Lay one nested mapping over another; None removes a key, whose spot is kept.
 
     A mapping with another `kind`, or with another model to share with, replaces all; so do shares.
     """
@@ -264,7 +276,9 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if all(value[k] == under.get(k) for k in ("kind", "same_as") if k in value):
             merged[key] = merge(under, value)
-    return {key: value for key, value in merged.items() if over.get(key, key) is not None}
+    kept = {key: value for key, value in merged.items() if over.get(key, key) is not None}
+    laid = {key: spot for key, spot in yamls.spots_of(over).items() if key in over}
+    return yamls.Keys(kept, {**yamls.spots_of(base), **laid})
 
 
 def validate(name: str, data: object, form: Any) -> Any:

@@ -14,12 +14,14 @@ from typing import Any, NoReturn
 from pydantic import TypeAdapter
 
 from residuum.artefacts import files, yamls
+from residuum.artefacts.yamls import Keys
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import entries, handbook, keys, unwritten
 from residuum.config.entries import SEVERAL
 from residuum.config.faults import between
 from residuum.config.keys import Schema
+from residuum.config.origins import brought, located, renamed
 from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
 from residuum.config.schema import datasets, fidelities, groupings, models, sweeps, systems
@@ -49,15 +51,19 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     faults: list[str] = []
     spared = {kind for kind in SPARED if not (folder / kind).exists()}
     kinds = [kind for kind in FORMS if kind not in {"papers", *spared}]
-    loaded = {kind: entries.load_folder(folder / kind, FORMS[kind], faults) for kind in kinds}
+    given = {kind: Entries() for kind in [*FORMS, "pages"]}
+    loaded = {
+        kind: entries.load_folder(folder / kind, FORMS[kind], faults, given[kind]) for kind in kinds
+    }
     loaded |= {kind: Entries() for kind in spared}
-    loaded["pages"] = _load_pages(folder / "papers", faults)
+    loaded["pages"] = _load_pages(folder / "papers", faults, given["pages"])
     try:
         if (folder / "config.yaml").is_file():
             _check_as_read(folder / "config.yaml")
         chosen: Config = entries.validate("config", dict(config), Config)
     except ValueError as error:
         _refuse([*faults, str(error)])
+    given["config"] = {"config": config}
     name, scales = chosen.scale, loaded["scales"]
     held = entries.Folder(folder / "scales")
     file = held.file(name)
@@ -65,28 +71,54 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
         missing = [f"config: {unknown('scale', name, scales, str(file))}"]
         _refuse(faults + ([] if held.may_hold(name) else missing))
     for kind in ("datasets", "models", "systems", "groupings", "fidelities", "sweeps"):
-        of = entries.Folder(folder / kind)
-        faults += _lay_budgets(loaded[kind], scales[name], FORMS[kind], of, file)
+        of, scale = entries.Folder(folder / kind), given["scales"][name]
+        faults += _lay_budgets(loaded[kind], given[kind], FORMS[kind], of, scale, file)
     for dataset, editions in scales[name].editions.items():
-        if entry := loaded["datasets"].get(dataset):
-            loaded["datasets"][dataset] = entry.model_copy(update={"editions": editions})
+        pins = renamed(given["scales"][name]["editions"], dataset, "editions")
+        stated = brought(pins, f"editions of scale {name}")
+        _replace_editions(loaded["datasets"], given["datasets"], dataset, editions, stated)
     for dataset, docs in chosen.docs.items():
-        if entry := loaded["datasets"].get(dataset):
-            sized = [edition.model_copy(update={"docs": docs}) for edition in entry.editions]
-            sized = sized or [datasets.Edition(name="planned", docs=docs, about=True)]
-            loaded["datasets"][dataset] = entry.model_copy(update={"editions": sized})
-    loaded["systems"] = _with_unwritten(loaded)
-    registry = Registry(chosen, folder=folder, **loaded)
+        count = renamed(config["docs"], dataset, "docs")
+        _size(loaded["datasets"], given["datasets"], dataset, docs, count)
+    _add_unwritten(loaded, given)
+    registry = Registry(chosen, folder=folder, given=given, **loaded)
     if faults := faults + between(registry):
         _refuse(faults)
     return registry
 
 
-def _with_unwritten(loaded: Mapping[str, Entries]) -> Entries:
-    """Return all systems: those of files, and the dense ones that some entry of any kind names."""
+def _add_unwritten(loaded: dict[str, Entries], given: dict[str, Entries]) -> None:
+    """Add the dense systems that some entry of any kind names and no file defines."""
     every = (entry for entries_of_kind in loaded.values() for entry in entries_of_kind.values())
-    own = loaded["systems"]
-    return entries.ordered({**own, **unwritten.of_models(every, loaded["models"], own)})
+    written = loaded["systems"]
+    unwritten_ones = unwritten.of_models(every, loaded["models"], written)
+    for name, system in unwritten_ones.items():
+        spots = yamls.spots_of(given["models"].get(system.model)).values()
+        spot = next((spot._replace(by=f"model {system.model}", line=0) for spot in spots), None)
+        given["systems"][name] = located(system.model_dump(exclude_unset=True), None, spot)
+    loaded["systems"] = entries.ordered({**written, **unwritten_ones})
+
+
+def _size(loaded: Entries, given: Entries, name: str, docs: int, count: Keys) -> None:
+    """Give the editions of a dataset the docs that config.yaml states; `count` says so."""
+    if name not in loaded:
+        return
+    if pins := loaded[name].editions:
+        stated = [entries.merge(pin, count) for pin in given[name]["editions"]]
+    else:
+        pins = [datasets.Edition(name="planned", docs=docs, about=True)]
+        stated = [located(pins[0].model_dump(), None, count.spots.get("docs"))]
+    sized = [pin.model_copy(update={"docs": docs}) for pin in pins]
+    _replace_editions(loaded, given, name, sized, Keys({"editions": stated}))
+
+
+def _replace_editions(
+    loaded: Entries, given: Entries, name: str, editions: list[datasets.Edition], stated: Keys
+) -> None:
+    """Give a dataset other editions than its file states; `stated` says so, with spots."""
+    if entry := loaded.get(name):
+        loaded[name] = entry.model_copy(update={"editions": editions})
+        given[name] = entries.merge(given[name], stated)
 
 
 def _check_as_read(path: Path) -> None:
@@ -107,8 +139,8 @@ def _refuse(faults: list[str]) -> NoReturn:
     raise ResiduumError(f"{count} in the configuration:\n- " + "\n- ".join(lines))
 
 
-def _load_pages(folder: Path, faults: list[str]) -> Entries:
-    """Load the pages of each paper under the ids `<paper>-<page>`."""
+def _load_pages(folder: Path, faults: list[str], given: Entries) -> Entries:
+    """Load the pages of each paper, and what their files say, under the ids `<paper>-<page>`."""
     loaded: Entries = {}
     if not folder.is_dir():
         faults.append(f"{folder}: no such folder")
@@ -117,21 +149,34 @@ def _load_pages(folder: Path, faults: list[str]) -> Entries:
         if not re.fullmatch(ID, paper.name):
             faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
-        for name, page in entries.load_folder(paper, pages.Page, faults).items():
-            loaded[f"{paper.name}-{name}"] = page
+        said: Entries = {}
+        for name, page in entries.load_folder(paper, pages.Page, faults, said).items():
+            loaded[f"{paper.name}-{name}"], given[f"{paper.name}-{name}"] = page, said[name]
             if "-" in name:
                 faults.append(f"{paper}/{name}.yaml: a page's name has no hyphen; write _ for it")
     return loaded
 
 
 def _lay_budgets(
-    loaded: Entries, scale: Scale, form: object, held: entries.Folder, file: Path
+    loaded: Entries,
+    given: Entries,
+    form: object,
+    held: entries.Folder,
+    scale: Mapping[str, Any],
+    file: Path,
 ) -> Iterator[str]:
-    """Lay the scale's budgets over the entries that name them, in that order; yield faults."""
+    """Lay a scale's budgets over the entries that name them, in that order; yield faults.
+
+    `given` and `scale` are what files say, with spots; the former are changed with the entries.
+    """
+    budgets = scale.get("budgets") or {}
     for name, entry in loaded.items():
-        budgets = [scale.budgets.get(budget, {}) for budget in getattr(entry, "budgets", [])]
-        if any(budgets):
-            merged = reduce(entries.merge, budgets, entry.model_dump(exclude_unset=True))
+        named = [budget for budget in getattr(entry, "budgets", []) if budgets.get(budget)]
+        if named:
+            laid = (brought(budgets[budget], f"budget {budget}") for budget in named)
+            under = located(entry.model_dump(exclude_unset=True), given[name])
+            merged = reduce(entries.merge, laid, under)
+            given[name] = merged
             try:
                 loaded[name] = held.checked(name, merged, form, f" with budgets of {file}")
             except ValueError as error:

@@ -135,6 +135,16 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
         yield from _start(registry, registry.backbone(role, on), role, on, hub)
 
 
+@kept
+def why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
+    """Return why a model cannot be made for any collection, or None if nothing prevents it."""
+    model = registry.models[name]
+    if isinstance(model, ReleasedWeights):
+        return _released(registry, name, None)
+    made = _lexical_vectors if isinstance(model, LexicalVectors) else _model
+    return next(filter(None, made(registry, name, None, hub)), None)
+
+
 def _start(
     registry: Registry, bound: Start | None, role: str, dataset: str | None, hub: Hub
 ) -> Reasons:

@@ -1,0 +1,482 @@
+"""What an entry of config/ comes to at a scale: each value, where it comes from, and who names it.
+
+Command: `residuum show model clear --scale mini`. The loading of config/ keeps the file and line of
+every key (`residuum.config.origins`); this module reads nothing again.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from residuum.artefacts import yamls
+from residuum.artefacts.yamls import Keys, Spot, spots_of
+from residuum.cli.errors import ResiduumError, not_bound, unknown
+from residuum.config import entries, loading, origins
+from residuum.config.origins import Node
+from residuum.config.registry import Registry
+from residuum.config.schema.base import OWN, Ref, walk
+from residuum.config.schema.models import OnPairs
+from residuum.config.schema.scales import ByDataset, FromHub, FromPath
+from residuum.config.specs import FixedId
+from residuum.pages.entries import parts_of
+from residuum.wiring.availability import all_available, why_no_export, why_no_model, why_unavailable
+from residuum.wiring.pages import gaps
+
+KINDS = {  # of entries: what their folder is called
+    "config": "config",
+    "scale": "scales",
+    "dataset": "datasets",
+    "model": "models",
+    "system": "systems",
+    "page": "pages",
+    "tests": "tests",
+    "grouping": "groupings",
+    "fidelity": "fidelities",
+    "sweep": "sweeps",
+}
+BOUND = {"role": "roles", "backbone": "backbones", "reranker": "rerankers", "budget": "budgets"}
+LABELS = (
+    "label",
+    "title",
+    "description",
+    "test",
+)  # keys that say what an entry is, the first that has it
+MOST = 40  # characters of a value, beyond which where it comes from is not aligned
+LONGEST = 100  # characters of a label in a list
+
+
+class Line(NamedTuple):
+    """A line of the page: a key, its value, and where that comes from."""
+
+    key: str
+    value: str
+    origin: str
+
+
+def show(
+    config: Path, scale: str | None, settings: Sequence[str], kind: str, name: str | None
+) -> str:
+    """Return the page of an entry, a role or a budget, or without a name the list of its kind.
+
+    `settings` are keys of config.yaml, as `encoder=org/name`. A kind or an id that nothing has is a
+    ResiduumError, and so is a fault in config/.
+    """
+    if kind not in (*KINDS, *BOUND):
+        raise ResiduumError(unknown("kind of entry", kind, [*KINDS, *BOUND]))
+    shown = Shown(loading.load(config, chosen(config, scale, settings)))
+    if kind == "config":
+        name = "config"
+    return shown.page(kind, name) if name else shown.listing(kind)
+
+
+def chosen(config: Path, scale: str | None, settings: Sequence[str]) -> Keys:
+    """Return config.yaml under what the command line gives in its place, with spots."""
+    file = config / "config.yaml"
+    if not file.is_file():
+        raise ResiduumError(f"no {file} in {Path.cwd()}. Run this in the project's folder.")
+    try:
+        held, form = entries.Folder(config), dict[str, object]
+        base = held.stated("config", form)
+        held.checked("config", base, form)
+    except ValueError as error:
+        raise ResiduumError(str(error)) from None
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ResiduumError(f"--set {text}: write KEY=VALUE, with a key of {file}")
+        try:
+            base = entries.merge(base, _from(f"--set {key}", {key: yamls.load(value)}))
+        except ValueError as error:
+            raise ResiduumError(f"--set {text}: {error}") from None
+    return entries.merge(base, _from("--scale", {"scale": scale} if scale else {}))
+
+
+def _from(option: str, values: Mapping[str, object]) -> Keys:
+    """Return values that an option of the command line gave, with spots that say so."""
+    located: Keys = origins.located(values, None, Spot(option, 0))
+    return located
+
+
+class Shown:
+    """The entries of a registry, with all that they name and where each value comes from."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self.scale = registry.config.scale
+        self._nodes: dict[tuple[str, str], list[Node]] = {}
+
+    def ids(self, kind: str) -> list[str]:
+        """Return the ids of a kind: of roles and budgets those that any scale has."""
+        if kind in BOUND:
+            scales = self.registry.scales.values()
+            return list(dict.fromkeys(n for s in scales for n in getattr(s, BOUND[kind])))
+        return list(self.entries(kind))
+
+    def entries(self, kind: str) -> Mapping[str, BaseModel]:
+        """Return the entries of a kind by the ids that the command line takes."""
+        if kind == "config":
+            return {"config": self.registry.config}
+        entries: Mapping[str, BaseModel] = getattr(self.registry, KINDS[kind])
+        return {_id(kind, name): entry for name, entry in entries.items()}
+
+    def nodes(self, kind: str, name: str) -> list[Node]:
+        """Return all keys of an entry; of a role or a budget those that the scale has of it."""
+        if (kind, name) not in self._nodes:
+            self._nodes[kind, name] = list(self._keys(kind, name))
+        return self._nodes[kind, name]
+
+    def _keys(self, kind: str, name: str) -> Iterator[Node]:
+        if kind in BOUND:
+            own = f"{BOUND[kind]}.{name}."
+            bound = [n for n in self.nodes("scale", self.scale) if f"{n.key}.".startswith(own)]
+            yield from self._started(name, bound) if kind == "backbone" else bound
+        elif kind == "model" and name not in self.registry.models:
+            yield from self._trained(name)
+        else:
+            yield from origins.nodes(self.entries(kind)[name], self._given(kind, name))
+
+    def _given(self, kind: str, name: str) -> object:
+        """Return what files say of an entry, with spots."""
+        key = "-".join(name.rsplit("/", 1)) if kind == "page" else name
+        return self.registry.given[KINDS[kind]].get(key)
+
+    def _started(self, role: str, bound: Iterable[Node]) -> Iterator[Node]:
+        """Yield the keys of what plays a backbone; `encoder` takes the place of hub models."""
+        replaced: list[str] = []
+        for node in bound:
+            _, by_dataset, dataset = node.key.partition(f".{role}.datasets.")
+            start = self.registry.backbone(role, dataset if by_dataset else None)
+            if isinstance(node.value, FromHub | FromPath) and node.value != start:
+                replaced.append(f"{node.key}.")
+                yield from origins.nodes(start, None, node.key, self._encoder)
+            elif not node.key.startswith((*replaced,)):
+                yield node
+
+    @cached_property
+    def _encoder(self) -> Spot | None:
+        nodes = self.nodes("config", "config")
+        return next((node.spot for node in nodes if node.key == "encoder"), None)
+
+    def _trained(self, name: str) -> Iterator[Node]:
+        """Yield the keys of a model by the id of one training: for a fold, or at a rate."""
+        own = FixedId.parse(name).name
+        before = {node.key: node.value for node in self.nodes("model", own)}
+        spot = self._grid(name) or Spot("a training for one fold", 0)
+        for node in origins.nodes(self.registry.model(name), self._given("model", own)):
+            same = node.key in before and before[node.key] == node.value
+            yield node if same else node._replace(spot=spot, removed=False)
+
+    def _grid(self, trial: str) -> Spot | None:
+        """Return the spot of the grid of rates that a training tries one of; None of another."""
+        wanted, _ = self.registry.trials.get(trial, (None, None))
+        for name, model in self.registry.models.items():
+            if wanted and isinstance(model, OnPairs) and model.training.learning_rate == wanted:
+                nodes = self.nodes("model", name)
+                at = next(n.spot for n in nodes if n.key == "training.learning_rate.grid")
+                return at and at._replace(by=f"rate grid of {name}")
+        return None
+
+    def page(self, kind: str, name: str) -> str:
+        """Return all that is known of an entry: its values, why it is not run, who names it."""
+        known = self.ids(kind)
+        trained = kind == "model" and name in self.registry.model_ids()
+        if name not in known and not trained:
+            add = self._file(kind, name)
+            raise ResiduumError(unknown(kind, name, known, add) + self._elsewhere(name))
+        parts = [[f"{_titled(kind, name)} at scale {self.scale}: {self._file(kind, name)}"]]
+        parts.append(list(_aligned(self.values(kind, name))))
+        if reasons := list(self.reasons(kind, name)):
+            parts.append([f"Not run at scale {self.scale}:", *(f"- {why}" for why in reasons)])
+        if uses := list(self.uses(kind, FixedId.parse(name).name)):
+            parts.append(["Named by:", *_aligned(uses)])
+        return "\n\n".join("\n".join(part) for part in parts if part)
+
+    def _elsewhere(self, name: str) -> str:
+        """Say of which other kinds an id is one."""
+        kinds = [kind for kind in (*KINDS, *BOUND) if name in self.ids(kind)]
+        return "".join(f" Of another kind: residuum show {kind} {name}." for kind in kinds)
+
+    def _file(self, kind: str, name: str) -> str:
+        registry = self.registry
+        if kind in BOUND:
+            return f"{BOUND[kind]} of {registry.scale_file}"
+        if kind == "config":
+            return f"{registry.folder}/config.yaml"
+        return registry.file("paper" if kind == "page" else kind, FixedId.parse(name).name)
+
+    def listing(self, kind: str) -> str:
+        """Return the ids of a kind, each with what it is."""
+        labels = [(name, self._label(kind, name)) for name in self.ids(kind)]
+        width = max((len(name) for name, _ in labels), default=0)
+        return "\n".join(f"{name:<{width}}  {_cut(label)}".rstrip() for name, label in labels)
+
+    def _label(self, kind: str, name: str) -> str:
+        """Return what an entry says that it is, what a scale binds to a role, or where it lies."""
+        if kind == "budget":
+            over = [line.key for line in self.uses(kind, name) if not line.key.startswith("scale ")]
+            return f"laid over {', '.join(over)}" if over else "no entry names it"
+        if kind in BOUND:
+            bound = getattr(self.registry.scale, BOUND[kind]).get(name)
+            return _written(bound) if bound else self._unbound(kind, name)
+        entry = self.entries(kind)[name]
+        labels = (str(getattr(entry, key, "")) for key in LABELS)
+        return next(filter(None, labels), str(getattr(entry, "kind", "")))
+
+    def values(self, kind: str, name: str) -> Iterator[Line]:
+        """Yield each value of an entry, and below it what the names in it stand for at the scale.
+
+        Those lines are indented, and their keys are the names.
+        """
+        marks: dict[str, list[tuple[Ref, str]]] = {}
+        entry = self.registry.scale if kind in BOUND else self._entry(kind, name)
+        for key, mark, value in walk(entry):
+            if isinstance(mark, Ref) and value not in marks.get(key, ()):
+                marks.setdefault(key, []).append((mark, value))
+        for node in self.nodes(kind, name):
+            if node.leaf:
+                yield Line(node.key, _written(node.value), _origin(node))
+            for mark, value in marks.get(node.key, ()) if kind not in BOUND else ():
+                yield from self._stands_for(kind, name, mark, value)
+            if node.key == "seeds" and kind == "model":
+                yield from self._seeds(bool(node.value))
+
+    def _entry(self, kind: str, name: str) -> BaseModel:
+        """Return an entry; of a model's training, by its id, what it is trained as."""
+        return self.registry.model(name) if kind == "model" else self.entries(kind)[name]
+
+    def _seeds(self, own: bool) -> Iterator[Line]:
+        """Yield the seeds that a model is trained with, if those of its entry do not count."""
+        if seeds := self.registry.config.seeds:
+            yield Line("  seeds of config", _written(seeds), self._at("config", "config", "seeds"))
+        elif not own:
+            seeds, at = self.registry.scale.seeds, self._at("scale", self.scale, "seeds")
+            yield Line(f"  seeds of {self.scale}", _written(seeds), at)
+
+    def _stands_for(self, kind: str, name: str, mark: Ref, value: str) -> Iterator[Line]:
+        """Yield what a name in an entry stands for at the scale; nothing of most names."""
+        registry, scale = self.registry, self.registry.scale
+        if mark.to == "role" and value == OWN:
+            yield from self._own(name, "tune" if mark.use == "tuning" else "train")
+        elif mark.to in ("role", "reranker") or (mark.to == "backbone" and kind != "model"):
+            yield self._bound(mark.to, value)
+        elif mark.to == "backbone":
+            yield self._bound(mark.to, value, self._trained_on(name))
+        elif mark.to == "budget":
+            laid = "laid over this" if scale.budgets.get(value) else f"none in scale {self.scale}"
+            at = self._at("scale", self.scale, f"budgets.{value}")
+            yield Line(f"  {value}", laid, at or self._removal("budget", value))
+        elif mark.to == "system" and kind != "scale":
+            if kind == "page" and value in scale.systems:
+                at = self._at("scale", self.scale, f"systems.{value}")
+                yield Line(f"  {value}", f"played by {scale.systems[value]}", at)
+            elif value in scale.left_out:
+                at = self._at("scale", self.scale, "left_out")
+                yield Line(f"  {value}", "left out", at)
+        elif mark.use == "tuples":
+            yield from self._tuples(registry.tuples_of(name))
+        elif mark.use == "rate":
+            trials = [id_ for id_, (grid, _) in registry.trials.items() if grid.of == value]
+            yield Line("  tried by", _written(trials), "")
+
+    def _at(self, kind: str, name: str, key: str) -> str:
+        return next((_origin(n) for n in self.nodes(kind, name) if n.key == key), "")
+
+    def _own(self, name: str, use: str) -> Iterator[Line]:
+        """Yield the split that each collection of the scale's roles names for itself.
+
+        Of the id of one training that is its own collection's.
+        """
+        bound = {split.partition("/")[0] for split in self.registry.scale.roles.values()}
+        if by := FixedId.parse(name).by.partition(".")[0]:
+            bound = {by}
+        for dataset, entry in self.registry.datasets.items():
+            if (split := getattr(entry.own, use)) and dataset in bound:
+                at = self._at("dataset", dataset, f"own.{use}")
+                yield Line(f"  own of {dataset}", f"{dataset}/{split}", at)
+
+    def _trained_on(self, model: str) -> str | None:
+        """Return the dataset that a model starts for; None if each collection has its own."""
+        roles = [name for _, mark, name in walk(self.registry.model(model)) if _is_role(mark)]
+        if by := FixedId.parse(model).by.partition(".")[0]:
+            return by if by in self.registry.datasets else None
+        place = self.registry.binding(roles[0]) if roles and roles[0] != OWN else None
+        return place and place.dataset
+
+    def _bound(self, kind: str, role: str, dataset: str | None = None) -> Line:
+        """Return the line of what plays a role, for models of a dataset if that is given."""
+        bound, key = getattr(self.registry.scale, BOUND[kind]).get(role), f"{BOUND[kind]}.{role}"
+        if bound is None:
+            return Line(f"  {role}", "not bound", self._removal(kind, role))
+        of, entry = "scale", self.scale
+        if kind == "backbone":
+            if isinstance(bound, ByDataset) and dataset:
+                own = dataset in bound.datasets
+                key += f".datasets.{dataset}" if own else ".otherwise"
+                bound = bound.datasets.get(dataset, bound.otherwise)
+            start = self.registry.backbone(role, dataset)
+            if not isinstance(bound, ByDataset) and start != bound:
+                bound, of, entry, key = start, "config", "config", "encoder"
+        return Line(f"  {role}", _written(bound), self._at(of, entry, key))
+
+    def _tuples(self, model: str) -> Iterator[Line]:
+        """Yield how the tuples are drawn that a model shares with another."""
+        of = FixedId.parse(model).name
+        for node in self.nodes("model", of):
+            if node.leaf and node.key.startswith("negatives.") and node.spot:
+                key = node.key.removeprefix("negatives.")
+                yield Line(f"  {of}: {key}", _written(node.value), _origin(node))
+
+    def reasons(self, kind: str, name: str) -> Iterator[str]:
+        """Yield why something is not run at the scale, as `residuum plan` says it."""
+        registry = self.registry
+        why: str | None = None
+        if kind == "system":
+            yield from self._not_run(name)
+        elif kind == "page":
+            paper = parts_of("-".join(name.rsplit("/", 1)))[0]
+            if paper not in registry.config.papers:
+                at = self._at("config", "config", "papers")
+                yield f"its paper is none of `papers` ({at})"
+            config = registry.config.model_copy(update={"papers": [paper]})
+            own = dataclasses.replace(registry, config=config)
+            found = [gap for gap in gaps(own, all_available) if _id("page", gap.page) == name]
+            yield from _grouped((gap.why, gap.row) for gap in found)
+        elif kind == "model":
+            why = why_no_model(registry, FixedId.parse(name).name, all_available)
+        elif kind == "dataset":
+            why = why_no_export(registry, name, None, *registry.datasets[name].splits)
+        elif kind in BOUND and name not in getattr(registry.scale, BOUND[kind]):
+            why = self._unbound(kind, name)
+        yield from [why] if why else []
+
+    def _unbound(self, kind: str, name: str) -> str:
+        """Say that the scale has no such role or budget, and which file removed it if one did."""
+        lacks = f"scale {self.scale} has no budget {name}"
+        why = lacks if kind == "budget" else not_bound(self.scale, name)
+        removal = self._removal(kind, name)
+        return f"{why}: {removal}" if removal else why
+
+    def _removal(self, kind: str, name: str) -> str:
+        """Say where the scale removes a role or a budget of its base; nothing if it does not."""
+        held = self.registry.given["scales"][self.scale].get(BOUND[kind])
+        removed = isinstance(held, Mapping) and name not in held
+        at = spots_of(held).get(name) if removed else None
+        return f"null in {at}" if at else ""
+
+    def _not_run(self, system: str) -> Iterator[str]:
+        """Yield why a system has no run, wherever that is or in rows of pages that show it."""
+        registry = self.registry
+        anywhere = why_unavailable(registry, system, None, all_available)
+        found = [(anywhere, "")] if anywhere else []
+        for name, page in registry.pages.items():
+            played = registry.players(page)
+            for part, role in page.shown():
+                if played.get(part) == system:
+                    place, row = registry.binding(role), f"{_id('page', name)}/{part}"
+                    if place is None:
+                        found.append((not_bound(self.scale, role), row))
+                    elif why := why_unavailable(registry, system, place, all_available):
+                        found.append((why, row))
+        yield from _grouped(found)
+
+    def uses(self, kind: str, name: str) -> Iterator[Line]:
+        """Yield every entry that names one, with the key that does, at this scale.
+
+        Of scales all are looked at. What plays a system on pages is used by those.
+        """
+        for by in KINDS:
+            for other, entry in self.entries(by).items():
+                keys = dict.fromkeys(_keys_that_name(entry, kind, name))
+                for key in keys if (by, other) != (kind, name) else ():
+                    at = self._at(by, other, key)
+                    yield Line(_titled(by, other), self._use(by, other, key), at)
+                if by == "scale" and kind in BOUND and name in getattr(entry, BOUND[kind]):
+                    yield from self._binds(other, f"{BOUND[kind]}.{name}")
+        if kind == "system":
+            yield from self._plays(name)
+
+    def _use(self, kind: str, name: str, key: str) -> str:
+        left_out = kind == "system" and name in self.registry.scale.left_out
+        return f"{key} (left out at scale {self.scale})" if left_out else key
+
+    def _binds(self, scale: str, key: str) -> Iterator[Line]:
+        """Yield the line of a scale that binds a role, or has a budget."""
+        node = next(node for node in self.nodes("scale", scale) if node.key == key)
+        bound = "" if key.startswith("budgets.") else f": {_written(node.value)}"
+        yield Line(f"scale {scale}", f"{key}{bound}", _origin(node))
+
+    def _plays(self, system: str) -> Iterator[Line]:
+        """Yield the keys of pages that name another system, which this one plays at the scale."""
+        for other, name in self.registry.scale.systems.items():
+            for page, entry in self.entries("page").items() if name == system != other else ():
+                for key in dict.fromkeys(_keys_that_name(entry, "system", other)):
+                    at = self._at("scale", self.scale, f"systems.{other}")
+                    yield Line(f"page {page}", f"{key} (plays {other} at scale {self.scale})", at)
+
+
+def _id(kind: str, name: str) -> str:
+    """Return the id of an entry as the command line takes it: a page's is `clear/table1`."""
+    return "/".join(parts_of(name)) if kind == "page" else name
+
+
+def _titled(kind: str, name: str) -> str:
+    return kind if kind == "config" else f"{kind} {name}"
+
+
+def _is_role(mark: object) -> bool:
+    return isinstance(mark, Ref) and mark.to == "role"
+
+
+def _keys_that_name(entry: BaseModel, kind: str, name: str) -> Iterator[str]:
+    """Yield the keys of an entry whose values name another one, as a dataset's by a split of it."""
+    for key, mark, value in walk(entry):
+        if isinstance(mark, Ref):
+            split = kind == "dataset" and mark.to == "dataset/split"
+            if (mark.to == kind and value == name) or (split and value.split("/")[0] == name):
+                yield key
+
+
+def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each reason once, with the parts that it holds for."""
+    parts: dict[str, dict[str, None]] = {}
+    for why, part in found:
+        parts.setdefault(why, {}).update({part: None} if part else {})
+    for why, of in parts.items():
+        yield f"{why} ({', '.join(of)})" if of else why
+
+
+def _origin(node: Node) -> str:
+    """Say where a value comes from: `budget triplet (config/scales/mini.yaml:83)`, `default`."""
+    if node.removed and node.spot:
+        return f"default; null in {node.spot}"
+    return str(node.spot) if node.spot else "default"
+
+
+def _written(value: object) -> str:
+    """Write a value as YAML in one line."""
+    return yamls.dump(_plain(value), one_line=True)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_defaults=True)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 3]}..."
+
+
+def _aligned(lines: Iterable[Line]) -> Iterator[str]:
+    """Yield lines in columns; a long value pushes where it comes from to the right."""
+    rows = list(lines)
+    key = max((len(row.key) for row in rows), default=0)
+    value = max((len(row.value) for row in rows if len(row.value) <= MOST), default=0)
+    for row in rows:
+        yield f"{row.key:<{key}}  {row.value:<{value}}  {row.origin}".rstrip()
