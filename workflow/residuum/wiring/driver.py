@@ -26,6 +26,7 @@ from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
 from residuum.config.schema.scales import Config, FromHub
 from residuum.preload import benchmarks, server
+from residuum.wiring import defaults
 from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.batches import Batches
 from residuum.wiring.characteristics import Counts
@@ -92,8 +93,12 @@ class Wiring:
         """Return what marks outputs for Snakemake's own report, given its function `report`."""
         return Reported(self.registry, mark)
 
-    def batch(self) -> None:
-        """Have a cluster start short jobs together, where the profile says how many."""
+    def complete(self, environment: str) -> None:
+        """Give rules what they do not say: a benchmark file, an environment, and their batches.
+
+        A cluster starts short jobs together, where the profile says how many.
+        """
+        defaults.complete(self._workflow, self.paths, environment)
         Batches(self._workflow).apply()
 
     def start(self) -> None:
