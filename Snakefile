@@ -29,7 +29,7 @@ rule all:
         report=PATHS.report,
 
 
-WIRING.batch()
+WIRING.complete(f"{ENVS}/base.yaml")
 
 
 onstart:

@@ -12,10 +12,6 @@ rule candidates_draw:
         **recorded(run=ONLY.runs(PATHS.run, "candidates")),
     log:
         PATHS.log("candidates/{dataset}.{split}.{run}"),
-    benchmark:
-        PATHS.time("candidates/{dataset}.{split}.{run}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.candidates, mem_mb=6000),
     params:

@@ -10,10 +10,6 @@ rule cases_find:
         **SHOWN.texts(PATHS.pages["cases"].forms("md", "tex")),
     log:
         PATHS.log("cases/{page}"),
-    benchmark:
-        PATHS.time("cases/{page}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=8000),
     params:

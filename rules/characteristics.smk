@@ -6,10 +6,6 @@ rule characteristics_count:
         **SHOWN.texts(ONLY.pages(PATHS.table, "characteristics").forms("md", "tex")),
     log:
         PATHS.log("characteristics/{page}"),
-    benchmark:
-        PATHS.time("characteristics/{page}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.characteristics, mem_mb=2000),
     params:

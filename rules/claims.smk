@@ -11,10 +11,6 @@ rule claims_judge:
         **recorded(tests=ONLY.pages(PATHS.significance, "claims")),
     log:
         PATHS.log("claims/{page}"),
-    benchmark:
-        PATHS.time("claims/{page}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=4000),
     params:

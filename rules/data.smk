@@ -8,10 +8,6 @@ rule data_corpus:
         PATHS.corpus,
     log:
         PATHS.log("data/{dataset}.corpus"),
-    benchmark:
-        PATHS.time("data/{dataset}.corpus")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.corpus, mem_mb=RESOURCES.export_mb),
     params:
@@ -38,10 +34,6 @@ rule data_split:
         manifest=ONLY.exported(PATHS.queries.manifest),
     log:
         PATHS.log("data/{dataset}.{split}"),
-    benchmark:
-        PATHS.time("data/{dataset}.{split}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.judged_split, mem_mb=RESOURCES.export_mb),
     params:
@@ -64,10 +56,6 @@ rule data_answers:
         **recorded(answers=PATHS.answers),
     log:
         PATHS.log("data/{dataset}.{split}.answers"),
-    benchmark:
-        PATHS.time("data/{dataset}.{split}.answers")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.export_mb),
     params:
@@ -88,10 +76,6 @@ rule data_docpairs:
         **recorded(docpairs=PATHS.docpairs),
     log:
         PATHS.log("data/{dataset}.{split}.docpairs"),
-    benchmark:
-        PATHS.time("data/{dataset}.{split}.docpairs")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.docpairs, mem_mb=8000),
     params:

@@ -11,8 +11,6 @@ rule dense_search:
         PATHS.hits,
     log:
         PATHS.log("dense/{dataset}.{model}.seed{seed}.top{k}.{shard}.search"),
-    benchmark:
-        PATHS.time("dense/{dataset}.{model}.seed{seed}.top{k}.{shard}.search")
     conda:
         NEURAL
     threads: RESOURCES.threads
@@ -42,10 +40,6 @@ rule dense_gather:
         **recorded(run=ONLY.runs(PATHS.run, "dense")),
     log:
         PATHS.log("dense/{dataset}.{split}.{run}.gather"),
-    benchmark:
-        PATHS.time("dense/{dataset}.{split}.{run}.gather")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=6000),
     params:
@@ -67,8 +61,6 @@ rule dense_score:
         **recorded(run=ONLY.runs(PATHS.scores, "dense")),
     log:
         PATHS.log("dense/{dataset}.{split}.{run}.on.{other}"),
-    benchmark:
-        PATHS.time("dense/{dataset}.{split}.{run}.on.{other}")
     conda:
         NEURAL
     resources:

@@ -6,10 +6,6 @@ rule dimensions_draw:
         **SHOWN.drawings(PATHS.pages["dimensions"].forms("md", "pdf", "png")),
     log:
         PATHS.log("dimensions/{page}"),
-    benchmark:
-        PATHS.time("dimensions/{page}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

@@ -10,8 +10,6 @@ rule encode_docs:
         ONLY.models(PATHS.embeddings, "dual-encoder"),
     log:
         PATHS.log("encode/{dataset}.{model}.seed{seed}.{shard}"),
-    benchmark:
-        PATHS.time("encode/{dataset}.{model}.seed{seed}.{shard}")
     conda:
         NEURAL
     threads: RESOURCES.threads
@@ -42,8 +40,6 @@ rule encode_candidates:
         ONLY.models(PATHS.listed_embeddings, "dual-encoder"),
     log:
         PATHS.log("encode/{dataset}.{split}.{model}.seed{seed}.on.{other}.{shard}"),
-    benchmark:
-        PATHS.time("encode/{dataset}.{split}.{model}.seed{seed}.on.{other}.{shard}")
     conda:
         NEURAL
     threads: RESOURCES.threads
@@ -73,8 +69,6 @@ rule encode_queries:
         ONLY.models(PATHS.query_embeddings, "dual-encoder"),
     log:
         PATHS.log("encode/{dataset}.{model}.seed{seed}.queries"),
-    benchmark:
-        PATHS.time("encode/{dataset}.{model}.seed{seed}.queries")
     conda:
         NEURAL
     threads: RESOURCES.threads

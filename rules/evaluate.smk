@@ -9,10 +9,6 @@ rule evaluate_run:
         **recorded(metrics=ONLY.orders(PATHS.metrics)),
     log:
         PATHS.log("evaluate/{dataset}.{split}.{run}"),
-    benchmark:
-        PATHS.time("evaluate/{dataset}.{split}.{run}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.measures, mem_mb=4000),
     params:

@@ -9,10 +9,6 @@ rule external_accept:
         **recorded(run=ONLY.runs(PATHS.run, "external")),
     log:
         PATHS.log("external/{dataset}.{split}.{run}"),
-    benchmark:
-        PATHS.time("external/{dataset}.{split}.{run}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=12000),
     params:
@@ -35,10 +31,6 @@ rule external_weights:
         ONLY.models(PATHS.released_weights, "released-weights"),
     log:
         PATHS.log("external/{dataset}.{model}"),
-    benchmark:
-        PATHS.time("external/{dataset}.{model}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.released_weights, mem_mb=4000),
     params:

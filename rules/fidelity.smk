@@ -7,10 +7,6 @@ rule fidelity_measure:
         PATHS.fidelity,
     log:
         PATHS.log("fidelity/{dataset}.{split}.{fidelity}"),
-    benchmark:
-        PATHS.time("fidelity/{dataset}.{split}.{fidelity}")
-    conda:
-        f"{ENVS}/base.yaml"
     threads: RESOURCES.threads
     resources:
         **RESOURCES.cpu(ESTIMATES.fidelity, mem_mb=RESOURCES.fidelity_mb),

@@ -13,10 +13,6 @@ rule figure_draw:
         **SHOWN.drawings(PATHS.pages["figure"].forms("md", "pdf", "png")),
     log:
         PATHS.log("figures/{page}"),
-    benchmark:
-        PATHS.time("figures/{page}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
@@ -43,10 +39,6 @@ rule figure_time:
         png=PATHS.page_timing.beside(".png"),
     log:
         PATHS.log("figures/{page}.time"),
-    benchmark:
-        PATHS.time("figures/{page}.time")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

@@ -13,10 +13,6 @@ rule fusion_tune:
         **recorded(tuning=ONLY.runs(PATHS.tuning, "fusion")),
     log:
         PATHS.log("fusion/{dataset}.{split}.{run}.tune"),
-    benchmark:
-        PATHS.time("fusion/{dataset}.{split}.{run}.tune")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.tuned_fusion, mem_mb=4000),
     params:
@@ -41,10 +37,6 @@ rule fusion_fuse:
         **recorded(run=ONLY.runs(PATHS.run, "fusion")),
     log:
         PATHS.log("fusion/{dataset}.{split}.{run}.fuse"),
-    benchmark:
-        PATHS.time("fusion/{dataset}.{split}.{run}.fuse")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:

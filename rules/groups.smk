@@ -7,10 +7,6 @@ rule groups_lengths:
         **recorded(groups=ONLY.groupings(PATHS.groups, "lengths")),
     log:
         PATHS.log("groups/{dataset}.{split}.{grouping}"),
-    benchmark:
-        PATHS.time("groups/{dataset}.{split}.{grouping}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.lengths, mem_mb=2000),
     params:
@@ -29,10 +25,6 @@ rule groups_halves:
         **recorded(groups=ONLY.groupings(PATHS.groups, "halves")),
     log:
         PATHS.log("groups/{dataset}.{split}.{grouping}"),
-    benchmark:
-        PATHS.time("groups/{dataset}.{split}.{grouping}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
@@ -52,10 +44,6 @@ rule groups_folds:
         **recorded(groups=ONLY.groupings(PATHS.groups, "folds")),
     log:
         PATHS.log("groups/{dataset}.{split}.{grouping}"),
-    benchmark:
-        PATHS.time("groups/{dataset}.{split}.{grouping}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

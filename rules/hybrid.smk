@@ -11,10 +11,6 @@ rule hybrid_search:
         ONLY.runs(PATHS.hybrid_hits, "hybrid"),
     log:
         PATHS.log("hybrid/{dataset}.{split}.{run}.search"),
-    benchmark:
-        PATHS.time("hybrid/{dataset}.{split}.{run}.search")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.hybrid, mem_mb=6000 + 2 * RESOURCES.shard_mb),
     params:
@@ -39,10 +35,6 @@ rule hybrid_tune:
         **recorded(tuning=ONLY.runs(PATHS.tuning, "hybrid")),
     log:
         PATHS.log("hybrid/{dataset}.{split}.{run}.tune"),
-    benchmark:
-        PATHS.time("hybrid/{dataset}.{split}.{run}.tune")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:
@@ -63,10 +55,6 @@ rule hybrid_gather:
         **recorded(run=ONLY.runs(PATHS.run, "hybrid")),
     log:
         PATHS.log("hybrid/{dataset}.{split}.{run}.gather"),
-    benchmark:
-        PATHS.time("hybrid/{dataset}.{split}.{run}.gather")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:

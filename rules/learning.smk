@@ -14,8 +14,6 @@ rule learning_score:
         **recorded(scores=PATHS.held_out),
     log:
         PATHS.log("learning/{model}.seed{seed}.score"),
-    benchmark:
-        PATHS.time("learning/{model}.seed{seed}.score")
     conda:
         NEURAL
     threads: RESOURCES.threads
@@ -45,10 +43,6 @@ rule learning_judge:
         **recorded(verdict=PATHS.learning),
     log:
         PATHS.log("learning/{model}.seed{seed}.judge"),
-    benchmark:
-        PATHS.time("learning/{model}.seed{seed}.judge")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
@@ -70,10 +64,6 @@ rule learning_choose:
         **recorded(record=PATHS.rate),
     log:
         PATHS.log("learning/{dataset}.{split}.{model}.choose"),
-    benchmark:
-        PATHS.time("learning/{dataset}.{split}.{model}.choose")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

@@ -8,10 +8,6 @@ rule ledger_write:
         **SHOWN.ledger(PATHS.ledger.forms("md")),
     log:
         PATHS.log("ledger/ledger"),
-    benchmark:
-        PATHS.time("ledger/ledger")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

@@ -11,8 +11,6 @@ rule lexical_index:
         PATHS.index,
     log:
         PATHS.log("lexical/{dataset}.{index}.index"),
-    benchmark:
-        PATHS.time("lexical/{dataset}.{index}.index")
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
@@ -39,8 +37,6 @@ rule lexical_search:
         **recorded(run=ONLY.runs(PATHS.run, "lexical", tunes_rm3=False)),
     log:
         PATHS.log("lexical/{dataset}.{split}.{run}.search"),
-    benchmark:
-        PATHS.time("lexical/{dataset}.{split}.{run}.search")
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
@@ -66,8 +62,6 @@ rule lexical_score:
         **recorded(run=ONLY.runs(PATHS.scores, "lexical")),
     log:
         PATHS.log("lexical/{dataset}.{split}.{run}.on.{other}"),
-    benchmark:
-        PATHS.time("lexical/{dataset}.{split}.{run}.on.{other}")
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads

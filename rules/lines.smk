@@ -6,10 +6,6 @@ rule lines_draw:
         **SHOWN.drawings(PATHS.pages["lines"].forms("md", "pdf", "png")),
     log:
         PATHS.log("lines/{page}"),
-    benchmark:
-        PATHS.time("lines/{page}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

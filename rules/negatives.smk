@@ -12,8 +12,6 @@ rule negatives_mine:
         **recorded(tuples=ONLY.tuples(PATHS.tuples)),
     log:
         PATHS.log("negatives/{model}"),
-    benchmark:
-        PATHS.time("negatives/{model}")
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads

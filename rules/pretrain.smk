@@ -9,8 +9,6 @@ rule pretrain_backbone:
         ONLY.models(PATHS.backbone, "backbone"),
     log:
         PATHS.log("pretrain/{model}"),
-    benchmark:
-        PATHS.time("pretrain/{model}")
     conda:
         NEURAL
     threads: RESOURCES.threads
@@ -35,8 +33,6 @@ rule pretrain_adapt:
         ONLY.models(PATHS.backbone, "masked-language", "next-text", "inverse-cloze"),
     log:
         PATHS.log("pretrain/{model}"),
-    benchmark:
-        PATHS.time("pretrain/{model}")
     conda:
         NEURAL
     threads: RESOURCES.threads * RESOURCES.gpus

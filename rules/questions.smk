@@ -9,8 +9,6 @@ rule questions_generate:
         manifest=ONLY.synthetic(PATHS.queries.manifest),
     log:
         PATHS.log("questions/{dataset}.{split}"),
-    benchmark:
-        PATHS.time("questions/{dataset}.{split}")
     conda:
         NEURAL
     threads: RESOURCES.threads

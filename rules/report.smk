@@ -8,10 +8,6 @@ rule report_write:
         PATHS.report,
     log:
         PATHS.log("report/report"),
-    benchmark:
-        PATHS.time("report/report")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

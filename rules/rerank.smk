@@ -13,8 +13,6 @@ rule rerank_score:
         **recorded(scores=PATHS.pairs),
     log:
         PATHS.log("rerank/{dataset}.{split}.{reranker}.score"),
-    benchmark:
-        PATHS.time("rerank/{dataset}.{split}.{reranker}.score")
     conda:
         NEURAL
     threads: RESOURCES.threads
@@ -45,10 +43,6 @@ rule rerank_depths:
         **recorded(depths=PATHS.depth_curve),
     log:
         PATHS.log("rerank/{dataset}.{split}.{reranker}.depths"),
-    benchmark:
-        PATHS.time("rerank/{dataset}.{split}.{reranker}.depths")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.depths, mem_mb=12000),
     params:
@@ -67,10 +61,6 @@ rule rerank_cut:
         **recorded(run=ONLY.runs(PATHS.run, "rerank"), tuning=ONLY.runs(PATHS.tuning, "rerank")),
     log:
         PATHS.log("rerank/{dataset}.{split}.{run}.cut"),
-    benchmark:
-        PATHS.time("rerank/{dataset}.{split}.{run}.cut")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=12000),
     params:

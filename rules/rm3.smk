@@ -13,8 +13,6 @@ rule rm3_tune:
         ),
     log:
         PATHS.log("rm3/{dataset}.{split}.{run}.tune"),
-    benchmark:
-        PATHS.time("rm3/{dataset}.{split}.{run}.tune")
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads

@@ -6,10 +6,6 @@ rule rrf_fuse:
         **recorded(run=ONLY.runs(PATHS.run, "rrf")),
     log:
         PATHS.log("rrf/{dataset}.{split}.{run}"),
-    benchmark:
-        PATHS.time("rrf/{dataset}.{split}.{run}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=6000),
     params:

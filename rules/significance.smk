@@ -8,10 +8,6 @@ rule significance_compare:
         **recorded(tests=ONLY.pages(PATHS.significance, "table")),
     log:
         PATHS.log("significance/{page}"),
-    benchmark:
-        PATHS.time("significance/{page}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

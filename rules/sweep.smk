@@ -9,8 +9,6 @@ rule sweep_measure:
         timing=ONLY.runs(PATHS.timing, "dense"),
     log:
         PATHS.log("sweep/{dataset}.{split}.{sweep}.{run}"),
-    benchmark:
-        PATHS.time("sweep/{dataset}.{split}.{sweep}.{run}")
     conda:
         NEURAL
     threads: RESOURCES.threads

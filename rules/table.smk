@@ -12,10 +12,6 @@ rule table_render:
         **SHOWN.texts(ONLY.pages(PATHS.table, "table").forms("md", "tex")),
     log:
         PATHS.log("tables/{page}"),
-    benchmark:
-        PATHS.time("tables/{page}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

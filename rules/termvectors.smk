@@ -10,8 +10,6 @@ rule termvectors_docs:
         ONLY.models(PATHS.embeddings, "lexical-vectors"),
     log:
         PATHS.log("termvectors/{dataset}.{model}.seed{seed}.{shard}"),
-    benchmark:
-        PATHS.time("termvectors/{dataset}.{model}.seed{seed}.{shard}")
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
@@ -38,8 +36,6 @@ rule termvectors_queries:
         ONLY.models(PATHS.query_embeddings, "lexical-vectors"),
     log:
         PATHS.log("termvectors/{dataset}.{model}.seed{seed}.queries"),
-    benchmark:
-        PATHS.time("termvectors/{dataset}.{model}.seed{seed}.queries")
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads

@@ -7,8 +7,6 @@ rule termweights_predict:
         PATHS.term_weights,
     log:
         PATHS.log("termweights/{dataset}.{model}.seed{seed}"),
-    benchmark:
-        PATHS.time("termweights/{dataset}.{model}.seed{seed}")
     conda:
         NEURAL
     threads: RESOURCES.threads

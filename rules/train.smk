@@ -15,8 +15,6 @@ rule train_train:
         ONLY.finished(PATHS.checkpoint),
     log:
         PATHS.log("train/{model}.seed{seed}"),
-    benchmark:
-        PATHS.time("train/{model}.seed{seed}")
     conda:
         NEURAL
     threads: RESOURCES.threads * RESOURCES.gpus

@@ -7,10 +7,6 @@ rule venn_draw:
         **SHOWN.drawings(PATHS.pages["venn"].forms("md", "pdf", "png")),
     log:
         PATHS.log("venn/{page}"),
-    benchmark:
-        PATHS.time("venn/{page}")
-    conda:
-        f"{ENVS}/base.yaml"
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:

@@ -34,7 +34,7 @@ COMMON = ("wiring",)  # without rules of its own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
 # A kind of page is a folder: its stage is `make`, which has the rules and the test of its name.
 MODULES = {name: f"pages.{name}.make" if name in ENTRIES else name for name in STAGES}
-DIRECTIVES = ["input", "output", "log", "benchmark", "resources", "conda", "shell"]
+DIRECTIVES = ["input", "output", "log", "resources", "shell"]
 NEURAL = "    conda:\n        NEURAL\n"
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
 RULES = {
@@ -122,6 +122,8 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
     assert re.match(r'    """[A-Z].*\."""\n', body), "docstring"
     for directive in DIRECTIVES:
         assert re.search(rf"^    {directive}:", body, re.M), directive
+    said = re.search(r"^    benchmark:|base\.yaml", body, re.M)
+    assert not said, "what all have (wiring/defaults.py)"
     assert re.search(r"\*\*RESOURCES\.(cpu|card|training)\(ESTIMATES\.\w+, mem_mb=", body)
     assert "| tee {log}" in body
     assert ("--threads" in body or "torchrun" in body or "{params.compute}" in body) == bool(

@@ -33,6 +33,7 @@ from residuum.pages.figure.bind import Figures
 from residuum.pages.layout import MORE
 from residuum.pages.table.bind import Arithmetic
 from residuum.preload import benchmarks, server
+from residuum.wiring import defaults
 from residuum.wiring.corpora import Corpora, Exports, Fidelities, Questions
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
@@ -220,8 +221,12 @@ class Wiring:
         """Return what marks outputs for Snakemake's own report, given its function `report`."""
         return Reported(self.registry, mark)
 
-    def batch(self) -> None:
-        """Have a cluster start short jobs together, where the profile says how many."""
+    def complete(self, environment: str) -> None:
+        """Give rules what they do not say: a benchmark file, an environment, and their batches.
+
+        A cluster starts short jobs together, where the profile says how many.
+        """
+        defaults.complete(self._workflow, self.paths, environment)
         Batches(self._workflow).apply()
 
     def start(self) -> None:

@@ -147,6 +147,11 @@ class Paths:
         """Return the benchmark file of a job."""
         return self._below(f"benchmarks/{name}.tsv")
 
+    def time_of(self, log: str) -> str:
+        """Return the benchmark file of the job that has a log."""
+        start, end = self.log("*").split("*")
+        return self.time(log.removeprefix(start).removesuffix(end))
+
     def work(self, name: str) -> str:
         """Return where a job keeps what it needs to resume."""
         return self._below(f"work/{name}")
