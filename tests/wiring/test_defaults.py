@@ -36,7 +36,7 @@ def test_each_job_has_a_benchmark_named_as_its_log():
     words = arguments("all", options=options)
     done = forking.run("snakemake", words, os.environ, merged=True)
     assert done.returncode == 0, done.stdout[-2000:]
-    pairs = re.findall(r"    log: (.*)\n    benchmark: (.*)\n", done.stdout)
+    pairs = re.findall(r"    log: (.*)\n(?:    jobid: .*\n)?    benchmark: (.*)\n", done.stdout)
     assert len(pairs) > 900 and len(pairs) == len(re.findall(r"^    log: ", done.stdout, re.M))
     for log, benchmark in pairs:
         assert log.replace("/logs/", "/benchmarks/").replace(".log", ".tsv") == benchmark
