@@ -76,7 +76,7 @@ def job(**changes: object) -> BoundTable:
         {
             **{"id": "toy-table1", "entry": Table.model_validate({**TABLE, **changes})},
             **{"tests": Tests.model_validate(TESTS), "systems": {}, "scale": "toy"},
-            "places": {column["id"]: "data/nq" for column in TABLE["columns"]},
+            "splits": {column["id"]: "data/nq" for column in TABLE["columns"]},
             "runs": {row: seeds(row) for row in rows},
             "absent": {"bm25": {**dict.fromkeys(derived["sum"], NO_PARTS), "won": ITSELF}},
             **{"derived": derived, "comparable": True, "reason": "a toy."},

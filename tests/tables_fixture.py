@@ -50,7 +50,7 @@ def job(comparable: bool = True, tests: dict | None = None, **changes: object) -
         id="toy-table1",
         entry=Table.model_validate({**TABLE, **changes}),
         tests=Tests.model_validate({**TESTS, **(tests or {})}),
-        places={"rr": "data/dev", "far": None},
+        splits={"rr": "data/dev", "far": None},
         runs={"base": ["base"], "ours": ["ours.seed1", "ours.seed2"], "ablation": ["ablation"]},
         systems={"base": {"kind": "lexical", "label": "Base", "bm25": {"k1": 0.9, "b": 0.4}}},
         scale="toy",

@@ -21,7 +21,7 @@ def table(page="toy-table1", tests=None, **changes):
     """Return a job whose columns are measured on the same forty queries."""
     plain = {"columns": COLUMNS, "tolerance": {"default": 0.01}, "reported": {}}
     made = job(**plain | changes, tests=tests)
-    return made.model_copy(update={"id": page, "places": {"rr": "data/dev", "ndcg": "data/dev"}})
+    return made.model_copy(update={"id": page, "splits": {"rr": "data/dev", "ndcg": "data/dev"}})
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_a_family_may_be_all_tables_of_a_paper(metrics):
 
 def test_a_page_without_pairs_has_a_header_only(metrics):
     made = table()
-    result = compare(metrics, made.model_copy(update={"places": {"rr": None, "ndcg": None}}))
+    result = compare(metrics, made.model_copy(update={"splits": {"rr": None, "ndcg": None}}))
     assert (result.height, result.columns) == (0, list(grids.columns(Comparison)))
 
 

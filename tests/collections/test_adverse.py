@@ -17,7 +17,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.collections import irds, splits
 from residuum.collections.records import Rows
 from residuum.config import entries
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.schema.datasets import Collection, Dataset
 from residuum.config.specs import canonical_json
 from residuum.wiring import sizes
@@ -283,7 +283,7 @@ def test_it_has_as_many_queries_as_its_origin_and_leaves_other_specs_alone():
     hard = {"adverse": {**ADVERSE, "of": "dev"}}
     more = Dataset.model_validate(DATASET | {"splits": DATASET["splits"] | {"hard": hard}})
     plain, registry = Dataset.model_validate(DATASET), replace(toy(), datasets={"toy": more})
-    assert sizes.queries(registry, Place("toy", "hard")) == 20
+    assert sizes.queries(registry, SplitId("toy", "hard")) == 20
     plain_s, adverse_s = (
         Estimates(registry).split(named(dataset="toy", split=split)).core_s
         for split in ("dev", "hard")

@@ -13,11 +13,11 @@ from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import canonical_json
 
-DATASETS = ROOT / "config" / "datasets"
+DATASETS = entries.Folder(ROOT / "config" / "datasets")
 
 
 def dataset(name):
-    return entries.parse(DATASETS / f"{name}.yaml", Dataset)
+    return DATASETS.entry(name, Dataset)
 
 
 @pytest.mark.shared_data
@@ -109,11 +109,11 @@ def test_mcdonalds_folds_are_those_that_anserini_publishes(shared_data):
     assert [splits[name].part.ids for name in splits["test-mcdonald"].folds] == published
 
 
-@pytest.mark.parametrize("path", sorted(DATASETS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_pinned_levels_add_up(path):
-    for edition in entries.parse(path, Dataset).editions:
-        for name, pin in edition.splits.items():
-            assert not pin.relevance or sum(pin.relevance.values()) == pin.qrels, name
+@pytest.mark.parametrize("name", DATASETS.locations)
+def test_pinned_levels_add_up(name):
+    for edition in dataset(name).editions:
+        for split, pin in edition.splits.items():
+            assert not pin.relevance or sum(pin.relevance.values()) == pin.qrels, split
 
 
 OWN_READERS = {
@@ -134,19 +134,19 @@ def test_ir_datasets_publishes_the_same_counts():
         return part(result["_ref"], kind) if "_ref" in result else result
 
     compared = 0
-    for path in sorted(DATASETS.glob("*.yaml")):
-        entry = dataset(path.stem)
+    for dataset_id in DATASETS.locations:
+        entry = dataset(dataset_id)
         if entry.source.kind != "irds":
             continue
         edition = entry.editions[0]
         docs = OWN_READERS.get(entry.source.docs, entry.source.docs)
         if not entry.source.sample:
-            assert edition.docs == part(docs, "docs")["count"], path.stem
+            assert edition.docs == part(docs, "docs")["count"], dataset_id
         for name, pin in edition.splits.items():
             irds_id = entry.splits[name].irds
             if not irds_id:
                 continue
-            assert pin.queries == part(irds_id, "queries")["count"], (path.stem, name)
+            assert pin.queries == part(irds_id, "queries")["count"], (dataset_id, name)
             if entry.judged(name):
                 levels = part(irds_id, "qrels")["fields"]["relevance"]["counts_by_value"]
                 counts = {int(level): count for level, count in levels.items()}

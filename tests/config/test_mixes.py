@@ -9,7 +9,7 @@ import entry_files
 from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, specs
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.schema.base import references
 from residuum.config.schema.pairs import in_batch
 from residuum.wiring.availability import all_available, why_unavailable
@@ -59,17 +59,17 @@ def test_a_mix_is_of_roles_the_largest_share_first_whatever_the_file_has_first(c
     assert model.in_batch == {"msmarco-train": 8, "made": 2}
     assert [name for _, name in references(model, "role")] == ["made", "msmarco-train"]
     places = {"msmarco-train": ("generated-mini", "train"), "made": ("generated-mini", "judged")}
-    assert list(loaded.train_places("mix").items()) == list(places.items())
-    assert loaded.train_place("mix") == Place("generated-mini", "train")
+    assert list(loaded.train_splits("mix").items()) == list(places.items())
+    assert loaded.train_split("mix") == SplitId("generated-mini", "train")
     tuples = {"msmarco-train": "mix@generated-mini.train", "made": "mix@generated-mini.judged"}
     assert loaded.tuples_by_role("mix") == tuples
     assert {*tuples.values()} < {*loaded.tuples_ids()} and "mix" in loaded.model_ids()
     assert not {*tuples.values()} & {*loaded.model_ids()}, "no model is trained on one of them"
     for role, name in tuples.items():
-        assert loaded.train_place(name) == places[role]
+        assert loaded.train_split(name) == places[role]
         assert loaded.tuples_by_role(name) == {"own": name}
-    assert loaded.learned_on("mix") == Place("generated-mini", "tune"), "the collection's own"
-    assert why_unavailable(loaded, "mix", Place("generated-mini", "dev"), all_available) is None
+    assert loaded.learned_on("mix") == SplitId("generated-mini", "tune"), "the collection's own"
+    assert why_unavailable(loaded, "mix", SplitId("generated-mini", "dev"), all_available) is None
     spec = json.loads(specs.of_entry(model))
     assert spec["train_on"] == MODEL["train_on"]
 
@@ -191,7 +191,7 @@ def test_a_model_with_an_unbound_role_is_not_trained(config, role):
     edit(config, "scales/smoke.yaml", lambda s: s["roles"].update(both(names[role])))
     edit(config, "scales/mini.yaml", lambda s: s["roles"].pop(names[role]))
     loaded = load(config)
-    place = Place("generated-mini", "dev")
+    place = SplitId("generated-mini", "dev")
     why = why_unavailable(loaded, "mix", place, all_available)
     assert why == f"scale mini binds nothing to {names[role]}"
     assert not [name for name in loaded.tuples_ids() if name.startswith("mix@")]

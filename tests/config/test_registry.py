@@ -13,7 +13,7 @@ from conftest import ROOT
 from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, specs
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.schema.scales import FromHub, FromPath
 from residuum.neural.losses import ConstantMargin
 from residuum.pages.entries import parts_of
@@ -109,7 +109,7 @@ def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config):
     one = load(config, scale="full", encoder="org/other").backbone("cocondenser", "nq-250k")
     assert one == FromHub(hub="org/other", revision="main"), "encoder= replaces each of them"
     looked_up = []
-    place = Place("nq-250k", "dev")
+    place = SplitId("nq-250k", "dev")
     availability.why_unavailable(
         load(config, scale="full"),
         "cocondenser-embedding",
@@ -145,9 +145,9 @@ def test_a_backbone_of_a_dataset_that_starts_from_its_own_model_is_a_circle(conf
 
 def test_measures_are_those_of_the_split_and_of_the_tables():
     loaded = load(scale="mini")
-    measures = loaded.measures(Place("generated-mini", "dev"))
+    measures = loaded.measures(SplitId("generated-mini", "dev"))
     assert measures == ["AP@1000", "R@100", "R@1000", "RR@10", "Success@100"]
-    judged = loaded.measures(Place("generated-mini", "judged"))
+    judged = loaded.measures(SplitId("generated-mini", "judged"))
     assert {"nDCG@10", "AP(rel=2)@1000", "R(rel=2)@1000"} <= set(judged)
 
 
@@ -163,7 +163,7 @@ def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
 def test_published_lexical_scores_are_compared_on_passages_as_they_are_distributed():
     loaded = load(scale="full")
     table = loaded.pages["lexical-baselines-msmarco_passage"]
-    assert {loaded.place(c.role).dataset for c in table.columns} == {"msmarco-passage-raw"}
+    assert {loaded.bound_split(c.role).dataset for c in table.columns} == {"msmarco-passage-raw"}
     raw, mended = (loaded.datasets[f"msmarco-passage{end}"] for end in ("-raw", ""))
     assert (raw.splits, raw.editions) == (mended.splits, mended.editions)
     assert raw.source.docs == "msmarco-passage/raw"
@@ -723,7 +723,7 @@ def test_a_grid_of_the_scale_replaces_the_papers():
 
 def test_tuned_rm3_knows_the_measure_of_a_split():
     loaded = load(scale="mini")
-    generated = partial(Place, "generated-mini")
+    generated = partial(SplitId, "generated-mini")
     assert availability.rm3_measure(loaded, "bm25-rm3", generated("dev")) == "RR@10"
     assert availability.rm3_measure(loaded, "bm25-rm3", generated("judged")) == "nDCG@10"
     assert availability.rm3_measure(loaded, "bm25-rm3", generated("tune")) is None
@@ -765,7 +765,7 @@ def test_file_names_are_ids(config):
         load(config)
     assert "bm25.v2.yaml: a file's name is its id" in str(caught.value)
     assert "my.paper: a paper's folder is named by small letters" in str(caught.value)
-    assert "table-1.yaml: a page's name has no hyphen; write _ for it" in str(caught.value)
+    assert "table-1.yaml:2: a page's name has no hyphen; write _ for it" in str(caught.value)
 
 
 def test_a_paper_may_have_hyphens(config):
@@ -996,20 +996,20 @@ def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(con
     loaded = load(config, scale="mini")
     model = loaded.model_for("mine", "nfcorpus")
     assert model == "mine@nfcorpus.train"
-    assert loaded.train_place(model) == Place("nfcorpus", "train")
-    assert loaded.tune_place("mine", "nfcorpus") == Place("nfcorpus", "dev")
+    assert loaded.train_split(model) == SplitId("nfcorpus", "train")
+    assert loaded.tune_split("mine", "nfcorpus") == SplitId("nfcorpus", "dev")
     with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* one of test"):
         loaded.model_for("mine", "cacm")
     with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* one of test"):
-        loaded.tune_place("mine", "cacm")
+        loaded.tune_split("mine", "cacm")
 
 
 def test_what_has_a_role_is_the_same_on_every_collection():
     loaded = load(scale="mini")
     assert loaded.model_for("clear", "cacm") == "clear"
-    assert loaded.train_place("clear") == Place("generated-mini", "train")
-    assert loaded.tune_place("clear", "cacm") == Place("generated-mini", "tune")
-    assert loaded.tune_place("bm25", "cacm") is None
+    assert loaded.train_split("clear") == SplitId("generated-mini", "train")
+    assert loaded.tune_split("clear", "cacm") == SplitId("generated-mini", "tune")
+    assert loaded.tune_split("bm25", "cacm") is None
 
 
 def test_the_own_splits_of_a_dataset_are_splits_of_it(config):
@@ -1027,7 +1027,7 @@ def test_a_learning_rate_is_tried_on_a_model_and_chosen_for_all_that_name_it():
     assert registry.model("bert-siamese").training.epochs == 2, "the trials alone are short"
     for name in ids:
         assert registry.tuples_of(name) == "clear"
-        assert registry.train_place(name) == ("nfcorpus", "train")
+        assert registry.train_split(name) == ("nfcorpus", "train")
         assert registry.learned_on(name) == ("nfcorpus", "dev"), "those who choose, not tune"
     grids = {name: registry.rate_grid(name) for name in registry.models}
     assert {name for name, grid in grids.items() if grid} == {
@@ -1093,7 +1093,7 @@ def test_docs_in_place_of_pins_are_those_of_every_edition_and_nothing_else_chang
     assert larger.shards("msmarco-passage", "clear") == 277, "500,000 docs each"
     assert larger.datasets["msmarco-passage-raw"] == pinned.datasets["msmarco-passage-raw"]
     for split in ("train", "dev"):
-        place = Place("msmarco-passage", split)
+        place = SplitId("msmarco-passage", split)
         assert sizes.queries(larger, place) == sizes.queries(pinned, place)
         assert sizes.pairs(larger, place) == sizes.pairs(pinned, place)
 

@@ -21,10 +21,10 @@ def requested(**changes):
     return Tests.model_validate({**TESTS, "resamples": 9999, **changes})
 
 
-def write_run(path, place_of, length=10, first=1, queries=QUERIES):
+def write_run(path, split_id_of, length=10, first=1, queries=QUERIES):
     """Write a run whose one relevant doc, `right`, stands at the given rank of each query."""
     lines = []
-    for query, place in zip(queries, place_of, strict=True):
+    for query, place in zip(queries, split_id_of, strict=True):
         docs = [f"d{i}" for i in range(length)]
         if place <= length:
             docs[place - 1] = "right"

@@ -23,7 +23,7 @@ def of_paper(name):
     tests = parse(Path(ROOT / "config" / "tests" / f"{table.tests}.yaml"), Tests)
     places = dict.fromkeys((column.id for column in table.columns), "data/dev")
     return BoundTable(
-        id=name.replace("/", "-"), entry=table, tests=tests, places=places,
+        id=name.replace("/", "-"), entry=table, tests=tests, splits=places,
         runs={}, systems={}, scale="toy", comparable=False, reason="a toy.",
     )  # fmt: skip
 

@@ -125,7 +125,7 @@ def find(folder, where, lists=None, depths=None, **changes):
     spec = {
         "id": "toy-table3",
         "entry": entry(where, **changes),
-        "place": "data/dev",
+        "split": "data/dev",
         "runs": {"bm25": "bm25", "clear": "clear.seed1"},
         "depths": depths or {},
         "scale": "toy",

@@ -46,7 +46,7 @@ def job(**changes):
     made = {
         "id": "toy-table1",
         "entry": table,
-        "places": {"dev": "data/dev", "dl": "data/judged"},
+        "splits": {"dev": "data/dev", "dl": "data/judged"},
         "scale": "toy",
         "comparable": True,
         "reason": "a toy.",
@@ -195,7 +195,7 @@ def test_a_collection_without_training_queries_has_none_to_count(tmp_path):
     table = {**job().entry.model_dump(), "rows": SIZES[:3], "reported": {}}
     dev = write(tmp_path / "dev", ["a"], [("a", "d", 1)])
     table, _ = count(
-        tmp_path, job(entry=table, places={"dev": "data/dev", "dl": None}), {"dev": dev}
+        tmp_path, job(entry=table, splits={"dev": "data/dev", "dl": None}), {"dev": dev}
     )
     why = {row["row"]: row["not_run"] for row in table.filter(column="dev").iter_rows(named=True)}
     assert why["test_queries"] is None
@@ -204,7 +204,7 @@ def test_a_collection_without_training_queries_has_none_to_count(tmp_path):
 
 def test_a_column_that_is_not_cast_is_not_run(tmp_path):
     dev = write(tmp_path / "dev", ["a"], [("a", "d", 1)])
-    made = job(places={"dev": "data/dev", "dl": None})
+    made = job(splits={"dev": "data/dev", "dl": None})
     table, output = count(tmp_path, made, {"dev": dev})
     cell = table.filter(column="dl", row="queries").row(0, named=True)
     assert cell["measured"] is None

@@ -66,7 +66,7 @@ def bound(*made, comparable=True, absent=None, table=None):
     page = {"kind": "claims", "title": "What Toy says", "printed_in": "Toy, prose", "tests": "t"}
     figure = BoundFigure(
         id="toy-figure1", entry=Figure.model_validate(FIGURE), tests=Tests(**TESTS),
-        places=dict.fromkeys(CURVE, "data/dev"), absent=absent or {},
+        splits=dict.fromkeys(CURVE, "data/dev"), absent=absent or {},
         runs={n: [n] for n in CURVE if n not in (absent or {})}, scale="toy", reason="a toy.",
     )  # fmt: skip
     return BoundClaims(
@@ -201,8 +201,8 @@ def test_a_figure_without_a_split_or_with_one_depth_is_not_run(tmp_path):
     ]
     made = bound(above, *along, absent=dict.fromkeys(CURVE, why))
     unbound = dict.fromkeys(CURVE)
-    for places in (made.figures["figure1"].places, unbound):
-        figure = made.figures["figure1"].model_copy(update={"places": places})
+    for places in (made.figures["figure1"].splits, unbound):
+        figure = made.figures["figure1"].model_copy(update={"splits": places})
         rows, tests, _ = judged(
             tmp_path / str(places is unbound),
             made.model_copy(update={"figures": {"figure1": figure}}),
@@ -267,7 +267,7 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
         update={
             "entry": Figure.model_validate({**FIGURE, "series": series}),
             "runs": {**figure.runs, "twin": ["up"]},
-            "places": {**figure.places, "twin": "data/dev"},
+            "splits": {**figure.splits, "twin": "data/dev"},
         }
     )
     made = made.model_copy(update={"figures": {"figure1": renamed}})

@@ -70,7 +70,7 @@ def measured(folder):
 
 def draw(folder, **changes):
     measured(folder / "fidelity" / "car" / "test" / "luan")
-    made = {"id": "toy-figure2", "entry": PAGE, "place": "car/test", "scale": "toy",
+    made = {"id": "toy-figure2", "entry": PAGE, "split": "car/test", "scale": "toy",
             "comparable": True, "reason": "a toy."} | changes  # fmt: skip
     spec = canonical_json(BoundDimensions.model_validate(made).model_dump(mode="json"))
     output = folder / "toy-figure2.tsv"
@@ -129,7 +129,7 @@ def test_the_ledger_judges_what_is_printed(tmp_path):
 
 def test_a_page_without_a_split_says_why(tmp_path):
     absent = dict.fromkeys(("two", "a", "b", "t"), "scale toy binds no role car")
-    _, output, cells = draw(tmp_path, place=None, absent=absent)
+    _, output, cells = draw(tmp_path, split=None, absent=absent)
     assert {cell.not_run for cell in cells.values()} == {"scale toy binds no role car"}
     assert cells["two", "constant"].reported == 8.76
     frame = pl.read_csv(output, separator="\t")

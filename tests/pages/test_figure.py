@@ -56,7 +56,7 @@ def job(tests=None, **changes):
     runs = {"ours": ["ours.seed1", "ours.seed2"], "base": ["base"]}
     return figures.BoundFigure.model_validate(
         {"id": "toy-figure1", "entry": {**FIGURE, **changes}, "runs": runs,
-         "places": dict.fromkeys(runs, "data/dev"),
+         "splits": dict.fromkeys(runs, "data/dev"),
          "tests": {**TESTS, **(tests or {})}, "scale": "toy", "reason": "a toy."}
     )  # fmt: skip
 

@@ -52,7 +52,7 @@ RUNS = {"dpr": ["dpr"], "clear": ["clear"], "ours": ["ours.seed1", "ours.seed2"]
 def job(figure=None, **changes):
     made = {
         "id": "toy-figure4", "entry": {**FIGURE, **(figure or {})}, "tests": TESTS, "runs": RUNS,
-        "places": dict.fromkeys(("dpr", "clear", "ours"), "data/dev"), "scale": "toy",
+        "splits": dict.fromkeys(("dpr", "clear", "ours"), "data/dev"), "scale": "toy",
         "comparable": True, "reason": "a toy.",
     }  # fmt: skip
     return BoundFigure.model_validate({**made, **changes})
@@ -158,7 +158,7 @@ def test_a_reported_number_without_a_point_is_not_run_or_not_learned(tmp_path):
 
 def test_a_figure_of_an_empty_role_is_a_page_without_points(tmp_path):
     absent = dict.fromkeys(("dpr", "clear", "ours"), "scale toy binds nothing to dev")
-    made = job(runs={}, absent=absent, places=dict.fromkeys(absent))
+    made = job(runs={}, absent=absent, splits=dict.fromkeys(absent))
     spec = canonical_json(made.model_dump(mode="json"))
     figures.draw(spec, tmp_path / "toy-figure4.tsv", tmp_path / "metrics")
     rows = written(tmp_path, made, tmp_path / "toy-figure4.tsv")
@@ -201,7 +201,7 @@ def test_groups_that_do_not_fit_are_refused(tmp_path, groups, figure, message):
 def test_series_of_different_splits_are_not_tested_against_each_other(tmp_path):
     places = {"dpr": "data/dev", "clear": "data/other", "ours": "data/dev"}
     panels = FIGURE["panels"][:1]
-    made = job({"panels": panels, "reported": {}}, places=places)
+    made = job({"panels": panels, "reported": {}}, splits=places)
     sources(tmp_path)
     (tmp_path / "metrics" / "data" / "dev" / "clear.tsv").rename(tmp_path / "clear.tsv")
     other = tmp_path / "metrics" / "data" / "other"

@@ -70,7 +70,7 @@ def test_a_model_of_its_own_is_a_number_of_its_own_and_so_are_its_comparisons():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"places": {"rr": "data/other", "far": None}},
+        {"splits": {"rr": "data/other", "far": None}},
         {"reported": {"base": {"rr": "0.301"}}},
     ],
 )

@@ -51,7 +51,7 @@ def job(figure=None, **changes):
         "id": "toy-figure5", "entry": {**FIGURE, **(figure or {})}, "tests": TESTS,
         "runs": {one["id"]: RUNS[one["system"]] for one in SERIES},
         "snapshots": {one["id"]: 3 for one in SERIES},
-        "places": {one["id"]: "data/dev" + "-adverse" * (one["role"] == "adverse")
+        "splits": {one["id"]: "data/dev" + "-adverse" * (one["role"] == "adverse")
                    for one in SERIES},
         "scale": "toy", "reason": "a toy.",
     }  # fmt: skip

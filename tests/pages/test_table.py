@@ -162,7 +162,7 @@ def render(folder, records, made=None, edit=None):
     if edit:
         edit(metrics)
     made = made or job(columns=[*TABLE["columns"], DEPTH_COLUMN])
-    made.places["k"] = "data/dev"
+    made.splits["k"] = "data/dev"
     paths = [folder / "tuning" / f"{name}.json" for name in records]
     for path, record in zip(paths, records.values(), strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -269,7 +269,7 @@ def test_each_reason_stands_once_under_the_table(made, tmp_path):
 def test_a_row_that_is_partly_run_names_its_columns(tmp_path):
     far = {"id": "far", "role": "dev", "measure": "RR@10", "header": "again"}
     made = job(columns=[TABLE["columns"][0], far])
-    made.places["far"] = "data/dev"
+    made.splits["far"] = "data/dev"
     absent = {"base": {"far": "no run"}, "ablation": {"far": "no run"}}
     markdown = render(tmp_path, {}, made.model_copy(update={"absent": absent}))[1]
     assert "- Not run: base (dev RR@10); ablation (dev RR@10): no run." in markdown

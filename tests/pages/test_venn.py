@@ -63,7 +63,7 @@ def write(root, run, values):
 
 def job(**changes):
     made = {
-        "id": "toy-figure1", "entry": VENN, "place": "data/dev", "runs": RUNS, "scale": "toy",
+        "id": "toy-figure1", "entry": VENN, "split": "data/dev", "runs": RUNS, "scale": "toy",
         "comparable": True, "reason": "a toy.",
     }  # fmt: skip
     return BoundVenn.model_validate({**made, **changes})
@@ -202,7 +202,7 @@ def test_what_is_not_run_not_learned_or_without_hits_is_no_number(tmp_path):
 
 def test_without_any_run_the_page_says_so(tmp_path):
     absent = dict.fromkeys("abc", "no role.")
-    cells = draw(tmp_path, job(runs={}, place=None, absent=absent))
+    cells = draw(tmp_path, job(runs={}, split=None, absent=absent))
     assert {cell.not_run for cell in cells.values()} == {"no role."}
     assert (tmp_path / "toy-figure1.pdf").is_file()
     kept = json.loads((tmp_path / "toy-figure1.tsv.manifest.json").read_text())

@@ -33,7 +33,7 @@ COLUMNS = [
 def bound():
     made = job(columns=COLUMNS, reported={"ours": {"b1": "0.9"}})
     update = {
-        "places": {column["id"]: "data/nq" for column in COLUMNS},
+        "splits": {column["id"]: "data/nq" for column in COLUMNS},
         "absent": {"bm25": {"roc": made.absent["bm25"]["roc"]}},
         "derived": {row: {"roc": own["roc"]} for row, own in made.derived.items()},
     }

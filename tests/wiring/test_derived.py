@@ -10,7 +10,7 @@ from conftest import ROOT
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.pages.claims.bind import Claimed
 from residuum.pages.table.bind import bind_table
 from residuum.pages.table.entry import Table
@@ -70,11 +70,11 @@ def test_a_page_asks_for_the_metrics_of_the_parts_and_a_split_for_their_measures
     assert {f"r/metrics/{SPLIT}/{run}.tsv" for run in parts} < asked
     assert asked == {*pages.tested_metrics(named(page="roc-table5"))}
     assert {"Success@10", "Success@100", "AP@1000"} < {
-        *registry.measures(Place("generated-mini", "dev"))
+        *registry.measures(SplitId("generated-mini", "dev"))
     }
     own = registry.datasets["generated-mini"].splits["dev"].measures
     assert "Success@10" not in own, "no list has it twice"
-    assert "AnswerAccuracy@10" in load(ROOT / "config", "full").measures(Place("nq-250k", "test"))
+    assert "AnswerAccuracy@10" in load(ROOT / "config", "full").measures(SplitId("nq-250k", "test"))
 
 
 def test_the_tables_are_as_the_paper_prints_them(config):

@@ -9,10 +9,11 @@ import pytest
 import yaml
 
 from conftest import ROOT
+from entry_files import unlined
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.pages.figure.bind import Figures, bind_figure
 from residuum.pages.venn.bind import bind_venn
 from residuum.wiring.availability import all_available
@@ -120,7 +121,7 @@ def test_what_is_shown_together_has_the_seeds_that_all_have(roc):
 def test_a_group_that_none_can_be_is_a_fault_of_its_page(tmp_path, page, key, value, message):
     with pytest.raises(ResiduumError) as error:
         load(tmp_path, **{page: {key: value}})
-    assert f"{page}.yaml: {message}" in str(error.value)
+    assert f"{page}.yaml: {message}" in unlined(error.value)
 
 
 def test_a_claim_leaves_out_groups_that_there_are(tmp_path):
@@ -135,7 +136,7 @@ def test_what_is_shown_is_evaluated_where_it_is_shown(roc):
     shown = {"dev": {"RR@10"}, "questions": {"AP@1000", "AnswerAccuracy@10"},
              "dev-adverse": {"RR@10"}}  # fmt: skip
     for split, measures in shown.items():
-        assert measures <= {*roc.measures(Place("generated-mini", split))}
+        assert measures <= {*roc.measures(SplitId("generated-mini", split))}
 
 
 def test_a_grouping_reads_its_system_and_takes_a_scales_width(roc):
@@ -160,7 +161,7 @@ def test_pages_that_report_are_made_and_judged_even_where_no_split_has_their_rol
     made = pages.all(None)
     assert "r/venn/roc-figure1.md" in made and "r/figures/roc-figure6.md" not in made
     bound = bind_venn(empty, "roc-figure1", all_available)
-    assert (bound.place, bound.runs, {*bound.absent}) == (None, {}, {"a", "b", "c"})
+    assert (bound.split, bound.runs, {*bound.absent}) == (None, {}, {"a", "b", "c"})
     told = {gap.row for gap in gaps(empty, all_available) if gap.page == "roc-figure1"}
     assert told == {"a", "b", "c"}
 
@@ -171,10 +172,10 @@ def test_a_series_may_have_a_role_of_its_own(tmp_path):
     made = load(tmp_path, figure6={"role": "msmarco-dev", "series": series})
     bound = bind_figure(made, "roc-figure6", all_available)
     on = {"ours": "dev", "clear": "tune", "dpr": "dev", "bm25": "dev"}
-    assert bound.places == {name: f"generated-mini/{split}" for name, split in on.items()}
+    assert bound.splits == {name: f"generated-mini/{split}" for name, split in on.items()}
     groups = Figures(made, PATHS, all_available).groups(named(page="roc-figure6"))
     assert groups == [f"r/groups/generated-mini/{split}/lengths.tsv" for split in ("dev", "tune")]
-    assert "AP@1000" in made.measures(Place("generated-mini", "tune"))
+    assert "AP@1000" in made.measures(SplitId("generated-mini", "tune"))
 
 
 def test_a_figure_over_snapshots_reads_the_runs_of_all_models_that_a_training_keeps(roc):

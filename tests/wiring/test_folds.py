@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.pages import notes
 from residuum.pages.jobs import Bound
@@ -52,7 +52,7 @@ def test_an_id_names_the_fold_that_a_training_has_not_seen(full: Registry) -> No
         full.answering(model, "fold3")
     own = f"{model}.mcdonald3"
     assert (full.fold_of(own), full.folds(own), full.trainings(own)) == ("mcdonald3", FOLDS, [own])
-    assert full.train_place(own) == full.train_place(model) == ("robust04", "test-mcdonald")
+    assert full.train_split(own) == full.train_split(model) == ("robust04", "test-mcdonald")
     assert full.answering(own.replace(".mcdonald3", ""), "mcdonald3") == {own: "mcdonald3"}
 
 
@@ -138,7 +138,7 @@ def test_one_verdict_is_made_of_what_all_trainings_held_out(
 
 
 def test_a_page_says_which_models_are_trained_by_folds(full: Registry) -> None:
-    place, elsewhere = Place("robust04", "test-mcdonald"), Place("nq-250k", "test")
+    place, elsewhere = SplitId("robust04", "test-mcdonald"), SplitId("nq-250k", "test")
     systems = ("dpr-sum", "bm25-interaction", "clear", "bm25-default")
     cells = [(system, at) for system in systems for at in (place, elsewhere, None)]
     folds = trained_by_folds(full, cells)
@@ -154,7 +154,7 @@ def test_a_page_says_which_models_are_trained_by_folds(full: Registry) -> None:
 
 def test_arithmetic_is_read_of_all_trainings(full: Registry) -> None:
     parts = Arithmetic(full, Paths(), all_available)
-    read = [*parts._behind("dpr-embedding", Place("robust04", "test-mcdonald"))]
+    read = [*parts._behind("dpr-embedding", SplitId("robust04", "test-mcdonald"))]
     assert len(read) == 2 * 5 * 3 and f"models/dpr@{OF}.mcdonald5/seed3/manifest.json" in read
 
 
@@ -163,7 +163,7 @@ def test_a_training_has_four_fifths_of_the_pairs_and_a_fold_a_fifth_of_the_queri
 ) -> None:
     every, estimates = sizes.examples(full, f"dpr@{OF}"), Estimates(full)
     assert every == 16381 + 1031
-    assert sizes.pairs(full, Place("robust04", "mcdonald1")) == round(every / 5)
+    assert sizes.pairs(full, SplitId("robust04", "mcdonald1")) == round(every / 5)
     assert sizes.examples(full, f"dpr@{OF}.mcdonald1") == round(0.8 * every)
     trained = estimates.training(job(model=f"dpr@{OF}.mcdonald1", seed="1"))
     assert trained.steps == -(-10 * round(0.8 * every) // 10)

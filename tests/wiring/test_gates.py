@@ -1,7 +1,6 @@
 """What is planned for a model behind a gate, and for a cross-encoder in nobody's place."""
 
 import json
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from conftest import ROOT
 from plan_fixture import MODEL, MODELS, SYSTEM, TRAINING, named, registry
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.estimates import Estimates
@@ -24,7 +23,7 @@ from residuum.wiring.runs import Runs, played_rerankers
 
 CONFIG = {"scale": "smoke", "papers": ["roc"]}
 SMOKE = loading.load(ROOT / "config", CONFIG)
-PLACE = Place("generated-smoke", "dev")
+PLACE = SplitId("generated-smoke", "dev")
 TRAINED = "generated-smoke.train"
 
 
@@ -61,7 +60,7 @@ def test_a_gate_of_another_split_or_kind_is_a_fault(tmp_path):
     with pytest.raises(ResiduumError, match="gate: it is trained on msmarco-train, and what it"):
         loading.load(config, CONFIG)
     entry = entries.parse(config / "models" / "sparterm.yaml", dict[str, Any])
-    encoder = deepcopy(entry["encoder"])
+    encoder = json.loads(json.dumps(entry["encoder"]))
     encoder["pooling"]["gate"]["model"] = "dpr"
     config = edited(tmp_path / "two", "sparterm", encoder=encoder)
     with pytest.raises(ResiduumError, match="'dpr' is of kind dual-encoder; fitting: sparterm-g"):

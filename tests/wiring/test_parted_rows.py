@@ -10,7 +10,7 @@ import yaml
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.pages import notes
 from residuum.pages.table.bind import bind_table
@@ -90,7 +90,7 @@ def test_the_models_behind_a_cell_are_those_of_its_system(tmp_path: Path) -> Non
 
 
 def test_a_row_without_a_system_at_all_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ResiduumError, match=r"table1\.yaml: rows.*: system: name a system, or one"):
+    with pytest.raises(ResiduumError, match=r"table1\.yaml:\d+: rows.*: system: name a system"):
         changed(tmp_path, clear={})
 
 
@@ -113,7 +113,7 @@ def test_what_another_system_plays_is_told_of_each(tmp_path: Path) -> None:
 def test_headers_name_the_dataset_where_splits_of_several_are_named_alike() -> None:
     def headers(**places: str) -> list[str]:
         table = job(rows=[{"id": "a", "label": "A", "system": "one"}], reported={})
-        bound = table.model_copy(update={"places": places})
+        bound = table.model_copy(update={"splits": places})
         return [notes.header(bound, column) for column in bound.entry.columns]
 
     assert headers(rr="data/dev", far="data/test") == ["dev RR@10", "test P@5"]
@@ -129,7 +129,7 @@ def test_what_is_reranked_on_a_dataset_is_what_pages_show_there(tmp_path: Path) 
     assert shown["me-bert-document-reranked"] == shown["me-hybrid-document-reranked"] == pages
     assert shown["de-bert-reranked"] == passages | pages
     assert shown["clear-bert-base"] == {*mebert.datasets}  # no chosen page names it
-    of = [Place(*name, "dev") for name in (passages, pages)]
+    of = [SplitId(*name, "dev") for name in (passages, pages)]
     firsts = [candidates(mebert, "cross-attention@seed1", place, all_available) for place in of]
     assert {*firsts[0]} == {"bm25-unigrams", "de-bert.seed1", "me-bert.seed1", "me-hybrid.seed1"}
     assert "me-bert-document.seed1" in firsts[1] and "me-bert.seed1" not in firsts[1]
@@ -143,7 +143,7 @@ def test_what_is_reranked_on_a_dataset_is_what_pages_show_there(tmp_path: Path) 
 
 def test_a_figure_over_depths_has_all_of_a_grid_whatever_depth_a_table_shows() -> None:
     mebert = loading.load(ROOT / "config", {"scale": "mini", "papers": ["mebert"]})
-    place = Place("generated-mini", "dev")
+    place = SplitId("generated-mini", "dev")
     runs = reranked(mebert, "cross-attention@seed1", place, all_available)
     assert {tuple(run.grid) for run in runs.values()} == {(3, 5, 10)}
     clear = loading.load(ROOT / "config", {"scale": "mini", "papers": ["clear"]})
@@ -154,7 +154,7 @@ def test_a_figure_over_depths_has_all_of_a_grid_whatever_depth_a_table_shows() -
 
 def test_what_a_scale_leaves_out_has_no_runs_nor_has_what_is_made_of_it(tmp_path: Path) -> None:
     mini = loading.load(ROOT / "config", {"scale": "mini", "papers": ["mebert"]})
-    place, why = Place("ict-50", "test"), "scale mini leaves de-bert-512 out (left_out)"
+    place, why = SplitId("ict-50", "test"), "scale mini leaves de-bert-512 out (left_out)"
     assert why_unavailable(mini, "de-bert-512", place, all_available) == why
     assert why_unavailable(mini, "de-bert-768", place, all_available) is None
     table = bind_table(mini, "mebert-a1ict", all_available)
@@ -170,7 +170,7 @@ def test_what_a_scale_leaves_out_has_no_runs_nor_has_what_is_made_of_it(tmp_path
     assert hybrid == "scale mini leaves me-bert-768 out (left_out)"
     path.write_text(path.read_text().replace("left_out: [me-bert-768", "left_out: [de-bert-first"))
     without = loading.load(tmp_path / "config", {"scale": "mini", "papers": ["mebert"]})
-    dev = without.place("msmarco-dev")  # whose negatives are hits of de-bert-first
+    dev = without.bound_split("msmarco-dev")  # whose negatives are hits of de-bert-first
     assert "leaves de-bert-first out" in str(
         why_unavailable(without, "de-bert", dev, all_available)
     )
@@ -183,7 +183,7 @@ def test_what_a_scale_leaves_out_has_no_runs_nor_has_what_is_made_of_it(tmp_path
 def test_models_of_documents_read_passages_whole(scale: str) -> None:
     """ME-BERT, section 7: passages of at most 482 tokens, overlapping."""
     registry = loading.load(ROOT / "config", {"scale": scale, "papers": ["mebert"]})
-    dataset = registry.place("msmarco-document-dev").dataset
+    dataset = registry.bound_split("msmarco-document-dev").dataset
     windows = registry.datasets[dataset].windows
     assert windows.stride < windows.length
     for name in ("de-bert", "de-bert-first", "me-bert-document", "me-bert-document-first"):

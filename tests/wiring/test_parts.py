@@ -11,7 +11,7 @@ from conftest import ROOT
 from plan_fixture import BM25, DATASET, MODEL, SYSTEM, TRAINING, named, registry, with_triples
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.files import FilesSource
@@ -33,7 +33,7 @@ from residuum.wiring.runs import (
     needs_answers,
     rerank_systems,
     reranked,
-    tuning_place,
+    tuning_split,
 )
 
 FUSION = {"kind": "fusion", "parts": ["bm25", "vectors"], "k": 10}
@@ -73,7 +73,7 @@ TOY = replace(
         "theirs": MODEL.validate_python(GIVEN),
     },
 )
-DEV, TUNE = Place("toy", "dev"), Place("toy", "tune")
+DEV, TUNE = SplitId("toy", "dev"), SplitId("toy", "tune")
 ON_DEV = {"dataset": "toy", "split": "dev"}
 
 
@@ -84,10 +84,10 @@ def part(kind, registry=TOY, hub=all_available):
 def test_what_is_tuned_and_where_its_record_lies():
     roles = {name: TOY.tuned_on(name) for name in ("bm25", "tuned", "fused", "fixed", "deep")}
     assert roles == {"bm25": None, "tuned": None, "fused": "tune", "fixed": None, "deep": "tune"}
-    tuned = [name for name in TOY.systems if tuning_place(TOY, name, DEV)]
+    tuned = [name for name in TOY.systems if tuning_split(TOY, name, DEV)]
     assert tuned == ["tuned", "deep", "deeper", "hybrid", "elsewhere", "fused", "cut"]
-    assert tuning_place(TOY, "fused", DEV) == TUNE, "one lambda for every split"
-    assert tuning_place(TOY, "deep", DEV) == tuning_place(TOY, "tuned", DEV) == DEV
+    assert tuning_split(TOY, "fused", DEV) == TUNE, "one lambda for every split"
+    assert tuning_split(TOY, "deep", DEV) == tuning_split(TOY, "tuned", DEV) == DEV
 
 
 def test_searched_splits_are_measured_or_tuned_on():
@@ -191,7 +191,7 @@ def test_a_fusion_by_rank_reads_the_runs_of_its_parts_and_has_their_seeds():
         "r/runs/toy/dev/bm25.trec.gz",
         "r/runs/toy/dev/vectors.seed2.trec.gz",
     ]
-    assert tuning_place(TOY, "by-rank", DEV) is None
+    assert tuning_split(TOY, "by-rank", DEV) is None
     [expression] = re.findall("{run,(.*)}", Constraints(TOY).runs(Paths().run, "rrf"))
     assert re.fullmatch(expression, "by-rank.seed2") and not re.fullmatch(expression, "fused")
 
@@ -295,7 +295,7 @@ def test_a_fixed_depth_asks_nothing_of_another_split():
     fixed, swept = reranked_alone(value=10), reranked_alone(**{**TUNED, "grid": [5, 10]})
     assert (searched(fixed, "toy"), searched(swept, "toy")) == (["dev"], ["tune", "dev"])
     assert encoded_splits(fixed, "toy", "dual", 1) == ["dev"]
-    assert (fixed.tune_place("ten", "toy"), swept.tune_place("ten", "toy")) == (None, TUNE)
+    assert (fixed.tune_split("ten", "toy"), swept.tune_split("ten", "toy")) == (None, TUNE)
     runs, on_dev = part(Runs, fixed), named(**ON_DEV, reranker="role")
     assert runs.cut(named(**ON_DEV, run="ten.seed1")) == {
         "first": "r/runs/toy/dev/vectors.seed1.trec.gz",
@@ -518,7 +518,7 @@ def test_gzipped_files_of_yours_are_inputs_as_they_lie(monkeypatch, tmp_path):
     files = ["triples.tsv.gz", "corpus.jsonl.gz", "queries.jsonl.gz", "qrels/test.tsv"]
     assert exports.docpairs_files(test) == [str(tmp_path / "mine" / name) for name in files]
     assert exports.files(named(dataset="toy")) == [str(tmp_path / "mine" / "corpus.jsonl.gz")]
-    assert why_no_docpairs(of_mine, Place("toy", "test")) is None
+    assert why_no_docpairs(of_mine, SplitId("toy", "test")) is None
 
 
 def test_a_split_without_triples_leaves_their_models_out_and_says_where_they_belong():

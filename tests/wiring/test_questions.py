@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,8 @@ from pydantic import ValidationError
 from conftest import ROOT
 from plan_fixture import DATASET, MODEL, SCALE, SYSTEM, TRAINING, named, registry
 from residuum.config import faults, specs
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
+from residuum.config.entries import Folder
 from residuum.config.generators import generator_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.datasets import Dataset
@@ -33,7 +35,7 @@ WRITER = {
     "doc_length": 100, "question_length": 16, "training": TRAINING,
 }  # fmt: skip
 T5 = {"hub": "org/t5-base", "revision": "main", "pickled": True}
-WRITTEN = Place("toy", "written")
+WRITTEN = SplitId("toy", "written")
 SPLIT = named(dataset="toy", split="written")
 
 
@@ -88,7 +90,7 @@ def test_no_split_is_drawn_from_one() -> None:
     "generated-mini", "generated-articles-mini", "ict-50", "nq-50", "msmarco-passage",
 ])  # fmt: skip
 def test_a_collection_of_any_source_may_have_one(name: str) -> None:
-    record = yaml.safe_load((ROOT / "config" / "datasets" / f"{name}.yaml").read_text())
+    record = deepcopy(Folder(ROOT / "config" / "datasets").locations[name].read())
     record["splits"]["written"] = {"synthetic": synthetic()}
     assert Dataset.model_validate(record).judged("written")
 
@@ -144,7 +146,7 @@ def test_what_the_generator_lacks_the_split_lacks_and_what_learns_from_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path
 ) -> None:
     monkeypatch.setattr(Dataset, "missing", lambda *_: [])
-    dev = Place("toy", "dev")
+    dev = SplitId("toy", "dev")
     toy = with_questions()
     assert why_no_export(toy, *WRITTEN) is None
     assert why_unavailable(toy, "learned", dev, all_available) is None
@@ -253,7 +255,7 @@ def test_corpora_of_spans_are_read_in_training_and_have_to_be_there():
         update={"spans": writer.spans.model_copy(update={"corpora": ["other-field"]})}
     )
     lacking = replace(toy, models=toy.models | {"writer": elsewhere})
-    why = why_unavailable(lacking, "learned", Place("toy", "dev"), all_available)
+    why = why_unavailable(lacking, "learned", SplitId("toy", "dev"), all_available)
     assert why == "scale toy binds nothing to other-field"
 
 

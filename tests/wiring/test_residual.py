@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from plan_fixture import DATASET, named, registry
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.splits import Split
 from residuum.config.specs import RunId
@@ -77,7 +77,7 @@ def test_what_judges_before_is_no_part_of_an_export():
 
 
 def test_it_is_said_under_the_page_with_what_external_runs_held(tmp_path):
-    residual = residual_of(REGISTRY, [Place("toy", "dev"), None, Place("toy", "tune")])
+    residual = residual_of(REGISTRY, [SplitId("toy", "dev"), None, SplitId("toy", "tune")])
     assert residual == {"toy/dev": ["toy/train", "toy/open", "toy/tune"]}
     table = job().model_copy(update={"residual": {"data/dev": ["data/round1"]}})
     folder = tmp_path / "data" / "dev"

@@ -6,7 +6,7 @@ import pytest
 
 from conftest import ROOT
 from residuum.config import loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export, why_unavailable
@@ -77,7 +77,7 @@ def test_what_is_cut_lacks_what_its_source_lacks(
     other = loading.load(ROOT / "config", {"scale": "nfcorpus", "papers": ["mebert"]})
     unbound = why_no_export(other, "ict-100", None)
     assert unbound and "wikipedia-sample" in unbound
-    place = Place("nq-100", "test")
+    place = SplitId("nq-100", "test")
     assert why_unavailable(other, "bm25-unigrams", place, all_available) is not None
 
 
@@ -85,15 +85,15 @@ def test_positives_come_from_answers_where_nothing_is_judged(
     mini: Registry, full: Registry
 ) -> None:
     model = "de-bert-768@nq-400.train"
-    assert answers_read(mini, model) == Place("nq-400", "train")
+    assert answers_read(mini, model) == SplitId("nq-400", "train")
     assert answers_read(mini, "de-bert-768@ict-400.train") is None
     models = Models(mini, Paths("r"), all_available)
     assert '"by_answers":true' in models.mined_spec(named(model=model))
     assert "by_answers" not in models.mined_spec(named(model="de-bert-768@ict-400.train"))
-    assert mini.learned_on(model) == Place("nq-400", "tune"), "judged at this scale"
+    assert mini.learned_on(model) == SplitId("nq-400", "tune"), "judged at this scale"
     assert full.learned_on(model) is None, "nothing tells"
-    assert sizes.queries(full, Place("nq-400", "train")) == 79168
-    assert sizes.pairs(full, Place("nq-400", "train")) == 5 * 79168
+    assert sizes.queries(full, SplitId("nq-400", "train")) == 79168
+    assert sizes.pairs(full, SplitId("nq-400", "train")) == 5 * 79168
     # 2,000,000 docs of 2,900 bytes, 4.5 of a token, which takes 12; 2,000 MB beside them.
     memory = Resources(full).export_mb(named(dataset="ict-50"))
     assert memory == 2000 + int(2_000_000 * 2900 / 4.5 * 12) // 10**6
@@ -134,7 +134,7 @@ def test_candidates_are_encoded_alone_where_they_are_few_of_a_corpus(
     """Of full's 39,000,000 passages of 50 wordpieces, 3,610 queries put 200 each into order."""
     at = {"dataset": "nq-50", "split": "test", "run": "de-bert-64.seed1"}
     reranked = named(**at, other="candidates-unigrams")
-    place, model = Place("nq-50", "test"), "de-bert-64@nq-50.train"
+    place, model = SplitId("nq-50", "test"), "de-bert-64@nq-50.train"
     asked = full.datasets["nq-50"].splits["test"].questions_of
     queries = sizes.queries(full, place)
     assert asked and queries * 200 == sizes.listed(full, place, "candidates-unigrams") < 10**6

@@ -9,7 +9,7 @@ import yaml
 from conftest import ROOT
 from plan_fixture import named, registry, with_triples
 from residuum.config import loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.schema.reading import Windows
 from residuum.config.schema.scales import FromPath
 from residuum.config.schema.training import Training
@@ -25,14 +25,16 @@ def full():
 
 
 def test_queries_are_the_pins_without_what_is_held_out_of_them():
-    requested = {name: sizes.queries(TOY, Place("toy", name)) for name in ("train", "tune", "dev")}
+    requested = {
+        name: sizes.queries(TOY, SplitId("toy", name)) for name in ("train", "tune", "dev")
+    }
     assert requested == {"train": 100, "tune": 10, "dev": 20}
-    assert sizes.queries(TOY, Place("toy", "open")) == sizes.UNPINNED_QUERIES
+    assert sizes.queries(TOY, SplitId("toy", "open")) == sizes.UNPINNED_QUERIES
 
 
 def test_pairs_count_the_levels_that_are_positive():
-    assert sizes.pairs(TOY, Place("toy", "train")) == 40 + 30 - 10
-    assert sizes.pairs(full(), Place("msmarco-passage", "train")) == 532_761 - 500
+    assert sizes.pairs(TOY, SplitId("toy", "train")) == 40 + 30 - 10
+    assert sizes.pairs(full(), SplitId("msmarco-passage", "train")) == 532_761 - 500
 
 
 def test_steps_follow_from_epochs_and_batches():
@@ -110,5 +112,5 @@ def test_a_reranked_run_is_as_long_as_its_first_stage():
 def test_a_model_of_official_triples_is_trained_on_as_many_as_it_takes():
     toy = with_triples(first=70)
     assert sizes.examples(toy, "official") == sizes.examples(toy, "follower") == 70
-    assert sizes.examples(toy, "dual") == sizes.pairs(toy, toy.place("train")) == 60
+    assert sizes.examples(toy, "dual") == sizes.pairs(toy, toy.bound_split("train")) == 60
     assert sizes.examples(with_triples(first=None), "official") == 500, "pinned"

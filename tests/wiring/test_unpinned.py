@@ -6,7 +6,7 @@ import pytest
 
 import layouts
 from plan_fixture import DATASET, registry
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.wiring import sizes
 from residuum.wiring.sizes import guessed_docs
@@ -63,7 +63,7 @@ def test_what_is_not_pinned_is_one_shard_and_planned_by_a_guess(home):
     toy = replace(registry(), datasets={"toy": unpinned})
     assert toy.shards("toy", "dual") == 1
     assert sizes.docs(toy, "toy") == 1000
-    assert sizes.queries(toy, Place("toy", "dev")) == sizes.UNPINNED_QUERIES
+    assert sizes.queries(toy, SplitId("toy", "dev")) == sizes.UNPINNED_QUERIES
 
 
 def test_a_gzipped_file_is_available(home):

@@ -23,7 +23,7 @@ from residuum.__main__ import app
 from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.tuning.choosing import Record
@@ -332,7 +332,7 @@ def test_a_model_of_all_folds_is_not_made(project, env, made):
 
 def test_what_folds_do_not_go_with_is_not_run_and_says_why(registry, env, monkeypatch):
     monkeypatch.setenv("RESIDUUM_DATA", env["RESIDUUM_DATA"])
-    place, other = Place("tiny", "all"), Place("tiny", "other")
+    place, other = SplitId("tiny", "all"), SplitId("tiny", "other")
     why = {name: why_unavailable(registry, name, place, all_available) for name in SYSTEMS}
     assert [name for name, text in why.items() if text is None] == [
         "bm25", "dense", "hybrid", "reranked", "snapped",
@@ -344,7 +344,7 @@ def test_what_folds_do_not_go_with_is_not_run_and_says_why(registry, env, monkey
     assert why["from-mined"].startswith(f"mined {trained}, and so is what gives its negatives")
     text = why_unavailable(registry, "hybrid", other, all_available)
     assert text == f"dual {trained} on the others, and answers no query of another split: other"
-    assert why_unavailable(registry, "dense", Place("tiny", "one"), all_available) is None
+    assert why_unavailable(registry, "dense", SplitId("tiny", "one"), all_available) is None
 
 
 def test_snapshots_and_folds_do_not_combine(registry):

@@ -17,7 +17,7 @@ from projects import copy_project, snakemake
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
@@ -183,7 +183,7 @@ def test_there_are_two_models_of_each_and_none_of_the_collection_without_splits(
 
 
 def test_a_collection_without_splits_of_its_own_is_not_run_and_told_how_to_get_them(project):
-    own, three = load(project / "config"), Place("three", "judged")
+    own, three = load(project / "config"), SplitId("three", "judged")
     why = {n: why_unavailable(own, n, three, all_available) for n in SYSTEMS}
     assert why.pop("bm25") is None
     text = "three.yaml: own.train: no split given, but train_on: own needs one of earlier, judged"
@@ -235,8 +235,8 @@ def test_rm3_has_a_measure_where_the_collection_tunes(project, tmp_path):
     for measures, split in (({"one-dev": "RR@10"}, "dev"), ({"own": "RR@10"}, "tune")):
         rm3 = {"grid": grid, "folds": 2, "seed": 1, "measures": measures}
         (config / "systems" / "rm3.yaml").write_text(yaml.safe_dump({**LEXICAL, "rm3": rm3}))
-        why = why_unavailable(load(config), "rm3", Place("one", split), all_available)
+        why = why_unavailable(load(config), "rm3", SplitId("one", split), all_available)
         assert why is None, (measures, why)
     assert "names no role that two/dev plays" in str(
-        why_unavailable(load(config), "rm3", Place("two", "dev"), all_available)
+        why_unavailable(load(config), "rm3", SplitId("two", "dev"), all_available)
     )

@@ -37,7 +37,7 @@ from residuum.pages.kinds import Page
 Entry = TypeVar("Entry")
 
 
-class Place(NamedTuple):
+class SplitId(NamedTuple):
     """A split of a dataset."""
 
     dataset: str
@@ -122,26 +122,26 @@ class Bindings:
         """The file of the scale."""
         return self.file("scale", self.config.scale)
 
-    def binding(self, role: str) -> Place | None:
+    def binding(self, role: str) -> SplitId | None:
         """Return the split that plays a role at this scale, or None."""
         bound = self.scale.roles.get(role)
-        return Place(*bound.split("/")) if bound else None
+        return SplitId(*bound.split("/")) if bound else None
 
-    def place(self, role: str) -> Place:
+    def bound_split(self, role: str) -> SplitId:
         """Return the split that plays a role that this scale must bind."""
-        if place := self.binding(role):
-            return place
+        if split_id := self.binding(role):
+            return split_id
         raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
 
-    def segmented_from(self, dataset: str) -> Place | None:
+    def segmented_from(self, dataset: str) -> SplitId | None:
         """Return the split whose dataset's docs a dataset is cut from; None of another source."""
         source = self.datasets[dataset].source
-        return self.place(source.of) if isinstance(source, Segmented) else None
+        return self.bound_split(source.of) if isinstance(source, Segmented) else None
 
-    def questions_of(self, place: Place) -> Place | None:
+    def questions_of(self, split_id: SplitId) -> SplitId | None:
         """Return the split whose questions and answers a split takes; None where it has its own."""
-        role = self.datasets[place.dataset].source_of(place.split).questions_of
-        return self.place(role) if role else None
+        role = self.datasets[split_id.dataset].source_of(split_id.split).questions_of
+        return self.bound_split(role) if role else None
 
     def vectors_each(self, dataset: str, model: str) -> int:
         """Return how many vectors a model, by its id, is expected to make of a doc.
@@ -182,10 +182,10 @@ class Bindings:
             return FromPath(path=self.config.encoder)
         return FromHub(hub=self.config.encoder, revision="main")
 
-    def generator(self, place: Place) -> Start | None:
+    def generator(self, split_id: SplitId) -> Start | None:
         """Return what plays the generator of a split; None without one, or if nothing does."""
-        synthetic = self.datasets[place.dataset].splits[place.split].synthetic
-        return self._bound(synthetic.generator, place.dataset) if synthetic else None
+        synthetic = self.datasets[split_id.dataset].splits[split_id.split].synthetic
+        return self._bound(synthetic.generator, split_id.dataset) if synthetic else None
 
     def _bound(self, role: str, dataset: str | None) -> Start | None:
         bound = self.scale.backbones.get(role)
@@ -201,11 +201,11 @@ class Bindings:
                 return entry
         raise TypeError(f"no {form.__name__} is named '{name}'")
 
-    def own_split(self, dataset: str, use: Literal["train", "tune"]) -> Place:
+    def own_split(self, dataset: str, use: Literal["train", "tune"]) -> SplitId:
         """Return the split of a dataset for what belongs to itself; none is an error."""
         entry = self.datasets[dataset]
         if split := entry.own.train if use == "train" else entry.own.tune:
-            return Place(dataset, split)
+            return SplitId(dataset, split)
         file, splits = self.file("dataset", dataset), ", ".join(entry.splits)
         text = f"own.{use}: no split given, but {use}_on: own needs one of {splits}"
         raise ResiduumError(f"{file}: {text}")

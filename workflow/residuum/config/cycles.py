@@ -6,7 +6,7 @@ Usage: `cycles(registry)` yields a fault for each. Must not know how anything is
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, named_for, references
 from residuum.config.schema.models import OnPairs
@@ -37,10 +37,12 @@ def _writers(registry: Registry, model: str) -> list[str]:
     """Return the generators that write what a model is trained on: those of its split."""
     entry = registry.models[model]
     roles = entry.shares if isinstance(entry, OnPairs) else {}
-    own = [Place(name, entry.own.train or "") for name, entry in registry.datasets.items()]
-    places = own if OWN in roles else filter(None, map(registry.binding, roles))
+    own = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
+    split_ids = own if OWN in roles else filter(None, map(registry.binding, roles))
     splits = {name: entry.splits for name, entry in registry.datasets.items()}
-    known = (place for place in places if place.split in splits.get(place.dataset, ()))
+    known = (
+        split_id for split_id in split_ids if split_id.split in splits.get(split_id.dataset, ())
+    )
     return [one.model for one in map(registry.generator, known) if isinstance(one, FromModel)]
 
 
@@ -52,4 +54,4 @@ def _sources(registry: Registry, name: str) -> list[str]:
     models = [registry.models.get(s.model) for s in starts if isinstance(s, FromModel)]
     entries = [dataset, *(model for model in models if model is not None)]
     roles = (role for entry in entries for _, role in references(entry, "role"))
-    return [place.dataset for role in roles if (place := registry.binding(role))]
+    return [split_id.dataset for role in roles if (split_id := registry.binding(role))]

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import unknown
 from residuum.config import measures
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.cycles import cycles
 from residuum.config.generators import generator_faults
 from residuum.config.mixes import mix_faults
@@ -165,18 +165,18 @@ def _seedless(registry: Registry) -> Iterator[str]:
 def _trained_on_residual(registry: Registry) -> Iterator[str]:
     """Yield the models trained on residual splits, whose relevant docs could become negatives."""
     before = {
-        Place(name, split): entry.judged_before(split)
+        SplitId(name, split): entry.judged_before(split)
         for name, entry in registry.datasets.items()
         for split in entry.splits
     }
-    own = [Place(name, entry.own.train or "") for name, entry in registry.datasets.items()]
+    own = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
     for name, model in registry.models.items():
         roles = [*model.shares] if isinstance(model, OnPairs) else []
-        bound = [place for role in roles if (place := registry.binding(role))]
-        for place in own if OWN in roles else bound:
-            if earlier := before.get(place):
+        bound = [split_id for role in roles if (split_id := registry.binding(role))]
+        for split_id in own if OWN in roles else bound:
+            if earlier := before.get(split_id):
                 at = registry.at("model", name, "train_on")
-                where = f"{at}: train_on: {'/'.join(place)} is residual"
+                where = f"{at}: train_on: {'/'.join(split_id)} is residual"
                 text = f"docs judged in {', '.join(earlier)} could be its negatives"
                 yield f"{where}: {text}. Train on a split that has all judgements"
 
@@ -185,8 +185,8 @@ def _unjudged(registry: Registry) -> Iterator[str]:
     """Yield measures of splits, and of what is tuned on them, without what they read."""
     for dataset, entry in registry.datasets.items():
         for split in entry.splits:
-            for measure in registry.measures(place := Place(dataset, split)):
-                if lacking := registry.lacks(place, measure):
+            for measure in registry.measures(split_id := SplitId(dataset, split)):
+                if lacking := registry.lacks(split_id, measure):
                     text = f"but its measures or a table's column ask for {measure}"
                     at = registry.at("dataset", dataset, f"splits.{split}")
                     yield f"{at}: splits.{split} has no {lacking}, {text}"

@@ -153,7 +153,8 @@ def _load_pages(folder: Path, faults: list[str], given: Entries) -> Entries:
         for name, page in entries.load_folder(paper, pages.Page, faults, said).items():
             loaded[f"{paper.name}-{name}"], given[f"{paper.name}-{name}"] = page, said[name]
             if "-" in name:
-                faults.append(f"{paper}/{name}.yaml: a page's name has no hyphen; write _ for it")
+                at = entries.Folder(paper).at(name)
+                faults.append(f"{at}: a page's name has no hyphen; write _ for it")
     return loaded
 
 

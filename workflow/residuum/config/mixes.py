@@ -15,10 +15,10 @@ def mix_faults(registry: Registry, model: Pairs) -> Iterator[tuple[str, str]]:
     Docs of a batch are all negatives of its queries, so that they are of one corpus. A role that
     the scale leaves unbound is no fault.
     """
-    bound = {role: place for role in model.shares if (place := registry.binding(role))}
-    named = ", ".join(f"{role} is {'/'.join(place)}" for role, place in bound.items())
+    bound = {role: split_id for role in model.shares if (split_id := registry.binding(role))}
+    named = ", ".join(f"{role} is {'/'.join(split_id)}" for role, split_id in bound.items())
     cure = f"bind them to splits of one, each to its own: {registry.scale_file}: roles"
-    if len({place.dataset for place in bound.values()}) > 1:
+    if len({split_id.dataset for split_id in bound.values()}) > 1:
         yield "train_on", f"a mix is of one collection, but {named}; {cure}"
     elif len({*bound.values()}) < len(bound):
         yield "train_on", f"a mix has a split once, but {named}; {cure}"

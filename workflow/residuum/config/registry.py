@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from residuum.config import measures
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.schema.base import OWN, Ref, references
 from residuum.config.schema.groupings import Halves
 from residuum.config.schema.models import LexicalVectors, ReleasedWeights
@@ -33,12 +33,12 @@ class Registry(Trainings):
         systems = [system for _, system in references(self.negatives(name), "system")]
         return [model for system in systems for model in self.trained_behind(system)]
 
-    def tune_place(self, system: str, dataset: str) -> Place | None:
+    def tune_split(self, system: str, dataset: str) -> SplitId | None:
         """Return the split on which a system is tuned for a collection; None for a fixed one."""
         role = self.tuned_on(system)
         if role == OWN:
             return self.own_split(dataset, "tune")
-        return self.place(role) if role else None
+        return self.bound_split(role) if role else None
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
@@ -116,26 +116,26 @@ class Registry(Trainings):
         named = {parts_of(name): own for name, own in self.pages.items()}
         return paper, {name: own for (of, name), own in named.items() if of == paper}
 
-    def lacks(self, place: Place, measure: str) -> str | None:
+    def lacks(self, split_id: SplitId, measure: str) -> str | None:
         """Return what a measure reads that a split does not have; None if it has it."""
-        dataset = self.datasets[place.dataset]
+        dataset = self.datasets[split_id.dataset]
         if measures.reads(measure) == "answers":
-            return None if dataset.source_of(place.split).answered else "answers"
-        return None if dataset.judged(place.split) else "public judgements"
+            return None if dataset.source_of(split_id.split).answered else "answers"
+        return None if dataset.judged(split_id.split) else "public judgements"
 
-    def measures(self, place: Place) -> list[str]:
+    def measures(self, split_id: SplitId) -> list[str]:
         """Return the measures evaluated on a split: its own, and those that pages show of runs."""
-        own = self.datasets[place.dataset].splits[place.split].measures
-        return sorted({*own, *self._printed.get(place, [])})
+        own = self.datasets[split_id.dataset].splits[split_id.split].measures
+        return sorted({*own, *self._printed.get(split_id, [])})
 
     @cached_property
-    def _printed(self) -> dict[Place, list[str]]:
+    def _printed(self) -> dict[SplitId, list[str]]:
         """What pages show of runs on each split: a graph asks for it at every job."""
-        printed: dict[Place, list[str]] = {}
+        printed: dict[SplitId, list[str]] = {}
         shown = (named for page in self.pages.values() for named in self._measured(page))
         for role, measure in shown:
-            if place := self.binding(role):
-                printed.setdefault(place, []).append(measure)
+            if split_id := self.binding(role):
+                printed.setdefault(split_id, []).append(measure)
         return printed
 
     def _measured(self, page: Page) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ Must not know systems, runs or pages.
 from functools import cached_property
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.bindings import Bindings, Place
+from residuum.config.bindings import Bindings, SplitId
 from residuum.config.schema.base import OWN, named_for
 from residuum.config.schema.models import LexicalVectors, Model, OnPairs
 from residuum.config.schema.negatives import Negatives
@@ -87,26 +87,28 @@ class Trainings(Bindings):
         of_folds = [id_ for model in made if self.folds(model) for id_ in self.trainings(model)]
         return shared + made + of_folds + list(self.trials)
 
-    def train_place(self, model: str) -> Place:
+    def train_split(self, model: str) -> SplitId:
         """Return the split that a model, by its id, is trained on; of a mix, the largest share's.
 
         All splits of a mix are of one collection.
         """
-        return next(iter(self.train_places(model).values()))
+        return next(iter(self.train_splits(model).values()))
 
-    def train_places(self, model: str) -> dict[str, Place]:
+    def train_splits(self, model: str) -> dict[str, SplitId]:
         """Return the splits that a model, by its id, is trained on, by their roles."""
         name, of = self._bare(model)
         if of:
-            return {OWN: Place(*of.split(".")[:2])}
-        return {role: self.place(role) for role in self.entry(name, OnPairs).shares}
+            return {OWN: SplitId(*of.split(".")[:2])}
+        return {role: self.bound_split(role) for role in self.entry(name, OnPairs).shares}
 
     def tuples_by_role(self, model: str) -> dict[str, str]:
         """Return the ids of the tuples that a model, by its id, is trained on, by their roles."""
-        whole, places = self.tuples_of(model), self.train_places(model)
-        if len(places) == 1:
-            return dict.fromkeys(places, whole)
-        return {role: str(FixedId(whole, ".".join(place))) for role, place in places.items()}
+        whole, split_ids = self.tuples_of(model), self.train_splits(model)
+        if len(split_ids) == 1:
+            return dict.fromkeys(split_ids, whole)
+        return {
+            role: str(FixedId(whole, ".".join(split_id))) for role, split_id in split_ids.items()
+        }
 
     def tuples_ids(self) -> list[str]:
         """Return the ids of all tuples: of models, and of the splits of those of a mix."""
@@ -127,7 +129,7 @@ class Trainings(Bindings):
         own = self._bare(model)
         if not own.by or not self.entry(own.name, OnPairs).trained:
             return []
-        dataset, split = self.train_place(model)
+        dataset, split = self.train_split(model)
         return self.datasets[dataset].splits[split].folds
 
     def trainings(self, model: str) -> list[str]:
@@ -143,25 +145,25 @@ class Trainings(Bindings):
         folds = self.folds(model)
         if not folds:
             return {model: split}
-        dataset, whole = self.train_place(model)
+        dataset, whole = self.train_split(model)
         if split not in (whole, *folds):
             name = FixedId.parse(model).name
             text = f"{name} is trained for each fold of {dataset}/{whole} on the others"
             raise ResiduumError(f"{text}, and answers no query of another split: {split}")
         return {f"{model}.{fold}": fold for fold in folds if split in (whole, fold)}
 
-    def learned_on(self, model: str) -> Place | None:
+    def learned_on(self, model: str) -> SplitId | None:
         """Return the split that tells whether a model, by its id, learned; None: it is not told."""
         entry = self.model(model)
         if not (self.scale.learning and isinstance(entry, OnPairs) and entry.trained):
             return None
         if model in self.trials:
             return self.binding(self.trials[model][0].role)
-        dataset, split = self.train_place(model)
+        dataset, split = self.train_split(model)
         if self.folds(model):
-            return Place(dataset, self.fold_of(model) or split)
+            return SplitId(dataset, self.fold_of(model) or split)
         tune = self.datasets[dataset].own.tune
-        return Place(dataset, tune) if tune and self.datasets[dataset].judged(tune) else None
+        return SplitId(dataset, tune) if tune and self.datasets[dataset].judged(tune) else None
 
     def _bare(self, model: str) -> FixedId:
         """Return the id of a model without the rate that it is tried at."""

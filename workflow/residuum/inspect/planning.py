@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import entries, loading, roots
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.base import references
 from residuum.config.schema.scales import FromHub, Start
@@ -447,7 +447,7 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
         if "reranker" in job.wildcards:
             start = player_of(registry, job.wildcards["reranker"])
         elif job.rule == "questions_generate":
-            start = registry.generator(Place(job.wildcards["dataset"], job.wildcards["split"]))
+            start = registry.generator(SplitId(job.wildcards["dataset"], job.wildcards["split"]))
         elif job.rule in ("train_train", "pretrain_adapt"):
             start = start_of(registry, job.wildcards["model"])
         if isinstance(start, FromHub):

@@ -303,8 +303,8 @@ class Shown:
         roles = [name for _, mark, name in walk(self.registry.model(model)) if _is_role(mark)]
         if by := FixedId.parse(model).by.partition(".")[0]:
             return by if by in self.registry.datasets else None
-        place = self.registry.binding(roles[0]) if roles and roles[0] != OWN else None
-        return place and place.dataset
+        split_id = self.registry.binding(roles[0]) if roles and roles[0] != OWN else None
+        return split_id and split_id.dataset
 
     def _bound(self, kind: str, role: str, dataset: str | None = None) -> Line:
         """Return the line of what plays a role, for models of a dataset if that is given."""
@@ -376,10 +376,10 @@ class Shown:
             played = registry.players(page)
             for part, role in page.shown():
                 if played.get(part) == system:
-                    place, row = registry.binding(role), f"{_id('page', name)}/{part}"
-                    if place is None:
+                    split_id, row = registry.binding(role), f"{_id('page', name)}/{part}"
+                    if split_id is None:
                         found.append((not_bound(self.scale, role), row))
-                    elif why := why_unavailable(registry, system, place, all_available):
+                    elif why := why_unavailable(registry, system, split_id, all_available):
                         found.append((why, row))
         yield from _grouped(found)
 

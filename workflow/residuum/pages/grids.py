@@ -122,7 +122,7 @@ def cell_value(
     files = {run: job.metrics(column, run) for side in sides for run in side}
     tables = {name: read(metrics / name) for name in files.values()}
     if within := column.within:
-        own = groups[str(job.places[column.id]), within.grouping].members.get(within.group)
+        own = groups[str(job.splits[column.id]), within.grouping].members.get(within.group)
         if own is None:
             raise NotRun(f"no query is in the group {within.group} of {within.grouping}")
         tables = {n: table.filter(pl.col("query_id").is_in(own)) for n, table in tables.items()}
@@ -148,7 +148,7 @@ def _unlearned(job: BoundTable, verdicts: Mapping[str, Learned]) -> dict[str, di
     """Return why cells are not results, by row and column: what did not learn."""
     reasons: dict[str, dict[str, str]] = {}
     for row, column in job.available():
-        runs, place = job.judged_runs(row.id, column), job.places[column.id]
+        runs, place = job.judged_runs(row.id, column), job.splits[column.id]
         if why := why_not_learned(job, runs, place, verdicts):
             reasons.setdefault(row.id, {})[column.id] = why
     return reasons
@@ -227,7 +227,7 @@ class GridCell:
 
 def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -> GridCell:
     """Return a cell without a value, with what the paper prints in it."""
-    cell = GridCell(job.id, row, column, measure, job.places[column], not_run=not_run)
+    cell = GridCell(job.id, row, column, measure, job.splits[column], not_run=not_run)
     return with_reported(cell, job.entry)
 
 

@@ -20,12 +20,12 @@ def misnamed(registry: Registry, over: str, groups: Iterable[str]) -> Iterator[s
 
 def unfolded(registry: Registry, over: str, role: str, groups: Iterable[str]) -> Iterator[str]:
     """Yield the folds that the split of a role does not name, or that it has none."""
-    place = registry.binding(role)
-    dataset = registry.datasets.get(place.dataset) if place else None
-    if not isinstance(registry.groupings.get(over), Folds) or place is None or dataset is None:
+    split_id = registry.binding(role)
+    dataset = registry.datasets.get(split_id.dataset) if split_id else None
+    if not isinstance(registry.groupings.get(over), Folds) or split_id is None or dataset is None:
         return
-    folds = dataset.splits[place.split].folds if place.split in dataset.splits else groups
-    at = f"folds of splits.{place.split} in {registry.file('dataset', place.dataset)}"
+    folds = dataset.splits[split_id.split].folds if split_id.split in dataset.splits else groups
+    at = f"folds of splits.{split_id.split} in {registry.file('dataset', split_id.dataset)}"
     if not folds:
-        yield f"{over} are the folds of a split, and {'/'.join(place)} names none: give it {at}"
+        yield f"{over} are the folds of a split, and {'/'.join(split_id)} names none: give it {at}"
     yield from (unknown("fold", name, folds, at) for name in groups if folds and name not in folds)

@@ -39,7 +39,7 @@ def _before(facts: Mapping[str, float]) -> str:
 
 
 def _why(job: BoundFigure, series: str, verdicts: Mapping[str, Learned]) -> str | None:
-    return why_not_learned(job, job.runs.get(series, []), job.places[series], verdicts)
+    return why_not_learned(job, job.runs.get(series, []), job.splits[series], verdicts)
 
 
 def labelled(job: BoundFigure, verdicts: Mapping[str, Learned]) -> tuple[BoundFigure, list[str]]:

@@ -119,11 +119,11 @@ def header(job: BoundTable, column: Column) -> str:
     """
     if column.shows == "chosen":
         return "Rerank depth K"
-    split_ref = job.places[column.id]
+    split_ref = job.splits[column.id]
     if split_ref is None:
         return f"{column.role} {column.named()}"
     split = split_ref.partition("/")[2]
-    alike = {other for other in job.places.values() if other and other.partition("/")[2] == split}
+    alike = {other for other in job.splits.values() if other and other.partition("/")[2] == split}
     return f"{split_ref if len(alike) > 1 else split} {column.named()}"
 
 
@@ -203,7 +203,7 @@ def _played(job: BoundTable) -> Iterator[str]:
 
 
 def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
-    split_ref, short = job.places[column.id], header(job, column)
+    split_ref, short = job.splits[column.id], header(job, column)
     if split_ref is None:
         what = f"{column.role} {short}" if column.shows == "chosen" else short
         return f"{what}: no split has this role at this scale."

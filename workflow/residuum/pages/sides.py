@@ -37,7 +37,7 @@ def _common_seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
 
 def _absent(registry: Registry, role: str, systems: list[str], hub: Hub) -> str | None:
     """Return why one of some systems has no run for a role; None if all have."""
-    if (place := registry.binding(role)) is None:
+    if (split_id := registry.binding(role)) is None:
         return not_bound(registry.config.scale, role)
-    reasons = (why_unavailable(registry, system, place, hub) for system in systems)
+    reasons = (why_unavailable(registry, system, split_id, hub) for system in systems)
     return next(filter(None, reasons), None)

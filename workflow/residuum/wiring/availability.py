@@ -10,7 +10,7 @@ from typing import Literal
 
 from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config import roots
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.datasets import Dataset
@@ -37,52 +37,54 @@ def all_available(model: FromHub) -> str | None:
 
 
 @kept
-def why_unavailable(registry: Registry, system: str, place: Place | None, hub: Hub) -> str | None:
+def why_unavailable(
+    registry: Registry, system: str, split_id: SplitId | None, hub: Hub
+) -> str | None:
     """Return why a system has no run on a split, or None if nothing stands in its way."""
-    return next(filter(None, _system(registry, system, place, hub)), None)
+    return next(filter(None, _system(registry, system, split_id, hub)), None)
 
 
-def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> Reasons:
+def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub) -> Reasons:
     entry = registry.systems[system]
     yield _left_out(registry, system)
     if isinstance(entry, ExternalSystem):
-        path = external_file(registry, system, place)
+        path = external_file(registry, system, split_id)
         if path is None:
             yield f"{system} is an external run of {', '.join(entry.runs)} only"
         elif not path.is_file():
             yield f"no such file: {path}. {entry.source}"
     if isinstance(entry, LexicalSystem) and entry.term_weights:
-        yield _released(registry, entry.term_weights, place)
-    dataset, places = place and place.dataset, [place]
+        yield _released(registry, entry.term_weights, split_id)
+    dataset, split_ids = split_id and split_id.dataset, [split_id]
     for _, name in references(entry, "backbone"):  # whose tokenizer cuts the texts
         yield from _start(registry, registry.backbone(name, dataset), name, dataset, hub)
-    yield place and why_no_export(registry, place.dataset, None, place.split, hub=hub)
+    yield split_id and why_no_export(registry, split_id.dataset, None, split_id.split, hub=hub)
     if role := registry.tuned_on(system):
         tune, why = role_of(registry, role, "tune", dataset, hub)
         yield why
-        places.append(tune)
+        split_ids.append(tune)
         chosen = isinstance(entry, FusionSystem | HybridSystem) and entry.interpolation.measure
         if tune and chosen and (lacking := registry.lacks(tune, chosen)):
             yield f"{'/'.join(tune)} has no {lacking}, by which {system} is tuned ({chosen})"
     if isinstance(entry, DenseSystem):
-        yield from _lexical_vectors(registry, entry.model, place, hub)
+        yield from _lexical_vectors(registry, entry.model, split_id, hub)
     if isinstance(entry, HybridSystem) and dataset:
         yield _by_folds(registry, entry, dataset)
     for part in registry.parts(system):
-        for at in places:
+        for at in split_ids:
             yield why_unavailable(registry, part, at, hub)
     if trained := registry.trained_for(system):
         yield from _model(registry, trained, dataset, hub)
-        yield place and why_not_by_folds(registry, entry, trained, place)
+        yield split_id and why_not_by_folds(registry, entry, trained, split_id)
     tuned = isinstance(entry, LexicalSystem) and entry.tunes_rm3
-    if tuned and place and not rm3_measure(registry, system, place):
-        yield f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
+    if tuned and split_id and not rm3_measure(registry, system, split_id):
+        yield f"{system}: rm3.measures names no role that {'/'.join(split_id)} plays"
     if entry.kind == "rerank":
         name = registry.reranker(system)
         player = registry.reranker_binding(name)
         yield from _start(registry, player, name, dataset, hub)
-        if place and isinstance(player, FromModel):
-            yield why_not_by_folds(registry, entry, player.model, place)
+        if split_id and isinstance(player, FromModel):
+            yield why_not_by_folds(registry, entry, player.model, split_id)
 
 
 def _by_folds(registry: Registry, system: HybridSystem, dataset: str) -> str | None:
@@ -98,18 +100,18 @@ def _left_out(registry: Registry, system: str) -> str | None:
     return f"scale {name} leaves {system} out (left_out)" if system in left_out else None
 
 
-def _lexical_vectors(registry: Registry, name: str, place: Place | None, hub: Hub) -> Reasons:
+def _lexical_vectors(registry: Registry, name: str, split_id: SplitId | None, hub: Hub) -> Reasons:
     """Follow a model of lexical vectors to the system that weighs them; nothing of another."""
     if isinstance(model := registry.models[name], LexicalVectors):
-        yield why_unavailable(registry, model.system, place, hub)
+        yield why_unavailable(registry, model.system, split_id, hub)
 
 
-def _released(registry: Registry, name: str, place: Place | None) -> str | None:
+def _released(registry: Registry, name: str, split_id: SplitId | None) -> str | None:
     """Say why term weights that somebody else predicted cannot be used; None for other ones."""
     model = registry.models[name]
     if not isinstance(model, ReleasedWeights):
         return None
-    if place and place.dataset != model.dataset:
+    if split_id and split_id.dataset != model.dataset:
         return f"{name} has weights of {model.dataset} only"
     absent = not released_files(registry, name)
     return f"no such file: {roots.data() / model.path}. {model.source}" if absent else None
@@ -121,16 +123,16 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
     roles = [role for _, role in references(model, "role")]
     splits = [role_of(registry, role, "train", dataset, hub) for role in roles]
     yield from (why for _, why in splits)
-    place = splits[0][0]
-    if place and registry.negatives(name).triples:
-        yield why_no_docpairs(registry, place)
-    on = place and place.dataset  # what is behind it belongs to this collection
+    split_id = splits[0][0]
+    if split_id and registry.negatives(name).triples:
+        yield why_no_docpairs(registry, split_id)
+    on = split_id and split_id.dataset  # what is behind it belongs to this collection
     for other in filter(None, [*registry.mined_models(name), registry.gate_of(name)]):
         yield from _model(registry, other, on, hub)
     for _, system in references(registry.negatives(name), "system"):
         yield _left_out(registry, system)
     if fixed := registry.fixed_by(name):
-        yield from _lexical_vectors(registry, fixed, place, hub)
+        yield from _lexical_vectors(registry, fixed, split_id, hub)
     for _, role in references(model, "backbone"):
         yield from _start(registry, registry.backbone(role, on), role, on, hub)
 
@@ -162,49 +164,51 @@ def role_of(
     use: Literal["train", "tune"],
     dataset: str | None,
     hub: Hub = all_available,
-) -> tuple[Place | None, str | None]:
+) -> tuple[SplitId | None, str | None]:
     """Return the split that plays a role, for `own` a dataset's, and why it cannot be read."""
     if role == OWN and dataset is None:
         return None, None  # the column's own role is unbound
     try:
-        place = registry.own_split(str(dataset), use) if role == OWN else registry.binding(role)
+        split_id = registry.own_split(str(dataset), use) if role == OWN else registry.binding(role)
     except ResiduumError as error:
         return None, str(error)
-    if place is None:
+    if split_id is None:
         return None, not_bound(registry.config.scale, role)
-    return place, why_no_export(registry, place.dataset, None, place.split, hub=hub)
+    return split_id, why_no_export(registry, split_id.dataset, None, split_id.split, hub=hub)
 
 
-def why_not_by_folds(registry: Registry, system: System, name: str, place: Place) -> str | None:
+def why_not_by_folds(
+    registry: Registry, system: System, name: str, split_id: SplitId
+) -> str | None:
     """Say why a system's model makes nothing of a split, for which it is trained by folds; or None.
 
     Each query is then answered by the training that has not seen it, where there is one.
     """
     if getattr(registry.models[name], "train_on", None) != OWN:
         return None
-    model = registry.model_for(name, place.dataset)
+    model = registry.model_for(name, split_id.dataset)
     if not registry.folds(model):
         return None
-    trained = f"{name} is trained for each fold of {'/'.join(registry.train_place(model))}"
+    trained = f"{name} is trained for each fold of {'/'.join(registry.train_split(model))}"
     if isinstance(system, LexicalSystem):
         return f"{trained}, and an index has the weights of one"
     if isinstance(system, RerankSystem) and system.depth.fixed() is None:
         return f"{trained}, and a depth is not chosen for each fold"
     if any(
-        registry.folds(registry.model_for(m, place.dataset)) for m in registry.mined_models(name)
+        registry.folds(registry.model_for(m, split_id.dataset)) for m in registry.mined_models(name)
     ):
         return f"{trained}, and so is what gives its negatives, which has seen every fold"
     try:
-        registry.answering(model, place.split)
+        registry.answering(model, split_id.split)
     except ResiduumError as error:
         return str(error)
     return None
 
 
-def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
+def external_file(registry: Registry, system: str, split_id: SplitId | None) -> Path | None:
     """Return the file of an external run for a split, whether it exists or not."""
     runs = registry.entry(system, ExternalSystem).runs
-    names = [runs[role] for role in runs if place and registry.binding(role) == place]
+    names = [runs[role] for role in runs if split_id and registry.binding(role) == split_id]
     return roots.data() / names[0] if names else None
 
 
@@ -237,12 +241,12 @@ def _behind(registry: Registry, name: str, split: str | None, hub: Hub) -> str |
     cut = [(role, False) for _, role in references(dataset.source, "role")]
     taken = dataset.source_of(split).questions_of if split else None
     for role, whole in [*cut, *([(taken, True)] if taken else [])]:
-        if (place := registry.binding(role)) is None:
+        if (split_id := registry.binding(role)) is None:
             return not_bound(registry.config.scale, role)
-        if why := why_no_export(registry, place.dataset, place.split if whole else None):
+        if why := why_no_export(registry, split_id.dataset, split_id.split if whole else None):
             return why
     if split and (synthetic := dataset.splits[split].synthetic):
-        start = registry.generator(Place(name, split))
+        start = registry.generator(SplitId(name, split))
         return next(filter(None, _start(registry, start, synthetic.generator, name, hub)), None)
     return None
 
@@ -253,9 +257,9 @@ def _lacking(name: str, dataset: Dataset, absent: list[Path]) -> str | None:
     return f"no such file: {listed}{access}" if absent else None
 
 
-def why_no_docpairs(registry: Registry, place: Place) -> str | None:
+def why_no_docpairs(registry: Registry, split_id: SplitId) -> str | None:
     """Return why a split has no training triples of its own, or None if it has."""
-    name, split = place
+    name, split = split_id
     dataset, file = registry.datasets[name], registry.file("dataset", name)
     if dataset.splits[split].docpairs is None:
         return f"{name}/{split} has no training triples: {file}: splits.{split}.docpairs"
@@ -265,9 +269,11 @@ def why_no_docpairs(registry: Registry, place: Place) -> str | None:
     return _lacking(name, dataset, [path for path in paths if not path.exists()])
 
 
-def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:
+def rm3_measure(registry: Registry, system: str, split_id: SplitId) -> str | None:
     """Return the measure by which RM3 is tuned on a split; None if the system names none."""
     rm3 = registry.entry(system, LexicalSystem).rm3
     measures = rm3.measures if rm3 else {}
-    roles = (role_of(registry, role, "tune", place.dataset)[0] for role in measures)
-    return next((measures[r] for r, at in zip(measures, roles, strict=True) if at == place), None)
+    roles = (role_of(registry, role, "tune", split_id.dataset)[0] for role in measures)
+    return next(
+        (measures[r] for r, at in zip(measures, roles, strict=True) if at == split_id), None
+    )

@@ -10,7 +10,7 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import roots, specs
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.analyses import IndexForm
 from residuum.config.schema.base import references
@@ -24,7 +24,7 @@ from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, train
 from residuum.pages.dimensions.bind import bind_dimensions
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
 from residuum.wiring.memo import memoised as kept
-from residuum.wiring.part import Part, Wildcards, place_of, run_of
+from residuum.wiring.part import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.paths import Template, folder_of
 
 
@@ -40,7 +40,7 @@ def searched(registry: Registry, dataset: str) -> list[str]:
     return [
         name
         for name, split in registry.datasets[dataset].splits.items()
-        if split.unjudged or (at := Place(dataset, name)) in asked or registry.measures(at)
+        if split.unjudged or (at := SplitId(dataset, name)) in asked or registry.measures(at)
     ]
 
 
@@ -67,9 +67,9 @@ def encoded_splits(
         own = FixedId.parse(model).name
         if (own, seed) in mined or (hits is None and own == registry.fixed_by(name)):
             for role in registry.entry(name, OnPairs).shares:
-                place, _ = role_of(registry, role, "train", dataset)
-                if place and place.dataset == dataset and place.split not in splits:
-                    splits.append(place.split)
+                split_id, _ = role_of(registry, role, "train", dataset)
+                if split_id and split_id.dataset == dataset and split_id.split not in splits:
+                    splits.append(split_id.split)
     return splits
 
 
@@ -126,10 +126,10 @@ class Corpora(Part):
 
     def rm3_measure(self, wildcards: Wildcards) -> str:
         """Return the measure by which RM3 is tuned on a split."""
-        system, place = run_of(wildcards).system, place_of(wildcards)
-        if measure := rm3_measure(self.registry, system, place):
+        system, split_id = run_of(wildcards).system, split_id_of(wildcards)
+        if measure := rm3_measure(self.registry, system, split_id):
             return measure
-        text = f"rm3.measures names no role that {'/'.join(place)} plays at this scale; add one"
+        text = f"rm3.measures names no role that {'/'.join(split_id)} plays at this scale; add one"
         raise ResiduumError(f"{system}: {text}")
 
     def queries(self, wildcards: Wildcards) -> list[str]:
@@ -167,7 +167,7 @@ class Corpora(Part):
 
     def _residual_of(self, wildcards: Wildcards) -> list[tuple[str, str]]:
         dataset, splits = wildcards.dataset, self._splits(wildcards, wildcards.k)
-        earlier = {split: self.judged_before(Place(dataset, split)) for split in splits}
+        earlier = {split: self.judged_before(SplitId(dataset, split)) for split in splits}
         return [(split, path) for split, paths in earlier.items() for path in paths]
 
     def shard(self, wildcards: Wildcards) -> str:
@@ -217,7 +217,7 @@ class Corpora(Part):
 
     def _answering(self, wildcards: Wildcards) -> dict[str, str]:
         """Return the trainings that answer the queries of a dense run, each with its split."""
-        (system, seed), (dataset, split) = run_of(wildcards), place_of(wildcards)
+        (system, seed), (dataset, split) = run_of(wildcards), split_id_of(wildcards)
         model = self.registry.model_for(self.registry.entry(system, DenseSystem).model, dataset)
         answering = self.registry.answering(model, split)
         if isinstance(seed, Snapshot) and [*answering] != [model]:
@@ -296,8 +296,8 @@ class Exports(Part):
 
     def segmented_from(self, wildcards: Wildcards) -> list[str]:
         """Return the corpus that a dataset is cut from, of another one; none of most."""
-        place = self.registry.segmented_from(wildcards.dataset)
-        return [self.paths.corpus.fill(dataset=place.dataset)] if place else []
+        split_id = self.registry.segmented_from(wildcards.dataset)
+        return [self.paths.corpus.fill(dataset=split_id.dataset)] if split_id else []
 
     def tokenizer(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the model whose tokenizer segments a dataset, if one does."""
@@ -313,9 +313,9 @@ class Exports(Part):
 
     def questions(self, wildcards: Wildcards) -> list[str]:
         """Return the queries and answers that a split takes of another dataset's; none of most."""
-        place = self.registry.questions_of(place_of(wildcards))
+        split_id = self.registry.questions_of(split_id_of(wildcards))
         templates = (self.paths.queries, self.paths.answers)
-        return [self.fill(template, place) for template in templates] if place else []
+        return [self.fill(template, split_id) for template in templates] if split_id else []
 
     def questions_option(self, wildcards: Wildcards) -> str:
         """Return the option that names their folder."""
@@ -369,7 +369,7 @@ class Questions(Part):
 
     def _generator(self, wildcards: Wildcards) -> Start:
         """Return what plays the generator; where nothing does, exit as `Exports.files` does."""
-        if start := self.registry.generator(place_of(wildcards)):
+        if start := self.registry.generator(split_id_of(wildcards)):
             return start
         why = why_no_export(self.registry, wildcards.dataset, wildcards.split)
         sys.exit(f"error: dataset {wildcards.dataset}: {why}")

@@ -7,7 +7,7 @@ import re
 from math import ceil
 from typing import NamedTuple
 
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.backbones import OnTexts
 from residuum.config.schema.models import CrossEncoder, DualEncoder, OnPairs, TermWeights
@@ -21,7 +21,7 @@ from residuum.wiring import sizes as assumed
 from residuum.wiring.availability import all_available, rm3_measure
 from residuum.wiring.corpora import depth_of, encoded_splits
 from residuum.wiring.models import answers_read, corpora_of
-from residuum.wiring.part import Wildcards, place_of, run_of
+from residuum.wiring.part import Wildcards, run_of, split_id_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked, shards_alone
 
 
@@ -60,7 +60,7 @@ class VectorEstimates:
         self.registry = registry
 
     def _queries(self, w: Wildcards) -> int:
-        return sizes.queries(self.registry, place_of(w))
+        return sizes.queries(self.registry, split_id_of(w))
 
     def _scored(self, w: Wildcards) -> int:
         """Return the docs of another system that are scored, of all its seeds."""
@@ -91,7 +91,7 @@ class VectorEstimates:
         """Return the queries of all splits that a model encodes, or searches for some hits."""
         seed = trained_with(seed_of(w.seed))
         splits = encoded_splits(self.registry, w.dataset, w.model, seed, hits)
-        return sum(sizes.queries(self.registry, Place(w.dataset, split)) for split in splits)
+        return sum(sizes.queries(self.registry, SplitId(w.dataset, split)) for split in splits)
 
     def doc_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of one shard of a corpus."""
@@ -103,9 +103,9 @@ class VectorEstimates:
 
     def listed_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of one shard of candidates; the corpus is read for them."""
-        place, encoder = place_of(w), self.registry.entry(w.model, DualEncoder).encoder
-        shards = shards_alone(self.registry, place, w.model, w.other)
-        docs = sizes.listed(self.registry, place, w.other) / max(1, shards)
+        split_id, encoder = split_id_of(w), self.registry.entry(w.model, DualEncoder).encoder
+        shards = shards_alone(self.registry, split_id, w.model, w.other)
+        docs = sizes.listed(self.registry, split_id, w.other) / max(1, shards)
         limit, each = encoder.doc_length, self.registry.vectors_each(w.dataset, w.model)
         passages = docs * each / encoder.pooling.most("doc")
         read = self._encoded(w, passages, sizes.doc_tokens(w.dataset, limit), limit)
@@ -176,12 +176,12 @@ class VectorEstimates:
     def dense_scores(self, w: Wildcards) -> Estimate:
         """Estimate the inner products of another system's docs: all vectors made are read once."""
         named = self.registry.entry(run_of(w).system, DenseSystem).model
-        model, place = self.registry.model_for(named, w.dataset), place_of(w)
+        model, split_id = self.registry.model_for(named, w.dataset), split_id_of(w)
         stored, lines = sizes.stored(self.registry, named), self._scored(w)
         vectors = sizes.vectors(self.registry, w.dataset, named)
-        if shards_alone(self.registry, place, model, w.other):
+        if shards_alone(self.registry, split_id, model, w.other):
             each = self.registry.vectors_each(w.dataset, model)
-            vectors = sizes.listed(self.registry, place, w.other) * each
+            vectors = sizes.listed(self.registry, split_id, w.other) * each
         times = len(self.registry.trainings(model))
         read = 4.0 * stored * times * vectors / MB / assumed.READ_MB
         return of_run(lines, read + lines * MICRO * assumed.LINE_US)
@@ -201,7 +201,7 @@ class Estimates(VectorEstimates):
 
     def _pairs(self, w: Wildcards) -> int:
         """Return the most pairs that a reranker scores: no doc is in two lists."""
-        deepest = candidates(self.registry, w.reranker, place_of(w), all_available)
+        deepest = candidates(self.registry, w.reranker, split_id_of(w), all_available)
         return self._queries(w) * sum(deepest.values())
 
     def _search_s(self, dataset: str, queries: int) -> float:
@@ -230,12 +230,12 @@ class Estimates(VectorEstimates):
         """Estimate that of a split, whose judgements may be made of answers and the corpus."""
         if not self.registry.datasets[w.dataset].source_of(w.split).relevant_by:
             return self.split(w)
-        judgements = assumed.QUERY_BYTES / 2 * sizes.pairs(self.registry, place_of(w))
+        judgements = assumed.QUERY_BYTES / 2 * sizes.pairs(self.registry, split_id_of(w))
         return Estimate(self.split(w).disk + judgements, self._answers_s(w.dataset))
 
     def docpairs(self, w: Wildcards) -> Estimate:
         """Estimate the export of training triples, a line each, written and read twice."""
-        lines = sizes.docpairs(self.registry, place_of(w))
+        lines = sizes.docpairs(self.registry, split_id_of(w))
         return of_run(lines, 2 * lines * MICRO * assumed.LINE_US)
 
     def index(self, w: Wildcards) -> Estimate:
@@ -248,7 +248,7 @@ class Estimates(VectorEstimates):
         name, times = run_of(w).system, 1.0
         if rm3 := self.registry.entry(name, LexicalSystem).rm3:
             settings = len(rm3.grid.settings()) if rm3.grid else 0
-            cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, place_of(w)) or "")
+            cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, split_id_of(w)) or "")
             shallow = cutoff is not None and int(cutoff[1]) <= SHALLOW
             times = assumed.RM3 + settings * (assumed.SETTING if shallow else assumed.RM3)
         return of_run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
@@ -264,10 +264,10 @@ class Estimates(VectorEstimates):
         A card writes all questions of its docs together, and holds the keys and values of each
         doc's tokens for each of its questions, of two bytes each.
         """
-        place, registry = place_of(w), self.registry
+        split_id, registry = split_id_of(w), self.registry
         form, start = (
             registry.datasets[w.dataset].splits[w.split].synthetic,
-            registry.generator(place),
+            registry.generator(split_id),
         )
         assert form and start, "the rule's wildcards are those of such splits"
         shape, docs = sizes.shape(registry, start), sizes.written_for(registry, w.dataset, form)
@@ -287,14 +287,14 @@ class Estimates(VectorEstimates):
 
     def negatives(self, w: Wildcards) -> Estimate:
         """Estimate training tuples: a search for each training query, scores of what is drawn."""
-        place = self.registry.train_place(w.model)
+        split_id = self.registry.train_split(w.model)
         negatives, pairs = self.registry.negatives(w.model), sizes.examples(self.registry, w.model)
         drawn = pairs * (negatives.per_pair or int(negatives.sampled))
-        queries = min(pairs, sizes.queries(self.registry, place)) if drawn else 0
-        seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
+        queries = min(pairs, sizes.queries(self.registry, split_id)) if drawn else 0
+        seconds = self._search_s(split_id.dataset, queries) + drawn * MICRO * assumed.SCORE_US
         if answers_read(self.registry, w.model):
-            seconds += self._answers_s(place.dataset)
-        return of_run(pairs + drawn, seconds + self._export_s(place.dataset))
+            seconds += self._answers_s(split_id.dataset)
+        return of_run(pairs + drawn, seconds + self._export_s(split_id.dataset))
 
     def run(self, w: Wildcards) -> Estimate:
         """Estimate a run that is fused of others, merged from shards, or given another order."""
@@ -318,13 +318,13 @@ class Estimates(VectorEstimates):
 
     def depths(self, w: Wildcards) -> Estimate:
         """Estimate the measures of reranked lists: every pair at every depth."""
-        runs = reranked(self.registry, w.reranker, place_of(w), all_available)
+        runs = reranked(self.registry, w.reranker, split_id_of(w), all_available)
         trials = max((len(run.grid) for run in runs.values()), default=0)
         return Estimate(core_s=self._pairs(w) * trials * MICRO * assumed.TRIAL_US)
 
     def measures(self, w: Wildcards) -> Estimate:
         """Estimate the measures of a run; answers are looked for in the texts of its docs."""
-        texts = self._answers_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
+        texts = self._answers_s(w.dataset) if needs_answers(self.registry, split_id_of(w)) else 0
         return Estimate(core_s=texts + self._lines(w) * MICRO * assumed.LINE_US)
 
     def lengths(self, w: Wildcards) -> Estimate:
@@ -338,8 +338,10 @@ class Estimates(VectorEstimates):
     def characteristics(self, w: Wildcards) -> Estimate:
         """Estimate a page that counts splits, and reads their corpora if it asks for docs."""
         table = self.registry.entry(w.page, Characteristics)
-        places = map(self.registry.binding, (column.role for column in table.columns))
-        corpora = {place.dataset for place in places if place and table.asks(*OF_CORPUS)}
+        split_ids = map(self.registry.binding, (column.role for column in table.columns))
+        corpora = {
+            split_id.dataset for split_id in split_ids if split_id and table.asks(*OF_CORPUS)
+        }
         return Estimate(core_s=assumed.PAGE_S + sum(map(self._export_s, corpora)))
 
     def backbone(self, w: Wildcards) -> Estimate:
@@ -369,13 +371,15 @@ class Estimates(VectorEstimates):
 
         They are a run's first docs and all relevant ones; a cross-encoder reads each pair of them.
         """
-        place, how = self.registry.learned_on(w.model), self.registry.scale.learning
-        assert place and how, "the rule's inputs follow from them"
-        pairs = sizes.queries(self.registry, place) * how.top + sizes.pairs(self.registry, place)
-        tokens = sizes.doc_tokens(place.dataset, LONGEST)
-        read = min(pairs, sizes.docs(self.registry, place.dataset)) * tokens
+        split_id, how = self.registry.learned_on(w.model), self.registry.scale.learning
+        assert split_id and how, "the rule's inputs follow from them"
+        pairs = sizes.queries(self.registry, split_id) * how.top + sizes.pairs(
+            self.registry, split_id
+        )
+        tokens = sizes.doc_tokens(split_id.dataset, LONGEST)
+        read = min(pairs, sizes.docs(self.registry, split_id.dataset)) * tokens
         if isinstance(model := self.registry.model(w.model), CrossEncoder):
-            read = pairs * sizes.pair_tokens(place.dataset, model.reading)
+            read = pairs * sizes.pair_tokens(split_id.dataset, model.reading)
         shape, at_once = sizes.shape(self.registry, w.model), self.registry.scale.batch_size
         return of_reading(shape, 2 * read, at_once * tokens)._replace(
             disk=assumed.LINE_BYTES * pairs

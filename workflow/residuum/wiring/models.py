@@ -8,7 +8,7 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.models import OnPairs
@@ -37,28 +37,28 @@ def corpora_of(registry: Registry, model: str) -> list[str]:
     """Return the datasets whose texts or pairs a model is made from, adapted to or trained on."""
     entry = registry.model(model)
     if isinstance(entry, OnPairs):
-        return [registry.train_place(model).dataset]
-    return [registry.place(role).dataset for _, role in references(entry, "role")]
+        return [registry.train_split(model).dataset]
+    return [registry.bound_split(role).dataset for _, role in references(entry, "role")]
 
 
-def told_by_answers(registry: Registry, place: Place) -> bool:
+def told_by_answers(registry: Registry, split_id: SplitId) -> bool:
     """Say whether answers alone tell which docs of a training split are positives."""
-    dataset = registry.datasets[place.dataset]
-    return dataset.source_of(place.split).answered and not dataset.judged(place.split)
+    dataset = registry.datasets[split_id.dataset]
+    return dataset.source_of(split_id.split).answered and not dataset.judged(split_id.split)
 
 
-def answers_read(registry: Registry, model: str) -> Place | None:
+def answers_read(registry: Registry, model: str) -> SplitId | None:
     """Return the split whose answers tell a model's positives, or what no negative may hold."""
-    place = registry.train_place(model)
-    answered = registry.datasets[place.dataset].source_of(place.split).answered
+    split_id = registry.train_split(model)
+    answered = registry.datasets[split_id.dataset].source_of(split_id.split).answered
     left_out = answered and registry.negatives(model).without_answers
-    return place if left_out or told_by_answers(registry, place) else None
+    return split_id if left_out or told_by_answers(registry, split_id) else None
 
 
 def rate_record(registry: Registry, paths: Paths, model: str) -> list[str]:
     """Return the record of the learning rate that is chosen for a model; none of a given one."""
     if grid := registry.rate_grid(model):
-        return [paths.rate.fill(**registry.place(grid.role)._asdict(), model=grid.of)]
+        return [paths.rate.fill(**registry.bound_split(grid.role)._asdict(), model=grid.of)]
     return []
 
 
@@ -91,8 +91,8 @@ class Models(Part):
         """Return an input function: a file of the split that a model is trained on."""
         return lambda wildcards: self.fill(template, self._pairs(wildcards))
 
-    def _pairs(self, wildcards: Wildcards) -> Place:
-        return self.registry.train_place(wildcards.model)
+    def _pairs(self, wildcards: Wildcards) -> SplitId:
+        return self.registry.train_split(wildcards.model)
 
     def folds(self, wildcards: Wildcards) -> list[str]:
         """Return the queries of the folds of a training that holds one out; none for most.
@@ -104,7 +104,7 @@ class Models(Part):
         if folds and self.registry.fold_of(model) is None:
             each = ", ".join(self.registry.trainings(model))
             raise ResiduumError(f"{model}: it is trained for each fold on the others: {each}")
-        return [self.fill(self.paths.queries, Place(dataset, fold)) for fold in folds]
+        return [self.fill(self.paths.queries, SplitId(dataset, fold)) for fold in folds]
 
     def held_out(self, wildcards: Wildcards) -> str:
         """Return the option that names the fold that a training holds out, if it is for one."""
@@ -114,8 +114,8 @@ class Models(Part):
     def spans(self, wildcards: Wildcards) -> list[str]:
         """Return the corpora whose docs' spans a generator writes in training; none for most."""
         how = getattr(self.registry.model(wildcards.model), "spans", None)
-        places = [self.registry.place(role) for role in how.corpora] if how else []
-        return [self.paths.corpus.fill(dataset=place.dataset) for place in places]
+        split_ids = [self.registry.bound_split(role) for role in how.corpora] if how else []
+        return [self.paths.corpus.fill(dataset=split_id.dataset) for split_id in split_ids]
 
     def tuples(self, wildcards: Wildcards) -> list[str]:
         """Return the training tuples of a model, its own or those of the one that it names.
@@ -133,8 +133,8 @@ class Models(Part):
         return [*self._queries(wildcards).values()]
 
     def _queries(self, wildcards: Wildcards) -> dict[str, str]:
-        places = self.registry.train_places(wildcards.model).items()
-        return {role: self.fill(self.paths.queries, place) for role, place in places}
+        split_ids = self.registry.train_splits(wildcards.model).items()
+        return {role: self.fill(self.paths.queries, split_id) for role, split_id in split_ids}
 
     def pairs(self, wildcards: Wildcards) -> str:
         """Return the options that name tuples and queries, of a mix by their roles."""
@@ -149,18 +149,18 @@ class Models(Part):
         """Return an input function: a file of the split that tells whether a model learned."""
         return lambda wildcards: self.fill(template, self._judged(wildcards)[0])
 
-    def _judged(self, wildcards: Wildcards) -> tuple[Place, Learning]:
-        place, how = self.registry.learned_on(wildcards.model), self.registry.scale.learning
-        if place is None or how is None:
+    def _judged(self, wildcards: Wildcards) -> tuple[SplitId, Learning]:
+        split_id, how = self.registry.learned_on(wildcards.model), self.registry.scale.learning
+        if split_id is None or how is None:
             raise ResiduumError(f"{wildcards.model}: no split tells at this scale if it learned")
-        return place, how
+        return split_id, how
 
     def candidates(self, wildcards: Wildcards) -> str:
         """Return the run whose docs tell whether a model learned; a fold's are in that of all."""
-        place, how = self._judged(wildcards)
+        split_id, how = self._judged(wildcards)
         if self.registry.fold_of(wildcards.model):
-            place = self._pairs(wildcards)
-        return self.run(how.candidates, None, place)
+            split_id = self._pairs(wildcards)
+        return self.run(how.candidates, None, split_id)
 
     def trainings(self, template: Template) -> Callable[[Wildcards], list[str]]:
         """Return an input function: a file of each training that makes a model."""
@@ -200,15 +200,15 @@ class Models(Part):
     def mined_spec(self, wildcards: Wildcards) -> str:
         """Return how negatives are drawn, by which system, and what is positive."""
         model = self.registry.entry(wildcards.model, OnPairs)
-        place, name = self._pairs(wildcards), model.negatives.scores
+        split_id, name = self._pairs(wildcards), model.negatives.scores
         system = name and self.registry.systems[name]
-        split = self.registry.datasets[place.dataset].splits[place.split]
+        split = self.registry.datasets[split_id.dataset].splits[split_id.split]
         return specs.canonical_json(
             {
                 "negatives": model.negatives.model_dump(mode="json"),
                 "system": system and system.model_dump(mode="json", exclude=specs.FOR_READERS),
                 "positive_level": split.positive_level,
-                **({"by_answers": True} if told_by_answers(self.registry, place) else {}),
+                **({"by_answers": True} if told_by_answers(self.registry, split_id) else {}),
             }
         )
 
@@ -224,13 +224,13 @@ class Models(Part):
 
     def mined_answers(self, wildcards: Wildcards) -> list[str]:
         """Return the answers that tell positives, or that negatives must not hold, if any do."""
-        place = answers_read(self.registry, wildcards.model)
-        return [self.fill(self.paths.answers, place)] if place else []
+        split_id = answers_read(self.registry, wildcards.model)
+        return [self.fill(self.paths.answers, split_id)] if split_id else []
 
     def mined_runs(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of the other systems that negatives are mined from."""
-        place, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
-        return [self.run(source.system, source.seed, place) for source in sources]
+        split_id, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
+        return [self.run(source.system, source.seed, split_id) for source in sources]
 
     def gate(self, wildcards: Wildcards) -> list[str]:
         """Return the checkpoint that is a training's fixed gate, of its seed; none for most."""
@@ -248,7 +248,7 @@ class Models(Part):
             model = self.registry.fixed_by(wildcards.model)
             if model is None:
                 return []
-            dataset = self.registry.train_place(wildcards.model).dataset
+            dataset = self.registry.train_split(wildcards.model).dataset
             return shards_of(self.registry, template, dataset, model, None)
 
         return of
@@ -261,16 +261,16 @@ class Models(Part):
 
 
 def models_behind(
-    registry: Registry, cells: Iterable[tuple[str, Place | None]]
+    registry: Registry, cells: Iterable[tuple[str, SplitId | None]]
 ) -> dict[str, dict[str, list[str]]]:
     """Return the models behind some systems that are judged, by dataset and run.
 
     Each system comes with a split that it is measured on.
     """
     behind: dict[str, dict[str, list[str]]] = {}
-    for system, place in cells:
-        for seed in registry.seeds_of(system) if place else []:
-            run, dataset = registry.run(system, seed), str(place and place.dataset)
+    for system, split_id in cells:
+        for seed in registry.seeds_of(system) if split_id else []:
+            run, dataset = registry.run(system, seed), str(split_id and split_id.dataset)
             if models := models_judged(registry, system, seed, dataset):
                 behind.setdefault(dataset, {})[run] = models
     return behind
@@ -298,7 +298,7 @@ def _models(
 
 
 def trained_by_folds(
-    registry: Registry, cells: Iterable[tuple[str, Place | None]]
+    registry: Registry, cells: Iterable[tuple[str, SplitId | None]]
 ) -> dict[str, list[str]]:
     """Return the models behind some systems that are trained for each fold, with these folds.
 
@@ -306,17 +306,19 @@ def trained_by_folds(
     """
     ids = (
         name
-        for system, place in cells
-        if place
-        for name, _ in _models(registry, system, 1, place.dataset)
+        for system, split_id in cells
+        if split_id
+        for name, _ in _models(registry, system, 1, split_id.dataset)
     )
     return {name: folds for name in ids if (folds := registry.folds(name))}
 
 
 def is_judged(registry: Registry, model: str) -> bool:
     """Say whether a split tells if a model learned, and is available."""
-    place = registry.learned_on(model)
-    return place is not None and not why_no_export(registry, place.dataset, None, place.split)
+    split_id = registry.learned_on(model)
+    return split_id is not None and not why_no_export(
+        registry, split_id.dataset, None, split_id.split
+    )
 
 
 def verdicts(pages: Iterable[Bound]) -> Iterator[dict[str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from shlex import quote
 from typing import NamedTuple
 
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.base import references
 from residuum.config.specs import canonical_json
@@ -21,7 +21,7 @@ from residuum.wiring.memo import memoised as kept
 from residuum.wiring.models import rate_record, verdicts
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template
-from residuum.wiring.runs import tuning_place
+from residuum.wiring.runs import tuning_split
 
 
 @kept
@@ -70,8 +70,10 @@ class Pages(Part):
         """Return the groups of the queries that columns of tables are of, each once."""
         tables = (bind_table(self.registry, page, self.hub) for page in pages)
         named = dict.fromkeys(each for table in tables for each in table.groups())
-        places = ((Place(*split.split("/")), grouping) for split, grouping in named)
-        return [self.fill(self.paths.groups, place, grouping=name) for place, name in places]
+        split_ids = ((SplitId(*split.split("/")), grouping) for split, grouping in named)
+        return [
+            self.fill(self.paths.groups, split_id, grouping=name) for split_id, name in split_ids
+        ]
 
     def groups(self, wildcards: Wildcards) -> list[str]:
         """Return the groups of the queries that columns of a table are of."""
@@ -107,29 +109,29 @@ class Pages(Part):
         files: dict[str, None] = {}
         players = self.registry.players(table.entry)
         for row, column in table.available():
-            place = self.registry.place(column.role)
+            split_id = self.registry.bound_split(column.role)
             system = players[row.part(column.id)]
-            if tuned := tuning_place(self.registry, system, place):
+            if tuned := tuning_split(self.registry, system, split_id):
                 runs = table.runs_at(row.id, column)
                 files |= {self.fill(self.paths.tuning, tuned, run=run): None for run in runs}
             for name in self.registry.trained_behind(system):
-                model = self.registry.model_for(name, place.dataset)
+                model = self.registry.model_for(name, split_id.dataset)
                 files |= dict.fromkeys(rate_record(self.registry, self.paths, model))
         return list(files)
 
-    def _place(self, wildcards: Wildcards) -> Place:
+    def _split_id(self, wildcards: Wildcards) -> SplitId:
         """Return the split of a page that has one."""
         [(_, role)] = references(self.registry.pages[wildcards.page], "role")
-        return self.registry.place(role)
+        return self.registry.bound_split(role)
 
     def of_split(self, template: Template) -> Callable[[Wildcards], str]:
         """Return an input function: a file of a page's split."""
-        return lambda wildcards: self.fill(template, self._place(wildcards))
+        return lambda wildcards: self.fill(template, self._split_id(wildcards))
 
     def _lists(self, wildcards: Wildcards) -> dict[str, str]:
-        place = self._place(wildcards)
+        split_id = self._split_id(wildcards)
         runs = bound(self.registry, wildcards.page, self.hub).model_dump()["runs"]
-        return {name: self.fill(self.paths.run, place, run=run) for name, run in runs.items()}
+        return {name: self.fill(self.paths.run, split_id, run=run) for name, run in runs.items()}
 
     def lists(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of a page's lists."""

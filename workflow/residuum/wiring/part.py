@@ -11,7 +11,7 @@ from shlex import quote
 from typing import Protocol
 
 from residuum.code import closure
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import LexicalSystem
@@ -29,9 +29,9 @@ class Wildcards(Protocol):
 Params = Callable[[Wildcards], str]
 
 
-def place_of(wildcards: Wildcards) -> Place:
+def split_id_of(wildcards: Wildcards) -> SplitId:
     """Return the split that a job is about."""
-    return Place(wildcards.dataset, wildcards.split)
+    return SplitId(wildcards.dataset, wildcards.split)
 
 
 def run_of(wildcards: Wildcards) -> RunId:
@@ -51,10 +51,10 @@ def decided_by(module: str, verb: str, spec: Params | None = None) -> dict[str, 
     return {"code": code, "spec": spec} if spec else {"code": code}
 
 
-def residual_of(registry: Registry, places: Iterable[Place | None]) -> dict[str, list[str]]:
+def residual_of(registry: Registry, split_ids: Iterable[SplitId | None]) -> dict[str, list[str]]:
     """Return the earlier rounds of those splits that are residual, all as <dataset>/<split>."""
     of: dict[str, list[str]] = {}
-    for dataset, split in filter(None, places):
+    for dataset, split in filter(None, split_ids):
         if earlier := registry.datasets[dataset].judged_before(split):
             of[f"{dataset}/{split}"] = [f"{dataset}/{name}" for name in earlier]
     return of
@@ -66,18 +66,18 @@ class Part:
     def __init__(self, registry: Registry, paths: Paths, hub: Hub) -> None:
         self.registry, self.paths, self.hub = registry, paths, hub
 
-    def fill(self, template: Template, place: Place, **wildcards: object) -> str:
+    def fill(self, template: Template, split_id: SplitId, **wildcards: object) -> str:
         """Fill in a template for a split, or for its corpus."""
-        return template.fill(dataset=place.dataset, split=place.split, **wildcards)
+        return template.fill(dataset=split_id.dataset, split=split_id.split, **wildcards)
 
-    def judged_before(self, place: Place) -> list[str]:
+    def judged_before(self, split_id: SplitId) -> list[str]:
         """Return the qrels of the earlier splits whose judged docs leave the runs of a split."""
-        splits = self.registry.datasets[place.dataset].judged_before(place.split)
-        return [self.fill(self.paths.qrels, Place(place.dataset, split)) for split in splits]
+        splits = self.registry.datasets[split_id.dataset].judged_before(split_id.split)
+        return [self.fill(self.paths.qrels, SplitId(split_id.dataset, split)) for split in splits]
 
-    def run(self, system: str, seed: Seed | None, place: Place) -> str:
+    def run(self, system: str, seed: Seed | None, split_id: SplitId) -> str:
         """Return the run of a system for a seed, which unseeded systems ignore."""
-        return self.fill(self.paths.run, place, run=self.registry.run(system, seed))
+        return self.fill(self.paths.run, split_id, run=self.registry.run(system, seed))
 
     def index(self, dataset: str, run: RunId) -> str:
         """Return the manifest of the index of a corpus that a lexical run searches."""
@@ -119,9 +119,9 @@ class Part:
         start = self.registry.backbone(role, dataset) if role else None
         return f"--vocabulary {self.source(start, dataset)}" if start else ""
 
-    def answered_texts(self, place: Place) -> list[str]:
+    def answered_texts(self, split_id: SplitId) -> list[str]:
         """Return the answers of a split and the corpus where they are looked for."""
-        return [self.fill(path, place) for path in (self.paths.answers, self.paths.corpus)]
+        return [self.fill(path, split_id) for path in (self.paths.answers, self.paths.corpus)]
 
     def _made(self, model: FromModel, dataset: str, fold: str | None) -> str:
         """Return the manifest of a model that the graph makes once, for a released one."""

@@ -24,9 +24,9 @@ def results_of(scale: str) -> str:
     return f"results/{scale}"
 
 
-def below_metrics(place: str, run: str) -> str:
+def below_metrics(split_id: str, run: str) -> str:
     """Return the metrics file of a run on `<dataset>/<split>`, relative to the metrics folder."""
-    return f"{place}/{run}.tsv"
+    return f"{split_id}/{run}.tsv"
 
 
 def folder_of(manifest: str) -> str:

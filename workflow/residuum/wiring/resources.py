@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil
 from typing import Any, TypeVar
 
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.generated import GENERATED_SPLITS
 from residuum.config.schema.models import OnPairs
@@ -156,7 +156,7 @@ class Resources:
         if split := getattr(wildcards, "split", None):
             read = [dataset.origin(split)]
             if dataset.source_of(split).relevant_by:
-                made = sizes.pairs(self._registry, Place(wildcards.dataset, split))
+                made = sizes.pairs(self._registry, SplitId(wildcards.dataset, split))
         else:
             read = getattr(getattr(dataset.source, "sample", None), "keep", [])
             if isinstance(dataset.source, Containing):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.measures import reads
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN
@@ -31,7 +31,7 @@ from residuum.wiring import sizes
 from residuum.wiring.availability import Hub, external_file, why_unavailable
 from residuum.wiring.corpora import Corpora, shards_of
 from residuum.wiring.memo import memoised as kept
-from residuum.wiring.part import Part, Wildcards, place_of, run_of
+from residuum.wiring.part import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.paths import Template, folder_of
 
 
@@ -68,10 +68,10 @@ def datasets_of(registry: Registry, system: str) -> set[str]:
     ]
     if not roles:
         return set(registry.datasets)
-    shown = {place.dataset for place in map(registry.binding, roles) if place}
+    shown = {split_id.dataset for split_id in map(registry.binding, roles) if split_id}
     own = registry.tuned_on(system) in (None, OWN)
-    tuned = [] if own else [registry.tune_place(system, name) for name in shown]
-    return shown | {place.dataset for place in tuned if place}
+    tuned = [] if own else [registry.tune_split(system, name) for name in shown]
+    return shown | {split_id.dataset for split_id in tuned if split_id}
 
 
 @kept
@@ -80,13 +80,13 @@ def _drawn(registry: Registry) -> set[str]:
     return {n for page in figures if page.over == DEPTH for n in registry.players(page).values()}
 
 
-def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, Reranked]:
+def reranked(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -> dict[str, Reranked]:
     """Return the runs that share a reranker, are shown on a split's dataset, and can be made."""
     runs, drawn = {}, _drawn(registry)
     for name in rerank_systems(registry, reranker):
-        if place.dataset not in datasets_of(registry, name):
+        if split_id.dataset not in datasets_of(registry, name):
             continue
-        if not why_unavailable(registry, name, place, hub):
+        if not why_unavailable(registry, name, split_id, hub):
             system = registry.entry(name, RerankSystem)
             for seed in registry.seeds_of(name):
                 first = registry.run(system.first_stage, seed)
@@ -96,19 +96,19 @@ def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[
     return runs
 
 
-def candidates(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, int]:
+def candidates(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -> dict[str, int]:
     """Return the first stages' runs whose docs a reranker scores, each with its largest depth.
 
     None at all is an error.
     """
     deepest: dict[str, int] = {}
-    for _, first, grid in reranked(registry, reranker, place, hub).values():
+    for _, first, grid in reranked(registry, reranker, split_id, hub).values():
         deepest[first] = max(*grid, deepest.get(first, 0))
     if deepest:
         return deepest
     names = rerank_systems(registry, reranker)
-    elsewhere = f"no page shows it on {place.dataset}"
-    why = {why_unavailable(registry, name, place, hub) or elsewhere for name in names}
+    elsewhere = f"no page shows it on {split_id.dataset}"
+    why = {why_unavailable(registry, name, split_id, hub) or elsewhere for name in names}
     raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
 
 
@@ -130,7 +130,7 @@ def played_rerankers(registry: Registry, systems: Iterable[str]) -> dict[str, st
     }
 
 
-def tuning_place(registry: Registry, system: str, place: Place) -> Place | None:
+def tuning_split(registry: Registry, system: str, split_id: SplitId) -> SplitId | None:
     """Return the split whose tuning file holds what was chosen for a run on a split.
 
     Lambda is chosen on the tuning split; a depth and RM3's setting are recorded with the run. None
@@ -138,9 +138,9 @@ def tuning_place(registry: Registry, system: str, place: Place) -> Place | None:
     """
     entry = registry.systems[system]
     if isinstance(entry, FusionSystem | HybridSystem):
-        return registry.tune_place(system, place.dataset)
+        return registry.tune_split(system, split_id.dataset)
     written = entry.kind == "rerank" or (isinstance(entry, LexicalSystem) and entry.tunes_rm3)
-    return place if written else None
+    return split_id if written else None
 
 
 class Runs(Part):
@@ -152,31 +152,31 @@ class Runs(Part):
 
     def others(self, wildcards: Wildcards) -> list[str]:
         """Return the runs whose docs are scored: of all the other system's seeds, or one."""
-        (system, snapshot), place = RunId.parse(wildcards.other), place_of(wildcards)
+        (system, snapshot), split_id = RunId.parse(wildcards.other), split_id_of(wildcards)
         runs = [wildcards.other] if snapshot else self.registry.runs(system)
-        return [self.fill(self.paths.run, place, run=run) for run in runs]
+        return [self.fill(self.paths.run, split_id, run=run) for run in runs]
 
     def folds(self, wildcards: Wildcards) -> list[str]:
         """Return the queries of the folds that a split names; none where it names none."""
         split = self.registry.datasets[wildcards.dataset].splits[wildcards.split]
-        places = [Place(wildcards.dataset, fold) for fold in split.folds]
-        return [self.fill(self.paths.queries, place) for place in places]
+        split_ids = [SplitId(wildcards.dataset, fold) for fold in split.folds]
+        return [self.fill(self.paths.queries, split_id) for split_id in split_ids]
 
     def residual_of(self, wildcards: Wildcards) -> list[str]:
         """Return the qrels of the earlier rounds of a residual split; none of another split."""
-        return self.judged_before(place_of(wildcards))
+        return self.judged_before(split_id_of(wildcards))
 
     def fused(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of a fusion's parts on a split."""
-        (system, seed), place = run_of(wildcards), place_of(wildcards)
-        return [self.run(part, seed, place) for part in self.registry.parts(system)]
+        (system, seed), split_id = run_of(wildcards), split_id_of(wildcards)
+        return [self.run(part, seed, split_id) for part in self.registry.parts(system)]
 
     def true_scores(self, wildcards: Wildcards) -> list[str]:
         """Return the scores that parts of a fusion give to docs that they did not retrieve."""
-        (system, seed), place = run_of(wildcards), place_of(wildcards)
+        (system, seed), split_id = run_of(wildcards), split_id_of(wildcards)
         pairs = self.registry.entry(system, FusionSystem).true_scores()
         runs = [(self.registry.run(part, seed), self._other(of, seed)) for part, of in pairs]
-        return [self.fill(self.paths.scores, place, run=run, other=other) for run, other in runs]
+        return [self.fill(self.paths.scores, split_id, run=run, other=other) for run, other in runs]
 
     def _other(self, system: str, seed: Seed | None) -> str:
         """Return whose docs are scored: those of all seeds of a system, or of its snapshot."""
@@ -185,19 +185,19 @@ class Runs(Part):
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
         """Return the tuning file of a fused run; none where lambda is fixed."""
-        place = tuning_place(self.registry, run_of(wildcards).system, place_of(wildcards))
+        split_id = tuning_split(self.registry, run_of(wildcards).system, split_id_of(wildcards))
         run = run_of(wildcards).finished
-        return [self.fill(self.paths.tuning, place, run=run)] if place else []
+        return [self.fill(self.paths.tuning, split_id, run=run)] if split_id else []
 
     def tuned_by(self, wildcards: Wildcards) -> list[str]:
         """Return the qrels by which lambda is chosen; none where answers tell."""
-        place, told = place_of(wildcards), self._told_by_answers(wildcards)
-        return [] if told else [self.fill(self.paths.qrels, place)]
+        split_id, told = split_id_of(wildcards), self._told_by_answers(wildcards)
+        return [] if told else [self.fill(self.paths.qrels, split_id)]
 
     def tuned_by_texts(self, wildcards: Wildcards) -> list[str]:
         """Return the answers and the corpus by which lambda is chosen, where they tell."""
         told = self._told_by_answers(wildcards)
-        return self.answered_texts(place_of(wildcards)) if told else []
+        return self.answered_texts(split_id_of(wildcards)) if told else []
 
     def tuned_by_options(self, wildcards: Wildcards) -> str:
         """Return the options that name those."""
@@ -209,16 +209,16 @@ class Runs(Part):
 
     def external(self, wildcards: Wildcards) -> str:
         """Return the file of an external run."""
-        place = place_of(wildcards)
-        if path := external_file(self.registry, run_of(wildcards).system, place):
+        split_id = split_id_of(wildcards)
+        if path := external_file(self.registry, run_of(wildcards).system, split_id):
             return str(path)
-        raise ResiduumError(f"{wildcards.run} has no file for {'/'.join(place)}")
+        raise ResiduumError(f"{wildcards.run} has no file for {'/'.join(split_id)}")
 
     def external_md5(self, wildcards: Wildcards) -> str:
         """Return the option that gives the published MD5 of an external run, if it is known."""
-        system, place = run_of(wildcards).system, place_of(wildcards)
+        system, split_id = run_of(wildcards).system, split_id_of(wildcards)
         sums = self.registry.entry(system, ExternalSystem).md5
-        known = [md5 for role, md5 in sums.items() if self.registry.binding(role) == place]
+        known = [md5 for role, md5 in sums.items() if self.registry.binding(role) == split_id]
         return f"--md5 {known[0]}" if known else ""
 
     def reranker_files(self, wildcards: Wildcards) -> list[str]:
@@ -229,7 +229,10 @@ class Runs(Part):
 
     def _reranked_folds(self, wildcards: Wildcards) -> list[str | None]:
         """Return the folds of a split that trainings of its reranker answer; None is all of it."""
-        player, (dataset, split) = player_of(self.registry, wildcards.reranker), place_of(wildcards)
+        player, (dataset, split) = (
+            player_of(self.registry, wildcards.reranker),
+            split_id_of(wildcards),
+        )
         if not isinstance(player, FromModel):
             return [None]
         model = self.registry.model_for(player.model, dataset)
@@ -238,8 +241,8 @@ class Runs(Part):
     def reranked_folds(self, wildcards: Wildcards) -> list[str]:
         """Return the queries of those folds."""
         folds = filter(None, self._reranked_folds(wildcards))
-        places = (Place(wildcards.dataset, fold) for fold in folds)
-        return [self.fill(self.paths.queries, place) for place in places]
+        split_ids = (SplitId(wildcards.dataset, fold) for fold in folds)
+        return [self.fill(self.paths.queries, split_id) for split_id in split_ids]
 
     def reranker(self, wildcards: Wildcards) -> str:
         """Return the options that name a reranker and how a released one reads a pair."""
@@ -255,9 +258,9 @@ class Runs(Part):
         return specs.canonical_json({"batch_size": self.registry.scale.pair_batch_size})
 
     def _candidates(self, wildcards: Wildcards) -> dict[str, int]:
-        place = place_of(wildcards)
-        deepest = candidates(self.registry, wildcards.reranker, place, self.hub)
-        return {self.fill(self.paths.run, place, run=run): k for run, k in deepest.items()}
+        split_id = split_id_of(wildcards)
+        deepest = candidates(self.registry, wildcards.reranker, split_id, self.hub)
+        return {self.fill(self.paths.run, split_id, run=run): k for run, k in deepest.items()}
 
     def candidates(self, wildcards: Wildcards) -> list[str]:
         """Return the first stages' runs whose docs a reranker scores."""
@@ -269,37 +272,42 @@ class Runs(Part):
         return " ".join(f"--run {path} --depth {depth}" for path, depth in runs)
 
     def _reranked(self, wildcards: Wildcards) -> dict[str, Reranked]:
-        return reranked(self.registry, wildcards.reranker, place_of(wildcards), self.hub)
+        return reranked(self.registry, wildcards.reranker, split_id_of(wildcards), self.hub)
 
     def curves(self, wildcards: Wildcards) -> str:
         """Return the options that name the first stage's run of each reranked run."""
-        place, runs = place_of(wildcards), self._reranked(wildcards)
-        firsts = {run: self.fill(self.paths.run, place, run=of.first) for run, of in runs.items()}
+        split_id, runs = split_id_of(wildcards), self._reranked(wildcards)
+        firsts = {
+            run: self.fill(self.paths.run, split_id, run=of.first) for run, of in runs.items()
+        }
         return " ".join(f"--run {run}={first}" for run, first in firsts.items())
 
     def curves_spec(self, wildcards: Wildcards) -> str:
         """Return the depths of each run and the measures at each depth on a split, as JSON."""
-        registry, place, runs = self.registry, place_of(wildcards), self._reranked(wildcards)
+        registry, split_id, runs = self.registry, split_id_of(wildcards), self._reranked(wildcards)
         measures = {of.system.depth.measure for of in runs.values()}
         for page in (registry.entry(name, Figure) for name in registry.chosen("figure")):
-            if page.over == DEPTH and registry.binding(page.role) == place:
+            if page.over == DEPTH and registry.binding(page.role) == split_id:
                 measures |= {panel.measure for panel in page.panels}
         grids = {name: sorted(of.grid) for name, of in runs.items()}
         return specs.canonical_json({"depths": grids, "measures": sorted(filter(None, measures))})
 
     def cut(self, wildcards: Wildcards) -> dict[str, str]:
         """Return what a reranked run is cut from: first stage, scores, the tuning depth curve."""
-        (name, seed), place = run_of(wildcards), place_of(wildcards)
-        reranker, tune = self.registry.reranker(name), self.registry.tune_place(name, place.dataset)
+        (name, seed), split_id = run_of(wildcards), split_id_of(wildcards)
+        reranker, tune = (
+            self.registry.reranker(name),
+            self.registry.tune_split(name, split_id.dataset),
+        )
         if name not in rerank_systems(self.registry, reranker):
             raise ResiduumError(f"{name}: only papers that are not chosen name it; choose one")
-        if place.dataset not in (shown := datasets_of(self.registry, name)):
+        if split_id.dataset not in (shown := datasets_of(self.registry, name)):
             text = f"the chosen papers show it on {', '.join(sorted(shown)) or 'no dataset'} alone"
-            raise ResiduumError(f"{name}: {text}; add a column of {place.dataset}")
+            raise ResiduumError(f"{name}: {text}; add a column of {split_id.dataset}")
         first = self.registry.entry(name, RerankSystem).first_stage
         inputs = {
-            "first": self.run(first, seed, place),
-            "scores": self.fill(self.paths.pairs, place, reranker=reranker),
+            "first": self.run(first, seed, split_id),
+            "scores": self.fill(self.paths.pairs, split_id, reranker=reranker),
         }
         if tune:
             inputs["curve"] = self.fill(self.paths.depth_curve, tune, reranker=reranker)
@@ -309,9 +317,9 @@ class Runs(Part):
 QUOTE = "'\\''"  # a quote within quotes, for the shell
 
 
-def needs_answers(registry: Registry, place: Place) -> bool:
+def needs_answers(registry: Registry, split_id: SplitId) -> bool:
     """Say whether a measure of a split reads answers and texts in place of judgements."""
-    return any(reads(name) == "answers" for name in registry.measures(place))
+    return any(reads(name) == "answers" for name in registry.measures(split_id))
 
 
 def measure_options(names: Iterable[str]) -> str:
@@ -329,9 +337,9 @@ class Evaluations(Part):
 
     def ranked(self, wildcards: Wildcards) -> str:
         """Return the file whose order is measured: a run, or its scores of candidates."""
-        (run, over), place = OrderId.parse(wildcards.run), place_of(wildcards)
+        (run, over), split_id = OrderId.parse(wildcards.run), split_id_of(wildcards)
         template = self.paths.scores if over else self.paths.run
-        return self.fill(template, place, run=run, other=over)
+        return self.fill(template, split_id, run=run, other=over)
 
     def record(self, wildcards: Wildcards) -> str:
         """Return the manifest of that file."""
@@ -339,12 +347,12 @@ class Evaluations(Part):
 
     def measures(self, wildcards: Wildcards) -> str:
         """Return the options that name a split's measures."""
-        return measure_options(self.registry.measures(place_of(wildcards)))
+        return measure_options(self.registry.measures(split_id_of(wildcards)))
 
     def texts(self, wildcards: Wildcards) -> list[str]:
         """Return the answers and the corpus, if a measure of the split reads them."""
-        place = place_of(wildcards)
-        return self.answered_texts(place) if needs_answers(self.registry, place) else []
+        split_id = split_id_of(wildcards)
+        return self.answered_texts(split_id) if needs_answers(self.registry, split_id) else []
 
     def text_options(self, wildcards: Wildcards) -> str:
         """Return the options that name those."""
@@ -354,7 +362,7 @@ class Evaluations(Part):
 FEW = 0.1  # share of a corpus; above it, a second set of vectors costs more than it spares
 
 
-def shards_alone(registry: Registry, place: Place, model: str, other: str) -> int:
+def shards_alone(registry: Registry, split_id: SplitId, model: str, other: str) -> int:
     """Return in how many shards a model encodes the candidates of a split by themselves; or 0.
 
     0 is that of docs which are no candidates, or not few: the whole corpus is encoded. Where they
@@ -363,10 +371,10 @@ def shards_alone(registry: Registry, place: Place, model: str, other: str) -> in
     of_candidates = isinstance(registry.systems[RunId.parse(other).system], CandidatesSystem)
     if not (of_candidates and isinstance(registry.model(model), DualEncoder)):
         return 0
-    listed = sizes.listed(registry, place, other)
-    if listed > FEW * sizes.docs(registry, place.dataset):
+    listed = sizes.listed(registry, split_id, other)
+    if listed > FEW * sizes.docs(registry, split_id.dataset):
         return 0
-    vectors = listed * registry.vectors_each(place.dataset, model)
+    vectors = listed * registry.vectors_each(split_id.dataset, model)
     return min(-(-vectors // registry.scale.shard_docs), listed)
 
 
@@ -375,17 +383,17 @@ class Listed(Corpora):
 
     def scoring(self, wildcards: Wildcards) -> list[str]:
         """Return the vectors of docs by which a dense run scores those of another system."""
-        system, place = run_of(wildcards).system, place_of(wildcards)
+        system, split_id = run_of(wildcards).system, split_id_of(wildcards)
         named = self.registry.entry(system, DenseSystem).model
-        model = self.registry.model_for(named, place.dataset)
-        count = shards_alone(self.registry, place, model, wildcards.other)
+        model = self.registry.model_for(named, split_id.dataset)
+        count = shards_alone(self.registry, split_id, model, wildcards.other)
         if not count:
             return self.shards(self.paths.embeddings)(wildcards)
         seed = self.registry.vectors_seed(model, run_of(wildcards).seed)
         return [
             self.fill(
                 self.paths.listed_embeddings,
-                place,
+                split_id,
                 **{"other": wildcards.other, "model": name, "seed": seed, "shard": f"{n:05d}"},
             )
             for name in self._answering(wildcards)
@@ -394,12 +402,12 @@ class Listed(Corpora):
 
     def lists(self, wildcards: Wildcards) -> str:
         """Return the run of the candidates that are encoded."""
-        return self.fill(self.paths.run, place_of(wildcards), run=wildcards.other)
+        return self.fill(self.paths.run, split_id_of(wildcards), run=wildcards.other)
 
     def shard(self, wildcards: Wildcards) -> str:
         """Return the options that name a shard of them."""
-        place = place_of(wildcards)
-        of = shards_alone(self.registry, place, wildcards.model, wildcards.other)
+        split_id = split_id_of(wildcards)
+        of = shards_alone(self.registry, split_id, wildcards.model, wildcards.other)
         return f"--shard {int(wildcards.shard)} --of {of}"
 
 
@@ -475,10 +483,10 @@ class Sweeps(Part):
 
     def measures(self, wildcards: Wildcards) -> str:
         """Return the options that name the measures which figures show of it on a split."""
-        registry, place = self.registry, place_of(wildcards)
+        registry, split_id = self.registry, split_id_of(wildcards)
         figures = [registry.entry(name, Figure) for name in registry.chosen("figure")]
         own = [page for page in figures if page.sweep == wildcards.sweep]
-        here = [page for page in own if registry.binding(page.role) == place]
+        here = [page for page in own if registry.binding(page.role) == split_id]
         names = {panel.measure for page in here for panel in page.panels}
         return measure_options(sorted(filter(None, names)))
 
@@ -492,14 +500,14 @@ class Groups(Part):
 
     def folds(self, wildcards: Wildcards) -> list[str]:
         """Return the queries of the folds that a split names."""
-        place = place_of(wildcards)
+        split_id = split_id_of(wildcards)
         assert isinstance(self.registry.groupings[wildcards.grouping], Folds), "the rule's kind"
-        folds = self.registry.datasets[place.dataset].splits[place.split].folds
-        return [self.fill(self.paths.queries, Place(place.dataset, fold)) for fold in folds]
+        folds = self.registry.datasets[split_id.dataset].splits[split_id.split].folds
+        return [self.fill(self.paths.queries, SplitId(split_id.dataset, fold)) for fold in folds]
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics of the runs, of all seeds, by which queries are parted."""
-        grouping, place = self.registry.groupings[wildcards.grouping], place_of(wildcards)
+        grouping, split_id = self.registry.groupings[wildcards.grouping], split_id_of(wildcards)
         assert isinstance(grouping, Halves), "the rule's wildcard has no other kind"
         runs = self.registry.runs(grouping.system)
-        return [self.fill(self.paths.metrics, place, run=run) for run in runs]
+        return [self.fill(self.paths.metrics, split_id, run=run) for run in runs]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum.config import roots
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.backbones import Backbone, InverseCloze, MaskedLanguage, NextText
@@ -166,8 +166,8 @@ def text_bytes(registry: Registry, dataset: str) -> int:
 
 def segmented_bytes(registry: Registry, dataset: str) -> int:
     """Return the bytes of the text that a collection is cut from; 0 of another one."""
-    place = registry.segmented_from(dataset)
-    return text_bytes(registry, place.dataset) if place else 0
+    split_id = registry.segmented_from(dataset)
+    return text_bytes(registry, split_id.dataset) if split_id else 0
 
 
 def doc_bytes(dataset: str) -> int:
@@ -214,65 +214,65 @@ def vectors(registry: Registry, dataset: str, model: str) -> int:
     return docs(registry, dataset) * registry.vectors_each(dataset, model)
 
 
-def queries(registry: Registry, place: Place) -> int:
+def queries(registry: Registry, split_id: SplitId) -> int:
     """Return the queries of a split, without those that are held out of it."""
-    return _pinned(registry, place, lambda pin: pin.queries)
+    return _pinned(registry, split_id, lambda pin: pin.queries)
 
 
-def pairs(registry: Registry, place: Place) -> int:
+def pairs(registry: Registry, split_id: SplitId) -> int:
     """Return the (query, positive) pairs of a training split; a held out query takes one away.
 
     Where answers say what is relevant, their number is a guess; a part has its share of them.
     """
-    if part := registry.datasets[place.dataset].splits[place.split].part:
-        of = Place(place.dataset, part.of)
+    if part := registry.datasets[split_id.dataset].splits[split_id.split].part:
+        of = SplitId(split_id.dataset, part.of)
         return round(pairs(registry, of) * len(part.ids) / queries(registry, of))
-    level = registry.datasets[place.dataset].splits[place.split].positive_level
-    if registry.datasets[place.dataset].source_of(place.split).relevant_by:
-        return math.ceil(HELD * docs(registry, place.dataset) * queries(registry, place))
+    level = registry.datasets[split_id.dataset].splits[split_id.split].positive_level
+    if registry.datasets[split_id.dataset].source_of(split_id.split).relevant_by:
+        return math.ceil(HELD * docs(registry, split_id.dataset) * queries(registry, split_id))
 
-    if told_by_answers(registry, place):
-        return round(ANSWERED_HITS * queries(registry, place))
+    if told_by_answers(registry, split_id):
+        return round(ANSWERED_HITS * queries(registry, split_id))
 
     def positive(pin: SplitCount) -> int:
         return sum(n for grade, n in pin.relevance.items() if grade >= level) or pin.qrels
 
-    return _pinned(registry, place, positive)
+    return _pinned(registry, split_id, positive)
 
 
-def docpairs(registry: Registry, place: Place) -> int:
+def docpairs(registry: Registry, split_id: SplitId) -> int:
     """Return the training triples that a split's collection brings, held out queries' included."""
-    editions = registry.datasets[place.dataset].editions
-    pins = [e.splits[place.split].docpairs for e in editions if place.split in e.splits]
-    return max(filter(None, pins), default=pairs(registry, place))
+    editions = registry.datasets[split_id.dataset].editions
+    pins = [e.splits[split_id.split].docpairs for e in editions if split_id.split in e.splits]
+    return max(filter(None, pins), default=pairs(registry, split_id))
 
 
 def examples(registry: Registry, model: str) -> int:
     """Return what a model is trained on: pairs of its splits, training triples, or docs."""
     if not isinstance(registry.model(model), OnPairs):
         return sum(docs(registry, name) for name in corpora_of(registry, model))
-    place, triples = registry.train_place(model), registry.negatives(model).triples
+    split_id, triples = registry.train_split(model), registry.negatives(model).triples
     if triples:
-        every = triples.first or docpairs(registry, place)
+        every = triples.first or docpairs(registry, split_id)
     else:
-        every = sum(pairs(registry, at) for at in registry.train_places(model).values())
+        every = sum(pairs(registry, at) for at in registry.train_splits(model).values())
     if fold := registry.fold_of(model):  # is held out: so many of the queries
-        held_out = queries(registry, Place(place.dataset, fold)) / queries(registry, place)
+        held_out = queries(registry, SplitId(split_id.dataset, fold)) / queries(registry, split_id)
         return max(1, round((1 - held_out) * every))
     return every
 
 
-def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
-    dataset, name = registry.datasets[place.dataset], place.split
+def _pinned(registry: Registry, split_id: SplitId, count: Callable[[SplitCount], int]) -> int:
+    dataset, name = registry.datasets[split_id.dataset], split_id.split
     if synthetic := dataset.splits[name].synthetic:
-        return synthetic.per_doc * written_for(registry, place.dataset, synthetic)
+        return synthetic.per_doc * written_for(registry, split_id.dataset, synthetic)
     if derived := dataset.splits[name].derived:
         if isinstance(derived, Adverse):
-            return _pinned(registry, Place(place.dataset, derived.of), count)
+            return _pinned(registry, SplitId(split_id.dataset, derived.of), count)
         return len(derived.ids) if isinstance(derived, Listed) else derived.queries
     drawn = [other.holdout for other in dataset.splits.values() if other.holdout]
     held_out = sum(holdout.queries for holdout in drawn if holdout.of == name)
-    if taken := registry.questions_of(place):
+    if taken := registry.questions_of(split_id):
         return _pinned(registry, taken, count) - held_out
     counts = [count(edition.splits[name]) for edition in dataset.editions if name in edition.splits]
     return max(counts) - held_out if counts else UNPINNED_QUERIES
@@ -285,10 +285,10 @@ def steps(training: Training, examples: int) -> int:
     return max(1, math.ceil((training.epochs or 0) * examples / training.batch_size))
 
 
-def listed(registry: Registry, place: Place, candidates: str) -> int:
+def listed(registry: Registry, split_id: SplitId, candidates: str) -> int:
     """Return the most docs that the lists of candidates of all queries hold together."""
-    of_all = queries(registry, place) * hits(registry, candidates)
-    return min(of_all, docs(registry, place.dataset))
+    of_all = queries(registry, split_id) * hits(registry, candidates)
+    return min(of_all, docs(registry, split_id.dataset))
 
 
 def hits(registry: Registry, system: str) -> int:

@@ -15,16 +15,16 @@ from residuum.wiring.part import residual_of
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of its first seed."""
     cases, (_, reason) = registry.entry(page, Cases), registry.comparability
-    place = registry.place(cases.role)
+    split_id = registry.bound_split(cases.role)
     players = registry.players(cases)
-    cells = [(system, place) for system in players.values()]
+    cells = [(system, split_id) for system in players.values()]
     systems = {name: registry.systems[system] for name, system in players.items()}
     reranked = {n: s.depth.fixed() for n, s in systems.items() if isinstance(s, RerankSystem)}
     return BoundCases(
         id=page,
         entry=cases,
-        place="/".join(place),
-        residual=residual_of(registry, [place]),
+        split="/".join(split_id),
+        residual=residual_of(registry, [split_id]),
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
         runs={name: registry.runs(system)[0] for name, system in players.items()},
@@ -37,8 +37,8 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     """Return why a case study cannot be made at this scale, or None."""
     cases = registry.entry(page, Cases)
-    if (place := registry.binding(cases.role)) is None:
+    if (split_id := registry.binding(cases.role)) is None:
         return not_bound(registry.config.scale, cases.role)
     players = registry.players(cases).values()
-    reasons = (why_unavailable(registry, system, place, hub) for system in players)
+    reasons = (why_unavailable(registry, system, split_id, hub) for system in players)
     return next(filter(None, reasons), None)

@@ -10,6 +10,6 @@ class BoundCases(Bound):
     """A case study: the split and the run that makes each list."""
 
     entry: Cases
-    place: SplitRef
+    split: SplitRef
     runs: dict[str, RunName]
     depths: dict[str, int] = Field(default={})  # list: how deep it is reranked, if that is fixed

@@ -173,7 +173,7 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
     yield "Bold: words of the query that the doc has in the same form, without stop words."
     depths = {name: f", reranked to depth {depth:,}" for name, depth in job.depths.items()}
     lists = "; ".join(f"{name}: {job.runs[name]}{depths.get(name, '')}" for name in cases.lists)
-    yield f"Lists: {lists}. Split {job.place} in the role of {cases.role}."
+    yield f"Lists: {lists}. Split {job.split} in the role of {cases.role}."
     yield from notes.of_runs(job)
     yield f"Scale {job.scale}: {job.reason}"
 

@@ -19,19 +19,19 @@ class BoundCharacteristics(Judged):
     """A table of dataset characteristics, and the splits that it counts."""
 
     entry: Characteristics
-    places: dict[str, SplitRef | None]
+    splits: dict[str, SplitRef | None]
     absent: dict[str, str] = Field(default={})  # column id: why
     trained: dict[str, SplitRef] = Field(default={})  # column id: its collection's training split
     folds: dict[str, int] = Field(default={})  # column id: how many its split has, if any
 
     def not_counted(self, column: QuerySet, quantity: str = "") -> str | None:
         """Return why a split, or a quantity of it, is not counted at this scale, None if it is."""
-        if self.places[column.id] is None:
+        if self.splits[column.id] is None:
             return not_bound(self.scale, column.role)
         of_folds = self.folds if quantity == TRAINED else {}
         if quantity in (TRAINED, PAIRS) and column.id not in {**self.trained, **of_folds}:
             why = BY_FOLDS if column.id in self.folds else NOT_TRAINED
-            return self.absent.get(column.id, f"{self.places[column.id]}: {why}")
+            return self.absent.get(column.id, f"{self.splits[column.id]}: {why}")
         return self.absent.get(column.id)
 
     def header(self, column: str) -> str:
@@ -40,11 +40,11 @@ class BoundCharacteristics(Judged):
     def gaps(self) -> Iterator[Gap]:
         for column in self.entry.columns:
             if why := self.not_counted(column):
-                yield Gap(why, column.id, self.places[column.id] is None)
+                yield Gap(why, column.id, self.splits[column.id] is None)
 
     def measured_in(self, row: str, column: str, quantity: str) -> str | None:
         """Return the split or the corpus that a quantity is counted of, as in <dataset>/<split>."""
-        split_ref = self.places[column]
+        split_ref = self.splits[column]
         if quantity in OF_CORPUS:
             return f"{str(split_ref).partition('/')[0]}/corpus"
         of_training = quantity in (TRAINED, PAIRS)

@@ -101,7 +101,7 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
             counted = counts[column.id]
             cell = cell.measured_as([float(counted[row.quantity])], int(counted[ALWAYS]))
         cells.append(cell)
-    header = ["", *(job.places[column.id] or column.role for column in job.entry.columns)]
+    header = ["", *(job.splits[column.id] or column.role for column in job.entry.columns)]
     rows = [
         [TextCell(row.label), *(_shown(cell) for cell in cells if cell.row == row.id)]
         for row in job.entry.rows
@@ -179,7 +179,7 @@ def _notes(job: BoundCharacteristics) -> list[str]:
 
 def _of_column(job: BoundCharacteristics, column: QuerySet) -> Iterator[str]:
     """Say what a column is of, and how its queries part into training and test."""
-    split_ref, why = job.places[column.id], job.absent.get(column.id)
+    split_ref, why = job.splits[column.id], job.absent.get(column.id)
     role = f"{column.role} (the paper's {column.header})"
     if split_ref is None:
         yield f"{role}: no split has this role at this scale."

@@ -23,7 +23,7 @@ class BoundClaims(Bound):
         """Return what stands at a point, whatever it is called: runs, split, measure and depth."""
         if table := self.tables.get(page):
             own = table.column(column)
-            return table.reads(row, own), table.places[column], own.named(row)
+            return table.reads(row, own), table.splits[column], own.named(row)
         figure, at = self.figures[page], column.partition("/")[2]
         panel = figure.entry.panel(column)
         runs, what = figure.runs.get(row, []), f"{panel.measure or panel.shows} at K {at}"
@@ -31,4 +31,4 @@ class BoundClaims(Bound):
             what = f"{panel.value} in {figure.entry.over} {at}"
         elif row in figure.snapshots:  # named by its runs
             runs, what = figure.at_snapshots(row).get(at, []), panel.value
-        return runs, figure.places[row], what
+        return runs, figure.splits[row], what

@@ -86,7 +86,7 @@ def _over_depths(figure: BoundFigure, depths: Sequence[Path]) -> list[Point]:
     """
     if not figure.drawn():
         return []
-    own = [trec.read_curve(path) for path in depths if _place(path) in figure.places.values()]
+    own = [trec.read_curve(path) for path in depths if _place(path) in figure.splits.values()]
     points = curves.measured(figure, pl.concat([pl.DataFrame(schema=trec.curve()), *own]))
     return [point for point in points if point.x > 0]
 

@@ -1,7 +1,7 @@
 """Pages of dimensions of the chosen papers: bound to a scale."""
 
 from residuum.cli.errors import not_bound
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.models import LexicalVectors
 from residuum.pages.dimensions.entry import Dimensions
@@ -14,17 +14,17 @@ from residuum.wiring.memo import memoised as kept
 def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
     """Bind a page of measurements: its split, and why it has none."""
     table, (comparable, reason) = registry.entry(page, Dimensions), registry.comparability
-    place = registry.binding(table.role)
+    split_id = registry.binding(table.role)
     absent = dict.fromkeys(
         (row.id for row in table.rows), not_bound(registry.config.scale, table.role)
     )
-    if place:
-        whys = {row.id: _why_not(registry, row.fidelity, place, hub) for row in table.rows}
+    if split_id:
+        whys = {row.id: _why_not(registry, row.fidelity, split_id, hub) for row in table.rows}
         absent = {row: why for row, why in whys.items() if why}
     return BoundDimensions(
         id=page,
         entry=table,
-        place="/".join(place) if place else None,
+        split="/".join(split_id) if split_id else None,
         absent=absent,
         scale=registry.config.scale,
         comparable=comparable,
@@ -32,7 +32,7 @@ def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
     )
 
 
-def _why_not(registry: Registry, fidelity: str, place: Place, hub: Hub) -> str | None:
+def _why_not(registry: Registry, fidelity: str, split_id: SplitId, hub: Hub) -> str | None:
     """Return why a measurement cannot be made of a split: that of BM25, or None."""
     vectors = registry.entry(registry.fidelities[fidelity].model, LexicalVectors)
-    return why_unavailable(registry, vectors.system, place, hub)
+    return why_unavailable(registry, vectors.system, split_id, hub)

@@ -12,7 +12,7 @@ class BoundDimensions(Judged):
     """Measurements of fidelity on one split, and why others are not made."""
 
     entry: Dimensions
-    place: SplitRef | None
+    split: SplitRef | None
     absent: dict[str, str] = Field(default={})  # row: why it is not measured
 
     def measured_in(self, row: str, column: str, quantity: str) -> str | None:
@@ -20,9 +20,9 @@ class BoundDimensions(Judged):
 
     def gaps(self) -> Iterator[Gap]:
         for plot, why in self.absent.items():
-            yield Gap(why, plot, self.place is None)
+            yield Gap(why, plot, self.split is None)
 
     def folders(self) -> dict[str, str]:
         """Return the folder of each row's measurement, below that of all of them."""
         rows = (row for row in self.entry.rows if row.id not in self.absent)
-        return {row.id: f"{self.place}/{row.fidelity}" for row in rows}
+        return {row.id: f"{self.split}/{row.fidelity}" for row in rows}

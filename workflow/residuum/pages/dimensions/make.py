@@ -132,7 +132,7 @@ def _cells(job: BoundDimensions, row: Projection, of: Measured | None) -> Iterat
     names = {LEAST_MARGIN: nothing} if of is None else quantities(row, of, job.entry.recalls)
     printed = dict.fromkeys(job.entry.reported.get(row.id, {}), nothing)
     for name, (value, count) in {**printed, **names}.items():
-        cell = GridCell(job.id, row.id, name, f"{row.shows} of {row.fidelity}", job.place)
+        cell = GridCell(job.id, row.id, name, f"{row.shows} of {row.fidelity}", job.split)
         if value is not None:
             cell = cell.measured_as([float(value)], count)
         else:
@@ -233,7 +233,7 @@ def _bounds(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
 
 
 def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
-    yield f"{job.place or 'No split'} in the role of {job.entry.role}."
+    yield f"{job.split or 'No split'} in the role of {job.entry.role}."
     for row in job.entry.rows:
         if why := job.absent.get(row.id):
             yield f"Not run: {row.label}: {why.rstrip('.')}."

@@ -4,7 +4,7 @@ Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, 
 .metrics(wildcards)`.
 """
 
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.systems import DenseSystem
 from residuum.config.snapshots import snapshots_of
@@ -25,16 +25,16 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     """Bind a figure: its splits, the runs of each series that can be made, and why others not."""
     figure, (comparable, reason) = registry.entry(page, Figure), registry.comparability
     roles = {series.id: series.role or figure.role for series in figure.series}
-    places = {series: registry.binding(role) for series, role in roles.items()}
+    split_ids = {series: registry.binding(role) for series, role in roles.items()}
     systems = registry.players(figure)
-    than = [name for name in systems if name not in places]
+    than = [name for name in systems if name not in split_ids]
     absent = {
         series: why
-        for series, place in places.items()
+        for series, split_id in split_ids.items()
         if (why := _absent(registry, roles[series], [systems[n] for n in (series, *than)], hub))
-        or (why := _unsearched(registry, figure, systems[series], place))
+        or (why := _unsearched(registry, figure, systems[series], split_id))
     }
-    drawn = [series for series in places if series not in absent]
+    drawn = [series for series in split_ids if series not in absent]
     shown = {name: systems[name] for name in (*drawn, *than * bool(drawn))}
     if figure.of_curves or not drawn:
         runs = {name: registry.runs(system) for name, system in shown.items()}
@@ -42,13 +42,16 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         absent, drawn, runs = absent | dict.fromkeys(drawn, why), [], {}
     else:  # points are compared seed by seed
         runs = dict(zip(shown, paired_runs(registry, [*shown.values()]), strict=True))
-    cells = [(systems[name], places[one]) for one in drawn for name in (one, *than)]
+    cells = [(systems[name], split_ids[one]) for one in drawn for name in (one, *than)]
     return BoundFigure(
         id=page,
         entry=figure,
         tests=registry.tests[figure.tests],
-        places={series: "/".join(place) if place else None for series, place in places.items()},
-        residual=residual_of(registry, dict.fromkeys(places.values())),
+        splits={
+            series: "/".join(split_id) if split_id else None
+            for series, split_id in split_ids.items()
+        },
+        residual=residual_of(registry, dict.fromkeys(split_ids.values())),
         runs=runs,
         sweep=registry.sweeps[figure.sweep] if figure.sweep else None,
         snapshots=_snapshots(registry, figure, {one: systems[one] for one in drawn}),
@@ -73,13 +76,15 @@ def _snapshots(registry: Registry, figure: Figure, series: dict[str, str]) -> di
     return {one: n for one, n in counts.items() if n} if figure.over == SNAPSHOT else {}
 
 
-def _unsearched(registry: Registry, figure: Figure, system: str, place: Place | None) -> str | None:
+def _unsearched(
+    registry: Registry, figure: Figure, system: str, split_id: SplitId | None
+) -> str | None:
     """Return why a figure over efforts cannot show a system on a split; None if it can."""
-    if figure.over != EFFORT or place is None:
+    if figure.over != EFFORT or split_id is None:
         return None
-    if earlier := registry.datasets[place.dataset].judged_before(place.split):
+    if earlier := registry.datasets[split_id.dataset].judged_before(split_id.split):
         return f"a sweep leaves no docs out, as those judged in {', '.join(earlier)} would have to"
-    model = registry.model_for(registry.entry(system, DenseSystem).model, place.dataset)
+    model = registry.model_for(registry.entry(system, DenseSystem).model, split_id.dataset)
     folds = registry.folds(model)
     return f"a sweep searches for one model, not for those of {', '.join(folds)}" if folds else None
 
@@ -95,19 +100,19 @@ class Figures(Part):
         bound = bind_figure(self.registry, page, self.hub)
         players, files = self.registry.players(bound.entry), dict[str, None]()
         for series in bound.runs if bound.entry.over == DEPTH else ():
-            place = Place(*str(bound.places[series]).split("/"))
+            split_id = SplitId(*str(bound.splits[series]).split("/"))
             reranker = self.registry.reranker(players[series])
-            files[self.fill(template, place, reranker=reranker)] = None
+            files[self.fill(template, split_id, reranker=reranker)] = None
         return list(files)
 
     def of_sweeps(self, template: Template, page: str) -> list[str]:
         """Return a file of each run that a figure over efforts shows; none of another figure."""
         bound = bind_figure(self.registry, page, self.hub)
         figure = bound.entry
-        if figure.over != EFFORT or (place := self.registry.binding(figure.role)) is None:
+        if figure.over != EFFORT or (split_id := self.registry.binding(figure.role)) is None:
             return []
         runs = dict.fromkeys(run for own in bound.runs.values() for run in own)
-        return [self.fill(template, place, sweep=figure.sweep, run=run) for run in runs]
+        return [self.fill(template, split_id, sweep=figure.sweep, run=run) for run in runs]
 
     def curves(self, wildcards: Wildcards) -> list[str]:
         """Return the curves of a figure over depths or efforts."""
@@ -135,9 +140,9 @@ class Figures(Part):
         """Return the groups of each split that such a figure is measured on."""
         bound = bind_figure(self.registry, page, self.hub)
         drawn = bound.drawn() if bound.entry.grouped else []
-        splits = dict.fromkeys(str(bound.places[series.id]) for series in drawn)
-        places = (Place(*split.split("/")) for split in splits)
-        return [self.fill(self.paths.groups, p, grouping=bound.entry.over) for p in places]
+        splits = dict.fromkeys(str(bound.splits[series.id]) for series in drawn)
+        split_ids = (SplitId(*split.split("/")) for split in splits)
+        return [self.fill(self.paths.groups, p, grouping=bound.entry.over) for p in split_ids]
 
     def timed(self, wildcards: object) -> list[str]:
         """Return the drawings of the seconds behind the chosen papers' figures over efforts."""

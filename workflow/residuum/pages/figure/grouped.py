@@ -32,7 +32,7 @@ def measured(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
     for panel, series in job.plotted():
         if panel.change_from and panel.change_from not in job.runs:
             continue
-        own = groups[str(job.places[series.id]), job.entry.over]
+        own = groups[str(job.splits[series.id]), job.entry.over]
         for group in job.entry.groups:
             if group not in own.members:
                 raise ResiduumError(f"{job.id}: {unknown('group', group, own.members)}")
@@ -53,7 +53,7 @@ def _values(
     panel: Panel,
 ) -> ScoreMatrix:
     """Return the panel's measure of a part's runs, on the split of a series."""
-    names = [below_metrics(str(job.places[series.id]), run) for run in job.runs[part]]
+    names = [below_metrics(str(job.splits[series.id]), run) for run in job.runs[part]]
     tables = {name: read(metrics / name) for name in names}
     return grids.matrix(tables, str(panel.measure), f"{job.id}, {part}: ")
 
@@ -110,7 +110,7 @@ def _blank(job: BoundFigure, row: str, column: str, why: str | None = None) -> G
     """Return a cell without a value, and why it has none, with what the paper prints in it."""
     what = f"{job.entry.panel(column).value} in {job.entry.over} {column.partition('/')[2]}"
     unlearned = why is not None and row in job.unlearned
-    cell = GridCell(job.id, row, column, what, job.places[row], not_run=why, not_learned=unlearned)
+    cell = GridCell(job.id, row, column, what, job.splits[row], not_run=why, not_learned=unlearned)
     return grids.with_reported(cell, job.entry)
 
 

@@ -18,7 +18,7 @@ class BoundFigure(Judged):
 
     entry: Figure
     tests: Tests
-    places: dict[str, SplitRef | None]
+    splits: dict[str, SplitRef | None]
     runs: dict[str, list[RunName]]  # of series, and as <panel>/than of what they are better than
     absent: dict[str, str] = Field(default={})  # series: why it has no runs
     unlearned: dict[str, str] = Field(default={})  # the same, once models are trained
@@ -64,13 +64,13 @@ class BoundFigure(Judged):
 
     def gaps(self) -> Iterator[Gap]:
         for series, why in self.absent.items() if self.runs else ():
-            yield Gap(why, series, self.places[series] is None)
+            yield Gap(why, series, self.splits[series] is None)
 
     def parts(self) -> Iterator[tuple[str, str]]:
         """Yield what metrics are read of: a series, or what a panel compares it with, where."""
         for panel, series in () if self.entry.of_curves else self.plotted():
             than = [f"{panel.id}/than"] if panel.than else []
-            yield from ((part, str(self.places[series.id])) for part in (series.id, *than))
+            yield from ((part, str(self.splits[series.id])) for part in (series.id, *than))
 
     def metrics(self) -> list[str]:
         """Return the metrics files of a figure over groups or snapshots, each once, sorted."""

@@ -229,7 +229,7 @@ def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:
         for series in (one for at, one in job.plotted() if at == panel):
             own = [n for (one, of, _), n in sizes.items() if (one, of) == (series.id, panel.id)]
             queries = sum(own) if job.entry.grouped else max(own, default=0)
-            where = f"{job.places[series.id]} in the role of {roles[series.id]}, {queries} queries"
+            where = f"{job.splits[series.id]} in the role of {roles[series.id]}, {queries} queries"
             splits[where] = None
         named = f"{panel_name(job, panel)} (the paper's {panel.header})"
         yield f"{named}: {'; '.join(splits) or 'not run'}."

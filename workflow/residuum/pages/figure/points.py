@@ -43,7 +43,7 @@ def compare(job: BoundFigure, tested: Collection[str], points: Sequence[Point]) 
     split, whose queries are others.
     """
     first = (job.drawn() or job.entry.series)[0]
-    beside = {one for one in tested if job.places[one] == job.places[first.id]}
+    beside = {one for one in tested if job.splits[one] == job.splits[first.id]}
     scores = {(point.series.id, point.column): point.scores for point in points}
     pairs = []
     for p in points:  # 0, where nothing is reranked or left out, is shown but not tested

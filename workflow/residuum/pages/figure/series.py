@@ -17,9 +17,9 @@ from residuum.tuning.learned import Learned
 
 def without_unlearned(job: BoundFigure, verdicts: Mapping[str, Learned]) -> BoundFigure:
     """Return a figure without the series behind which a model stands that did not learn."""
-    runs = {series: job.runs[series] for series in job.places if series in job.runs}
+    runs = {series: job.runs[series] for series in job.splits if series in job.runs}
     reasons = {
-        series: grids.why_not_learned(job, own, job.places[series], verdicts)
+        series: grids.why_not_learned(job, own, job.splits[series], verdicts)
         for series, own in runs.items()
     }
     unlearned = {series: why for series, why in reasons.items() if why}

@@ -19,7 +19,7 @@ def measured(job: BoundFigure, metrics: Path) -> list[Point]:
     read, points = cache(trec.read_metrics), list[Point]()
     for panel, series in job.plotted():
         for at, runs in job.at_snapshots(series.id).items():
-            names = [below_metrics(str(job.places[series.id]), run) for run in runs]
+            names = [below_metrics(str(job.splits[series.id]), run) for run in runs]
             tables = {name: read(metrics / name) for name in names}
             where = f"{job.id}, {series.id} at snapshot {at}: "
             scores = grids.matrix(tables, str(panel.measure), where)

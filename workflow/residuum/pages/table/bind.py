@@ -6,7 +6,7 @@ Usage: `bind_table(registry, "clear-table1", hub)`.
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from residuum.config.bindings import Place
+from residuum.config.bindings import SplitId
 from residuum.config.registry import Registry
 from residuum.config.schema.systems import RerankSystem
 from residuum.config.schema.tests import Tests
@@ -27,15 +27,17 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
     table, (comparable, reason) = registry.entry(page, Table), registry.comparability
     systems = registry.players(table)
-    places = {column.id: registry.binding(column.role) for column in table.columns}
+    split_ids = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = reasons_of(registry, systems, table, hub)
     run = [(row, column) for row, of in reasons.items() for column, why in of.items() if not why]
-    cells = [(systems[table.part(row, column)], places[column]) for row, column in run]
+    cells = [(systems[table.part(row, column)], split_ids[column]) for row, column in run]
     return BoundTable(
         id=page,
         entry=table,
         tests=registry.tests[table.tests],
-        places={name: "/".join(place) if place else None for name, place in places.items()},
+        splits={
+            name: "/".join(split_id) if split_id else None for name, split_id in split_ids.items()
+        },
         runs={part: registry.runs(system) for part, system in systems.items()},
         systems={
             p: registry.systems[n].model_dump(exclude=FOR_READERS) for p, n in systems.items()
@@ -43,7 +45,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
         rerankers=played_rerankers(registry, systems.values()),
         derived={r: sides for r in reasons if (sides := sides_of(registry, systems, r, table))},
-        residual=residual_of(registry, places.values()),
+        residual=residual_of(registry, split_ids.values()),
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
         scale=registry.config.scale,
@@ -85,18 +87,18 @@ class Arithmetic(Part):
             dict.fromkeys(
                 path
                 for system, role in cells
-                for path in self._behind(system, self.registry.place(role))
+                for path in self._behind(system, self.registry.bound_split(role))
             )
         )
 
-    def _behind(self, system: str, place: Place) -> Iterator[str]:
+    def _behind(self, system: str, split_id: SplitId) -> Iterator[str]:
         registry, paths = self.registry, self.paths
         for name in registry.trained_behind(system):
-            trainings = registry.trainings(registry.model_for(name, place.dataset))
+            trainings = registry.trainings(registry.model_for(name, split_id.dataset))
             for model, seed in product(trainings, registry.seeds_of(system)):
                 yield paths.checkpoint.fill(model=model, seed=seed)
                 if name in registry.of_kind("dual-encoder"):
-                    of = {"dataset": place.dataset, "model": model, "seed": seed}
+                    of = {"dataset": split_id.dataset, "model": model, "seed": seed}
                     yield paths.query_embeddings.fill(**of)
         if isinstance(registry.systems[system], RerankSystem):
-            yield self.fill(paths.pairs.manifest, place, reranker=registry.reranker(system))
+            yield self.fill(paths.pairs.manifest, split_id, reranker=registry.reranker(system))

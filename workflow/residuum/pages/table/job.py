@@ -36,7 +36,7 @@ class BoundTable(Judged):
 
     entry: Table
     tests: Tests
-    places: dict[str, SplitRef | None]
+    splits: dict[str, SplitRef | None]
     runs: dict[str, list[RunName]]  # by what a row's systems go by: the row, or row/column
     systems: dict[str, dict[str, Any]]  # by the same
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
@@ -87,7 +87,7 @@ class BoundTable(Judged):
         for row in self.entry.rows:
             for column in self.entry.columns:
                 if (why := self.not_run(row, column)) and why not in NOTHING:
-                    yield Gap(why, row.id, self.places[column.id] is None)
+                    yield Gap(why, row.id, self.splits[column.id] is None)
 
     def not_run(self, row: Row, column: Column) -> str | None:
         """Return why a cell has no value at this scale, or None if it has one."""
@@ -95,7 +95,7 @@ class BoundTable(Judged):
             return row.not_run
         if row.part(column.id) not in row.parts:
             return NO_SYSTEM
-        if self.places[column.id] is None:
+        if self.splits[column.id] is None:
             return not_bound(self.scale, column.role)
         return self.absent.get(row.id, {}).get(column.id) or self.not_learned(row.id, column.id)
 
@@ -150,7 +150,7 @@ class BoundTable(Judged):
 
     def metrics(self, column: Column, run: str) -> str:
         """Return the metrics file of a run in a column, relative to the metrics folder."""
-        return below_metrics(str(self.places[column.id]), run)
+        return below_metrics(str(self.splits[column.id]), run)
 
     def metrics_of(self, row: Row, column: Column) -> list[str]:
         """Return the metrics files of a cell's runs, relative to the metrics folder."""
@@ -163,7 +163,7 @@ class BoundTable(Judged):
 
     def groups(self) -> list[tuple[str, str]]:
         """Return the split and the grouping of all cells of groups of queries, each once."""
-        within = [(self.places[c.id], c.within.grouping) for _, c in self.cells() if c.within]
+        within = [(self.splits[c.id], c.within.grouping) for _, c in self.cells() if c.within]
         return [(str(place), grouping) for place, grouping in dict.fromkeys(within)]
 
     def metrics_records(self) -> list[str]:
@@ -171,7 +171,7 @@ class BoundTable(Judged):
 
         Of fusions too, how often the union of their lists is provably exact.
         """
-        stated, split_of = self.entry.index is not None, self.places
+        stated, split_of = self.entry.index is not None, self.splits
         cells = [cell for cell in self.cells() if stated or split_of[cell[1].id] in self.residual]
         names = {name for cell in cells for name in self.metrics_of(*cell)}
         return sorted(name + MANIFEST for name in names | {name for _, name in self.fused()})

@@ -70,7 +70,7 @@ def render(
 
 def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
     """Count the docs judged before that were taken out of external runs, by their rows."""
-    cells = [cell for cell in job.cells() if job.places[cell[1].id] in job.residual]
+    cells = [cell for cell in job.cells() if job.splits[cell[1].id] in job.residual]
     files = [
         (row.id, metrics / name) for row, column in cells for name in job.metrics_of(row, column)
     ]

@@ -32,15 +32,15 @@ def why_empty(
 
     `other` is the system to be beaten.
     """
-    place = registry.binding(column.role)
+    split_id = registry.binding(column.role)
     for name in filter(None, [system, column.over]):
-        if why := why_unavailable(registry, name, place, hub):
+        if why := why_unavailable(registry, name, split_id, hub):
             return why
     if column.than is None:
         return NO_PARTS if column.of_parts and not parts_of(registry, system) else None
     if other is None:
         return f"{column.than}, whose values are to be beaten, is not run"
-    return why_unavailable(registry, other, place, hub) or apart(registry, [system, other])
+    return why_unavailable(registry, other, split_id, hub) or apart(registry, [system, other])
 
 
 def sides_of(registry: Registry, systems: Players, row: str, table: Table) -> dict[str, Sides]:

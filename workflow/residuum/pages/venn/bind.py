@@ -14,7 +14,7 @@ from residuum.wiring.part import residual_of
 def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
     """Bind circles: their split, the runs of both sides of each diagram, and what is absent."""
     venn, (comparable, reason) = registry.entry(page, Venn), registry.comparability
-    place, systems = registry.binding(venn.role), registry.players(venn)
+    split_id, systems = registry.binding(venn.role), registry.players(venn)
     sides = {row.id: [f"{row.id}/dense", f"{row.id}/lexical"] for row in venn.rows}
     absent, runs = dict[str, str](), dict[str, list[str]]()
     for row, of in sides.items():
@@ -23,12 +23,12 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
             absent[row] = why
         else:
             runs |= zip(of, paired_runs(registry, pair), strict=True)
-    cells = [(systems[side], place) for side in runs]
+    cells = [(systems[side], split_id) for side in runs]
     return BoundVenn(
         id=page,
         entry=venn,
-        place="/".join(place) if place else None,
-        residual=residual_of(registry, [place]),
+        split="/".join(split_id) if split_id else None,
+        residual=residual_of(registry, [split_id]),
         runs=runs,
         absent=absent,
         by_folds=trained_by_folds(registry, cells),

@@ -13,7 +13,7 @@ class BoundVenn(Judged):
     """Circles: where hits are measured, which runs make both sides, and why others have none."""
 
     entry: Venn
-    place: SplitRef | None
+    split: SplitRef | None
     runs: dict[str, list[RunName]]  # <diagram>/dense, <diagram>/lexical
     absent: dict[str, str] = Field(default={})  # diagram: why it has no runs
 
@@ -27,9 +27,9 @@ class BoundVenn(Judged):
 
     def gaps(self) -> Iterator[Gap]:
         for diagram, why in self.absent.items():
-            yield Gap(why, diagram, self.place is None)
+            yield Gap(why, diagram, self.split is None)
 
     def metrics(self) -> list[str]:
         """Return the metrics files of all sides, each once, sorted."""
         named = (run for runs in self.runs.values() for run in runs)
-        return sorted({below_metrics(str(self.place), run) for run in named})
+        return sorted({below_metrics(str(self.split), run) for run in named})

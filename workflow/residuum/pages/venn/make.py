@@ -67,7 +67,7 @@ def draw(
 
 def _unlearned(job: BoundVenn, verdicts: Mapping[str, Learned]) -> Iterator[tuple[str, str]]:
     for row in job.entry.rows:
-        if why := grids.why_not_learned(job, job.runs_of(row.id, "") or [], job.place, verdicts):
+        if why := grids.why_not_learned(job, job.runs_of(row.id, "") or [], job.split, verdicts):
             yield row.id, why
 
 
@@ -76,7 +76,7 @@ def hits(job: BoundVenn, name: str, metrics: Path) -> Hits:
     read = cache(trec.read_metrics)
     sides = []
     for side in ("dense", "lexical"):
-        names = [below_metrics(str(job.place), run) for run in job.runs[f"{name}/{side}"]]
+        names = [below_metrics(str(job.split), run) for run in job.runs[f"{name}/{side}"]]
         tables = {path: read(metrics / path) for path in names}
         sides.append(grids.matrix(tables, job.entry.measure, f"{job.id}, {name}: "))
     dense, lexical = sides
@@ -114,7 +114,7 @@ def _cells(
     seeds = [shares(counted(row, pair)) for pair in _by_seed(*pairs[row.id])] if not why else []
     for name in QUANTITIES:
         what = f"{name} by {job.entry.measure}{', disjoint' * row.disjoint}"
-        cell = GridCell(job.id, row.id, name, what, job.place, not_run=why, not_learned=unlearned)
+        cell = GridCell(job.id, row.id, name, what, job.split, not_run=why, not_learned=unlearned)
         values = [value for of in seeds if (value := of[name]) is not None]
         if values and len(values) == len(seeds):
             cell = cell.measured_as(values, len(pairs[row.id][0].query_ids))
@@ -200,7 +200,7 @@ def _line(row: Diagram, of: Coverage) -> list[TextCell]:
 def _notes(
     job: BoundVenn, coverages: Mapping[str, Coverage], reasons: Mapping[str, str]
 ) -> Iterator[str]:
-    of, place = job.entry, job.place or "no split"
+    of, place = job.entry, job.split or "no split"
     queries = next((f", {own.queries} queries" for own in coverages.values()), "")
     yield f"{measures.words(of.measure)}: {place} in the role of {of.role}{queries}."
     yield (
