@@ -1,7 +1,7 @@
 """The command `residuum`: inspects finished results and datasets, and tests any TREC runs.
 
-Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of their own,
-`python -m residuum.<stage>`. Imports what is heavy inside the verbs. Must not know how they work.
+Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of their own, `python
+-m residuum.<stage>`. Imports what is heavy inside the verbs.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,7 @@
 """Make the lists of docs that systems only put into order: the first of some runs, random others.
 
 Command: `python -m residuum.candidates draw ...`. Source: Luan et al., Sparse, Dense, and
-Attentional Representations for Text Retrieval, TACL 2021, sections 5 and 6. Must not know
-judgements: a relevant doc that neither half holds is not in the list.
+Attentional Representations for Text Retrieval, TACL 2021, sections 5 and 6.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Export a collection: the corpus in shards; queries, qrels, answers, triples of splits, counted.
 
 Command: `python -m residuum.data corpus|split|answers|docpairs ...`. Where a collection comes from
-is the business of residuum.collections. Must not know models, indexes or measures.
+is the business of residuum.collections.
 """
 
 import sys

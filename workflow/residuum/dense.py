@@ -1,9 +1,8 @@
 """Search embedding shards, exactly or not, gather their hits into runs, and score given pairs.
 
-Command: `python -m residuum.dense search|gather|score ...`.
-Each shard is searched by a job of its own, on a card where there is one; gather and score pass over
-all of them, one at a time. No model is loaded. Must not know how vectors are made or who uses the
-runs.
+Command: `python -m residuum.dense search|gather|score ...`. Each shard is searched by a job of its
+own, on a card where there is one; gather and score pass over all of them, one at a time. No model
+is loaded.
 """
 
 from __future__ import annotations

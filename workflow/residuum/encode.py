@@ -1,8 +1,7 @@
 """Encode the docs of a corpus, or of lists alone, shard by shard, and the queries of its splits.
 
-Command: `python -m residuum.encode docs|candidates|queries ...`.
-Each shard is a job of its own, whose memory holds that shard and which repeats alone.
-Must not know how the model was trained or how vectors are searched.
+Command: `python -m residuum.encode docs|candidates|queries ...`. Each shard is a job of its own,
+whose memory holds that shard and which repeats alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Per-query metrics of a run, by ir_measures and by our own measures.
 
-Command: `python -m residuum.evaluate run ...`. Must not know systems, models or tables.
+Command: `python -m residuum.evaluate run ...`.
 """
 
 import sys

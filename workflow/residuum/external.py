@@ -1,7 +1,7 @@
 """Take in what others made: a TREC run, validated as ours are, or a corpus's term weights.
 
 Command: `python -m residuum.external accept ...`, or `weights ...`. The reason of a refused run
-takes its place and shows in the tables. Must not know how a run was made or which table shows it.
+takes its place and shows in the tables.
 """
 
 import hashlib

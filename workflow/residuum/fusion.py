@@ -2,7 +2,6 @@
 
 Command: `python -m residuum.fusion tune|fuse ...`. Sources: CLEAR Eq. 8 and section 4, where lambda
 weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs the dense one.
-Must not know Lucene or torch: what a list lacks comes as a file of scores.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

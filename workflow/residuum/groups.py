@@ -2,7 +2,7 @@
 by the folds that the split names.
 
 Command: `python -m residuum.groups lengths ...`, `... halves ...`, `... folds ...`. Every judged
-query is in one group, so that sizes add up. Must not know figures, nor how a run was made.
+query is in one group, so that sizes add up.
 """
 
 import hashlib

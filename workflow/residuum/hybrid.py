@@ -2,7 +2,7 @@
 
 Command: `python -m residuum.hybrid search|tune|gather ...`. Source: Ma et al. 2020 (BioASQ), 3.
 Every doc is compared with every query, by all weights of a grid in one pass; no run of a part is
-read. No model is loaded. Must not know how vectors are made.
+read. No model is loaded.
 """
 
 import json

@@ -2,7 +2,6 @@
 
 Command: `python -m residuum.learning score|judge ...`. The candidates are those of a lexical run,
 cut, and all relevant docs: the whole corpus would have to be encoded for each model otherwise.
-Must not know how the model was trained or what a page makes of the verdict.
 """
 
 import json

@@ -1,7 +1,6 @@
 """One row per number and per comparison that the papers print: reported, measured, verdict.
 
 Command: `python -m residuum.ledger write ...`. Verdicts are defined in docs/verdicts.md.
-Must not know how tables are rendered or tests computed.
 """
 
 from collections import Counter

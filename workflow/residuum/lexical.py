@@ -1,7 +1,7 @@
 """Index a corpus with Lucene, search it with BM25 or BM25+RM3, score the docs of other runs.
 
 Command: `python -m residuum.lexical index|search|score ...`. Every parameter of "BM25" goes into
-the manifest of the run. Must not know qrels, splits or models.
+the manifest of the run.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Draws the negatives of training pairs from pools, and scores them by BM25.
 
 Usage: `Miner(negatives, doc_ids, judged, searcher, runs).mine(pairs)`. Source: CLEAR section 3.3,
-"Error-Based Negative Sampling". Must not know files of tuples, models or losses.
+"Error-Based Negative Sampling".
 """
 
 from array import array

@@ -1,7 +1,7 @@
 """Draw the negatives of every training pair, or take a split's own, with BM25 scores of all docs.
 
 Command: `python -m residuum.negatives mine ...`. Source: CLEAR section 3.3, "Error-Based Negative
-Sampling". Must not know models, losses or encoders: it writes tuples that any of them may read.
+Sampling".
 """
 
 import sys

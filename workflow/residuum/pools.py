@@ -1,7 +1,7 @@
 """What negatives are drawn from: the hits of a system for the training queries, or the corpus.
 
 Usage: `docs = pool.docs(draw)`, with a pool as `negatives.pools` of a model has it. A new pool is a
-class here and a line in POOLS. Must not know indexes, files or which docs become negatives.
+class here and a line in POOLS.
 """
 
 from abc import abstractmethod

@@ -1,9 +1,7 @@
 """Make a small BERT from corpora (own vocabulary, LSA word embeddings), or adapt any BERT to them.
 
-Command: `python -m residuum.pretrain backbone|adapt ...`.
-Adapt, killed and started again, goes on from its last checkpoint and ends with the same bytes, on a
-card as far as docs/determinism.md says.
-Must not know queries, losses or which models start from the backbone.
+Command: `python -m residuum.pretrain backbone|adapt ...`. Adapt, killed and started again, goes on
+from its last checkpoint and ends with the same bytes, on a card as far as docs/determinism.md says.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Command: `python -m residuum.questions generate ...`. Killed and started again, it goes on at the
 first missing part. Of each question the doc that it was written for is the relevant one.
-Must not know how the generator was trained or who learns from the questions.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Command: `python -m residuum.report write ...`. The site opens from disk and can be sent as one
 folder. It shows how long jobs took, so no two runs make the same bytes and no manifest names it.
-Must not know how results were made.
 """
 
 from pathlib import Path

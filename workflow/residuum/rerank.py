@@ -1,8 +1,7 @@
 """Score candidates with a cross-encoder once, for all first stages and all depths, and cut.
 
-Command: `python -m residuum.rerank score|depths|cut ...`.
-Only score loads the model; started again, for the same pairs or more, it scores what is missing.
-Must not know how the cross-encoder was trained or how a first stage made its list.
+Command: `python -m residuum.rerank score|depths|cut ...`. Only score loads the model; started
+again, for the same pairs or more, it scores what is missing.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Choose RM3's parameters for each fold of the queries on the other folds, and write the run.
 
 Command: `python -m residuum.rm3 tune ...`. Source: CLEAR section 4 (cross-validation). A stage of
-its own, so that no other search depends on measures. Must not know splits.
+its own, so that no other search depends on measures.
 """
 
 from pathlib import Path

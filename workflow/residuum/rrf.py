@@ -1,8 +1,7 @@
 """Fuse the runs of several systems by reciprocal rank: the sum over lists of 1 / (constant + rank).
 
 Command: `python -m residuum.rrf fuse ...`. Source: Cormack, Clarke and Buettcher, Reciprocal Rank
-Fusion outperforms Condorcet and individual rank learning methods, SIGIR 2009. Must not know scores,
-queries or how a list was made.
+Fusion outperforms Condorcet and individual rank learning methods, SIGIR 2009.
 """
 
 from collections.abc import Iterable

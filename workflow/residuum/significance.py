@@ -1,7 +1,7 @@
 """Paired tests between the systems of a table, deterministic, corrected within a stated family.
 
 Command: `python -m residuum.significance compare ...`. docs/statistics.md explains the tests of
-`residuum.paired`. Must not know rendering, nor what a paper reported.
+`residuum.paired`.
 """
 
 from pathlib import Path

@@ -1,8 +1,7 @@
 """What an approximate search finds, compares and takes with more and more effort; and an exact one.
 
 Command: `python -m residuum.sweep measure ...`. No model is loaded. What is found and compared is
-the same on every machine; how long it takes is not, and stands in a file of its own. Must not know
-how vectors are made, nor which page shows a measurement.
+the same on every machine; how long it takes is not, and stands in a file of its own.
 """
 
 import json

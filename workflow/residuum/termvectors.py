@@ -1,8 +1,7 @@
 """Weigh the terms of docs and queries as Lucene's BM25 does: sparse vectors, or projected ones.
 
-Command: `python -m residuum.termvectors docs|queries ...`.
-The product of a query's vector and a doc's is BM25's score, so that what searches, fuses and trains
-on dense vectors takes these too. Must not know what they are used for.
+Command: `python -m residuum.termvectors docs|queries ...`. The product of a query's vector and a
+doc's is BM25's score, so that what searches, fuses and trains on dense vectors takes these too.
 """
 
 import hashlib

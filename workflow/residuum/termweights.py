@@ -1,8 +1,7 @@
 """Predict the term frequencies of a corpus with a trained term weighter (DeepCT).
 
-Command: `python -m residuum.termweights predict ...`.
-Killed and started again it goes on at the first part that is missing.
-Must not know how the model was trained or which index takes the frequencies.
+Command: `python -m residuum.termweights predict ...`. Killed and started again it goes on at the
+first part that is missing.
 """
 
 from __future__ import annotations

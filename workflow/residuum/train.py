@@ -1,10 +1,8 @@
 """Train a model of any trained kind on tuples: dual encoder, term weights, cross-encoder.
 
-Command: `python -m residuum.train train ...`.
-Killed and started again it goes on from its last checkpoint and ends with the same bytes, on a
-card as far as docs/determinism.md says.
-On several GPUs: torchrun --standalone --nproc-per-node N --no-python -- python -m residuum.train
-Must not know where the tuples come from, what a kind's losses are or who uses the model.
+Command: `python -m residuum.train train ...`. Killed and started again it goes on from its last
+checkpoint and ends with the same bytes, on a card as far as docs/determinism.md says. On several
+GPUs: torchrun --standalone --nproc-per-node N --no-python -- python -m residuum.train
 """
 
 from __future__ import annotations

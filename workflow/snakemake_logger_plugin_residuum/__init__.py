@@ -2,8 +2,7 @@
 
 Usage: `snakemake --cores all --logger residuum`, as `make mini` does; `make mini VERBOSE=1` leaves
 Snakemake's own messages. What jobs say goes to their logs alone; of what it says, warnings are
-shown when a job ends, and the end of it when a job fails. Must not know what jobs do, nor import
-residuum: Snakemake loads this package before it reads a Snakefile, whose checkout may be another.
+shown when a job ends, and the end of it when a job fails.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """How long a graph of jobs still takes, judged by those that have ended.
 
 Usage: `left = Remaining(counts)`; tell it what starts and ends, then ask `left.seconds(now)`, from
-another thread if you like: it goes over copies. Must not know Snakemake.
+another thread if you like: it goes over copies.
 """
 
 from collections.abc import Mapping

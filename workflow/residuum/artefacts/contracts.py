@@ -1,7 +1,7 @@
 """Corpus shards, answers, training tuples and embeddings: their form on disk and what must hold.
 
 Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Streaming: neither a corpus nor its
-ids are ever in memory, read or written. Must not know where docs come from or who trains on them.
+ids are ever in memory, read or written.
 """
 
 import gzip

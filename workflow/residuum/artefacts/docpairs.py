@@ -1,7 +1,7 @@
 """Official training triples on disk: a gzipped TSV line of query_id, positive and negative each.
 
 Usage: `docpairs.write(path, rows)`, `docpairs.read(path, first=4_000_000)`. Neither the rows that
-are written nor those behind the last one read are in memory. Must not know where they come from.
+are written nor those behind the last one read are in memory.
 """
 
 import gzip

@@ -1,7 +1,7 @@
 """Runs as others read them, whose evaluators go by scores: in TREC's form, BEIR's, as Parquet.
 
 Usage: `write_trec(path, strictly(trec.read_run(run)), "bm25")`. Order by score is then the order by
-rank, which is what counts in this project. Must not know where a run comes from.
+rank, which is what counts in this project.
 """
 
 import json

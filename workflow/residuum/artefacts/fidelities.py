@@ -1,6 +1,6 @@
 """A measurement of how far projections keep a ranking: three tables in a folder.
 
-Usage: `write(folder, pairs, margins, recall)`, `read(folder)`. Must not know how it was measured.
+Usage: `write(folder, pairs, margins, recall)`, `read(folder)`.
 """
 
 import json

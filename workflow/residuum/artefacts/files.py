@@ -1,6 +1,6 @@
 """Files that appear whole or not at all, gzip without a clock, and hashes.
 
-Usage: `with whole(path) as temporary: temporary.write_text(...)`. Must not know any stage.
+Usage: `with whole(path) as temporary: temporary.write_text(...)`.
 """
 
 import codecs

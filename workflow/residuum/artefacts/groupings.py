@@ -1,7 +1,6 @@
 """The groups of a split's queries: one writer and one validating reader.
 
-Usage: `write(path, [("0-40", "q1", 12.0)])`, `read(path).members`. Must not know how queries are
-grouped.
+Usage: `write(path, [("0-40", "q1", 12.0)])`, `read(path).members`.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Which index a measured run searched, and whether published numbers of a stated index compare.
 
 Usage: `other(stated, [recorded(metrics_file)])`. Same statistics are taken for the same index; the
-empty docs that it leaves out are listed beside it. Must not know Lucene, nor what is measured.
+empty docs that it leaves out are listed beside it.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """Whether a file is still the one that its manifest records; asked where it is read for a result.
 
 Usage: `pl.read_parquet(intact.checked(path))`. What no manifest records passes, as files of others
-do. A file is hashed once a process. Must not know what a file holds, nor who reads it.
+do. A file is hashed once a process.
 """
 
 from collections.abc import Iterator, Mapping

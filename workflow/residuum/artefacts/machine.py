@@ -2,7 +2,7 @@
 
 Usage: `machine.pin("portable")` before torch is imported; `machine.cpu()` for a manifest. ATen, MKL
 and oneDNN each choose kernels by the processor's instructions, and kernels sum in orders of their
-own, so that a model trained on another kind of processor is another model. Must not know torch.
+own, so that a model trained on another kind of processor is another model.
 """
 
 import os

@@ -1,9 +1,9 @@
 """The manifest beside each artefact: its files, what it was made from, by which spec and code.
 
-Usage: `manifest.write(output, {"hits": 12}, system, [queries], "residuum.lexical")`.
-Clock and host stay out, so that the same command gives the same manifest; Snakemake's benchmark
-files hold the times. What may vary without changing the artefact (command line, versions, commit)
-stands apart, under `environment`. Must not know any stage.
+Usage: `manifest.write(output, {"hits": 12}, system, [queries], "residuum.lexical")`. Clock and host
+stay out, so that the same command gives the same manifest; Snakemake's benchmark files hold the
+times. What may vary without changing the artefact (command line, versions, commit) stands apart,
+under `environment`.
 """
 
 import importlib.metadata

@@ -1,6 +1,6 @@
 """For what share of its queries a union of lists is provably exact, as manifests record it.
 
-Usage: `recorded(run)` of a fused run or of its metrics. Must not know how it is proven.
+Usage: `recorded(run)` of a fused run or of its metrics.
 """
 
 from pathlib import Path

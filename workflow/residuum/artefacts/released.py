@@ -1,6 +1,6 @@
 """Term weights that others publish: a doc a line, in any order, as DeepCT and Anserini write them.
 
-Usage: `for doc_id, tfs in read(path): ...`. Must not know corpora, nor which docs are required.
+Usage: `for doc_id, tfs in read(path): ...`.
 """
 
 import gzip

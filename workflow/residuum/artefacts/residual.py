@@ -2,8 +2,8 @@
 
 Usage: search `k + residual.most` deep with `residual = Residual(paths)`, then
 `trec.rank(residual.left(hits), k)`. The collection, its statistics and the docs that feed a query
-back stay whole: runs of TREC-COVID searched all docs, and NIST took what was judged out of what
-was sent in (Voorhees et al., SIGIR Forum 2020). Must not know how hits are found.
+back stay whole: runs of TREC-COVID searched all docs, and NIST took what was judged out of what was
+sent in (Voorhees et al., SIGIR Forum 2020).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,6 @@
 """Folders of vectors: that they stem from one model, and are all shards of one corpus.
 
-Usage: `check(folders, facts_of([*folders, queries])[:-1])`, `read(folder)`. Must not know what the
-vectors are for.
+Usage: `check(folders, facts_of([*folders, queries])[:-1])`, `read(folder)`.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Usage: `for batch in chunks(docs, 1000)`; `finder.add(doc_id)` for each, then `finder.repeated()`;
 `with disk_list(path, doc_ids) as doc_ids: doc_ids[7]`; `with disk_dict(path) as texts:
-texts.add(key, text)`. Must not know what the texts are.
+texts.add(key, text)`.
 """
 
 import hashlib

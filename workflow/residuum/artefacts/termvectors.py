@@ -1,7 +1,7 @@
 """Sparse vectors of texts with a dimension for each term, written and read with checks.
 
 Usage: `write(folder, ids, terms, rows)`, `read(folder)`: ids.txt names the rows, terms.txt the
-columns, and vectors.npz holds the values as SciPy does. Must not know what a weight means.
+columns, and vectors.npz holds the values as SciPy does.
 """
 
 import zipfile

@@ -1,7 +1,6 @@
 """Queries, qrels, runs, metrics and depth curves: one writer and one validating reader for each.
 
 Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are strings, always.
-Must not know where a file comes from or who reads it.
 """
 
 from collections.abc import Iterable, Iterator

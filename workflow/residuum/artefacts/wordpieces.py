@@ -1,7 +1,7 @@
 """A tokenizer of wordpieces, as the Hugging Face library tokenizers reads it from a model's folder.
 
 Usage: `pieces = wordpieces.load(wordpieces.find("backbones/mini-bert", None))`. Needs no model: no
-torch. Must not know what texts are cut for.
+torch.
 """
 
 from pathlib import Path

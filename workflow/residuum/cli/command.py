@@ -1,6 +1,6 @@
 """How a stage becomes a command: error display, exit codes, the `--spec` argument.
 
-Every stage ends with `main(app)`. Must not know any stage.
+Every stage ends with `main(app)`.
 """
 
 import io

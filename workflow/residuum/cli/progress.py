@@ -1,6 +1,6 @@
 """Progress and an estimate for long work: a bar on a terminal, a line now and then in a log.
 
-Usage: `for doc in track(docs, "encode", total=n): ...`. Must not know any stage.
+Usage: `for doc in track(docs, "encode", total=n): ...`.
 """
 
 import sys

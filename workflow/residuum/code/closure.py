@@ -3,7 +3,7 @@
 Usage: `closure.sha256("residuum.fusion", "fuse", closure.kinds_of(spec))`, a parameter of every
 rule and part of every manifest. From the verb's function every name is followed to the top-level
 statement that binds it, in any module of the package; classes count whole, and so does what merely
-importing the modules does. What cannot be followed is refused. Must not know any stage.
+importing the modules does. What cannot be followed is refused.
 """
 
 import builtins

@@ -4,7 +4,6 @@ Usage: `NormalForm(statement, dotted).tree`, where `dotted` writes a name as its
 out are docstrings, annotations that nothing reads, the words of messages and of what is raised;
 `worded` keeps those of exceptions, for code whose caller writes them into a result. Members of
 unions by kind and entries of open tables are taken out, so that a new one changes no statement.
-Must not know modules, nor how statements depend on one another.
 """
 
 import ast

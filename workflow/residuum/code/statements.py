@@ -1,7 +1,7 @@
 """What a module's top-level statements bind, use and come to; read without importing anything.
 
 Usage: `read(path, "residuum.fusion").statements`. Kept under the hash of the module's text beside
-Python's own caches, in __pycache__. Must not know which statements a result depends on.
+Python's own caches, in __pycache__.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 Usage: `LOSSES: OpenTable[Loss] = OpenTable({"nll": "residuum.neural.losses:nll"}, "loss")`, then
 `LOSSES[form.kind]`. A new kind is a new entry. The keys are the `kind` of specs, or the names of
-measures: residuum.code counts an entry for the jobs that name it. Must not know any table.
+measures: residuum.code counts an entry for the jobs that name it.
 """
 
 from collections.abc import Iterator, Mapping

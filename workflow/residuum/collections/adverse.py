@@ -1,7 +1,7 @@
 """Adverse queries: what a query shares with its relevant docs gives way to synonyms they lack.
 
 Usage: `reworded(rows, texts, SYNONYMS[spec.kind](spec))`. What else a query says stays as it is, to
-the byte. Must not know where docs come from.
+the byte.
 """
 
 import re

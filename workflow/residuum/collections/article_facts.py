@@ -1,7 +1,7 @@
 """What the generated articles are about, drawn from a seed before any text is written, and grades.
 
 Usage: `World(rng, recipe).draw_facts(rng)` gives what each doc states, covers or only names;
-`draw_topics(rng, grades)` what is asked. Must not know sentences.
+`draw_topics(rng, grades)` what is asked.
 """
 
 from collections import defaultdict

@@ -1,7 +1,6 @@
 """BioASQ's files as its organisers give them: questions of task B, articles of task A.
 
 Usage: `split(collection, name)` of a split with `bioasq:`, `docs(collection)` of source `bioasq`.
-Must not know paths below results/.
 """
 
 import json

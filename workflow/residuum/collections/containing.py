@@ -2,8 +2,8 @@
 
 Usage: `docs(collection)` of source `containing`, which also writes what its splits are read from.
 Queries are spans of sentences, the same ones at every length, each in one doc of each collection;
-distractors are copies of such docs in which one or two words of each query are others. Source:
-Luan et al., TACL 2021, section 5. Must not know paths below results/.
+distractors are copies of such docs in which one or two words of each query are others. Source: Luan
+et al., TACL 2021, section 5.
 """
 
 import json

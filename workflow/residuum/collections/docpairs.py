@@ -1,7 +1,7 @@
 """Training triples in people's own files: of ids, or of texts that the collection's files hold.
 
 Usage: `docpairs(collection, "train")` streams query_id, positive, negative. Texts are looked up by
-digests, so that memory holds 24 bytes and an id for each doc. Must not know paths below results/.
+digests, so that memory holds 24 bytes and an id for each doc.
 """
 
 from array import array

@@ -1,6 +1,6 @@
 """Which of its pinned editions a collection is, by the number of its docs.
 
-Usage: `matching("nfcorpus", collection.editions, 3633)`. Must not know how docs are read.
+Usage: `matching("nfcorpus", collection.editions, 3633)`.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Where a file of somebody else's collection is broken: the file, the line, what is in it.
 
 Usage: `with opened_below(home) as seen: ...`, and `first(seen, error)` after a reader failed or
-missed a fault: files are read again, the last one opened first. Must not know any collection.
+missed a fault: files are read again, the last one opened first.
 """
 
 import gzip

@@ -2,7 +2,7 @@
 
 Usage: `docs(collection)`, `split(collection, name)`, `questions(collection, name)`. Which files
 these are, the source says; how each is read, its form. Paths are relative to the folder that
-RESIDUUM_DATA names, or to data/, or on the hub. Must not know paths below results/.
+RESIDUUM_DATA names, or to data/, or on the hub.
 """
 
 import ast

@@ -1,7 +1,6 @@
 """Files of records by their form: JSON lines, CSV, Parquet, Arrow, or TSV without a header.
 
-Usage: `for where, record in records(path): ...`, where `where` names file and line, as messages
-do. Must not know what a record is of, or any layout of a folder.
+Usage: `for where, record in records(path): ...`, where `where` names file and line, as messages do.
 """
 
 import csv

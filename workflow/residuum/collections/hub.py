@@ -1,6 +1,6 @@
 """Files of a dataset of the Hugging Face hub, in the hub's cache or downloaded into it.
 
-Usage: `obtained("hf://datasets/mteb/scifact@COMMIT/corpus.jsonl")`. Must not know what is in them.
+Usage: `obtained("hf://datasets/mteb/scifact@COMMIT/corpus.jsonl")`.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """Collections read through ir_datasets: any of its ids, fields joined in the order given.
 
-Usage: `docs(collection)`, `split(collection, name)`. ir_datasets looks into IR_DATASETS_HOME
-first and downloads what is missing; docs that it does not give as they are have a reader here
-(`READERS`). Must not know paths below results/.
+Usage: `docs(collection)`, `split(collection, name)`. ir_datasets looks into IR_DATASETS_HOME first
+and downloads what is missing; docs that it does not give as they are have a reader here
+(`READERS`).
 """
 
 import fcntl

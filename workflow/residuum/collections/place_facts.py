@@ -1,7 +1,7 @@
 """What the generated places are made of: words, docs and what they name, what a recipe may ask.
 
 Usage: `refuse(recipe)` before places are drawn, `Doc(...).names()`, `lexicon(spec)` for the other
-forms of a concept. Must not know how texts or queries are drawn.
+forms of a concept.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """PubMed as NLM gives it: gzipped XML files, of which newer ones revise records and delete them.
 
 Usage: `docs(collection)` of source `pubmed`. Files are read from the newest on, so that the first
-record of a PMID is its last revision. Must not know paths below results/.
+record of a PMID is its last revision.
 """
 
 import gzip

@@ -1,8 +1,8 @@
 """Collections cut from another one's docs: whole sentences packed into segments of wordpieces.
 
 Usage: `docs(collection)` of source `segments`; `encoded` and `segments` for what is made of them.
-Source: Lee, Chang and Toutanova, ACL 2019, section 6 (blocks of whole sentences); Luan et al.,
-TACL 2021, sections 5 and 6, for several lengths. Must not know paths below results/.
+Source: Lee, Chang and Toutanova, ACL 2019, section 6 (blocks of whole sentences); Luan et al., TACL
+2021, sections 5 and 6, for several lengths.
 """
 
 import re

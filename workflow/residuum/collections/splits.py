@@ -1,6 +1,6 @@
 """The queries, judgements and answers of a split, whatever its source: drawn, counted, checked.
 
-Usage: `load(dataset, collection, "dev").queries`. Must not know paths below results/.
+Usage: `load(dataset, collection, "dev").queries`.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Synonyms of words from WordNet's database files (its manual, wndb(5) and wninput(5)).
 
 Usage: `WordNet(spec).of("city")`; the folder is below that of RESIDUUM_DATA. An inflected form that
-WordNet does not list has no synonyms here. Must not know queries or docs.
+WordNet does not list has no synonyms here.
 """
 
 import re

@@ -1,7 +1,7 @@
 """What the generated collections share: seeded draws, grades of docs, ids; and the table of them.
 
 The only randomness is random.Random(...).random(): a recipe gives the same bytes on any machine.
-Usage: `Stream(seed, "docs")`, `Grades(names, grade)`. Must not know what a collection is about.
+Usage: `Stream(seed, "docs")`, `Grades(names, grade)`.
 """
 
 from bisect import bisect_right

@@ -1,7 +1,4 @@
-"""All entries of config/, and what the chosen scale binds: splits to roles, models to backbones.
-
-Must not know which models are trained, or what systems are made from.
-"""
+"""All entries of config/, and what the chosen scale binds: splits to roles, models to backbones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """Datasets, models and systems that, at the chosen scale, would be made from themselves.
 
-Usage: `cycles(registry)` yields a fault for each. Must not know how anything is made.
+Usage: `cycles(registry)` yields a fault for each.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,6 @@
 """Faults between the entries of config/: names that nothing defines, entries that contradict.
 
 What a key may name is said in the schemas; these are the few rules that no single key can say.
-Must not know paths below results/ or any stage.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

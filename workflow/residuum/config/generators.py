@@ -1,6 +1,6 @@
 """Faults of generators: what plays them, and lengths that a backbone made here does not have.
 
-Usage: `generator_faults(registry, entry)` yields the key and the fault. Must not know results.
+Usage: `generator_faults(registry, entry)` yields the key and the fault.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """What every key of config/ means: descriptions laid into the JSON schemas where classes have none.
 
 Usage: `described(schema)`. `schema/keys.yaml` holds them, by class; what a class says of its own
-key comes first. Must not know files of config/.
+key comes first.
 """
 
 from collections.abc import Iterator

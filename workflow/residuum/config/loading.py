@@ -1,7 +1,7 @@
 """Reading and checking config/: every fault at once, each with file, key and what would be valid.
 
 Usage: `registry = load(Path("config"), config)`. `python -m residuum.config.loading schema` writes
-the editors' JSON schemas and config/README.md, `check` checks every scale. Must not know any stage.
+the editors' JSON schemas and config/README.md, `check` checks every scale.
 """
 
 import json

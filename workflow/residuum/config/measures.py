@@ -1,6 +1,6 @@
 """What a measure is: a name that ir_measures reads, or an entry of a table of ours.
 
-Usage: `reads("AnswerAccuracy@20")`, `words("RR@10")`, `parse("nDCG@10")`. Must not know runs.
+Usage: `reads("AnswerAccuracy@20")`, `words("RR@10")`, `parse("nDCG@10")`.
 """
 
 import difflib

@@ -1,7 +1,4 @@
-"""Faults of models that are trained on a mix: the splits that a scale has play its roles.
-
-Must not know paths below results/ or any stage.
-"""
+"""Faults of models that are trained on a mix: the splits that a scale has play its roles."""
 
 from collections.abc import Iterator
 

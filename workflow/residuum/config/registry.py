@@ -1,6 +1,6 @@
 """What a scale makes of the entries of config/: systems with their parts, seeds, runs, measures.
 
-Made by `residuum.config.loading`; imports nothing heavy. Must not know results or any stage.
+Made by `residuum.config.loading`; imports nothing heavy.
 """
 
 import hashlib

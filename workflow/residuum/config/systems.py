@@ -1,6 +1,6 @@
 """Faults of systems that are made of others: what a part cannot give, grids that a measure has not.
 
-Usage: `system_faults(registry, entry)` yields the key and the fault. Must not know results.
+Usage: `system_faults(registry, entry)` yields the key and the fault.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""What a model's id stands for: its entry, the split it is trained on, its rate, its folds.
-
-Must not know systems, runs or pages.
-"""
+"""What a model's id stands for: its entry, the split it is trained on, its rate, its folds."""
 
 from functools import cached_property
 

@@ -1,7 +1,7 @@
 """Numbers of pages by their address: the line of a TSV, its page, and what it was read from.
 
 Usage: `find(Path("results/mini"), "roc/figure4/ours/gain/hard")`: cells of tables, points of
-figures over groups, quantities of circles. Must not know how any of them was computed.
+figures over groups, quantities of circles.
 """
 
 from collections.abc import Collection, Iterator

@@ -2,8 +2,7 @@
 
 Usage: `residuum bundle write --output mini.tar.gz`, `residuum bundle verify mini.tar.gz`. Equal
 results give equal bytes, as long as the folder's name, the commit and the packages are the same
-too: its index records them. Holds no texts, runs, indexes or models. Must not know how a page is
-computed: a check calls what the stages run.
+too: its index records them. Holds no texts, runs, indexes or models.
 """
 
 import gzip

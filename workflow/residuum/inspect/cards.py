@@ -2,7 +2,7 @@
 
 Usage: `residuum card clear --seed 1 --output clear-seed1`. A card has results, which come after the
 checkpoint, so it is no part of it and makes nothing run again. All that it says is read from
-manifests, metrics, verdicts on learning and config/. Must not know how anything was computed.
+manifests, metrics, verdicts on learning and config/.
 """
 
 import json

@@ -4,7 +4,7 @@ Usage: `residuum checklist --results results/mini > checklist.md`. The questions
 from the ACM's artifact review and badging (version 1.1), the machine learning reproducibility
 checklist (version 2.0), the NeurIPS paper checklist, and the calls of ECIR's and SIGIR's
 reproducibility tracks. An answer is from a file, or says that it is not recorded. Holds seconds and
-hosts, so it is no part of a bundle. Must not know how anything is computed.
+hosts, so it is no part of a bundle.
 """
 
 import re

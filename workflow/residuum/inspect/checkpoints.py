@@ -1,7 +1,7 @@
 """A checkpoint below a results folder: its manifest, and what was made of it.
 
 Usage: `find(results, provenance.read(results), "clear", 1)`, then `results_of(checkpoint)`. Reads
-manifests only. Must not know how a card words it.
+manifests only.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """TREC runs of any origin compared: measures, paired tests and a table like those of the papers.
 
 Usage: `scores, rows = compare(judged, runs, measures, tests)` on frames; `report` on files. Needs
-no config and no DAG. Must not know systems, papers or scales.
+no config and no DAG.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """The files that the datasets of config/ are read from: which are local, and whether whole.
 
-Usage: `residuum datasets`, `residuum datasets show nq-dpr`. Must not know the graph or its results.
+Usage: `residuum datasets`, `residuum datasets show nq-dpr`.
 """
 
 import functools

@@ -1,7 +1,7 @@
 """Where two results folders first differ for a cell, and what that did to its value.
 
 Usage: `residuum explain clear/table1/bm25/dev-rr --against other/results/mini`. Walks from the
-sources to the cell by the manifests, then compares runs and values. Must not know what made them.
+sources to the cell by the manifests, then compares runs and values.
 """
 
 from collections.abc import Iterable, Iterator

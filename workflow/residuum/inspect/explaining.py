@@ -2,7 +2,7 @@
 
 Usage: `residuum explain clear/table1/bm25/dev-rr`; of a figure over groups
 `roc/figure4/ours/gain/hard`, of circles `roc/figure1/a/residual`. Reads pages, tests, metrics and
-manifests. Must not know how any of them was computed.
+manifests.
 """
 
 import re

@@ -1,8 +1,7 @@
 """Finished runs as a folder for others: TREC's form, BEIR's results, or a Hugging Face dataset.
 
 Command: `residuum export mine/test --output for-others`. A run is compared with its manifest where
-it is read; the folder appears whole or not at all, and never in another's place. Must not know how
-a run is made.
+it is read; the folder appears whole or not at all, and never in another's place.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """How many dimensions keep a lexical ranking, for people: what a measurement of fidelity found.
 
-Usage: `show(Path("results/mini"), "cacm/test", "luan2021")`. Must not know how it was measured.
+Usage: `show(Path("results/mini"), "cacm/test", "luan2021")`.
 """
 
 import json

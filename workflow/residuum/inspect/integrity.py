@@ -1,8 +1,7 @@
 """Which files of a results folder are no longer those that its manifests record.
 
 Usage: `Changes(results, graph).of(kin)`. A manifest records an artefact's files and those that it
-was made from. Files above LARGE bytes are compared by size alone, unless it is
-`deep`. Must not know pages, nor what a file holds.
+was made from. Files above LARGE bytes are compared by size alone, unless it is `deep`.
 """
 
 from collections.abc import Collection, Iterable, Iterator

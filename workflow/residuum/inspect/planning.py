@@ -2,7 +2,7 @@
 
 Command: `residuum plan --scale full --paper clear`. Jobs and what they take are those of
 Snakemake's own dry run (`residuum.inspect.planning`); files are looked for by name and size. Given
-`--docs` it is a plan of sizes that nobody has. Must not know how a job is estimated.
+`--docs` it is a plan of sizes that nobody has.
 """
 
 import importlib.util

@@ -1,7 +1,7 @@
 """What an artefact was made from: the graph of a results folder's manifests.
 
-Usage: `graph = read(Path("results/mini")); ancestors(graph, ["metrics/data/dev/bm25.tsv"])`.
-Reads manifests only. Must not know tables, measures, or how any of it is worded.
+Usage: `graph = read(Path("results/mini")); ancestors(graph, ["metrics/data/dev/bm25.tsv"])`. Reads
+manifests only.
 """
 
 import json

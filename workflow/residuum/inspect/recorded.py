@@ -1,8 +1,7 @@
 """What a results folder records of its data, models, tuning, tests and cost: rows for tables.
 
 Usage: `Recorded.read(results, config)`, then its methods; a value that no file has is UNKNOWN.
-Reads manifests, tuning records, benchmark files and config/datasets. Must not know which questions
-are put to it.
+Reads manifests, tuning records, benchmark files and config/datasets.
 """
 
 import csv

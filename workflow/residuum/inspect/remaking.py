@@ -1,7 +1,6 @@
 """Pages made again from what a bundle holds: each by the function that its stage runs.
 
-Usage: `make(Bench(results, graph, made), "tables/clear-table1.tsv")`. Must not know archives, nor
-how a page is computed.
+Usage: `make(Bench(results, graph, made), "tables/clear-table1.tsv")`.
 """
 
 from collections.abc import Callable

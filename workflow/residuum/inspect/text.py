@@ -1,6 +1,6 @@
 """Texts of the command `residuum`: a name and a wrapped text per line, and settings as words.
 
-Usage: `line("spec", listed({"bm25": {"k1": 0.6}}))`. Must not know what the texts are about.
+Usage: `line("spec", listed({"bm25": {"k1": 0.6}}))`.
 """
 
 import re

@@ -1,7 +1,7 @@
 """How texts become terms: analysed by Lucene, or cut into words or wordpieces before it sees them.
 
 Usage: `terms = analysis.of(form.analysis, folder)`; then Lucene gets `terms.tokenise(texts)` with
-`terms.analyzer`, docs and queries alike. Must not know BM25, indexes or manifests.
+`terms.analyzer`, docs and queries alike.
 """
 
 import shutil

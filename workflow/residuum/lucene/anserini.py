@@ -3,7 +3,6 @@
 A batch of queries crosses to Java at once, and its hits come back as one text: a call for each hit
 costs more than the search itself. RM3 is estimated and interpolated as Anserini's Rm3Reranker does,
 whose own search is left aside because it rounds scores to four decimals and shifts tied ones.
-Must not know manifests, run files, qrels or splits.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence

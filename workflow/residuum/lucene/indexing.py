@@ -1,6 +1,6 @@
 """Make a Lucene index of a corpus as Anserini does, open it and count what it holds.
 
-Usage: `build(corpus, form, weights, threads, folder)`. Must not know manifests or systems.
+Usage: `build(corpus, form, weights, threads, folder)`.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Find Java and start this process's JVM with Anserini on its classpath.
 
 Used by `residuum.lucene` alone; no command of its own. Threads are Java's: called from Python's,
-pyjnius returns other threads' results in silence, or crashes. Must not know what is indexed.
+pyjnius returns other threads' results in silence, or crashes.
 """
 
 import importlib.util

@@ -2,7 +2,7 @@
 
 Usage: `weigher = Weigher(folder, system, threads)`, then `weigher.docs(texts)` and
 `weigher.queries(texts)`: terms, and weights (texts, terms). The product of a query and a doc is
-Lucene's score, up to the rounding of its float32. Must not know manifests, shards or run files.
+Lucene's score, up to the rounding of its float32.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """What a backbone takes from text before any training: vocabulary and word embeddings.
 
 Usage: `vocabulary = train_wordpiece(texts, size=4000)` and `vectors = token_vectors(docs,
-len(vocabulary), dimensions=64, seed=1, threads=1)`. Must not know corpora or queries.
+len(vocabulary), dimensions=64, seed=1, threads=1)`.
 """
 
 from __future__ import annotations

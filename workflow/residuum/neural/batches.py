@@ -2,7 +2,7 @@
 
 Usage: `batch = draw_batch(pairs, 1, EpochSampler(len(pairs), 32, seed=1).visits(step))`. It follows
 from the seed and the step number alone, so that training resumed at a step sees the identical
-stream. Must not know texts, encoders or losses.
+stream.
 """
 
 import hashlib

@@ -2,7 +2,7 @@
 
 Usage: `ClozeLearner(spec, start, texts)`, trained as any learner is. It needs texts alone, no query
 and no judgement (Lee, Chang and Toutanova 2019, "Latent Retrieval for Weakly Supervised Open Domain
-Question Answering", section 4). Must not know the training loop or where corpora lie.
+Question Answering", section 4).
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Usage: `model = CrossEncoder.load(folder, device)`, then `model.score(pairs, batch_size=64)` of
 pairs whose texts `model.tokenise` has cut into tokens, once per text and not once per pair.
-Must not know corpora, runs or depths.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which device and number format torch computes with, and how much of a batch at once.
 
 Usage: `device = devices.choose("auto", "auto", threads=1)`; `AdaptiveBatchSize("texts",
-"length").each(items, 64, work)`. Must not know models or what a batch is made of.
+"length").each(items, 64, work)`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Dual encoders in training: the vectors of a batch, and what its losses see of them.
 
-Usage: `DualLearner(spec, start, tuples, texts)`, trained as any learner is. Must not know the
-training loop, nor how a text becomes vectors.
+Usage: `DualLearner(spec, start, tuples, texts)`, trained as any learner is.
 """
 
 from __future__ import annotations

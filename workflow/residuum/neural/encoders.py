@@ -1,7 +1,7 @@
 """Encoders: how text becomes vectors.
 
-Usage: `vectors = Encoder.load(folder, device).encode(texts, "doc", batch_size=64)`.
-AutoModel and sentence-transformers load a checkpoint too. Must not know where runs are written.
+Usage: `vectors = Encoder.load(folder, device).encode(texts, "doc", batch_size=64)`. AutoModel and
+sentence-transformers load a checkpoint too.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ at once as memory holds, in every process. Where the loss of an example depends 
 and the batch does not fit, the model's outputs are computed in parts without a graph, the loss over
 all of them gives the gradient of each output, and the parts are computed again with that gradient
 (cached gradients: Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under Memory
-Limited Setup"). Must not know kinds of models.
+Limited Setup").
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Usage: `fixed = FixedVectors(shards, queries, seed)`, then `fixed.of("doc", ids, 768)`. They are
 sparse, and are projected at random a batch at a time, so that memory holds terms alone and the
-width can be the encoder's. Must not know losses or encoders.
+width can be the encoder's.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """What a tokenizer puts before a text: its [CLS], or nothing where a marker takes the place.
 
 Usage: `set_cls(tokenizer, False)`, then `save(tokenizer, folder)`: any library that reads the
-folder puts nothing there either. Must not know models or markers.
+folder puts nothing there either.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How the vectors of a text's tokens become the vectors that are searched: one, or several.
 
 Usage: `vectors = head.pool(hidden, mask, "doc")`, with a head as `encoder.pooling` of a model has
-it. A new one is a class here and a line in HEADS. Must not know models, tokenizers or losses.
+it. A new one is a class here and a line in HEADS.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Token ids of texts as a model is given them: padded with a mask, or packed where a card can.
 
 Usage: `inputs = Inputs(model, fill, device)`, then `given, mask = inputs.of(rows)` and
-`model(**given)`. Must not know what a model is for, nor where the ids come from.
+`model(**given)`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Layers behind a backbone: trained with it, saved beside it as sentence-transformers reads them.
 
 Usage: `model = layers.behind(backbone, source, {"linear": lambda: Linear(64, 32)})`; then
-`model["linear"]`, and `layers.save(model, folder)`. Must not know what the layers are for.
+`model["linear"]`, and `layers.save(model, folder)`.
 """
 
 from __future__ import annotations

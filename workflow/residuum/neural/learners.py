@@ -1,7 +1,7 @@
 """Learners: what a kind of trained model does with a step; the table of kinds.
 
 Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`. A new kind is a subclass of
-`Learner` beside its model, and a line in KINDS. Must not know the training loop or its log.
+`Learner` beside its model, and a line in KINDS.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Usage: `objective.losses(candidates).mean()`, with an objective as a model's `loss` or `losses` has
 it. A new loss is a class here and a line in LOSSES; `needs` says what it wants of a batch.
-Must not know encoders, batches or optimisers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Masked-language modelling: a backbone learns tokens of docs that are hidden.
 
-Usage: `MaskedLearner(spec, start, texts)`, trained as any learner is. Must not know the training
-loop, corpora or queries.
+Usage: `MaskedLearner(spec, start, texts)`, trained as any learner is.
 """
 
 from __future__ import annotations

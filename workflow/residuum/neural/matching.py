@@ -1,6 +1,6 @@
 """Exact matches of a query and a doc, masked in training so that words without one are learned.
 
-Usage: `masked(query, doc, special, mask, share, random)`. Must not know models or batches.
+Usage: `masked(query, doc, special, mask, share, random)`.
 """
 
 from collections.abc import Collection

@@ -1,8 +1,8 @@
 """Which pairs a training visits, of one role or of a mix: their visits, positives and texts.
 
-Usage: `pairs = pairs_of({"real": Path(...), "made": Path(...)}, None)`, then
-`MixedSampler(pairs, {"real": 8, "made": 2}, seed=1).visits(step)`. A query of a mix goes by its
-role and its id, since ids of two splits may be equal. Must not know tokens, encoders or losses.
+Usage: `pairs = pairs_of({"real": Path(...), "made": Path(...)}, None)`, then `MixedSampler(pairs,
+{"real": 8, "made": 2}, seed=1).visits(step)`. A query of a mix goes by its role and its id, since
+ids of two splits may be equal.
 """
 
 from collections import Counter, defaultdict

@@ -1,7 +1,6 @@
 """Hidden words and pairs of texts: a backbone learns which second half goes on with a first one.
 
-Usage: `NextLearner(spec, start, texts)`, trained as any learner is. Must not know the training loop
-or where corpora lie.
+Usage: `NextLearner(spec, start, texts)`, trained as any learner is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The optimiser of a training: Adam in two forms, its rate from step to step, decay and clipping.
 
 Usage: `optimiser = make_optimiser(model, how)`, then `take_step(optimiser, how, Moment(step, steps,
-epoch))` at each step, with `how` a model's `training`. Must not know models or losses.
+epoch))` at each step, with `how` a model's `training`.
 """
 
 from __future__ import annotations

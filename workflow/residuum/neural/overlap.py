@@ -1,8 +1,7 @@
 """Work beside work: a thread that makes what comes next, and one that takes away what is done.
 
 Usage: `for part in ahead(parts): ...`; `with behind(keep) as put: put(batch, values)`. A card then
-waits neither for texts to be read and cut into tokens, nor for vectors to be kept. Must not know
-what is made or kept.
+waits neither for texts to be read and cut into tokens, nor for vectors to be kept.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Texts of several lengths side by side in a model, without padding between them.
 
 Usage: `packing.install(model)`; `Inputs` of inputs.py then gives it ids side by side, and `packed =
-packing.of(present, device)`. What comes out of the layers is padded, so that heads and
-poolings need not know. Embeddings and layers read the tokens alone, and attention stays within a
-text: on a card by FlashAttention-2 for sequences of several lengths (Dao 2024), on a CPU text by
-text. On a card the rows come in few numbers, so that the layers can be replayed (cudagraphs.py).
-Must not know what a model is for.
+packing.of(present, device)`. What comes out of the layers is padded, so that heads and poolings
+need not know. Embeddings and layers read the tokens alone, and attention stays within a text: on a
+card by FlashAttention-2 for sequences of several lengths (Dao 2024), on a CPU text by text. On a
+card the rows come in few numbers, so that the layers can be replayed (cudagraphs.py).
 """
 
 from __future__ import annotations

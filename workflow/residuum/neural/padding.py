@@ -1,8 +1,7 @@
 """Texts of about one length computed together, so that a batch in training has little padding.
 
 Usage: `scores = padding.by_length(pairs, encoder.forward, encoder.model)`. A batch in training is
-drawn at random; who computes without gradient sorts all its texts by length before. Must not know
-learners, or what is computed.
+drawn at random; who computes without gradient sorts all its texts by length before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scores of (query, doc) pairs, computed once and kept between jobs, for all first stages.
 
 Usage: `store = Store(folder, fingerprint); store.fill(pairs, model, texts, 64, 8192)`, then
-`store.read()`. Must not know runs, depths or measures.
+`store.read()`.
 """
 
 from __future__ import annotations

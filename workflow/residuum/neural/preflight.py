@@ -3,7 +3,6 @@
 Usage: `facts = preflight(learner)`, for the model's manifest. A hinge loss whose active triplets
 have a mean gap s+ - s- of 0 or less is least where all scores are equal, and training goes there:
 with all scores times a, L(a) = E[(m - a D)+] is convex in a and L'(0+) = -E[D; m > 0].
-Must not know kinds of models, nor what becomes of the training.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Linear layers of a model that is not trained, on a CPU: weights laid out once for their products.
 
 Usage: `prepacked.prepack(model, 512)`. oneDNN then takes nine tenths of the time of a product that
-lays weights out each time; sums have another order. Must not know what a model is for.
+lays weights out each time; sums have another order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Models from a Hugging Face folder or the hub, and checkpoints of ours, which are such folders.
 
 Usage: `model, tokenizer = pretrained.load(AutoModel, Source(name, revision))`; `TextModel` is the
-base of what reads texts. Must not know what the model is trained for.
+base of what reads texts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The processes of one training: torchrun starts one per GPU, and each computes a share of a batch.
 
 Usage: `with processes.joined(device): ...`, within it `share(batch_size)`, `add_up(tensor)`.
-Without torchrun it is one, and nothing here changes what it computes. Must not know models.
+Without torchrun it is one, and nothing here changes what it computes.
 """
 
 from __future__ import annotations

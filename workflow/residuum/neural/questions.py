@@ -1,7 +1,7 @@
 """A question generator in training: the likelihood of a query's tokens, given a relevant doc.
 
 Usage: `QuestionLearner(spec, start, tuples, texts)`, trained as any learner is. After Ma et al.
-2020 (CLEF), section 2.2. Must not know the training loop or how questions are sampled.
+2020 (CLEF), section 2.2.
 """
 
 from __future__ import annotations

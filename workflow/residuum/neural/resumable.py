@@ -1,8 +1,7 @@
 """What lets killed work go on: a fingerprint of all that it depends on, and what it has saved.
 
 Usage: `TrainingState(Saving(work), fingerprint(stage, config, inputs))`, then `restore(model,
-optimiser)`; or `open_folder(folder, fingerprint(...))` for work in parts. Must not know losses,
-corpora or stages.
+optimiser)`; or `open_folder(folder, fingerprint(...))` for work in parts.
 """
 
 import hashlib

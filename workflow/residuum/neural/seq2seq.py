@@ -1,8 +1,7 @@
 """Sequence to sequence: an encoder-decoder that reads a doc and writes questions that it answers.
 
 Usage: `writer = QuestionWriter(Source(folder), Lengths(...), device)`, of any model that
-AutoModelForSeq2SeqLM reads; `writer.write(docs, keys, sampling, batch_size)`. Must not know corpora
-or where questions go.
+AutoModelForSeq2SeqLM reads; `writer.write(docs, keys, sampling, batch_size)`.
 """
 
 from __future__ import annotations

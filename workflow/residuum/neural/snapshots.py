@@ -2,7 +2,7 @@
 
 Usage: `kept = Snapshots(work, steps, number)`; `kept.take(step, learner.save)` after each step that
 is `due`, before the state is saved; `kept.move_into(folder)` at the end. A training that is resumed
-finds those of the steps that its state has behind it. Must not know losses or kinds of models.
+finds those of the steps that its state has behind it.
 """
 
 import shutil

@@ -2,7 +2,7 @@
 
 Usage: as any encoder's, with `pooling: terms`. Two networks: one weighs terms, and a gate, trained
 before and fixed, says which ones a text has beside its own (Bai et al. 2020, as Formal et al. 2021,
-section 3.1, describe it). Must not know losses, nor how the gate learns.
+section 3.1, describe it).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Term gates: a BERT that reads a text and says which terms of its vocabulary its queries have.
 
-Usage: `TermGater.load(folder, device).logits(tokens)`. SparTerm's first phase of training (Bai
-et al. 2020): the gate learns from pairs, and is fixed while weights of terms are learned.
-AutoModelForMaskedLM loads a checkpoint too. Must not know weights of terms, or who is gated.
+Usage: `TermGater.load(folder, device).logits(tokens)`. SparTerm's first phase of training (Bai et
+al. 2020): the gate learns from pairs, and is fixed while weights of terms are learned.
+AutoModelForMaskedLM loads a checkpoint too.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Usage: `targets(doc, words, recall([terms(query) for query in queries]))`. Source: Dai and Callan
 2019, section 3, and scripts/get_training_query_term_recall.py of AdeDZY/DeepCT with --stem and
---stop, both of which it recommends. Must not know models or files.
+--stop, both of which it recommends.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Usage: `tfs = TermWeighter.load(folder, device).predict(texts, batch_size=64)`. It learns the recall
 of a doc's words in its queries. After Dai and Callan 2019 (arXiv:1910.10687), section 3.
-AutoModelForTokenClassification loads a checkpoint too. Must not know where predictions are written.
+AutoModelForTokenClassification loads a checkpoint too.
 """
 
 from __future__ import annotations

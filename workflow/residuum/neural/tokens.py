@@ -1,7 +1,6 @@
 """Token ids of texts: cut to a length, packed and looked up by id, padded to a batch, in windows.
 
 Usage: `docs = TokenStore(texts, "doc", {"d1", "d2"}, encoder.tokenise); docs.of(["d1"])`.
-Must not know models, corpora or which texts make a batch.
 """
 
 from __future__ import annotations

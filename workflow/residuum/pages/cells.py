@@ -1,6 +1,6 @@
 """What stands in a cell that a paper prints: a number with its markers, a change, or a tick.
 
-Usage: `PrintedCell.parse("0.308 ^1-4").value`. Must not know tables.
+Usage: `PrintedCell.parse("0.308 ^1-4").value`.
 """
 
 import re

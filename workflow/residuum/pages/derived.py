@@ -1,7 +1,6 @@
 """What derived columns show: what two runs' values of a measure make, per query or as a ratio.
 
-Usage: `value(column, dense, lexical)` gives a `ScoreMatrix`, or of RoC a `Coverage`. Must not know
-files, nor which runs the two are.
+Usage: `value(column, dense, lexical)` gives a `ScoreMatrix`, or of RoC a `Coverage`.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """Drawings of figures: lines over depths, efforts, groups or snapshots; bars of one point alone.
 
 Usage: `save(job, points, output)`; `written(figure, output)` inside `styled()` for other drawings.
-Equal data is equal bytes. Must not know tests, nor where values come from.
+Equal data is equal bytes.
 """
 
 import itertools

@@ -1,8 +1,7 @@
 """Pages of rows and columns: the values behind their cells, and TSVs of cells, tests and verdicts.
 
 Usage: `load(job, metrics, verdicts)`, so that significance and tables see the same values;
-`write(path, cells, GridCell)` and `rows(path, GridCell)`. Must not know tests, nor how values are
-rounded.
+`write(path, cells, GridCell)` and `rows(path, GridCell)`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -3,7 +3,7 @@ r"""A grid as LaTeX that fits a page: parted where it is too wide or long, notes
 Usage: `table("Runs", "runs", ["Run", "dev\nRR@10"], "lc", rows, notes)`, each row of `Cell(text,
 width)`. Needs booktabs and no other package; `table*` spans both columns where a class has two.
 pdfLaTeX sets Latin and Greek letters; other scripts take XeLaTeX or LuaLaTeX and a font that has
-them. Must not know what a cell means.
+them.
 """
 
 import math

@@ -1,7 +1,7 @@
 """A page with one grid, for reading as Markdown and for typesetting as LaTeX.
 
 Usage: `write(Path("table.tsv"), rows, Layout(...))` writes table.tsv, .md and .tex. Cells hold
-text; superscripts, arrows and bold words are put in by form. Must not know what a cell means.
+text; superscripts, arrows and bold words are put in by form.
 """
 
 import re

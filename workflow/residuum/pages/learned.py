@@ -1,6 +1,6 @@
 """What a page says of the models behind it: what they learned, and what their start saw at first.
 
-Usage: `captions += notes(read_all(paths))`. Must not know how any of it was measured.
+Usage: `captions += notes(read_all(paths))`.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """What stands under a page: what its columns are, the tests, parameters, the searched indexes.
 
 Usage: `caption(job, cells, tests, records)` under a table; `[tests_note(tests), *remarks(named,
-alpha)]` under any page with comparisons. Must not know how any of it was computed or chosen.
+alpha)]` under any page with comparisons.
 """
 
 from collections import Counter, defaultdict

@@ -1,6 +1,6 @@
 """The groups of the queries of some splits, by split and grouping.
 
-Usage: `read_groups(paths)`, whose paths say what each file is of. Must not know what is shown.
+Usage: `read_groups(paths)`, whose paths say what each file is of.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """What pages print of the same runs: a number or a comparison that another cell printed before.
 
 Usage: `before = Before()`, then `before.number(job, cell)` for each cell in the pages' order. Two
-cells with one value of one measure of the same runs print one number. Must not know verdicts.
+cells with one value of one measure of the same runs print one number.
 """
 
 from collections.abc import Hashable

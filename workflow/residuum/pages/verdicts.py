@@ -2,7 +2,6 @@
 
 Usage: `judge(page, cells, tests, before)`, with one `Before` for all pages. Verdicts are defined in
 docs/verdicts.md.
-Must not know how tables are rendered, tests computed or the ledger written.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Texts of others as a page may show them: nothing unseen, nothing that turns the text beside it.
 
-Usage: `visible("a\\u202eb")` is `aU+202Eb`. Markup is for the forms to escape. Must not know them.
+Usage: `visible("a\u202eb")` is `aU+202Eb`. Markup is for the forms to escape.
 """
 
 import re

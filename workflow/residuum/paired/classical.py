@@ -3,7 +3,7 @@
 Usage: `t_test(d)`, `d` the differences per query, shape (queries,). Sources: Student (1908);
 Wilcoxon (1945): zero differences dropped, midranks for ties; Conover, Practical Nonparametric
 Statistics, for the variance under ties; Cohen, Statistical Power Analysis; Searle, Casella and
-McCulloch, Variance Components; Satterthwaite (1946). Must not know systems or corrections.
+McCulloch, Variance Components; Satterthwaite (1946).
 """
 
 import math

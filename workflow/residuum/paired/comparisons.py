@@ -1,8 +1,7 @@
 """Every requested comparison of systems over the same queries, corrected within its family.
 
-Usage: `rows = compare(scores, [Pair("bm25", "clear", "dev-rr")], tests)`, then
-`adjust(rows, "holm", alpha=0.05)`. Sources of the corrections: Bonferroni; Holm (1979).
-Must not know tables, papers or what a family stands for.
+Usage: `rows = compare(scores, [Pair("bm25", "clear", "dev-rr")], tests)`, then `adjust(rows,
+"holm", alpha=0.05)`. Sources of the corrections: Bonferroni; Holm (1979).
 """
 
 from collections import Counter

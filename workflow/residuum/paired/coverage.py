@@ -2,7 +2,7 @@
 
 Usage: `coverage(dense, lexical).ratio`, of two `ScoreMatrix` of hits. A hit is a query that a
 system answers: a measure of 0 or 1, such as Success@10. Source: Lee et al., On Complementarity
-Objectives for Hybrid Retrieval, ACL 2023 (RoC), Eq. 1 and Figure 1. Must not know files or runs.
+Objectives for Hybrid Retrieval, ACL 2023 (RoC), Eq. 1 and Figure 1.
 """
 
 import math

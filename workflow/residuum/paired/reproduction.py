@@ -3,7 +3,7 @@
 Usage: `effect_ratio(reported_gap, measured_gap)`, `rmse(original, values)`, `kendall_tau_union(
 original_docs, docs)`. Sources: Breuer et al., How to Measure the Reproducibility of System-oriented
 IR Experiments, SIGIR 2020; Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings,
-TOIS 2010. Must not know files, papers or verdicts.
+TOIS 2010.
 """
 
 import math

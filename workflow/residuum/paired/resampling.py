@@ -1,8 +1,8 @@
 """What is drawn: the permutation test by sign flips, bootstrap intervals, for all pairs at once.
 
-Usage: `permutation(contrasts, resamples=9999, seed=1)`. Sources: Fisher's randomisation test,
-p = (b + 1) / (B + 1) (Davison and Hinkley, Bootstrap Methods, eq. 4.11); Efron and Tibshirani, An
-Introduction to the Bootstrap, 13.3. Must not know systems, corrections or rendering.
+Usage: `permutation(contrasts, resamples=9999, seed=1)`. Sources: Fisher's randomisation test, p =
+(b + 1) / (B + 1) (Davison and Hinkley, Bootstrap Methods, eq. 4.11); Efron and Tibshirani, An
+Introduction to the Bootstrap, 13.3.
 """
 
 from collections.abc import Callable, Iterator

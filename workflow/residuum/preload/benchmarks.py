@@ -2,7 +2,7 @@
 
 Usage: `benchmarks.adopt()`, after `server.start()`. A parent leaves a file <shell>.<process>.<n>
 for each job: a line of what its process had used before (jobs.Counts) and, at the end, one of what
-it took (seconds of the CPU, KB of memory). Must not know how jobs are forked.
+it took (seconds of the CPU, KB of memory).
 """
 
 import math

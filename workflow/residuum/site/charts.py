@@ -1,7 +1,6 @@
 """What a page's drawing shows, as the data that the page draws anew.
 
-Usage: `charts(folder, sheet)`: charts of series of points, or of circles. Must not know HTML, nor
-how any value was computed.
+Usage: `charts(folder, sheet)`: charts of series of points, or of circles.
 """
 
 from collections import Counter

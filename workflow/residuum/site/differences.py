@@ -1,6 +1,6 @@
 """Two results folders of one scale side by side: what differs, and where that begins.
 
-Usage: `compared(here, there)`. Must not know HTML.
+Usage: `compared(here, there)`.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """A finished results folder as the report shows it: ledger, pages in order, tests, provenance.
 
-Usage: `folder = read(Path("results/mini"))`. Must not know HTML, nor how anything was computed.
+Usage: `folder = read(Path("results/mini"))`.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The ledger as a page shows it: rows that lead to their numbers, counts, and what is not run.
 
-Usage: `rows(folder)`, `counts(folder, paper)`, `absent(rows)`. Must not know HTML.
+Usage: `rows(folder)`, `counts(folder, paper)`, `absent(rows)`.
 """
 
 import textwrap

@@ -1,6 +1,6 @@
 """Pages' Markdown as HTML, in which the numbers are links to what stands behind them.
 
-Usage: `html(text, places)`. Raw HTML, images and links to scripts stay text. Must not know results.
+Usage: `html(text, places)`. Raw HTML, images and links to scripts stay text.
 """
 
 from collections.abc import Callable, Sequence

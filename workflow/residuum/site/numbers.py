@@ -1,7 +1,7 @@
 """What stands behind the numbers of a page, as the page's script reads it.
 
 Usage: `data = Numbers(folder, provenance).of(sheet)`, a mapping that is JSON. Values per query are
-16-bit integers times a step, the page's, in base64: four digits of a measure. Must not know HTML.
+16-bit integers times a step, the page's, in base64: four digits of a measure.
 """
 
 import base64

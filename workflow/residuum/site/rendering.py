@@ -1,6 +1,6 @@
 """Templates and what they share: escaping, numbers, times, the colour of a verdict.
 
-Usage: `render("index.html", folders=...)`. All that is put in is escaped. Must not know results.
+Usage: `render("index.html", folders=...)`. All that is put in is escaped.
 """
 
 import base64

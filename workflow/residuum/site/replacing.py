@@ -1,7 +1,7 @@
 """A report's folder: what an older report wrote there gives way to a new one, and nothing else.
 
 Usage: `with replaced(output) as made: ...` writes the pages. A report lists its own files in LIST,
-so that a `.git`, a CNAME or notes beside them stay. Must not know what the files hold.
+so that a `.git`, a CNAME or notes beside them stay.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The paired tests that a page's numbers took part in: a table's own, or those of a figure's data.
 
-Usage: `tests_of(folder, sheet)`. Must not know HTML, nor how a test is computed.
+Usage: `tests_of(folder, sheet)`.
 """
 
 from typing import NamedTuple

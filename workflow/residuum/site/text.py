@@ -1,6 +1,6 @@
 """Texts as the report shows them: one line, and not endless.
 
-Usage: `shown(query)`. Markup is for the templates, which escape all. Must not know HTML.
+Usage: `shown(query)`. Markup is for the templates, which escape all.
 """
 
 from residuum.pages.visible import visible

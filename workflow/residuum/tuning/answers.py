@@ -2,7 +2,7 @@
 
 Usage: `for doc_id, queries in holders(docs, answers): ...`. Measures, judgements made of answers
 and negatives without them rest on it. Karpukhin et al., Dense Passage Retrieval, EMNLP 2020,
-section 3.2 and their evaluation script. Must not know runs, judgements or models.
+section 3.2 and their evaluation script.
 """
 
 import unicodedata

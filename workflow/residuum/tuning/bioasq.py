@@ -3,7 +3,7 @@
 Usage: `average_precision(run, qrels, ["BioASQ_AP@10"])`. At most k docs of a list count. Gold is
 binary: relevance 1 and above; gold docs that the corpus lacks count as missed. A question without a
 list is 0, where the organisers' script leaves it out of the mean. Source: BioASQ's
-Evaluation-Measures, `QuestionAnswerEvaluator` with `-e 8`. Must not know how rankings came about.
+Evaluation-Measures, `QuestionAnswerEvaluator` with `-e 8`.
 """
 
 import math

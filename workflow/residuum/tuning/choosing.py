@@ -1,7 +1,7 @@
 """Choose among settings that were tried, for all queries or for each fold; record the choice.
 
 Usage: `choose(settings, values, query_ids, "RR@10", fold_of).write(path, ...)`. `Record` is the
-form of every `tuning/**.json`. Must not know what a setting means or how a value came about.
+form of every `tuning/**.json`.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Holes@k: how many of the first docs of a list nobody judged, which says how far a value holds.
 
 Usage: `holes(run, qrels, ["Holes@10"])`. Source: Xiong et al. 2021 (ANCE), as Luan et al. 2021
-(ME-BERT), Table 2, print it. Must not know how rankings came about.
+(ME-BERT), Table 2, print it.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
 """Judgements made of answers: the docs of a corpus that hold one are relevant.
 
 Usage: `judgements.write(qrels, "nq/dev", rows.queries, rows.answers, corpus)`, or
-`judgements.of_pairs(pairs, answers, corpus)` of some docs alone. Must not know where questions and
-answers come from.
+`judgements.of_pairs(pairs, answers, corpus)` of some docs alone.
 """
 
 from array import array

@@ -1,7 +1,7 @@
 """Whether a model learned: what it makes of candidates that no step saw, against its start.
 
 Usage: `verdict, queries = by_ranks(scores, qrels, "RR@10")`. `Learned` is the form of what stage
-learning writes, and `read_all(paths)` reads it. Must not know how scores came about.
+learning writes, and `read_all(paths)` reads it.
 """
 
 import json

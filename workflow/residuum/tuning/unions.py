@@ -3,7 +3,7 @@
 Usage: `proof = Proof(system, weights, ["bm25=1000", "dense=1000"])`, `proof.add(run, most)` for
 some queries at a time, `proof.facts()`. Source: where the threshold algorithm of Fagin et al. (PODS
 2001) stops. Exact are the scores: a doc of no list may tie with the last, and a file's order by
-doc_id would then take it. Must not know how a run is fused.
+doc_id would then take it.
 """
 
 from collections.abc import Sequence

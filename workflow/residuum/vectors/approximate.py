@@ -2,7 +2,6 @@
 
 Usage: `index = search.build(vectors, "cpu")`, then `index.search(queries, depth, effort)`. The same
 index is searched at any effort: a search that finds too few docs is done again, with more of it.
-Must not know docs, shards or files.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Usage: `least_dimensions(margin, error)`. A margin is the normalised one of Luan et al. 2021
 (ME-BERT), Definition 2.1: mu(q, d1, d2) = <q, d1 - d2> / (|q| |d1 - d2|), in (0, 1]. Sources: their
-Lemmas 1 and 2, Corollaries 1 and 2. Margins may be arrays. Must not know vectors.
+Lemmas 1 and 2, Corollaries 1 and 2. Margins may be arrays.
 """
 
 import math

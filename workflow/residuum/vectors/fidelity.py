@@ -2,8 +2,7 @@
 
 Usage: `ranked = Rankings(queries, shards)`; `ranked.margins(pool)`, `ranked.turned(pool, ...)`.
 Source: Luan et al. 2021 (ME-BERT), section 2; a query's first doc is the one of the largest inner
-product, the least doc_id of several, and docs that tie with it are no competitors. Must not know
-what a weight means, nor where vectors lie.
+product, the least doc_id of several, and docs that tie with it are no competitors.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Usage: `search(in_blocks(parts, queries, k), queries, coefficients, k)`: a block has the vectors of
 the same docs in each part. Sparse and dense vectors go together. No list of one part is cut before
-the sum: every doc is compared. Must not know files, nor where weights come from.
+the sum: every doc is compared.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,7 @@
 Usage: `Index(docs, None, "cpu").search(queries, k)`, `pair_scores(shards, queries, pairs)`. FAISS
 finds candidates of dense vectors, torch on a card; sums of float64 give scores that depend neither
 on the shards nor on what else was searched. Sparse vectors are multiplied as they are, and a doc
-that shares no term with a query is no hit of it. Must not know where vectors lie, or how they are
-made.
+that shares no term with a query is no hit of it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Inner products of sparse vectors: the best docs of each query, and the scores of given pairs.
 
-Usage: `best(queries, docs, k)`, `pairs(queries, docs, left, right)`, of `TermVectors`. Sums are
-of float64 and over rising terms, so that a product depends on its two vectors alone. Must not know
-what a weight means, nor where vectors lie.
+Usage: `best(queries, docs, k)`, `pairs(queries, docs, left, right)`, of `TermVectors`. Sums are of
+float64 and over rising terms, so that a product depends on its two vectors alone.
 """
 
 from collections.abc import Iterator

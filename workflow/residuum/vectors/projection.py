@@ -2,8 +2,7 @@
 
 Usage: `project(rows, terms, 768, seed)`. A term has the same signs in a query and in a doc, in any
 process and for any collection, and no matrix of all terms is ever made. Sources: Lee et al. 2023
-(RoC), Eq. 3; Achlioptas 2001; Luan et al. 2021 (ME-BERT), section 3. Must not know what a weight
-means.
+(RoC), Eq. 3; Achlioptas 2001; Luan et al. 2021 (ME-BERT), section 3.
 """
 
 import hashlib

@@ -1,7 +1,6 @@
 """What is made of collections: indexes, embeddings, hits by shard.
 
-Usage: `Corpora(registry, paths, hub).index_behind(wildcards)`. Must not know BM25, encoders, or how
-anything is trained.
+Usage: `Corpora(registry, paths, hub).index_behind(wildcards)`.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """What a run prints at its end of the pages that it made.
 
-Usage: `show(pages, ledger, {"all"})`. Must not know Snakemake, nor what a page is about.
+Usage: `show(pages, ledger, {"all"})`.
 """
 
 import json

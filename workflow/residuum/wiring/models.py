@@ -1,6 +1,6 @@
 """What models are made of: starts, pairs, negatives, folds, what tells whether they learned.
 
-Usage: `Models(registry, paths, hub).tuples(wildcards)`. Must not know how anything is trained.
+Usage: `Models(registry, paths, hub).tuples(wildcards)`.
 """
 
 from collections.abc import Callable, Iterable, Iterator

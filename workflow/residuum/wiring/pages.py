@@ -1,7 +1,7 @@
 """The pages of the chosen papers: bound to a scale, what they read, and what they cannot show.
 
 Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stage that makes the
-page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. Must not know how a page looks.
+page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs.
 """
 
 from collections.abc import Callable, Iterator

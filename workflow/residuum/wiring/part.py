@@ -2,7 +2,7 @@
 
 A method takes the wildcards of a rule and returns its inputs or options. None takes a rule's
 inputs: Snakemake sees a changed parameter only where it follows from wildcards alone, so what is
-made of inputs is in `residuum.wiring.options`, which knows no registry. Must not know rules.
+made of inputs is in `residuum.wiring.options`, which knows no registry.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,7 +1,7 @@
 """Every path below a results folder: as a template that rules write, filled in, or read back.
 
-Usage: `Paths("results/mini").run.fill(dataset="d", split="dev", run="bm25")`; without a
-folder they are relative to it. Nothing else writes such a path. Must not know the registry.
+Usage: `Paths("results/mini").run.fill(dataset="d", split="dev", run="bm25")`; without a folder they
+are relative to it. Nothing else writes such a path.
 """
 
 import re

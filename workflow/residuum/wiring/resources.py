@@ -1,7 +1,7 @@
 """What jobs take: threads, memory, disk, time, cards, and the options that say where they compute.
 
 Usage: `resources: **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000)`. A cluster limits a job by
-`runtime` and `mem_mb`; `residuum plan` sums the others. Must not know paths or what the jobs make.
+`runtime` and `mem_mb`; `residuum plan` sums the others.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping

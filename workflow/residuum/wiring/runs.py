@@ -1,6 +1,6 @@
 """What runs are made from: fusion, reranking, runs from outside.
 
-Usage: `Runs(registry, paths, hub).fused(wildcards)`. Must not know how runs are combined.
+Usage: `Runs(registry, paths, hub).fused(wildcards)`.
 """
 
 from collections.abc import Iterable, Iterator

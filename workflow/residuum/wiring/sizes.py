@@ -1,7 +1,7 @@
 """How much there is to do, from config/ alone: docs, queries, pairs, tokens, steps, parameters.
 
 Usage: `sizes.queries(registry, Place("msmarco-passage", "dev"))`. Counts are the pins of
-config/datasets; where nothing is pinned, they are stated assumptions. Must not know rules or costs.
+config/datasets; where nothing is pinned, they are stated assumptions.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""The key `adverse` of a split in config/datasets/*.yaml, and where its synonyms come from.
-
-Must not know how a query is reworded.
-"""
+"""The key `adverse` of a split in config/datasets/*.yaml, and where its synonyms come from."""
 
 from pathlib import PurePath
 from typing import Literal

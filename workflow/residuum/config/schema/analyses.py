@@ -1,7 +1,4 @@
-"""The key `analysis` of a lexical system: how texts become terms, and what names an index of them.
-
-Must not know how any of it is done.
-"""
+"""The key `analysis` of a lexical system: how texts become terms, and what names an index of them."""
 
 from typing import Annotated, Literal
 

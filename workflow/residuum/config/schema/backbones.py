@@ -1,7 +1,4 @@
-"""Models that others start from: a small BERT made in the graph, backbones adapted to texts alone.
-
-Must not know what is trained on pairs.
-"""
+"""Models that others start from: a small BERT made in the graph, backbones adapted to texts alone."""
 
 from typing import Annotated, Literal
 

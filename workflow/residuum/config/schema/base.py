@@ -1,7 +1,7 @@
 """What all entries share: strictness, ids, number types, and how a key says what it names.
 
 Usage: `walk(system)` yields `Named("model", Ref("model"), "clear")`, so that faults, parts and what
-is unavailable follow from annotations. Must not know any kind of entry.
+is unavailable follow from annotations.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,6 +1,6 @@
 """What a collection is made of, where the data stage finds it: folders that its rule hands over.
 
-Usage: `collection.made_of(Behind(corpus=folder))`. Must not know what is made of it.
+Usage: `collection.made_of(Behind(corpus=folder))`.
 """
 
 from pathlib import Path

@@ -1,7 +1,6 @@
 """What a dataset of one's own files need not say: which splits train and tune, what is measured.
 
-Usage: `completed(data)` of a YAML, before it is checked; what is given stays. Must not know whether
-anything in it is valid.
+Usage: `completed(data)` of a YAML, before it is checked; what is given stays.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""The key `downloads` of config/datasets/*.yaml: the files that a collection is read from.
-
-Must not know how any of them is read.
-"""
+"""The key `downloads` of config/datasets/*.yaml: the files that a collection is read from."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """How an encoder makes vectors of text: pooling, markers, lengths, a projection.
 
-Poolings are open: their classes stand beside their code. Must not know how any of them computes.
+Poolings are open: their classes stand beside their code.
 """
 
 from typing import Annotated, ClassVar, Literal

@@ -1,8 +1,7 @@
 """Sources of people's own files: how a folder is laid out, and what its columns are called.
 
 Usage: `BeirSource(kind="beir", folder="mine").split_files("test")` names queries and qrels. Paths
-start at the folder of RESIDUUM_DATA, or name a dataset of the Hugging Face hub. Must not know how
-any file is read.
+start at the folder of RESIDUUM_DATA, or name a dataset of the Hugging Face hub.
 """
 
 from abc import abstractmethod

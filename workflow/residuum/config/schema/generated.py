@@ -1,7 +1,4 @@
-"""Recipes of the generated collections, sources in config/datasets/*.yaml, and their splits.
-
-Must not know how anything is made of them.
-"""
+"""Recipes of the generated collections, sources in config/datasets/*.yaml, and their splits."""
 
 from typing import Literal
 

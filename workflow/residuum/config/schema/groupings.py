@@ -1,7 +1,6 @@
 """config/groupings/*.yaml: how the queries of a split are parted into groups.
 
-A grouping is named by figures and by columns of tables; `residuum.groups` makes it. Must not know
-pages or files.
+A grouping is named by figures and by columns of tables; `residuum.groups` makes it.
 """
 
 import re

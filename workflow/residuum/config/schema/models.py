@@ -1,7 +1,6 @@
 """config/models/*.yaml: what is trained: backbone, losses, negatives, hyper-parameters.
 
 Losses and pools are open: their classes stand in the tables that `Kinds` names, beside their code.
-Must not know how any of them computes.
 """
 
 from typing import Annotated, ClassVar, Literal

@@ -1,7 +1,7 @@
 """What training pairs are of: one role or a mix of several, their negatives, how they are trained.
 
 `train_on: {bioasq-train: 0.8, bioasq-synthetic: 0.2}` mixes: so many pairs of each role in every
-batch. Must not know kinds of models, nor which splits play the roles.
+batch.
 """
 
 from collections.abc import Mapping

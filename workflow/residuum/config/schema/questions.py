@@ -1,7 +1,4 @@
-"""Questions that a generator writes for docs: how it samples them, and the split that they are.
-
-Must not know how a generator is trained, or where a collection comes from.
-"""
+"""Questions that a generator writes for docs: how it samples them, and the split that they are."""
 
 from typing import Annotated, Literal
 

@@ -1,7 +1,4 @@
-"""How models read texts that are long, or that stand together: parts of models and datasets.
-
-Must not know what is made of the tokens.
-"""
+"""How models read texts that are long, or that stand together: parts of models and datasets."""
 
 from typing import Literal
 

@@ -1,7 +1,4 @@
-"""What a system fixes or tunes: RM3's parameters, the weight of a part, a depth.
-
-Must not know systems.
-"""
+"""What a system fixes or tunes: RM3's parameters, the weight of a part, a depth."""
 
 from itertools import product
 from typing import Annotated, ClassVar, Generic, Literal, TypeVar

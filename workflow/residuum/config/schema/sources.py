@@ -1,7 +1,4 @@
-"""The key `source` of config/datasets/*.yaml: where a collection comes from.
-
-Must not know splits, or how anything is read.
-"""
+"""The key `source` of config/datasets/*.yaml: where a collection comes from."""
 
 from typing import Annotated, Literal
 

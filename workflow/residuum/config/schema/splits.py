@@ -1,7 +1,6 @@
 """The splits of config/datasets/*.yaml: queries, their judgements, what is made of other splits.
 
-Usage: `check(splits)` raises ValueError where two of them contradict each other. Must not know
-where a collection comes from.
+Usage: `check(splits)` raises ValueError where two of them contradict each other.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""`training:` of config/models/*.yaml: how long, with which optimiser, at which learning rate.
-
-Must not know what is trained.
-"""
+"""`training:` of config/models/*.yaml: how long, with which optimiser, at which learning rate."""
 
 from typing import Annotated, Literal
 

@@ -1,7 +1,7 @@
 """Tables of dataset characteristics: bound to a scale, and the files that they are counted of.
 
 Usage: `bind_characteristics(registry, "roc-table2", hub)`; `Counts(registry, paths, hub)
-.files(wildcards)`. Must not know how anything is counted.
+.files(wildcards)`.
 """
 
 from residuum.config.bindings import SplitId

@@ -1,6 +1,6 @@
 """The claims of a paper's prose: bound to a scale, and what their judgement reads.
 
-Usage: `Claimed(registry, paths, hub).metrics(wildcards)`. Must not know how a claim is judged.
+Usage: `Claimed(registry, paths, hub).metrics(wildcards)`.
 """
 
 from collections.abc import Callable

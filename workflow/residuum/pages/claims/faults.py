@@ -1,6 +1,6 @@
 """Faults between a paper's claims and its pages: rows, columns, series and panels that none has.
 
-Usage: `claim_faults(registry, page)` yields the key and the fault. Must not know results.
+Usage: `claim_faults(registry, page)` yields the key and the fault.
 """
 
 from collections.abc import Iterator

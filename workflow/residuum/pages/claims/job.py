@@ -1,6 +1,6 @@
 """A paper's claims bound to one scale, with the tables and figures that they read.
 
-Made by `residuum.pages.claims.bind`. Must not know the registry, nor files but metrics.
+Made by `residuum.pages.claims.bind`.
 """
 
 from residuum.config.schema.tests import Tests

@@ -1,7 +1,6 @@
 """Judge what a paper says in words: the comparisons of a claim, tested together, and one verdict.
 
 Usage: `judge(job, values, tests, tables)`. Relations and verdicts are defined in docs/verdicts.md.
-Must not know files, nor how a page of claims looks.
 """
 
 import hashlib

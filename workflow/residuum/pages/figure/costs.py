@@ -1,6 +1,6 @@
 """What the points of a figure over depths or efforts cost: pairs scored, vectors compared.
 
-Usage: `notes(job, manifests)` for a caption, `dict(compared(manifest))`. Must not know seconds.
+Usage: `notes(job, manifests)` for a caption, `dict(compared(manifest))`.
 """
 
 import json

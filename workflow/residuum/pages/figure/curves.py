@@ -1,7 +1,6 @@
 """The values behind a figure over depths or efforts: a point per panel, series and x.
 
-Usage: `measured(figure, curve)`, so that figures and claims see the same values. Must not know
-tests that are made of them, nor how docs were reranked or searched for.
+Usage: `measured(figure, curve)`, so that figures and claims see the same values.
 """
 
 from collections.abc import Mapping

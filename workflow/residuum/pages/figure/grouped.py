@@ -1,7 +1,6 @@
 """The values behind a figure over groups of the queries: a point per panel, series and group.
 
-Usage: `measured(job, metrics, groups)`, then `cells(job, points)` for the data beside the
-drawing. Must not know tests, nor how queries are grouped.
+Usage: `measured(job, metrics, groups)`, then `cells(job, points)` for the data beside the drawing.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,7 @@
 """The values of a figure's series that are measured on runs: over groups, or over snapshots.
 
 Usage: `job = without_unlearned(bound, verdicts)`, then `of_runs(job, metrics, groups)`; a further
-axis is a module beside these two and a line here. Must not know tests, or how points are drawn.
+axis is a module beside these two and a line here.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """The values behind a figure over the snapshots of trainings: a point per panel, series, snapshot.
 
 Usage: `measured(job, metrics)`. The last snapshot is the finished model, whose runs tables show.
-Must not know tests, nor how a model is kept.
 """
 
 from functools import cache

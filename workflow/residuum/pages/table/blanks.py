@@ -1,7 +1,7 @@
 """What a paper's blanks say: pairs of rows that it compares and does not mark.
 
 Usage: `unmarked(job, cells, tests, before)` gives ledger rows of kind `no marker`, counted apart.
-docs/verdicts.md says which blanks can speak. Must not know how a ledger is written.
+docs/verdicts.md says which blanks can speak.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

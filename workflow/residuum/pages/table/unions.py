@@ -1,6 +1,6 @@
 """What a page says of fusions: how often the union of their lists is provably an exact search.
 
-Usage: `captions += notes(job, metrics)`. Must not know how it is proven, nor any run.
+Usage: `captions += notes(job, metrics)`.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Two circles of given areas whose overlap has a given area.
 
-Usage: `distance(radius(0.4), radius(0.3), 0.1)` is that of their centres. Must not know drawings.
+Usage: `distance(radius(0.4), radius(0.3), 0.1)` is that of their centres.
 """
 
 import math
