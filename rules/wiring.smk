@@ -7,7 +7,7 @@ from pathlib import Path
 HOME = Path(workflow.current_basedir).parent  # the main Snakefile may be workflow/Snakefile
 sys.path.insert(0, str(HOME / "workflow"))
 from residuum.wiring import driver, options
-from residuum.wiring.part import decided_by
+from residuum.wiring.base import decided_by
 from residuum.wiring.paths import folder_of, recorded
 
 with driver.in_snakemakes_words():

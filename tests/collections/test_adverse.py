@@ -17,7 +17,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.collections import irds, splits
 from residuum.collections.records import Rows
 from residuum.config import entries
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Collection, Dataset
 from residuum.config.specs import canonical_json
 from residuum.wiring import sizes

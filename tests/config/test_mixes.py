@@ -9,7 +9,7 @@ import entry_files
 from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, specs
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.config.schema.base import references
 from residuum.config.schema.pairs import in_batch
 from residuum.wiring.availability import all_available, why_unavailable

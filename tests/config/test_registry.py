@@ -13,7 +13,7 @@ from conftest import ROOT
 from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, specs
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.config.schema.scales import FromHub, FromPath
 from residuum.neural.losses import ConstantMargin
 from residuum.pages.entries import parts_of

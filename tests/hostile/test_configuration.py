@@ -14,7 +14,7 @@ from residuum.config import entries, loading, measures
 from residuum.config.schema.scales import FromHub
 from residuum.config.schema.systems import FusionSystem, LexicalSystem
 from residuum.config.schema.tests import Tests
-from residuum.wiring.part import Part
+from residuum.wiring.base import Part
 
 ANALYSIS = {"stemmer": "porter", "stopwords": "lucene"}
 BM25 = {"kind": "lexical", "label": "x", "bm25": {"k1": 0.9, "b": 0.4}, "analysis": ANALYSIS}

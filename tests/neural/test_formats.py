@@ -21,7 +21,7 @@ from residuum.config.schema.scales import FromHub
 from residuum.neural import hub, pretrained
 from residuum.neural.pretrained import Source
 from residuum.wiring.availability import all_available
-from residuum.wiring.part import Part
+from residuum.wiring.base import Part
 from residuum.wiring.paths import Paths
 from tiny_models import make_backbone, make_corpus
 

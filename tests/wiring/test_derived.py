@@ -10,7 +10,7 @@ from conftest import ROOT
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.pages.claims.bind import Claimed
 from residuum.pages.table.bind import bind_table
 from residuum.pages.table.entry import Table

@@ -13,12 +13,12 @@ from entry_files import unlined
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.pages.figure.bind import Figures, bind_figure
 from residuum.pages.venn.bind import bind_venn
 from residuum.wiring.availability import all_available
+from residuum.wiring.base import Constraints
 from residuum.wiring.pages import Pages, gaps
-from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Groups
 

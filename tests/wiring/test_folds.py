@@ -9,17 +9,16 @@ import pytest
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.pages import notes
 from residuum.pages.jobs import Bound
 from residuum.pages.table.bind import Arithmetic
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available
+from residuum.wiring.base import Constraints
 from residuum.wiring.corpora import Corpora, encoded_splits
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models, models_judged, trained_by_folds
-from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs
 

@@ -13,7 +13,7 @@ from conftest import ROOT
 from plan_fixture import MODEL, MODELS, SYSTEM, TRAINING, named, registry
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.estimates import Estimates

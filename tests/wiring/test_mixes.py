@@ -9,9 +9,9 @@ from plan_fixture import MODEL, MODELS, SCALE, SYSTEM, TRAINING, named, registry
 from residuum.config.schema.scales import Scale
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available
+from residuum.wiring.base import Constraints
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
-from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
 
 HOW = {**TRAINING, "batch_size": 10, "epochs": None, "steps": 7}

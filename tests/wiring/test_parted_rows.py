@@ -10,8 +10,7 @@ import yaml
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.pages import notes
 from residuum.pages.table.bind import bind_table
 from residuum.pages.table.job import NO_SYSTEM, BoundTable

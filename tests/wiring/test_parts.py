@@ -11,17 +11,17 @@ from conftest import ROOT
 from plan_fixture import BM25, DATASET, MODEL, SYSTEM, TRAINING, named, registry, with_triples
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.files import FilesSource
 from residuum.config.schema.scales import Config, FromModel, FromPath
 from residuum.wiring import options, sizes
 from residuum.wiring.availability import all_available, why_no_docpairs, why_unavailable
+from residuum.wiring.base import Constraints, either_id, run_of
 from residuum.wiring.corpora import Corpora, Exports, encoded_splits, searched
 from residuum.wiring.estimates import Estimate, Estimates
 from residuum.wiring.models import Models
-from residuum.wiring.part import Constraints, either_id, run_of
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import (

@@ -13,20 +13,19 @@ from pydantic import ValidationError
 from conftest import ROOT
 from plan_fixture import DATASET, MODEL, SCALE, SYSTEM, TRAINING, named, registry
 from residuum.config import faults, specs
-from residuum.config.bindings import SplitId
 from residuum.config.entries import Folder
-from residuum.config.generators import generator_faults
-from residuum.config.registry import Registry
+from residuum.config.faults import generator_faults
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.scales import Config, Scale
 from residuum.config.schema.splits import Split
 from residuum.inspect.planning import HUB, Job, required
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export, why_unavailable
+from residuum.wiring.base import Constraints
 from residuum.wiring.corpora import Questions
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
-from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
 

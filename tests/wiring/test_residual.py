@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 from plan_fixture import DATASET, named, registry
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.splits import Split
 from residuum.config.specs import RunId
 from residuum.pages import notes
 from residuum.pages.table.make import removed
 from residuum.wiring.availability import all_available, why_no_export
+from residuum.wiring.base import residual_of
 from residuum.wiring.corpora import Corpora
-from residuum.wiring.part import residual_of
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs
 from tables_fixture import job

@@ -6,8 +6,7 @@ import pytest
 
 from conftest import ROOT
 from residuum.config import loading
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export, why_unavailable
 from residuum.wiring.corpora import Exports

@@ -9,7 +9,7 @@ import yaml
 from conftest import ROOT
 from plan_fixture import named, registry, with_triples
 from residuum.config import loading
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.config.schema.reading import Windows
 from residuum.config.schema.scales import FromPath
 from residuum.config.schema.training import Training

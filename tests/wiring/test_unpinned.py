@@ -6,7 +6,7 @@ import pytest
 
 import layouts
 from plan_fixture import DATASET, registry
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.wiring import sizes
 from residuum.wiring.sizes import guessed_docs

@@ -23,7 +23,7 @@ from residuum.__main__ import app
 from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.tuning.choosing import Record

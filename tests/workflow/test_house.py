@@ -245,7 +245,7 @@ def _imported(tree):
 def test_nothing_heavy_is_imported_to_build_the_graph():
     code = (
         "import sys, yaml; from pathlib import Path;"
-        "from residuum.wiring.part import decided_by; from residuum.wiring.driver import Wiring;"
+        "from residuum.wiring.base import decided_by; from residuum.wiring.driver import Wiring;"
         "config = yaml.safe_load(open('config/config.yaml'));"
         "Wiring(config, None).pages.tests(None);"
         "decided_by('residuum.train', 'train')['code'](None);"

@@ -17,7 +17,7 @@ from projects import copy_project, snakemake
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.bindings import SplitId
+from residuum.config.registry import SplitId
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths

@@ -4,23 +4,29 @@ What a key may name is said in the schemas; these are the few rules that no sing
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 
 from pydantic import BaseModel
 
 from residuum.cli.errors import unknown
 from residuum.config import measures
-from residuum.config.bindings import SplitId
-from residuum.config.cycles import cycles
-from residuum.config.generators import generator_faults
-from residuum.config.mixes import mix_faults
-from residuum.config.registry import Registry
-from residuum.config.schema.base import OWN, Name, Ref, named_for, repeated, walk
+from residuum.config.registry import Bindings, Registry, SplitId
+from residuum.config.schema.backbones import Backbone
+from residuum.config.schema.base import OWN, Name, Ref, named_for, references, repeated, walk
+from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.fidelities import Fidelity
-from residuum.config.schema.models import LexicalVectors, OnPairs, PairsAlone
+from residuum.config.schema.models import (
+    DualEncoder,
+    LexicalVectors,
+    OnPairs,
+    PairsAlone,
+    QuestionGenerator,
+)
+from residuum.config.schema.pairs import Pairs
+from residuum.config.schema.questions import Synthetic
 from residuum.config.schema.scales import Config, FromModel
-from residuum.config.schema.systems import FusionSystem, HybridSystem, LexicalSystem
+from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
 from residuum.config.schema.training import RateGrid
-from residuum.config.systems import system_faults
 from residuum.pages.entries import Printed, parts_of
 from residuum.pages.kinds import FAULTS
 
@@ -198,3 +204,142 @@ def _unjudged(registry: Registry) -> Iterator[str]:
             text = f"{'/'.join(on)} has no {lacking}, but {chosen} reads them"
             at = registry.at("system", name, "interpolation.measure")
             yield f"{at}: interpolation.measure: {text}"
+
+
+def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
+    """Yield what contradicts between a system and the parts that it names; of others nothing."""
+    if isinstance(entry, FusionSystem):
+        for part in dict.fromkeys(part for part, _ in entry.true_scores()):
+            system = registry.systems.get(part)
+            plain = isinstance(system, LexicalSystem) and not system.rm3
+            if system and not plain and not isinstance(system, DenseSystem):
+                text = "true_score is computed for dense systems and plain BM25 only, and"
+                yield "unretrieved", f"{text} '{part}' is neither; write {part}: minimum"
+        measure = entry.interpolation.measure
+        if entry.interpolation.grid == "exact" and measure:
+            known = not measures.fault(measure, ("judgements", "answers"))
+            if known and not measures.of_first(measure):
+                have = "as RR@k, Success@k and AnswerAccuracy@k have"
+                yield "interpolation.grid", f"{measure} has no exact grid, {have}; list weights"
+    if isinstance(entry, DenseSystem) and entry.first:
+        model = registry.models.get(entry.model)
+        if model and not (
+            isinstance(model, DualEncoder) and model.encoder.pooling.most("doc") == 1
+        ):
+            text = f"{entry.model} makes no vector for each passage of a doc, or several"
+            yield "passages", f"{text}; leave it out"
+    if isinstance(entry, HybridSystem):
+        for part in entry.parts:
+            searched = registry.systems.get(part)
+            if isinstance(searched, DenseSystem) and searched.search:
+                text = f"'{part}' has a search of its own, and a hybrid compares all docs"
+                yield "parts", f"{text}: name one without `search`"
+        measure = entry.interpolation.measure
+        if measure and measures.reads(measure) == "answers":
+            yield "interpolation.measure", f"{measure} is by answers; write such as Success@k"
+
+
+def generator_faults(registry: Bindings, entry: BaseModel) -> Iterator[Fault]:
+    """Yield the roles under `backbones:` that a model of another kind plays than an entry needs."""
+    for key, mark, role in walk(entry):
+        if not (isinstance(mark, Ref) and mark.to == "backbone"):
+            continue
+        writes = mark.use == "generator"
+        for start in (s for s in registry.scale.starts(role) if isinstance(s, FromModel)):
+            model = registry.models.get(start.model)
+            if model and isinstance(model, QuestionGenerator) != writes:
+                need = "a question-generator" if writes else "an encoder"
+                text = f"which is of kind {model.kind}, and {need} is needed"
+                yield key, f"{registry.scale_file} has {start.model} play {role}, {text}"
+    if isinstance(entry, QuestionGenerator):
+        yield from _too_large(registry, entry, entry)
+    if isinstance(entry, Dataset):
+        yield from _too_long(registry, entry)
+
+
+def _too_large(
+    registry: Bindings, generator: QuestionGenerator, asks: QuestionGenerator | Synthetic
+) -> Iterator[Fault]:
+    """Yield what is more than a backbone has that the graph makes and the generator starts from."""
+    for start in registry.scale.starts(generator.backbone):
+        shape = registry.models.get(start.model) if isinstance(start, FromModel) else None
+        if not (isinstance(start, FromModel) and isinstance(shape, Backbone)):
+            continue
+        limits = {"doc_length": shape.max_length, "question_length": shape.max_length}
+        for key, limit in {**limits, "layers": shape.layers}.items():
+            if (given := getattr(asks, key, 0)) > limit:
+                has = f"max_length {limit}" if key in limits else f"{limit} layers"
+                yield key, f"{given}, but {start.model}, the start at this scale, has {has}"
+
+
+def _too_long(registry: Bindings, dataset: Dataset) -> Iterator[Fault]:
+    """Yield the lengths of synthetic splits that play a role and exceed what their writer reads."""
+    name = next(name for name, entry in registry.datasets.items() if entry is dataset)
+    for split, entry in dataset.splits.items():
+        how = entry.synthetic
+        if how is None or f"{name}/{split}" not in registry.scale.roles.values():
+            continue
+        for start in registry.scale.starts(how.generator):
+            writer = registry.models.get(start.model) if isinstance(start, FromModel) else None
+            if isinstance(writer, QuestionGenerator):
+                for key, text in _too_large(registry, writer, how):
+                    yield f"splits.{split}.synthetic.{key}", text
+
+
+def mix_faults(registry: Registry, model: Pairs) -> Iterator[tuple[str, str]]:
+    """Yield the key and the fault of roles that are of two collections, or of one split.
+
+    Docs of a batch are all negatives of its queries, so that they are of one corpus. A role that
+    the scale leaves unbound is no fault.
+    """
+    bound = {role: split_id for role in model.shares if (split_id := registry.binding(role))}
+    named = ", ".join(f"{role} is {'/'.join(split_id)}" for role, split_id in bound.items())
+    cure = f"bind them to splits of one, each to its own: {registry.scale_file}: roles"
+    if len({split_id.dataset for split_id in bound.values()}) > 1:
+        yield "train_on", f"a mix is of one collection, but {named}; {cure}"
+    elif len({*bound.values()}) < len(bound):
+        yield "train_on", f"a mix has a split once, but {named}; {cure}"
+
+
+def cycles(registry: Registry) -> Iterator[str]:
+    """Yield datasets, models and systems that, at this scale, would be made from themselves."""
+    behind = {name: registry.mined_models(name) for name in registry.models}
+    for name, model in registry.models.items():
+        roles = [role for _, role in references(model, "backbone")]
+        starts = [start for role in roles for start in registry.scale.starts(role)]
+        behind[name] += [start.model for start in starts if isinstance(start, FromModel)]
+        behind[name] += filter(None, [named_for(model, "gate")])
+        behind[name] += _writers(registry, name)
+    parts = {name: registry.parts(name) for name in registry.systems}
+    sources = {name: _sources(registry, name) for name in registry.datasets}
+    for kind, graph in (("dataset", sources), ("model", behind), ("system", parts)):
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            name, *others = error.args[1]
+            text = f"at scale {registry.config.scale} the {kind} would be made from itself"
+            yield f"{registry.at(kind, name)}: {text}: {' -> '.join([name, *others])}"
+
+
+def _writers(registry: Registry, model: str) -> list[str]:
+    """Return the generators that write what a model is trained on: those of its split."""
+    entry = registry.models[model]
+    roles = entry.shares if isinstance(entry, OnPairs) else {}
+    own = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
+    split_ids = own if OWN in roles else filter(None, map(registry.binding, roles))
+    splits = {name: entry.splits for name, entry in registry.datasets.items()}
+    known = (
+        split_id for split_id in split_ids if split_id.split in splits.get(split_id.dataset, ())
+    )
+    return [one.model for one in map(registry.generator, known) if isinstance(one, FromModel)]
+
+
+def _sources(registry: Registry, name: str) -> list[str]:
+    """Return the datasets that one is cut from, by a tokenizer made of some, or asks of."""
+    dataset = registry.datasets[name]
+    tokenizers = (role for _, role in references(dataset.source, "backbone"))
+    starts = (start for role in tokenizers for start in registry.scale.starts(role))
+    models = [registry.models.get(s.model) for s in starts if isinstance(s, FromModel)]
+    entries = [dataset, *(model for model in models if model is not None)]
+    roles = (role for entry in entries for _, role in references(entry, "role"))
+    return [split_id.dataset for role in roles if (split_id := registry.binding(role))]

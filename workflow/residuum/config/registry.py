@@ -1,23 +1,414 @@
-"""What a scale makes of the entries of config/: systems with their parts, seeds, runs, measures.
+"""What a scale makes of the entries of config/: bindings, budgets laid over, trainings, seeds.
 
-Made by `residuum.config.loading`; imports nothing heavy.
+Usage: `loading.load(folder, config)` gives a `Registry`; `registry.binding("msmarco-dev")` is the
+split that plays a role, `registry.runs("clear")` are the runs of a system.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
 
+from pydantic import BaseModel
+
+from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import measures
-from residuum.config.bindings import SplitId
-from residuum.config.schema.base import OWN, Ref, references
-from residuum.config.schema.groupings import Halves
-from residuum.config.schema.models import LexicalVectors, ReleasedWeights
-from residuum.config.schema.scales import FromModel, HubReranker
-from residuum.config.schema.systems import RerankSystem
+from residuum.config.entries import Folder
+from residuum.config.schema.base import OWN, Ref, named_for, references
+from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.fidelities import Fidelity
+from residuum.config.schema.groupings import Grouping, Halves
+from residuum.config.schema.models import (
+    DualEncoder,
+    LexicalVectors,
+    Model,
+    OnPairs,
+    ReleasedWeights,
+)
+from residuum.config.schema.negatives import Negatives
+from residuum.config.schema.scales import (
+    ByDataset,
+    Config,
+    FromHub,
+    FromModel,
+    FromPath,
+    HubReranker,
+    Scale,
+    Start,
+)
+from residuum.config.schema.sources import Segmented
+from residuum.config.schema.sweeps import Sweep
+from residuum.config.schema.systems import RerankSystem, System
+from residuum.config.schema.tests import Tests
+from residuum.config.schema.training import RateGrid
 from residuum.config.specs import FixedId, RunId, Seed, of_entry
-from residuum.config.trainings import Trainings
+from residuum.config.unwritten import model_of
 from residuum.pages.entries import parts_of
 from residuum.pages.kinds import Page
+
+Entry = TypeVar("Entry")
+
+
+class SplitId(NamedTuple):
+    """A split of a dataset."""
+
+    dataset: str
+    split: str
+
+
+@dataclass(frozen=True, eq=False)
+class Bindings:
+    """Everything that config/ says, for the scale that config.yaml chose."""
+
+    config: Config
+    scales: dict[str, Scale]
+    datasets: dict[str, Dataset]
+    models: dict[str, Model]
+    systems: dict[str, System]
+    tests: dict[str, Tests]
+    pages: dict[str, Page]
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+    fidelities: dict[str, Fidelity] = field(default_factory=dict)
+    sweeps: dict[str, Sweep] = field(default_factory=dict)
+    folder: Path = Path("config")
+    # what files say of the entries, by kind and id, with the spot of each key: for `origins.nodes`
+    given: dict[str, dict[str, Mapping[str, object]]] = field(default_factory=dict)
+
+    @property
+    def scale(self) -> Scale:
+        """The chosen scale."""
+        return self.scales[self.config.scale]
+
+    @property
+    def entries(self) -> dict[str, Mapping[str, BaseModel]]:
+        """The entries that take part in this scale, but pages, by what names them."""
+        return {
+            "scale": {self.config.scale: self.scale},
+            "dataset": self.datasets,
+            "model": self.models,
+            "grouping": self.groupings,
+            "fidelity": self.fidelities,
+            "sweep": self.sweeps,
+            "system": self.systems,
+            "tests": self.tests,
+        }
+
+    def file(self, kind: str, name: str) -> str:
+        """Return the file of an entry; with the scale's, if that pins a dataset's counts."""
+        held, own = self._held(kind, name)
+        return f"{held.file(own)}{self._pinned(kind, name)}"
+
+    def at(self, kind: str, name: str, key: str = "") -> str:
+        """Return file and line of a key of an entry, such as `parts.0`, as messages begin."""
+        held, own = self._held(kind, name)
+        return held.at(own, *filter(None, key.split("."))) + self._pinned(kind, name)
+
+    def may_hold(self, kind: str, name: str) -> bool:
+        """Say whether an entry is written, though it may have faults."""
+        held, own = self._held(kind, name)
+        models = [one for one in model_of(name) if one not in self.models]
+        unwritten = kind == "system" and any(self.may_hold("model", one) for one in models)
+        return unwritten or held.may_hold(own)
+
+    def _held(self, kind: str, name: str) -> tuple[Folder, str]:
+        """Return the folder that holds an entry, or its model if it is unwritten, and the id."""
+        plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind.rstrip('s')}s"
+        path = self.folder / plural / name
+        if path.parent not in self._folders:
+            self._folders[path.parent] = Folder(path.parent)
+        held = self._folders[path.parent]
+        if kind == "system" and name not in held and name in self.systems:
+            return self._held("model", str(getattr(self.systems[name], "model", "")))
+        return held, path.name
+
+    @cached_property
+    def _folders(self) -> dict[Path, Folder]:
+        return {}
+
+    def _pinned(self, kind: str, name: str) -> str:
+        pinned = kind == "dataset" and name in self.scale.editions
+        return f" with editions of {self.scale_file}" if pinned else ""
+
+    @property
+    def scale_file(self) -> str:
+        """The file of the scale."""
+        return self.file("scale", self.config.scale)
+
+    def binding(self, role: str) -> SplitId | None:
+        """Return the split that plays a role at this scale, or None."""
+        bound = self.scale.roles.get(role)
+        return SplitId(*bound.split("/")) if bound else None
+
+    def bound_split(self, role: str) -> SplitId:
+        """Return the split that plays a role that this scale must bind."""
+        if split_id := self.binding(role):
+            return split_id
+        raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
+
+    def segmented_from(self, dataset: str) -> SplitId | None:
+        """Return the split whose dataset's docs a dataset is cut from; None of another source."""
+        source = self.datasets[dataset].source
+        return self.bound_split(source.of) if isinstance(source, Segmented) else None
+
+    def questions_of(self, split_id: SplitId) -> SplitId | None:
+        """Return the split whose questions and answers a split takes; None where it has its own."""
+        role = self.datasets[split_id.dataset].source_of(split_id.split).questions_of
+        return self.bound_split(role) if role else None
+
+    def vectors_each(self, dataset: str, model: str) -> int:
+        """Return how many vectors a model, by its id, is expected to make of a doc.
+
+        A dual encoder reads it in passages where the dataset says so, and makes some of each.
+        """
+        entry, windows = self.models[FixedId.parse(model).name], self.datasets[dataset].windows
+        if not isinstance(entry, DualEncoder):
+            return 1
+        return (windows.expected if windows else 1) * entry.encoder.pooling.most("doc")
+
+    def shards(self, dataset: str, model: str) -> int:
+        """Return into how many shards a corpus is cut for a model, whichever edition it is.
+
+        They hold as many vectors, and none is empty. A corpus of which nothing is pinned is one.
+        """
+        docs = [edition.docs for edition in self.datasets[dataset].editions] or [1]
+        vectors = max(docs) * self.vectors_each(dataset, model)
+        return min(-(-vectors // self.scale.shard_docs), *docs)
+
+    def numbered(self, shards: int) -> range:
+        """Return the numbers of those of so many shards that are jobs: all of them.
+
+        In a plan for sizes that `config.docs` gives, the first is one that stands for all: a graph
+        of Snakemake's does not hold so many.
+        """
+        return range(min(1, shards) if self.config.docs else shards)
+
+    def backbone(self, role: str, dataset: str | None) -> Start | None:
+        """Return what plays a backbone role for models of a dataset, or of none that is named.
+
+        `--config encoder=` replaces hub models and paths.
+        """
+        bound = self._bound(role, dataset)
+        if self.config.encoder is None or bound is None or isinstance(bound, FromModel):
+            return bound
+        if Path(self.config.encoder).is_dir():
+            return FromPath(path=self.config.encoder)
+        return FromHub(hub=self.config.encoder, revision="main")
+
+    def generator(self, split_id: SplitId) -> Start | None:
+        """Return what plays the generator of a split; None without one, or if nothing does."""
+        synthetic = self.datasets[split_id.dataset].splits[split_id.split].synthetic
+        return self._bound(synthetic.generator, split_id.dataset) if synthetic else None
+
+    def _bound(self, role: str, dataset: str | None) -> Start | None:
+        bound = self.scale.backbones.get(role)
+        if isinstance(bound, ByDataset):
+            return bound.datasets.get(dataset or "", bound.otherwise)
+        return bound
+
+    def entry(self, of: str, form: type[Entry]) -> Entry:
+        """Return the model, the system or the page of an id, where the caller knows the class."""
+        name = FixedId.parse(of).name
+        for entry in (self.models.get(name), self.systems.get(name), self.pages.get(name)):
+            if isinstance(entry, form):
+                return entry
+        raise TypeError(f"no {form.__name__} is named '{name}'")
+
+    def own_split(self, dataset: str, use: Literal["train", "tune"]) -> SplitId:
+        """Return the split of a dataset for what belongs to itself; none is an error."""
+        entry = self.datasets[dataset]
+        if split := entry.own.train if use == "train" else entry.own.tune:
+            return SplitId(dataset, split)
+        file, splits = self.file("dataset", dataset), ", ".join(entry.splits)
+        text = f"own.{use}: no split given, but {use}_on: own needs one of {splits}"
+        raise ResiduumError(f"{file}: {text}")
+
+    def of_kind(self, kind: str) -> list[str]:
+        """Return the ids of all systems, or of all models, of one kind."""
+        every = [*self.systems.items(), *self.models.items()]
+        return [name for name, entry in every if entry.kind == kind]
+
+    @property
+    def comparability(self) -> tuple[bool, str]:
+        """Whether numbers compare with the papers' at this scale, and the reason."""
+        if encoder := self.config.encoder:
+            return False, f"encoder {encoder} takes the place of the scale's own."
+        return self.scale.comparable, self.scale.reason
+
+
+class Trainings(Bindings):
+    """Models by their ids: `clear`, `clear@nfcorpus.train`, `clear@rate-2e-05`, one for a fold."""
+
+    @cached_property
+    def trials(self) -> dict[str, tuple[RateGrid, float]]:
+        """The trainings that choose a learning rate, by the model's id: `clear@rate-2e-05`."""
+        trained = [model for model in self.models.values() if isinstance(model, OnPairs)]
+        rates = [model.training.learning_rate for model in trained]
+        grids = [grid for grid in rates if isinstance(grid, RateGrid)]
+        return {
+            str(FixedId(grid.of, f"rate-{rate:g}")): (grid, rate)
+            for grid in grids
+            for rate in grid.grid
+        }
+
+    def model(self, model: str) -> Model:
+        """Return the entry of a model by its id, which may name its collection or its rate.
+
+        A training for a fold keeps no snapshots.
+        """
+        entry = self.models[FixedId.parse(model).name]
+        if not isinstance(entry, OnPairs):
+            return entry
+        training = entry.training
+        if self.fold_of(model):
+            training = training.model_copy(update={"snapshots": None})
+        if model in self.trials:
+            training = training.tried(self.trials[model][1])
+        return entry.model_copy(update={"training": training})
+
+    def rate_grid(self, model: str) -> RateGrid | None:
+        """Return what chooses a model's learning rate, by its id; None for one that is given."""
+        entry = self.model(model)
+        if not (isinstance(entry, OnPairs) and entry.trained):
+            return None
+        rate = entry.training.learning_rate
+        return rate if isinstance(rate, RateGrid) else None
+
+    def tuples_of(self, model: str) -> str:
+        """Return the id of the model whose tuples a model uses: its own, or the one it names.
+
+        Those of a mix are of that id with each of its splits.
+        """
+        own = self._bare(model)
+        own = own._replace(by=".".join(own.by.split(".")[:2]))  # those of all folds
+        entry = self.models.get(own.name)
+        shared = entry.negatives.same_as if isinstance(entry, OnPairs) else None
+        return str(own._replace(name=shared)) if shared else str(own)
+
+    def negatives(self, name: str) -> Negatives:
+        """Return the negatives in a model's tuples; none for a model that learns from none."""
+        model = self.models.get(FixedId.parse(self.tuples_of(name)).name)
+        return model.negatives if isinstance(model, OnPairs) else Negatives()
+
+    def model_for(self, name: str, dataset: str, fold: str | None = None) -> str:
+        """Return the id of a model for a collection: `model@dataset.split` if it is its own.
+
+        Given a fold it is `model@dataset.split.fold` if a training for each fold makes it.
+        """
+        if getattr(self.models[name], "train_on", None) != OWN:
+            return name
+        model = str(FixedId(name, ".".join(self.own_split(dataset, "train"))))
+        return f"{model}.{fold}" if fold and self.folds(model) else model
+
+    def model_ids(self) -> list[str]:
+        """Return the ids of all models; collections may have one each."""
+        own = [name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN]
+        of = [name for name, dataset in self.datasets.items() if dataset.own.train]
+        shared = [name for name in self.models if name not in own]
+        made = [self.model_for(name, dataset) for name in own for dataset in of]
+        of_folds = [id_ for model in made if self.folds(model) for id_ in self.trainings(model)]
+        return shared + made + of_folds + list(self.trials)
+
+    def train_split(self, model: str) -> SplitId:
+        """Return the split that a model, by its id, is trained on; of a mix, the largest share's.
+
+        All splits of a mix are of one collection.
+        """
+        return next(iter(self.train_splits(model).values()))
+
+    def train_splits(self, model: str) -> dict[str, SplitId]:
+        """Return the splits that a model, by its id, is trained on, by their roles."""
+        name, of = self._bare(model)
+        if of:
+            return {OWN: SplitId(*of.split(".")[:2])}
+        return {role: self.bound_split(role) for role in self.entry(name, OnPairs).shares}
+
+    def tuples_by_role(self, model: str) -> dict[str, str]:
+        """Return the ids of the tuples that a model, by its id, is trained on, by their roles."""
+        whole, split_ids = self.tuples_of(model), self.train_splits(model)
+        if len(split_ids) == 1:
+            return dict.fromkeys(split_ids, whole)
+        return {
+            role: str(FixedId(whole, ".".join(split_id))) for role, split_id in split_ids.items()
+        }
+
+    def tuples_ids(self) -> list[str]:
+        """Return the ids of all tuples: of models, and of the splits of those of a mix."""
+        mixes = [n for n, m in self.models.items() if isinstance(m, OnPairs) and m.mixed]
+        bound = [n for n in mixes if all(map(self.binding, self.entry(n, OnPairs).shares))]
+        return self.model_ids() + [of for n in bound for of in self.tuples_by_role(n).values()]
+
+    def fold_of(self, model: str) -> str | None:
+        """Return the fold whose queries a model, by its id, has not seen; None for most."""
+        _, _, fold = [*self._bare(model).by.split("."), "", ""][:3]
+        return fold or None
+
+    def folds(self, model: str) -> list[str]:
+        """Return the folds of the split that a model, by its id, is trained on, if it is its own.
+
+        Each is then answered by a training on the others. What takes no step has seen none.
+        """
+        own = self._bare(model)
+        if not own.by or not self.entry(own.name, OnPairs).trained:
+            return []
+        dataset, split = self.train_split(model)
+        return self.datasets[dataset].splits[split].folds
+
+    def trainings(self, model: str) -> list[str]:
+        """Return the ids of the trainings that make a model: its own, or one for each fold."""
+        folds = [] if self.fold_of(model) else self.folds(model)
+        return [f"{model}.{fold}" for fold in folds] or [model]
+
+    def answering(self, model: str, split: str) -> dict[str, str]:
+        """Return the trainings that answer the queries of a split, each with the split of its own.
+
+        Those for each fold answer the folded split and its folds; another one is a ResiduumError.
+        """
+        folds = self.folds(model)
+        if not folds:
+            return {model: split}
+        dataset, whole = self.train_split(model)
+        if split not in (whole, *folds):
+            name = FixedId.parse(model).name
+            text = f"{name} is trained for each fold of {dataset}/{whole} on the others"
+            raise ResiduumError(f"{text}, and answers no query of another split: {split}")
+        return {f"{model}.{fold}": fold for fold in folds if split in (whole, fold)}
+
+    def learned_on(self, model: str) -> SplitId | None:
+        """Return the split that tells whether a model, by its id, learned; None: it is not told."""
+        entry = self.model(model)
+        if not (self.scale.learning and isinstance(entry, OnPairs) and entry.trained):
+            return None
+        if model in self.trials:
+            return self.binding(self.trials[model][0].role)
+        dataset, split = self.train_split(model)
+        if self.folds(model):
+            return SplitId(dataset, self.fold_of(model) or split)
+        tune = self.datasets[dataset].own.tune
+        return SplitId(dataset, tune) if tune and self.datasets[dataset].judged(tune) else None
+
+    def _bare(self, model: str) -> FixedId:
+        """Return the id of a model without the rate that it is tried at."""
+        return FixedId(FixedId.parse(model).name) if model in self.trials else FixedId.parse(model)
+
+    def vectors_seed(self, model: str, seed: Seed | None) -> Seed | None:
+        """Return the seed of a model's vectors in a run: the training's, or else its own."""
+        entry = self.models[FixedId.parse(model).name]
+        return entry.seed if isinstance(entry, LexicalVectors) else seed
+
+    def fixed_by(self, model: str) -> str | None:
+        """Return the model whose vectors a training reads beside its own; None without such."""
+        fixed = getattr(self.models[FixedId.parse(model).name], "fixed", None)
+        return fixed and str(fixed.model)
+
+    def gate_of(self, model: str) -> str | None:
+        """Return the model whose checkpoint is the fixed gate of another; None without one."""
+        return self._gates[FixedId.parse(model).name]
+
+    @cached_property
+    def _gates(self) -> dict[str, str | None]:
+        return {name: named_for(entry, "gate") for name, entry in self.models.items()}
 
 
 class Registry(Trainings):

@@ -22,8 +22,7 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import entries, loading, roots
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import references
 from residuum.config.schema.scales import FromHub, Start
 from residuum.inspect.datasets import File, needed

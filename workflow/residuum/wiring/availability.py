@@ -10,8 +10,7 @@ from typing import Literal
 
 from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config import roots
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.models import LexicalVectors, ReleasedWeights

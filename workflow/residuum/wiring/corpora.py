@@ -9,8 +9,7 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import roots, specs
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.analyses import IndexForm
 from residuum.config.schema.base import references
 from residuum.config.schema.datasets import Dataset, local
@@ -22,8 +21,8 @@ from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
 from residuum.pages.dimensions.bind import bind_dimensions
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
+from residuum.wiring.base import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.memo import memoised as kept
-from residuum.wiring.part import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.paths import Template, folder_of
 
 

@@ -34,11 +34,11 @@ from residuum.pages.layout import MORE
 from residuum.pages.table.bind import Arithmetic
 from residuum.preload import benchmarks, server
 from residuum.wiring import defaults
+from residuum.wiring.base import Constraints, Wildcards
 from residuum.wiring.corpora import Corpora, Exports, Fidelities, Questions
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages, gaps
-from residuum.wiring.part import Constraints, Wildcards
 from residuum.wiring.paths import Paths, Template, results_of
 from residuum.wiring.resources import Batches, Resources
 from residuum.wiring.runs import Evaluations, Groups, Hybrids, Listed, Runs, Sweeps, Unions

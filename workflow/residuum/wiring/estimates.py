@@ -7,8 +7,7 @@ import re
 from math import ceil
 from typing import NamedTuple
 
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.backbones import OnTexts
 from residuum.config.schema.models import CrossEncoder, DualEncoder, OnPairs, TermWeights
 from residuum.config.schema.scales import HubReranker
@@ -19,9 +18,9 @@ from residuum.pages.characteristics.job import OF_CORPUS
 from residuum.wiring import sizes
 from residuum.wiring import sizes as assumed
 from residuum.wiring.availability import all_available, rm3_measure
+from residuum.wiring.base import Wildcards, run_of, split_id_of
 from residuum.wiring.corpora import depth_of, encoded_splits
 from residuum.wiring.models import answers_read, corpora_of
-from residuum.wiring.part import Wildcards, run_of, split_id_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked, shards_alone
 
 

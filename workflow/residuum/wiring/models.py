@@ -8,17 +8,16 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import FromModel, Learning, Start
 from residuum.config.specs import FixedId, RunId
 from residuum.pages.jobs import Bound
 from residuum.wiring.availability import why_no_export
+from residuum.wiring.base import Part, Wildcards
 from residuum.wiring.corpora import shards_of
 from residuum.wiring.memo import memoised as kept
-from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Paths, Template, folder_of
 
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from shlex import quote
 from typing import NamedTuple
 
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import references
 from residuum.config.specs import canonical_json
 from residuum.pages.jobs import Bound
@@ -17,9 +16,9 @@ from residuum.pages.kinds import BINDERS, JUDGED, WHY_NOT_MADE
 from residuum.pages.table.bind import bind_table, family
 from residuum.pages.table.job import metrics_files
 from residuum.wiring.availability import Hub
+from residuum.wiring.base import Part, Wildcards
 from residuum.wiring.memo import memoised as kept
 from residuum.wiring.models import rate_record, verdicts
-from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template
 from residuum.wiring.runs import tuning_split
 

@@ -9,15 +9,14 @@ from functools import partial
 from math import ceil
 from typing import Any, TypeVar
 
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.generated import GENERATED_SPLITS
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.sources import Containing
 from residuum.wiring import sizes
+from residuum.wiring.base import Wildcards
 from residuum.wiring.estimates import Estimate
 from residuum.wiring.models import corpora_of
-from residuum.wiring.part import Wildcards
 from residuum.wiring.sizes import CORE_GFLOPS, DOC_TERMS, START_S, STEP_S, TOKEN_BYTES
 
 Estimator = Callable[[Wildcards], Estimate]

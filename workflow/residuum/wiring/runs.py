@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.bindings import SplitId
 from residuum.config.measures import reads
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN
 from residuum.config.schema.groupings import Folds, Halves
 from residuum.config.schema.models import DualEncoder
@@ -29,9 +28,9 @@ from residuum.config.specs import OrderId, RunId, Seed, Snapshot
 from residuum.pages.figure.entry import DEPTH, Figure
 from residuum.wiring import sizes
 from residuum.wiring.availability import Hub, external_file, why_unavailable
+from residuum.wiring.base import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.corpora import Corpora, shards_of
 from residuum.wiring.memo import memoised as kept
-from residuum.wiring.part import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.paths import Template, folder_of
 
 

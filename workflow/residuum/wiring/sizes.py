@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum.config import roots
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.backbones import Backbone, InverseCloze, MaskedLanguage, NextText
 from residuum.config.schema.datasets import Dataset

@@ -1,4 +1,4 @@
-"""The key `analysis` of a lexical system: how texts become terms, and what names an index of them."""
+"""The key `analysis` of a lexical system: how texts become terms, what names an index."""
 
 from typing import Annotated, Literal
 

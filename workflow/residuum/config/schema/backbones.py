@@ -1,4 +1,4 @@
-"""Models that others start from: a small BERT made in the graph, backbones adapted to texts alone."""
+"""Models that others start from: a small BERT of the graph, backbones adapted to texts."""
 
 from typing import Annotated, Literal
 

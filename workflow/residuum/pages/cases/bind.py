@@ -6,9 +6,9 @@ from residuum.config.schema.systems import RerankSystem
 from residuum.pages.cases.entry import Cases
 from residuum.pages.cases.job import BoundCases
 from residuum.wiring.availability import Hub, why_unavailable
+from residuum.wiring.base import residual_of
 from residuum.wiring.memo import memoised as kept
 from residuum.wiring.models import models_behind, trained_by_folds
-from residuum.wiring.part import residual_of
 
 
 @kept

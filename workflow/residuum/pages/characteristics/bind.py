@@ -4,13 +4,12 @@ Usage: `bind_characteristics(registry, "roc-table2", hub)`; `Counts(registry, pa
 .files(wildcards)`.
 """
 
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristics
 from residuum.wiring.availability import Hub, why_no_export
+from residuum.wiring.base import Part, Wildcards
 from residuum.wiring.memo import memoised as kept
-from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 
 OF_FOLDS = (TRAINED, PAIRS, "test_queries")

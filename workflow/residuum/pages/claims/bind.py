@@ -15,10 +15,10 @@ from residuum.pages.figure.entry import Figure
 from residuum.pages.table.bind import bind_table
 from residuum.pages.table.job import metrics_files
 from residuum.wiring.availability import Hub
+from residuum.wiring.base import Part, Wildcards
 from residuum.wiring.memo import memoised as kept
 from residuum.wiring.models import verdicts
 from residuum.wiring.pages import Pages
-from residuum.wiring.part import Part, Wildcards
 
 OfPage = Callable[[Figures, str], list[str]]
 

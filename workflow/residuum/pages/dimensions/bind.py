@@ -1,8 +1,7 @@
 """Pages of dimensions of the chosen papers: bound to a scale."""
 
 from residuum.cli.errors import not_bound
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.models import LexicalVectors
 from residuum.pages.dimensions.entry import Dimensions
 from residuum.pages.dimensions.job import BoundDimensions

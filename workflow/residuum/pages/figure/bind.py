@@ -4,8 +4,7 @@ Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, 
 .metrics(wildcards)`.
 """
 
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.systems import DenseSystem
 from residuum.config.snapshots import snapshots_of
 from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
@@ -14,9 +13,9 @@ from residuum.pages.lines.bind import table_of
 from residuum.pages.sides import _absent, apart, paired_runs
 from residuum.pages.venn.bind import bind_venn
 from residuum.wiring.availability import Hub
+from residuum.wiring.base import Part, Wildcards, residual_of
 from residuum.wiring.memo import memoised as kept
 from residuum.wiring.models import models_behind, trained_by_folds
-from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template
 
 

@@ -6,8 +6,7 @@ Usage: `bind_table(registry, "clear-table1", hub)`.
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.systems import RerankSystem
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import FOR_READERS
@@ -16,9 +15,9 @@ from residuum.pages.table.entry import Table
 from residuum.pages.table.job import BoundTable
 from residuum.pages.table.sides import reasons_of, sides_of
 from residuum.wiring.availability import Hub
+from residuum.wiring.base import Part, Wildcards, residual_of
 from residuum.wiring.memo import memoised as kept
 from residuum.wiring.models import models_behind, trained_by_folds
-from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.runs import played_rerankers
 
 

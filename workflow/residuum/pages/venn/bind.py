@@ -5,9 +5,9 @@ from residuum.pages.sides import _absent, apart, paired_runs
 from residuum.pages.venn.entry import Venn
 from residuum.pages.venn.job import BoundVenn
 from residuum.wiring.availability import Hub
+from residuum.wiring.base import residual_of
 from residuum.wiring.memo import memoised as kept
 from residuum.wiring.models import models_behind, trained_by_folds
-from residuum.wiring.part import residual_of
 
 
 @kept

@@ -11,8 +11,7 @@ from shlex import quote
 from typing import Protocol
 
 from residuum.code import closure
-from residuum.config.bindings import SplitId
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import ONE_SEED, SEED, SNAPSHOT, FixedId, RunId, Seed
