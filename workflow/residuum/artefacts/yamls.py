@@ -117,15 +117,18 @@ def _line(node: yaml.Node) -> int:
 class _Dumper(yaml.SafeDumper):
     """PyYAML's, for readers of YAML 1.1; quotes what those of 1.2 would take for a number too."""
 
+    # Here, and not by a call below, which every module that imports this one would rest on.
+    yaml_multi_representers = {
+        **yaml.SafeDumper.yaml_multi_representers,
+        dict: yaml.SafeDumper.represent_dict,
+    }
+
     def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
         """Return what a reader would take a plain text for."""
         older: Any = super()
         tag = str(older.resolve(kind, value, implicit))
         scalar = kind is yaml.ScalarNode and implicit[0] and tag == TEXT
         return PLAIN if scalar and not isinstance(scalars.of(value), str) else tag
-
-
-_Dumper.add_multi_representer(dict, yaml.SafeDumper.represent_dict)
 
 
 def read(path: Path) -> Any:
