@@ -22,6 +22,8 @@ from transformers import (
     BertForMaskedLM,
     BertModel,
     BertTokenizer,
+    RobertaModel,
+    T5EncoderModel,
 )
 
 from conftest import ROOT
@@ -146,6 +148,44 @@ def test_a_file_that_was_cut_off_is_one_message(start: Path) -> None:
     path = start / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
     refused(start, "not a Hugging Face model directory")
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
+def test_a_checkpoint_without_its_tokenizer_is_refused(start: Path, kind: str) -> None:
+    """transformers makes one that knows no word: every text would be the same one."""
+    for path in start.glob("tokenizer*"):
+        path.unlink()
+    written_as = {"bert": BertModel, "roberta": RobertaModel, "t5": T5EncoderModel}[kind]
+    written_as(written_as.config_class(**SMALL[kind])).save_pretrained(start)
+    refused(start, rf"^{start}: no tokenizer: it has neither tokenizer\.json nor ")
+
+
+SMALL = {
+    "bert": SHAPE,
+    "roberta": SHAPE,
+    "t5": {"vocab_size": 8, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2},
+}
+
+
+def test_a_tokenizer_of_words_alone_is_read_from_its_older_file(start: Path) -> None:
+    (start / "tokenizer.json").unlink()
+    (start / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    _, tokenizer = pretrained.load(AutoModel, Source(str(start)))
+    assert tokenizer("river moss", add_special_tokens=False)["input_ids"] == [5, 7]
+
+
+@pytest.mark.parametrize("extra", [1, 100])
+def test_a_tokenizer_of_another_model_is_refused(start: Path, extra: int) -> None:
+    """Its last words would get embeddings that are drawn at random."""
+    words = [*WORDS, *(f"word{number}" for number in range(extra))]
+    BertTokenizer(vocab={word: i for i, word in enumerate(words)}).save_pretrained(start)
+    highest = len(WORDS) + extra - 1
+    refused(start, rf"^{start}: its tokenizer has ids up to {highest}, but the model has 8 embedd")
+
+
+def test_markers_that_a_model_is_given_may_be_new(start: Path) -> None:
+    model, tokenizer = pretrained.load(AutoModel, Source(str(start)), ["[QRY]", "[DOC]"])
+    assert len(tokenizer) == model.get_input_embeddings().num_embeddings == len(WORDS) + 2
 
 
 @pytest.mark.parametrize(
