@@ -226,7 +226,8 @@ def test_metrics_replace_none_of_the_files_that_they_are_of(tmp_path):
     judged.write_text("q1 0 d1 1\n")
     for output in (run, judged):
         with pytest.raises(ResiduumError, match="is one of the files that are read"):
-            evaluating.run(run, judged, ["RR@10"], output)
+            words = ["run", "--run", run, "--qrels", judged, "--measure", "RR@10"]
+            evaluating.app([*map(str, words), "--output", str(output)], standalone_mode=False)
     evaluating.run(run, judged, ["RR@10", "RR@10"], tmp_path / "m.tsv")
     assert trec.read_metrics(tmp_path / "m.tsv").height == 1
     assert run.read_text() == "q1 Q0 d1 1 2.0 t\n" and judged.read_text() == "q1 0 d1 1\n"

@@ -76,7 +76,9 @@ def corpus(
     dataset_file: DatasetFile = None,
     per_shard: int = contracts.DOCS_PER_SHARD,
     of: Of = None,
-    vocabulary: Annotated[str | None, typer.Option(help="model whose tokenizer cuts it")] = None,
+    vocabulary: Annotated[
+        str | None, typer.Option(help="model whose tokenizer cuts it"), command.LOCAL
+    ] = None,
     revision: command.Revision = None,
 ) -> None:
     """Write the corpus as JSON-lines shards, whole or not at all."""
@@ -144,8 +146,8 @@ def split(
     dataset: Dataset,
     name: Split,
     spec: SpecText,
-    queries: Annotated[Path, typer.Option(help="queries.tsv to write")],
-    qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
+    queries: Annotated[Path, command.written("queries.tsv to write")],
+    qrels: Annotated[Path, command.written("qrels.trec to write")],
     dataset_file: DatasetFile = None,
     judged_before: command.JudgedBefore = None,
     corpus: Annotated[
@@ -230,7 +232,7 @@ def answers(
     dataset: Dataset,
     name: Split,
     spec: SpecText,
-    output: Annotated[Path, typer.Option(help="answers.jsonl to write")],
+    output: Annotated[Path, command.written("answers.jsonl to write")],
     dataset_file: DatasetFile = None,
     questions: Questions = None,
 ) -> None:
@@ -249,7 +251,7 @@ def docpairs(
     name: Split,
     spec: SpecText,
     queries: Annotated[Path, typer.Option(help="queries.tsv of the split: others are held out")],
-    output: Annotated[Path, typer.Option(help="docpairs.tsv.gz to write")],
+    output: Annotated[Path, command.written("docpairs.tsv.gz to write")],
     dataset_file: DatasetFile = None,
 ) -> None:
     """Write the training triples of one split's queries; those of all queries are counted."""

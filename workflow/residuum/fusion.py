@@ -37,7 +37,7 @@ Scores = Annotated[list[str] | None, typer.Option(help="a file of true scores: S
 def tune(
     spec: SpecText,
     run: Runs,
-    output: Annotated[Path, typer.Option(help="JSON to write")],
+    output: Annotated[Path, command.written("JSON to write")],
     qrels: Annotated[Path | None, typer.Option(help="unless the measure is by answers")] = None,
     scores: Scores = None,
     fold: command.Folds = None,

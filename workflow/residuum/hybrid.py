@@ -114,7 +114,7 @@ def tune(
     spec: SpecText,
     hits: Hits,
     qrels: command.Qrels,
-    output: Annotated[Path, typer.Option(help="JSON to write")],
+    output: Annotated[Path, command.written("JSON to write")],
     fold: command.Folds = None,
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.

@@ -37,7 +37,9 @@ def index(
     output: command.Folder,
     weights: Annotated[Path | None, typer.Option(help="term weights, in place of tf")] = None,
     vocabulary: Annotated[
-        str | None, typer.Option(help="model whose tokenizer cuts texts: folder, or id of the hub")
+        str | None,
+        typer.Option(help="model whose tokenizer cuts texts: folder, or id of the hub"),
+        command.LOCAL,
     ] = None,
     revision: command.Revision = None,
     threads: command.JavaThreads = 1,

@@ -220,12 +220,6 @@ def replace_directory(made: Path, path: Path) -> None:
     os.replace(made, path)
 
 
-def refuse_input(output: Path, inputs: Iterable[Path]) -> None:
-    """Raise ResiduumError if an output is one of its inputs, which it would replace."""
-    if output.exists() and any(path.exists() and output.samefile(path) for path in inputs):
-        raise ResiduumError(f"--output {output}: is one of the files that are read; name another")
-
-
 def stays(name: str) -> bool:
     """Say whether a path that a file of others names, to harm perhaps, stays in its folder."""
     return not name.startswith("/") and ".." not in name.split("/")

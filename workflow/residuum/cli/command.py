@@ -3,34 +3,48 @@
 Every stage ends with `main(app)`. Must not know any stage.
 """
 
+import functools
 import io
 import json
 import os
 import sys
 import traceback
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import pydantic
 import typer
 from pydantic_core import ErrorDetails
 
-from residuum.cli import interrupts, memory, progress
+from residuum.cli import interrupts, memory, outputs, progress
 from residuum.cli.errors import ResiduumError, printable, unknown, worded
 
 JOB = "RESIDUUM_JOB"  # set where Snakemake runs a command, which decides what it may replace
 MADE = {"artefact", "spec", "inputs"}  # keys of every manifest of residuum
+LOCAL = "may name a folder"  # of an option that takes a folder or a name of the hub
+Verb = TypeVar("Verb", bound=Callable[..., Any])
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
 
-def _replaceable(output: Path) -> Path:
+def _writable(option: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Return what `outputs.writable` does; an option may be left out."""
+    return path if path is None else outputs.writable(option.opts[0], path)
+
+
+def written(text: str) -> Any:
+    """Return the option of a file or folder that a command writes; `text` is its help."""
+    return typer.Option(help=text, callback=_writable)
+
+
+def _replaceable(option: typer.CallbackParam, output: Path) -> Path:
     """Return a folder that a command may replace whole: new, empty, or made by residuum.
 
     Anything else is a ResiduumError, before any work. Snakemake deletes the manifest of a folder
     before it has it made again, so within its jobs nothing is asked.
     """
+    outputs.writable(option.opts[0], output)
     if JOB in os.environ or not output.is_dir() or not any(output.iterdir()):
         return output
     with suppress(OSError, ValueError, RecursionError):
@@ -53,21 +67,21 @@ JudgedBefore = Annotated[
     typer.Option(help="qrels of an earlier round, whose docs are left out; repeat"),
 ]
 Tag = Annotated[str, typer.Option(help="name of the system, the last column of the run")]
-Run = Annotated[Path, typer.Option(help="run to write, .trec.gz")]
+Run = Annotated[Path, written("run to write, .trec.gz")]
 Folder = Annotated[
     Path, typer.Option(help="folder to write, whole or not at all", callback=_replaceable)
 ]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]
 Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
 Groups = Annotated[list[Path] | None, typer.Option(help="groups of a split's queries; repeat")]
-Page = Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")]
-Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")]
+Page = Annotated[Path, written("TSV to write; .md and .tex go beside it")]
+Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from"), LOCAL]
 Windows = Annotated[str | None, typer.Option(help="JSON of Windows: docs are read in passages")]
 Revision = Annotated[str | None, typer.Option(help="hub commit of a model of the hub")]
 Pickled = Annotated[
     bool, typer.Option("--pickled", help="read weights that are a pickle, tensors alone of it")
 ]
-Work = Annotated[Path, typer.Option(help="folder of the resumable checkpoint")]
+Work = Annotated[Path, written("folder of the resumable checkpoint")]
 SaveEvery = Annotated[
     float, typer.Option(min=0, help="seconds between savings of the resumable checkpoint")
 ]
@@ -83,9 +97,53 @@ BatchSize = Annotated[int, typer.Option(min=1, help="texts in a batch")]
 PANIC = "PanicException"  # of libraries in Rust: no Exception, by pyo3's design
 
 
+class _Verbs(typer.Typer):
+    """An application whose verbs first ask whether what they write is none of what they read."""
+
+    def command(self, *names: Any, **settings: Any) -> Callable[[Verb], Verb]:
+        """Register a verb; the function itself stays as it is."""
+        register = super().command(*names, **settings)
+
+        def add(verb: Verb) -> Verb:
+            @functools.wraps(verb)
+            def checked(**values: Any) -> Any:
+                outputs.refuse(*_parted(get_type_hints(verb, include_extras=True), values))
+                return verb(**values)
+
+            register(checked)
+            return verb
+
+        return add
+
+
+def _parted(
+    hints: Mapping[str, Any], values: Mapping[str, Any]
+) -> tuple[list[outputs.Output], list[Path]]:
+    """Return what a verb writes and what it may read, by its options' types."""
+    writes, reads = list[outputs.Output](), list[Path]()
+    for name, value in values.items():
+        about = getattr(hints[name], "__metadata__", ())
+        asked = [getattr(each, "callback", None) for each in about]
+        if _writable in asked or _replaceable in asked:
+            option = f"--{name.replace('_', '-')}"
+            writes += [outputs.Output(option, value, _replaceable in asked)] if value else []
+        elif isinstance(value, Path) or LOCAL in about:
+            reads += [Path(value)] if value else []
+        elif isinstance(value, list):
+            reads += [path for each in value for path in _paths(each)]
+    return writes, reads
+
+
+def _paths(value: object) -> list[Path]:
+    """Return the paths that an element of a list may be: PATH, NAME=PATH, or PATH,PATH."""
+    if not isinstance(value, str):
+        return [value] if isinstance(value, Path) else []
+    return [Path(text) for text in (value, value.partition("=")[2], *value.split(",")) if text]
+
+
 def app(doc: str | None) -> typer.Typer:
     """Return the Typer application of a stage whose verbs are always named."""
-    made = typer.Typer(help=doc, add_completion=False, pretty_exceptions_enable=False)
+    made = _Verbs(help=doc, add_completion=False, pretty_exceptions_enable=False)
     made.callback()(lambda: None)
     return made
 
