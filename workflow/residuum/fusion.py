@@ -218,6 +218,8 @@ class Lists:
                 raise ResiduumError(f"{part} gives true scores: name their files with --scores")
         true = [(part, path) for part, path in self.scores if part in scoring]
         self._sources = [(part, _Scores(path)) for part, path in [*self.runs.items(), *true]]
+        lists = zip(self.runs.values(), self._sources, strict=False)
+        trec.refuse_apart({path: source.spans.keys() for path, (_, source) in lists})
 
     def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """Yield query_id, doc_id, weighted, rest of all lists' docs, some sorted queries at once.
