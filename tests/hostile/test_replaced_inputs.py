@@ -162,7 +162,9 @@ OUTPUTS = {
 def test_a_link_to_itself_is_named(folder):
     Path("loop").symlink_to("loop")
     for stage, words in OUTPUTS.items():
-        with pytest.raises(ResiduumError, match="^--output loop: a link that leads back to itself"):
+        with pytest.raises(
+            ResiduumError, match=r"^--output loop: a link that leads back to itself"
+        ):
             called(stage, *shlex.split(words), "loop")
 
 

@@ -124,7 +124,7 @@ def compare(
     output: Annotated[
         Path | None, command.written("TSV of all comparisons, unrounded, to write too")
     ] = None,
-    workers: Annotated[int, typer.Option(help="threads; p does not depend on them")] = 1,
+    workers: command.Workers = 1,
 ) -> None:
     """Test every pair of runs on the same judged queries, and print the table."""
     from residuum.inspect import comparing

@@ -4,6 +4,7 @@ Every stage ends with `main(app)`. Must not know any stage.
 """
 
 import functools
+import inspect
 import io
 import json
 import os
@@ -17,6 +18,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import pydantic
 import typer
 from pydantic_core import ErrorDetails
+from typer.models import OptionInfo
 
 from residuum.cli import interrupts, memory, outputs, progress
 from residuum.cli.errors import ResiduumError, printable, unknown, worded
@@ -57,6 +59,16 @@ def _replaceable(option: typer.CallbackParam, output: Path) -> Path:
     )
 
 
+def _tag(tag: str) -> str:
+    """Return a tag that a column of a run can hold."""
+    if tag.split() != [tag] or not tag.isprintable():
+        raise ResiduumError(
+            f"--tag {tag!r}: a column of the run, apart by white space from the others: give a "
+            "name without spaces or control characters"
+        )
+    return tag
+
+
 # Options that several stages have; a stage declares its own others, `--spec` with its schema.
 Corpus = Annotated[Path, typer.Option(help="corpus folder with its manifest.json")]
 Queries = Annotated[Path, typer.Option(help="queries.tsv of the split: query_id TAB text")]
@@ -66,7 +78,9 @@ JudgedBefore = Annotated[
     list[Path] | None,
     typer.Option(help="qrels of an earlier round, whose docs are left out; repeat"),
 ]
-Tag = Annotated[str, typer.Option(help="name of the system, the last column of the run")]
+Tag = Annotated[
+    str, typer.Option(help="name of the system, the last column of the run", callback=_tag)
+]
 Run = Annotated[Path, written("run to write, .trec.gz")]
 Folder = Annotated[
     Path, typer.Option(help="folder to write, whole or not at all", callback=_replaceable)
@@ -98,7 +112,7 @@ PANIC = "PanicException"  # of libraries in Rust: no Exception, by pyo3's design
 
 
 class _Verbs(typer.Typer):
-    """An application whose verbs first ask whether what they write is none of what they read."""
+    """An application whose verbs first ask whether all that they read is there, and stays."""
 
     def command(self, *names: Any, **settings: Any) -> Callable[[Verb], Verb]:
         """Register a verb; the function itself stays as it is."""
@@ -107,13 +121,38 @@ class _Verbs(typer.Typer):
         def add(verb: Verb) -> Verb:
             @functools.wraps(verb)
             def checked(**values: Any) -> Any:
-                outputs.refuse(*_parted(get_type_hints(verb, include_extras=True), values))
+                hints = get_type_hints(verb, include_extras=True)
+                _present(hints, values, inspect.signature(verb).parameters)
+                outputs.refuse(*_parted(hints, values))
                 return verb(**values)
 
             register(checked)
             return verb
 
         return add
+
+
+def _present(
+    hints: Mapping[str, Any],
+    values: Mapping[str, Any],
+    declared: Mapping[str, inspect.Parameter],
+) -> None:
+    """Raise ResiduumError for an option that is read, and names nothing that exists.
+
+    Those with a folder as their default have verbs that say more of it.
+    """
+    for name, value in values.items():
+        about = getattr(hints[name], "__metadata__", ())
+        read = any(isinstance(each, OptionInfo) and each.callback is None for each in about)
+        read = read and not isinstance(declared[name].default, Path)
+        for path in value if isinstance(value, list) else [value]:
+            if read and isinstance(path, Path) and not (path.is_file() or path.is_dir()):
+                what = "a pipe or a device" if path.exists() else "no such file or folder"
+                raise ResiduumError(f"{_option(name)} {path}: {what}")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _parted(
@@ -125,8 +164,8 @@ def _parted(
         about = getattr(hints[name], "__metadata__", ())
         asked = [getattr(each, "callback", None) for each in about]
         if _writable in asked or _replaceable in asked:
-            option = f"--{name.replace('_', '-')}"
-            writes += [outputs.Output(option, value, _replaceable in asked)] if value else []
+            whole = _replaceable in asked
+            writes += [outputs.Output(_option(name), value, whole)] if value else []
         elif isinstance(value, Path) or LOCAL in about:
             reads += [Path(value)] if value else []
         elif isinstance(value, list):
@@ -151,7 +190,6 @@ def app(doc: str | None) -> typer.Typer:
 def main(application: typer.Typer) -> None:
     """Run a stage's command line; an error of ours or the system's is one message and status 1."""
     memory.keep(memory.MODEST)
-    interrupts.catch()
     if sys.stderr is None:  # it was closed: what is said goes nowhere, and nothing fails
         # Open for as long as the process lives, so that no block can close it.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -160,7 +198,8 @@ def main(application: typer.Typer) -> None:
         with suppress(OSError):  # of a forked job, which began with another file as its output
             sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        application()
+        with interrupts.caught():
+            application()
     except (ResiduumError, OSError) as error:
         print(f"error: {printable(worded(error))}", file=sys.stderr)
         if os.environ.get("RESIDUUM_TRACEBACK"):
@@ -197,6 +236,8 @@ def named_counts(option: str, texts: list[str], required: Collection[str]) -> di
 
 def _named(option: str, form: str, texts: list[str], required: Collection[str]) -> dict[str, str]:
     values = {name: value for name, _, value in (text.partition("=") for text in texts)}
+    if empty := [text for text in texts if not text.partition("=")[2]]:
+        raise ResiduumError(f"{option} {empty[0]}: nothing is named; write {option} NAME={form}")
     if others := [name for name in values if name not in required]:
         raise ResiduumError(f"{option}: {unknown('name', others[0], required)}")
     if missing := [name for name in required if name not in values]:
