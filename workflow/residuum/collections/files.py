@@ -24,6 +24,7 @@ from residuum.config.schema.files import BeirSource, InFiles, TrecSource
 
 def resolve(name: str, access: str) -> Path:
     """Return the path of a file of the collection; an absent one is an error that says where."""
+    _refuse_twice(_located(name))
     path = roots.as_it_lies(_located(name))
     if not path.is_file():
         raise _absent(name, path, "no such file", access)
@@ -35,7 +36,17 @@ def resolved(name: str, access: str, within: roots.Within = roots.EVERY) -> list
     return _among(name, _located(name), access, within)
 
 
+def _refuse_twice(path: Path) -> None:
+    """Raise ResiduumError where a file and the same name with .gz are both there: one is older."""
+    packed = path.with_name(f"{path.name}.gz")
+    if path.is_file() and packed.is_file():
+        raise ResiduumError(
+            f"{path} and {packed.name} are both there, and may differ. Move one of them away"
+        )
+
+
 def _among(name: str, path: Path, access: str, within: roots.Within) -> list[Path]:
+    _refuse_twice(path)
     paths = roots.files_of(path, within)
     if not paths:
         kinds = f" that ends in {', '.join(within.endings)}" if within.endings else ""
