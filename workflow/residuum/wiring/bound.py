@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from residuum.cli.errors import not_bound
-from residuum.config.schema.base import Id, Strict, repeated
+from residuum.config.schema.base import Id, Strict, dangling, repeated
 from residuum.config.schema.cases import Cases
 from residuum.config.schema.papers import (
     Characteristics,
@@ -55,9 +55,12 @@ class Bound(Strict):
     )
 
     def check(self) -> None:
-        """Refuse a page that names a part twice, as config/ does; a foreign manifest may."""
+        """Refuse a page that names a part twice, or one that is not there, as config/ does.
+
+        A foreign manifest may.
+        """
         for page in (page for _, page in self if isinstance(page, Printed)):
-            for key, fault in repeated(page):
+            for key, fault in itertools.chain(repeated(page), dangling(page)):
                 raise ValueError(f"{key}: {fault}")
 
     def models_of(self, runs: Iterable[str], place: str | None) -> list[str]:
