@@ -23,7 +23,8 @@ from transformers import (
     BertModel,
     BertTokenizer,
     RobertaModel,
-    T5EncoderModel,
+    T5Config,
+    T5Model,
 )
 
 from conftest import ROOT
@@ -155,7 +156,7 @@ def test_a_checkpoint_without_its_tokenizer_is_refused(start: Path, kind: str) -
     """transformers makes one that knows no word: every text would be the same one."""
     for path in start.glob("tokenizer*"):
         path.unlink()
-    written_as = {"bert": BertModel, "roberta": RobertaModel, "t5": T5EncoderModel}[kind]
+    written_as = {"bert": BertModel, "roberta": RobertaModel, "t5": T5Model}[kind]
     written_as(written_as.config_class(**SMALL[kind])).save_pretrained(start)
     refused(start, rf"^{start}: no tokenizer: it has neither tokenizer\.json nor ")
 
@@ -340,6 +341,22 @@ def test_an_index_of_the_hub_is_looked_at_too(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ResiduumError, match=r"it names the file 'w\.bin'"):
         pretrained.load(AutoModel, Source("some/model", "main"))
+
+
+def test_vectors_that_are_not_finite_name_the_model(start: Path, tmp_path: Path) -> None:
+    form = EncoderSchema.model_validate({"query_length": 8, "doc_length": 8})
+    model = Encoder(Source(str(start), new_head=True), form, Device("cpu", "fp32"))
+    rows = torch.zeros(2, 3).numpy()
+    rows[1, 2] = float("nan")
+    with pytest.raises(ResiduumError, match=rf"^{start}: its vector of d2 is not finite \(1 such"):
+        model.write(tmp_path / ".x.part", ["d1", "d2"], rows)
+
+
+def test_an_encoder_with_a_decoder_is_refused(start: Path) -> None:
+    T5Model(T5Config(**SMALL["t5"])).save_pretrained(start)
+    form = EncoderSchema.model_validate({"query_length": 8, "doc_length": 8})
+    with pytest.raises(ResiduumError, match=rf"^{start}: a t5 of encoder and decoder, which has"):
+        Encoder(Source(str(start), new_head=True), form, Device("cpu", "fp32"))
 
 
 def test_a_damaged_layer_behind_an_encoder_is_one_message(start: Path) -> None:
