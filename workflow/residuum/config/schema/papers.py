@@ -189,7 +189,7 @@ class Printed(Strict):
 class Reported(Printed):
     """A page with numbers that the paper printed."""
 
-    tolerance: dict[AnyColumn, float] = Field(
+    tolerance: dict[AnyColumn, Annotated[float, Field(ge=0)]] = Field(
         {}, description="column, or default: largest |delta|; absent: 0"
     )
     last_digits: bool = Field(False, description="tolerance counts last digits: of 6.9K, hundreds")
