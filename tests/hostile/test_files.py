@@ -12,8 +12,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from corpora import make_weights
 from residuum import evaluate as evaluating
-from residuum.artefacts import contracts, files, trec
+from residuum import lexical
+from residuum.artefacts import contracts, files, shards, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, printable
 from residuum.collections import files as own_files
@@ -331,3 +333,38 @@ def test_what_is_in_the_way_of_writing_is_told_by_the_outputs_name(tmp_path):
         files.write_text(tmp_path / "f" / "y", "one\n")
     with pytest.raises(ResiduumError, match=r"^/proc/x: cannot be written"):
         files.write_text(Path("/proc/x"), "one\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (None, "it has no manifest.json"),
+        ("{}", "its manifest.json has no artefact"),
+        ("[]", "its manifest.json has no artefact"),
+        ('{"artefact": 3}', "its manifest.json has no artefact"),
+        ('{"artefact": {"seed": 1}}', r"its manifest.json has no (docs|weights)"),
+        ("{", "cut short or damaged"),
+        ("[" * 100_000, "cut short or damaged"),
+    ],
+)
+def test_a_folder_of_another_kind_is_named(tmp_path, text, fault):
+    """As a model's folder where a corpus, an index or vectors belong."""
+    if text is not None:
+        (tmp_path / "manifest.json").write_text(text)
+    readers = [contracts.corpus_manifest, lexical.index_record, lambda at: shards.facts_of([at])]
+    for read, what in zip(readers, ("a corpus folder", "an index", "a folder of vec"), strict=True):
+        with pytest.raises(ResiduumError, match=rf"(not {what}.*)?{fault}") as error:
+            read(tmp_path)
+        assert str(error.value).startswith(str(tmp_path))
+
+
+def test_queries_are_no_shard_of_docs(tmp_path):
+    (tmp_path / "manifest.json").write_text('{"artefact": {"weights": "x", "queries": {}}}')
+    with pytest.raises(ResiduumError, match=rf"^{tmp_path}: not a shard of encoded docs"):
+        shards.check([tmp_path], shards.facts_of([tmp_path]))
+
+
+def test_term_weights_are_no_corpus(tmp_path):
+    folder = make_weights(tmp_path / "weights", [("d1", {"river": 2})])
+    with pytest.raises(ResiduumError, match="not a corpus folder: its docs have no text"):
+        list(contracts.read_corpus(folder))
