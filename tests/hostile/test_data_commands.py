@@ -96,7 +96,9 @@ def test_what_a_source_cannot_use_is_refused(mine, option):
     refused(rf"^--{option} other: a source beir is", "corpus", output="c", **{option: "other"})
 
 
-def test_a_file_that_is_there_twice_is_refused(mine):
-    text = (mine / "corpus.jsonl").read_bytes().replace(b"river", b"lake")
-    (mine / "corpus.jsonl.gz").write_bytes(gzip.compress(text))
-    refused(r"mine/corpus\.jsonl and corpus\.jsonl\.gz are both there", "corpus", output="c")
+@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels/dev.tsv"])
+def test_a_file_that_is_there_twice_is_refused(mine, name):
+    (mine / f"{name}.gz").write_bytes(gzip.compress((mine / name).read_bytes() * 2))
+    where = {"name": "dev", "queries": "q.tsv", "qrels": "r.trec"}
+    verb, where = ("corpus", {"output": "c"}) if name == "corpus.jsonl" else ("split", where)
+    refused(rf"mine/{name} and {Path(name).name}\.gz are both there", verb, **where)

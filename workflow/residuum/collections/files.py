@@ -24,7 +24,6 @@ from residuum.config.schema.files import BeirSource, InFiles, TrecSource
 
 def resolve(name: str, access: str) -> Path:
     """Return the path of a file of the collection; an absent one is an error that says where."""
-    _refuse_twice(_located(name))
     path = roots.as_it_lies(_located(name))
     if not path.is_file():
         raise _absent(name, path, "no such file", access)
@@ -36,8 +35,9 @@ def resolved(name: str, access: str, within: roots.Within = roots.EVERY) -> list
     return _among(name, _located(name), access, within)
 
 
-def _refuse_twice(path: Path) -> None:
-    """Raise ResiduumError where a file and the same name with .gz are both there: one is older."""
+def _refuse_twice(name: str) -> None:
+    """Raise ResiduumError where a folder has a file twice, once with .gz: one may be older."""
+    path = _located(name)
     packed = path.with_name(f"{path.name}.gz")
     if path.is_file() and packed.is_file():
         raise ResiduumError(
@@ -46,7 +46,6 @@ def _refuse_twice(path: Path) -> None:
 
 
 def _among(name: str, path: Path, access: str, within: roots.Within) -> list[Path]:
-    _refuse_twice(path)
     paths = roots.files_of(path, within)
     if not paths:
         kinds = f" that ends in {', '.join(within.endings)}" if within.endings else ""
@@ -90,6 +89,8 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Stream (doc_id, fields) in the order of files and lines; a bad line is named."""
     source = collection.source
     assert isinstance(source, InFiles)
+    if isinstance(source, BeirSource):
+        _refuse_twice(source.corpus_file)
     for path in resolved(source.corpus_file, collection.access, source.within):
         for where, record in _read(path, source):
             try:
@@ -118,6 +119,8 @@ def split(collection: Collection, name: str, every: bool = False) -> Rows:
     """
     source, laid, entry = collection.source, collection.split_files(name), collection.splits[name]
     assert isinstance(source, InFiles)
+    for file in laid.values() if isinstance(source, BeirSource) else ():
+        _refuse_twice(file)
     paths = {key: resolved(file, collection.access) for key, file in laid.items()}
     judged = [row for path in paths.get("qrels", ()) for row in _judgements(path, source.names)]
     read = (row for path in paths["queries"] for row in _queries(path, source, entry.query_field))
