@@ -22,6 +22,9 @@ from transformers import (
     BertForMaskedLM,
     BertModel,
     BertTokenizer,
+    RobertaModel,
+    T5Config,
+    T5Model,
 )
 
 from conftest import ROOT
@@ -146,6 +149,44 @@ def test_a_file_that_was_cut_off_is_one_message(start: Path) -> None:
     path = start / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
     refused(start, "not a Hugging Face model directory")
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
+def test_a_checkpoint_without_its_tokenizer_is_refused(start: Path, kind: str) -> None:
+    """transformers makes one that knows no word: every text would be the same one."""
+    for path in start.glob("tokenizer*"):
+        path.unlink()
+    written_as = {"bert": BertModel, "roberta": RobertaModel, "t5": T5Model}[kind]
+    written_as(written_as.config_class(**SMALL[kind])).save_pretrained(start)
+    refused(start, rf"^{start}: no tokenizer: it has neither tokenizer\.json nor ")
+
+
+SMALL = {
+    "bert": SHAPE,
+    "roberta": SHAPE,
+    "t5": {"vocab_size": 8, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2},
+}
+
+
+def test_a_tokenizer_of_words_alone_is_read_from_its_older_file(start: Path) -> None:
+    (start / "tokenizer.json").unlink()
+    (start / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    _, tokenizer = pretrained.load(AutoModel, Source(str(start)))
+    assert tokenizer("river moss", add_special_tokens=False)["input_ids"] == [5, 7]
+
+
+@pytest.mark.parametrize("extra", [1, 100])
+def test_a_tokenizer_of_another_model_is_refused(start: Path, extra: int) -> None:
+    """Its last words would get embeddings that are drawn at random."""
+    words = [*WORDS, *(f"word{number}" for number in range(extra))]
+    BertTokenizer(vocab={word: i for i, word in enumerate(words)}).save_pretrained(start)
+    highest = len(WORDS) + extra - 1
+    refused(start, rf"^{start}: its tokenizer has ids up to {highest}, but the model has 8 embedd")
+
+
+def test_markers_that_a_model_is_given_may_be_new(start: Path) -> None:
+    model, tokenizer = pretrained.load(AutoModel, Source(str(start)), ["[QRY]", "[DOC]"])
+    assert len(tokenizer) == model.get_input_embeddings().num_embeddings == len(WORDS) + 2
 
 
 @pytest.mark.parametrize(
@@ -300,6 +341,22 @@ def test_an_index_of_the_hub_is_looked_at_too(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ResiduumError, match=r"it names the file 'w\.bin'"):
         pretrained.load(AutoModel, Source("some/model", "main"))
+
+
+def test_vectors_that_are_not_finite_name_the_model(start: Path, tmp_path: Path) -> None:
+    form = EncoderSchema.model_validate({"query_length": 8, "doc_length": 8})
+    model = Encoder(Source(str(start), new_head=True), form, Device("cpu", "fp32"))
+    rows = torch.zeros(2, 3).numpy()
+    rows[1, 2] = float("nan")
+    with pytest.raises(ResiduumError, match=rf"^{start}: its vector of d2 is not finite \(1 such"):
+        model.write(tmp_path / ".x.part", ["d1", "d2"], rows)
+
+
+def test_an_encoder_with_a_decoder_is_refused(start: Path) -> None:
+    T5Model(T5Config(**SMALL["t5"])).save_pretrained(start)
+    form = EncoderSchema.model_validate({"query_length": 8, "doc_length": 8})
+    with pytest.raises(ResiduumError, match=rf"^{start}: a t5 of encoder and decoder, which has"):
+        Encoder(Source(str(start), new_head=True), form, Device("cpu", "fp32"))
 
 
 def test_a_damaged_layer_behind_an_encoder_is_one_message(start: Path) -> None:

@@ -1,5 +1,6 @@
 """Options that do not fit, names too long, terminals of other encodings: told in a line."""
 
+import importlib
 import os
 import shlex
 import shutil
@@ -12,6 +13,7 @@ import time
 import polars as pl
 import pytest
 import typer
+from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
 from conftest import ROOT
@@ -21,7 +23,9 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
 from residuum.encode import app as encoding
+from residuum.evaluate import app as evaluating
 from residuum.inspect import planning
+from residuum.pages.table.entry import Table
 from residuum.preload import server
 from residuum.tuning.evaluation import evaluate
 from results_fixture import build
@@ -273,9 +277,9 @@ def test_windows_that_are_no_json_are_told_before_anything_is_read(verb):
         verb,
         *[
             "--corpus",
-            "no",
+            ".",
             "--model",
-            "no",
+            ".",
             "--shard",
             "1",
             "--of",
@@ -286,6 +290,64 @@ def test_windows_that_are_no_json_are_told_before_anything_is_read(verb):
             "no",
         ],
     ]
-    words += ["--run", "no"] if verb == "candidates" else []
+    words += ["--run", "."] if verb == "candidates" else []
     with pytest.raises(ResiduumError, match=r"^--windows: \(top level\): Invalid JSON"):
         encoding([*words, "--windows", "["], standalone_mode=False)
+
+
+@pytest.mark.parametrize("tag", ["", " ", "a b", "a\tb", "a\n", "\x1b[31m"])
+def test_a_tag_that_no_column_holds_is_refused(tag):
+    with pytest.raises(ResiduumError, match=r"^--tag .*: a column of the run, apart by white"):
+        importlib.import_module("residuum.fusion").app(
+            ["fuse", "--tag", tag, "--spec", "{}", "--run", "a=b", "--output", "x"],
+            standalone_mode=False,
+        )
+
+
+@pytest.mark.parametrize("text", ["bm25=", "bm25"])
+def test_an_option_that_names_nothing_is_told(text):
+    with pytest.raises(ResiduumError, match=rf"^--run {text}: nothing is named; write --run NAME"):
+        command.named_paths("--run", [text], ["bm25"])
+
+
+def test_what_a_stage_reads_is_a_file_that_can_be_read_twice(tmp_path):
+    """Its manifest has the hash of each."""
+    os.mkfifo(tmp_path / "pipe")
+    words = ["run", "--run", tmp_path / "pipe", "--qrels", "/dev/null", "--measure", "RR@10"]
+    with pytest.raises(ResiduumError, match=r"^--run .*/pipe: a pipe or a device$"):
+        evaluating([*map(str, words), "--output", str(tmp_path / "m")], standalone_mode=False)
+
+
+@pytest.mark.parametrize("count", ["0", "-3"])
+def test_a_comparison_has_a_thread_or_more(count):
+    done = CliRunner().invoke(
+        app, ["compare", "q", "a", "b", "--measures", "RR@10", "--workers", count]
+    )
+    assert done.exit_code == 2 and "greater than or equal to 1" in done.output
+
+
+@pytest.mark.parametrize("address", ["a/" * 2500, "a/b\nc/d/e", "a\x1b[31m/b/c/d"])
+def test_an_address_that_is_none_is_one_short_line(results, address):
+    text = told("explain", address, "--results", results)
+    assert "no address, which has at most" in text and len(text) < 400
+    assert "\n" not in text and "\x1b" not in text
+
+
+@pytest.mark.parametrize("verb", [["export", "data/dev"], ["card", "clear"]])
+def test_a_working_directory_that_was_deleted_is_named_by_what_writes(results, tmp_path, verb):
+    words = [sys.executable, "-m", "residuum", *verb, "--results", results, "--output", "x"]
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["bash", "-c", f"cd {gone}; rmdir {gone}; {shlex.join(map(str, words))}"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "workflow")}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "error: the working directory was deleted. Change to one that exists\n" in done.stderr
+
+
+def test_a_tolerance_is_no_less_than_nothing():
+    schema = Table.model_fields["tolerance"]
+    assert TypeAdapter(schema.annotation).validate_python({"default": 0.0}) == {"default": 0.0}
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        TypeAdapter(schema.annotation).validate_python({"default": -1.0})

@@ -1,15 +1,21 @@
 """Files of others, damaged or made to harm: one clear message or the right value, never a crash."""
 
 import gzip
+import importlib
+import json
 import math
 import os
 import random
+import threading
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+from corpora import make_weights
 from residuum import evaluate as evaluating
-from residuum.artefacts import contracts, files, trec
+from residuum import lexical
+from residuum.artefacts import contracts, files, shards, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, printable
 from residuum.collections import files as own_files
@@ -226,7 +232,139 @@ def test_metrics_replace_none_of_the_files_that_they_are_of(tmp_path):
     judged.write_text("q1 0 d1 1\n")
     for output in (run, judged):
         with pytest.raises(ResiduumError, match="is one of the files that are read"):
-            evaluating.run(run, judged, ["RR@10"], output)
+            words = ["run", "--run", run, "--qrels", judged, "--measure", "RR@10"]
+            evaluating.app([*map(str, words), "--output", str(output)], standalone_mode=False)
     evaluating.run(run, judged, ["RR@10", "RR@10"], tmp_path / "m.tsv")
     assert trec.read_metrics(tmp_path / "m.tsv").height == 1
     assert run.read_text() == "q1 Q0 d1 1 2.0 t\n" and judged.read_text() == "q1 0 d1 1\n"
+
+
+def test_a_run_is_gzipped_if_it_is_named_so(tmp_path):
+    for name, start in (("r.trec.gz", b"\x1f\x8b"), ("r.trec", b"q1 Q0 d1 1 2.0 t\n")):
+        trec.write_run(tmp_path / name, RUN, "t")
+        assert (tmp_path / name).read_bytes().startswith(start)
+        assert trec.read_run(tmp_path / name).equals(RUN)
+
+
+def test_tuples_under_another_name_than_gzip_are_refused(tmp_path):
+    with pytest.raises(
+        ResiduumError, match=r"t\.jsonl: gzip data is written: name it t\.jsonl\.gz"
+    ):
+        contracts.write_tuples(tmp_path / "t.jsonl", [])
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("query_id", ["a b", " a", "a ", "a\u00a0b", "\u2028"])
+def test_queries_whose_ids_hold_white_space_are_refused(tmp_path, query_id):
+    (tmp_path / "q.tsv").write_text(f"q1\tone\n{query_id}\ttwo\n")
+    with pytest.raises(ResiduumError, match=r"q\.tsv, line 2: the id .* holds white space"):
+        trec.read_queries(tmp_path / "q.tsv")
+
+
+def test_text_that_is_named_gz_is_told(tmp_path):
+    (tmp_path / "q.trec.gz").write_text("q1 0 d1 1\n")
+    with pytest.raises(ResiduumError, match=r"q\.trec\.gz: named \.gz, and holds no gzip data"):
+        trec.read_qrels(tmp_path / "q.trec.gz")
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+def test_a_device_is_no_file(device):
+    with pytest.raises(ResiduumError, match=rf"^{device}: a device, and no file"):
+        files.read_bytes(Path(device))
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    """As of <(zcat run.gz), which a shell makes for `compare`."""
+    os.mkfifo(tmp_path / "pipe")
+    text = "q1 Q0 d1 1 2.0 t\nq2 Q0 d3 1 2.0 t\n"
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,))
+    writer.start()
+    assert trec.read_run(tmp_path / "pipe").equals(RUN)
+    writer.join()
+
+
+def test_runs_of_two_splits_are_not_joined(tmp_path):
+    runs = {tmp_path / name: {f"{name}{i}" for i in range(3)} for name in "ab"}
+    with pytest.raises(ResiduumError, match=r"a: none of its 3 queries, such as a0, is in .*/b\. "):
+        trec.refuse_apart(runs)
+    trec.refuse_apart({tmp_path / "a": {"1", "2"}, tmp_path / "b": {"2"}, tmp_path / "c": {"1"}})
+    trec.refuse_apart({tmp_path / "a": {"1"}})
+
+
+@pytest.mark.parametrize("stage", ["fusion", "rrf"])
+def test_fusing_runs_of_two_splits_writes_nothing(tmp_path, stage):
+    for name in ("a", "b"):
+        trec.write_run(
+            tmp_path / f"{name}.gz", RUN.with_columns(query_id=name + RUN["query_id"]), name
+        )
+    spec = {"kind": stage, "label": "x", "parts": ["a", "b"], "k": 10}
+    more = {"interpolation": {"weighted": "a", "value": 0.5}, "unretrieved": "minimum"}
+    spec |= more if stage == "fusion" else {"rank_constant": 60}
+    words = ["fuse", "--spec", json.dumps(spec), "--tag", "t", "--output", tmp_path / "o.gz"]
+    words += [w for name in "ab" for w in ("--run", f"{name}={tmp_path / name}.gz")]
+    with pytest.raises(ResiduumError, match=r"a\.gz: none of its 2 queries, such as aq1, is in"):
+        importlib.import_module(f"residuum.{stage}").app(
+            list(map(str, words)), standalone_mode=False
+        )
+    assert not (tmp_path / "o.gz").exists()
+
+
+def test_a_failed_output_leaves_no_folder_that_was_made_for_it(tmp_path):
+    for make in (files.whole, files.whole_directory, files.new_directory):
+        with pytest.raises(RuntimeError), make(tmp_path / "a" / "b" / "c"):
+            raise RuntimeError
+        assert not [*tmp_path.iterdir()]
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "mine").touch()
+    with pytest.raises(RuntimeError), files.whole(tmp_path / "a" / "b" / "c"):
+        raise RuntimeError
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["mine"]
+    files.write_text(tmp_path / "x" / "y", "one\n")
+    assert (tmp_path / "x" / "y").read_text() == "one\n"
+
+
+def test_what_is_in_the_way_of_writing_is_told_by_the_outputs_name(tmp_path):
+    lock = tmp_path / ".y.part.lock"
+    lock.mkdir()
+    with pytest.raises(ResiduumError, match=rf"^{tmp_path}/y: cannot be written: {lock} is a fol"):
+        files.write_text(tmp_path / "y", "one\n")
+    (tmp_path / "f").touch()
+    with pytest.raises(ResiduumError, match=rf"^{tmp_path}/f/y: {tmp_path}/f is a file, and no"):
+        files.write_text(tmp_path / "f" / "y", "one\n")
+    with pytest.raises(ResiduumError, match=r"^/proc/x: cannot be written"):
+        files.write_text(Path("/proc/x"), "one\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (None, "it has no manifest.json"),
+        ("{}", "its manifest.json has no artefact"),
+        ("[]", "its manifest.json has no artefact"),
+        ('{"artefact": 3}', "its manifest.json has no artefact"),
+        ('{"artefact": {"seed": 1}}', r"its manifest.json has no (docs|weights)"),
+        ("{", "cut short or damaged"),
+        ("[" * 100_000, "cut short or damaged"),
+    ],
+)
+def test_a_folder_of_another_kind_is_named(tmp_path, text, fault):
+    """As a model's folder where a corpus, an index or vectors belong."""
+    if text is not None:
+        (tmp_path / "manifest.json").write_text(text)
+    readers = [contracts.corpus_manifest, lexical.index_record, lambda at: shards.facts_of([at])]
+    for read, what in zip(readers, ("a corpus folder", "an index", "a folder of vec"), strict=True):
+        with pytest.raises(ResiduumError, match=rf"(not {what}.*)?{fault}") as error:
+            read(tmp_path)
+        assert str(error.value).startswith(str(tmp_path))
+
+
+def test_queries_are_no_shard_of_docs(tmp_path):
+    (tmp_path / "manifest.json").write_text('{"artefact": {"weights": "x", "queries": {}}}')
+    with pytest.raises(ResiduumError, match=rf"^{tmp_path}: not a shard of encoded docs"):
+        shards.check([tmp_path], shards.facts_of([tmp_path]))
+
+
+def test_term_weights_are_no_corpus(tmp_path):
+    folder = make_weights(tmp_path / "weights", [("d1", {"river": 2})])
+    with pytest.raises(ResiduumError, match="not a corpus folder: its docs have no text"):
+        list(contracts.read_corpus(folder))

@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +12,7 @@ from bundles import contents, faults, pack, rewritten
 from residuum.__main__ import app
 from residuum.artefacts import contracts, files, manifest
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import bundling, provenance
+from residuum.inspect import bundling, checkpoints, provenance
 from residuum.site import writing
 from results_fixture import build, edit, seal
 
@@ -206,3 +207,42 @@ def test_a_bundle_is_written_over_none_of_its_results(results):
     for name in ("ledger.tsv", "new.tar.gz"):
         with pytest.raises(ResiduumError, match="among the results that are packed"):
             bundling.write(results, results / name)
+
+
+def naming(spec, where, value):
+    """Return a page's spec in which one key, named with dots, has another value."""
+    made = json.loads(json.dumps(spec))
+    *above, last = where.split(".")
+    part = made
+    for key in above:
+        part = part[int(key) if key.isdigit() else key]
+    part[last] = value
+    return made
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("columns.0.change_from", "nobody"),
+        ("rows.0.below", "nobody"),
+        ("baselines", ["nobody"]),
+        ("reported", {"nobody": {"a": "0.5"}}),
+    ],
+)
+def test_a_page_that_names_a_row_which_it_lacks_is_named(results, tmp_path, where, value):
+    place = manifest.beside(results / TABLE)
+    spec = json.loads(place.read_text())["spec"]
+    key = "table" if "table" in spec else "entry"
+    edit(place, spec={**spec, key: naming(spec[key], where, value)})
+    words = ["report", "--output", str(tmp_path / "site"), "--results", str(results)]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, ResiduumError), done.exception
+    assert f"{TABLE}.manifest.json: made by another version" in str(done.exception)
+
+
+@pytest.mark.parametrize("spec", [{"a": {}}, {}, {"model": {"kind": 3}}])
+def test_a_model_whose_manifest_names_no_kind_is_named(tmp_path, spec):
+    made = SimpleNamespace(spec=spec)
+    checkpoint = checkpoints.Checkpoint(tmp_path, {}, "models/clear/seed1", made)
+    with pytest.raises(ResiduumError, match=r"models/clear/seed1: its manifest names no kind of"):
+        checkpoint.kind  # noqa: B018

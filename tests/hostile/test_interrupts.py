@@ -326,6 +326,35 @@ def test_a_training_takes_away_its_own_state_alone(tmp_path):
     assert not work.exists()
 
 
+# A command that is interrupted once, in the middle of a function that is no longer loading.
+ONCE = """
+import atexit, os, signal, sys, time
+place, sys.argv[0] = sys.argv.pop(1), "-m"
+import residuum.__main__ as main
+import typer.main
+
+def interrupted(*arguments):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.1)
+    return old(*arguments)
+
+old = {"declaring": typer.main.get_command, "ending": lambda: None}[place]
+if place == "declaring":
+    typer.main.get_command = interrupted
+else:
+    atexit.register(interrupted)
+main.main()
+"""
+
+
+@pytest.mark.parametrize("place", ["declaring", "ending"])
+def test_ctrl_c_before_and_after_a_command_prints_no_traceback(tmp_path, place):
+    words = [sys.executable, "-c", ONCE, place, "export", "--help"]
+    done = subprocess.run(words, env=environment(tmp_path), capture_output=True, text=True)
+    assert done.returncode in (128 + signal.SIGINT, -signal.SIGINT)
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("module", ["residuum", "residuum.encode"])
 @pytest.mark.parametrize("loaded", ["residuum.cli.interrupts", "typer", "residuum.cli.command"])
 def test_ctrl_c_while_packages_load_prints_no_traceback(tmp_path, module, loaded):

@@ -8,6 +8,7 @@ import pytest
 
 from residuum.cli.errors import ResiduumError
 from residuum.site import writing
+from residuum.site.replacing import replaced
 from results_fixture import build
 
 LIST = "assets/files.txt"
@@ -156,3 +157,14 @@ def test_what_is_no_report_is_refused_before_any_page_is_made(tmp_path, kind):
     with pytest.raises(ResiduumError, match="exists and holds no report"):
         writing.write([Path("no/results/are/read")], output)
     assert names(tmp_path) == before
+
+
+def test_an_empty_folder_that_is_there_stays_the_same_one(tmp_path):
+    """It may be a disk's own, or that in which a shell stands."""
+    (tmp_path / "site").mkdir(mode=0o700)
+    before = (tmp_path / "site").stat()
+    with replaced(tmp_path / "site") as made:
+        (made / "index.html").write_text("one")
+    after = (tmp_path / "site").stat()
+    assert (before.st_ino, before.st_mode) == (after.st_ino, after.st_mode)
+    assert (tmp_path / "site" / "index.html").read_text() == "one"

@@ -84,7 +84,7 @@ def test_gzip_is_read_as_its_module_reads_it(tmp_path, level):
         assert files.read_bytes(path) == gzip.decompress(data)
 
 
-@pytest.mark.parametrize("harm", ["cut", "checksum", "length", "behind", "no gzip", "header alone"])
+@pytest.mark.parametrize("harm", ["cut", "checksum", "length", "behind", "header alone"])
 def test_damaged_gzip_is_named(tmp_path, harm):
     data = gzip.compress(b"one two three\n" * 99)
     harmed = {
@@ -92,7 +92,6 @@ def test_damaged_gzip_is_named(tmp_path, harm):
         "checksum": data[:-8] + bytes(4) + data[-4:],
         "length": data[:-4] + bytes(4),
         "behind": data + b"no member",
-        "no gzip": b"plain text\n",
         "header alone": data[:10],
     }
     (tmp_path / "x.gz").write_bytes(harmed[harm])

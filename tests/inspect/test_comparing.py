@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from residuum.__main__ import compare
+from residuum.__main__ import app, compare
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.tests import Tests
@@ -58,7 +58,8 @@ def test_the_output_is_none_of_the_inputs(files, which):
     before = [path.read_bytes() for path in files]
     for output in (files[which], link):
         with pytest.raises(ResiduumError, match="is one of the files that are read; name another"):
-            command(*files[:3], output=output)
+            words = ["compare", *files[:3], "--measures", "RR@10", "--output", output]
+            app(list(map(str, words)), standalone_mode=False)
     assert [path.read_bytes() for path in files] == before
 
 

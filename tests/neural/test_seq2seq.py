@@ -283,10 +283,10 @@ def test_what_cannot_write_is_refused(task: Path, tmp_path: Path) -> None:
         QuestionWriter(start, LENGTHS, DEVICE)
     with pytest.raises(ValueError, match="question_length"):
         Sampling(per_doc=1, question_length=1)
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 90}
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 200}
     electra = ElectraModel(ElectraConfig(**shape, embedding_size=16, intermediate_size=16))
     t5 = T5ForConditionalGeneration(
-        T5Config(vocab_size=90, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+        T5Config(vocab_size=200, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
     )
     tokenizer = AutoTokenizer.from_pretrained(task / "start")
     for model in (electra, t5):

@@ -51,7 +51,7 @@ def report(
         Path | None, typer.Option(help="results of the first one's scale to show differences from")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="folder to write; default: report in the first results")
+        Path | None, command.written("folder to write; default: report in the first results")
     ] = None,
 ) -> None:
     """Write the results as a static site that opens from disk; print the path of its first page."""
@@ -122,9 +122,9 @@ def compare(
         "markdown"
     ),
     output: Annotated[
-        Path | None, typer.Option(help="TSV of all comparisons, unrounded, to write too")
+        Path | None, command.written("TSV of all comparisons, unrounded, to write too")
     ] = None,
-    workers: Annotated[int, typer.Option(help="threads; p does not depend on them")] = 1,
+    workers: command.Workers = 1,
 ) -> None:
     """Test every pair of runs on the same judged queries, and print the table."""
     from residuum.inspect import comparing
@@ -140,7 +140,7 @@ def compare(
 @app.command()
 def card(
     model: Annotated[str, typer.Argument(help="id of a model, as clear, dpr@nfcorpus.train")],
-    output: Annotated[Path, typer.Option(help="folder to write")],
+    output: Annotated[Path, command.written("folder to write")],
     seed: Annotated[int, typer.Option(help="seed of its training")] = 1,
     results: Results = RESULTS,
     config: Config = CONFIG,
@@ -162,7 +162,7 @@ def checklist(results: Results = RESULTS, config: Config = CONFIG) -> None:
 @app.command()
 def export(
     split: Annotated[str, typer.Argument(help="DATASET/SPLIT, as cacm/test")],
-    output: Annotated[Path, typer.Option(help="folder to make, which must not exist")],
+    output: Annotated[Path, command.written("folder to make, which must not exist")],
     results: Results = RESULTS,
     run: Annotated[list[str] | None, typer.Option(help="run id; repeat; default: all")] = None,
     form: Annotated[
@@ -182,7 +182,7 @@ def export(
 
 @bundle.command()
 def write(
-    output: Annotated[Path, typer.Option(help="archive to write, .tar.gz")],
+    output: Annotated[Path, command.written("archive to write, .tar.gz")],
     results: Results = RESULTS,
     deep: Deep = False,
 ) -> None:

@@ -15,8 +15,8 @@ import typer
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.artefacts import docpairs as triples
 from residuum.artefacts.residual import Residual
-from residuum.cli import command
-from residuum.cli.errors import ResiduumError
+from residuum.cli import command, outputs
+from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.collections import adverse, editions, splits
@@ -24,8 +24,9 @@ from residuum.collections.files import of_the_hub, resolved
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
 from residuum.config.schema.behind import Behind
-from residuum.config.schema.datasets import Collection
+from residuum.config.schema.datasets import Collection, local
 from residuum.config.schema.files import InFiles
+from residuum.config.schema.sources import Segmented
 from residuum.tuning import judgements
 
 app = command.app(__doc__)
@@ -74,13 +75,24 @@ def corpus(
     spec: SpecText,
     output: command.Folder,
     dataset_file: DatasetFile = None,
-    per_shard: int = contracts.DOCS_PER_SHARD,
+    per_shard: Annotated[int, typer.Option(help="docs of a shard", min=1)] = (
+        contracts.DOCS_PER_SHARD
+    ),
     of: Of = None,
-    vocabulary: Annotated[str | None, typer.Option(help="model whose tokenizer cuts it")] = None,
+    vocabulary: Annotated[
+        str | None, typer.Option(help="model whose tokenizer cuts it"), command.LOCAL
+    ] = None,
     revision: command.Revision = None,
 ) -> None:
     """Write the corpus as JSON-lines shards, whole or not at all."""
     collection = _collection(spec, dataset_file)
+    given = {"--of": of, "--vocabulary": vocabulary, "--revision": revision}
+    for option, value in given.items():
+        if value and not isinstance(collection.source, Segmented):
+            kind = collection.source.kind
+            raise ResiduumError(f"{option} {value}: a source {kind} is cut from no other corpus")
+    files_read = _own_files(collection, collection.named_files(None))
+    outputs.refuse([outputs.Output("--output", output, whole_folder=True)], files_read)
     expected = max((edition.docs for edition in collection.editions), default=None)
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
@@ -105,8 +117,23 @@ def corpus(
 def _collection(spec: str, dataset_file: Path | None) -> Collection:
     """Read the spec; the access note comes from the file: editing it exports nothing again."""
     collection = command.parse_spec(Collection, spec)
-    note = entries.parse(dataset_file, dict[str, object]) if dataset_file else {}
+    try:
+        note = entries.parse(dataset_file, dict[str, object]) if dataset_file else {}
+    except ValueError as error:
+        raise ResiduumError(f"--dataset-file {error}") from None
     return collection.model_copy(update={"access": note.get("access", "")})
+
+
+def _known(dataset: str, name: str, collection: Collection) -> None:
+    """Raise ResiduumError unless a collection has a split."""
+    if name not in collection.splits:
+        raise ResiduumError(f"--name: {dataset}: {unknown('split', name, collection.splits)}")
+
+
+def _own_files(collection: Collection, names: Sequence[str]) -> list[Path]:
+    """Return the user's files among those that the spec names, as far as they are there."""
+    read = [(roots.data() / name, collection.within(name)) for name in local([*names])]
+    return [path for place, within in read for path in roots.files_of(place, within)]
 
 
 def _write_manifest(
@@ -144,8 +171,8 @@ def split(
     dataset: Dataset,
     name: Split,
     spec: SpecText,
-    queries: Annotated[Path, typer.Option(help="queries.tsv to write")],
-    qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
+    queries: Annotated[Path, command.written("queries.tsv to write")],
+    qrels: Annotated[Path, command.written("qrels.trec to write")],
     dataset_file: DatasetFile = None,
     judged_before: command.JudgedBefore = None,
     corpus: Annotated[
@@ -159,6 +186,11 @@ def split(
     relevant, the judgements are made of them and the docs of the corpus.
     """
     collection, where = _collection(spec, dataset_file), f"{dataset}/{name}"
+    _known(dataset, name, collection)
+    written = [outputs.Output("--queries", queries), outputs.Output("--qrels", qrels)]
+    outputs.refuse(written, _own_files(collection, collection.named_files(name)))
+    if corpus is not None:
+        contracts.corpus_manifest(corpus)
     collection = collection.made_of(Behind(corpus=corpus, questions=questions))
     rows, residual = load_split(dataset, name, collection), Residual(judged_before)
     residual.check(rows.qrels, where)
@@ -166,15 +198,18 @@ def split(
     facts |= {"reworded": rows.reworded} if rows.reworded else {}
     read = [path / "manifest.json" for path in [corpus] if path]
     others = [*residual.paths, *read, *splits.taken_from(questions)]
-    if collection.source_of(name).relevant_by:
-        if corpus is None:
-            raise ResiduumError(f"{where}: relevant_by: answers: give --corpus, where they stand")
-        facts |= judgements.write(qrels, where, rows.queries, rows.answers, corpus)
-    elif collection.judged(name):
-        trec.write_qrels(qrels, rows.qrels)
-    else:
-        trec.write_refusal(qrels, f"{where} has no public judgements of its docs")
-    trec.write_queries(queries, rows.queries)
+    with files.whole(queries) as temporary:  # both appear, or neither
+        trec.write_queries(temporary, rows.queries)
+        if collection.source_of(name).relevant_by:
+            if corpus is None:
+                raise ResiduumError(
+                    f"{where}: relevant_by: answers: give --corpus, where they stand"
+                )
+            facts |= judgements.write(qrels, where, rows.queries, rows.answers, corpus)
+        elif collection.judged(name):
+            trec.write_qrels(qrels, rows.qrels)
+        else:
+            trec.write_refusal(qrels, f"{where} has no public judgements of its docs")
     own, names = [queries, qrels], collection.named_files(name)
     _write_manifest(queries, facts, collection, names, others, own)
 
@@ -230,16 +265,18 @@ def answers(
     dataset: Dataset,
     name: Split,
     spec: SpecText,
-    output: Annotated[Path, typer.Option(help="answers.jsonl to write")],
+    output: Annotated[Path, command.written("answers.jsonl to write")],
     dataset_file: DatasetFile = None,
     questions: Questions = None,
 ) -> None:
     """Write the answers to the questions of one split."""
     collection = _collection(spec, dataset_file).made_of(Behind(questions=questions))
+    _known(dataset, name, collection)
+    own = collection.named_files(name)
+    outputs.refuse([outputs.Output("--output", output)], _own_files(collection, own))
     texts = splits.load(dataset, collection, name).answers
     contracts.write_answers(output, texts)
     facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}
-    own = collection.named_files(name)
     _write_manifest(output, facts, collection, own, splits.taken_from(questions))
 
 
@@ -249,11 +286,14 @@ def docpairs(
     name: Split,
     spec: SpecText,
     queries: Annotated[Path, typer.Option(help="queries.tsv of the split: others are held out")],
-    output: Annotated[Path, typer.Option(help="docpairs.tsv.gz to write")],
+    output: Annotated[Path, command.written("docpairs.tsv.gz to write")],
     dataset_file: DatasetFile = None,
 ) -> None:
     """Write the training triples of one split's queries; those of all queries are counted."""
     collection, own = _collection(spec, dataset_file), set(trec.read_queries(queries))
+    _known(dataset, name, collection)
+    behind = collection.behind_docpairs(name)
+    outputs.refuse([outputs.Output("--output", output)], _own_files(collection, behind))
     pins = [e.splits[name].docpairs for e in collection.editions if name in e.splits]
     rows = DOCPAIRS[collection.source.kind](collection, name)
     total = max(filter(None, pins), default=0) or None
@@ -265,7 +305,7 @@ def docpairs(
             if row[0] in own:
                 yield row
 
-    with files.whole(output) as temporary:
+    with files.whole(files.packed(output)) as temporary:
         written = triples.write(temporary, kept())
         if any(pins) and read.total() not in pins:
             raise ResiduumError(
@@ -274,7 +314,7 @@ def docpairs(
                 "edition, add it under editions."
             )
     facts = {"triples": written, "of_other_queries": read[False]}
-    _write_manifest(output, facts, collection, collection.behind_docpairs(name), [queries])
+    _write_manifest(output, facts, collection, behind, [queries])
 
 
 if __name__ == "__main__":

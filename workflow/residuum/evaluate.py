@@ -11,7 +11,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, files, indexes, manifest, proven, residual, trec
+from residuum.artefacts import contracts, indexes, manifest, proven, residual, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
@@ -27,7 +27,7 @@ def run(
     run: Annotated[Path, typer.Option(help="TREC run")],
     qrels: command.Qrels,
     measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
-    output: Annotated[Path, typer.Option(help="metrics TSV to write")],
+    output: Annotated[Path, command.written("metrics TSV to write")],
     answers: Annotated[Path | None, typer.Option(help="for measures by answers")] = None,
     corpus: Annotated[Path | None, typer.Option(help="corpus folder, for the same")] = None,
 ) -> None:
@@ -37,7 +37,6 @@ def run(
     docs judged before were removed from it, and for what share of queries a union is exact.
     """
     inputs = [qrels, *([answers, corpus / "manifest.json"] if answers and corpus else [])]
-    files.refuse_input(output, [run, *inputs])
     measure = list(dict.fromkeys(measure))
     try:
         ranked = trec.read_run(run)

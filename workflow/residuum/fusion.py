@@ -36,7 +36,7 @@ Scores = Annotated[list[str] | None, typer.Option(help="a file of true scores: S
 def tune(
     spec: SpecText,
     run: Runs,
-    output: Annotated[Path, typer.Option(help="JSON to write")],
+    output: Annotated[Path, command.written("JSON to write")],
     qrels: Annotated[Path | None, typer.Option(help="unless the measure is by answers")] = None,
     scores: Scores = None,
     fold: command.Folds = None,
@@ -217,6 +217,8 @@ class Lists:
                 raise ResiduumError(f"{part} gives true scores: name their files with --scores")
         true = [(part, path) for part, path in self.scores if part in scoring]
         self._sources = [(part, _Scores(path)) for part, path in [*self.runs.items(), *true]]
+        lists = zip(self.runs.values(), self._sources, strict=False)
+        trec.refuse_apart({path: source.spans.keys() for path, (_, source) in lists})
 
     def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """Yield query_id, doc_id, weighted, rest of all lists' docs, some sorted queries at once.

@@ -22,7 +22,7 @@ from residuum.cli.progress import track
 from residuum.config.schema.groupings import EASY, HARD, NO_DOC, Folds, Halves, Lengths
 
 app = command.app(__doc__)
-Output = Annotated[Path, typer.Option(help="groups TSV to write")]
+Output = Annotated[Path, command.written("groups TSV to write")]
 
 
 @app.command()

@@ -5,7 +5,6 @@ Every doc is compared with every query, by all weights of a grid in one pass; no
 read. No model is loaded.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -114,7 +113,7 @@ def tune(
     spec: SpecText,
     hits: Hits,
     qrels: command.Qrels,
-    output: Annotated[Path, typer.Option(help="JSON to write")],
+    output: Annotated[Path, command.written("JSON to write")],
     fold: command.Folds = None,
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
@@ -149,7 +148,7 @@ def gather(
     system = command.parse_spec(HybridSystem, spec)
     if (tuning is None) == (system.interpolation.value is None):
         raise ResiduumError("give --tuning where lambda is tuned, and nowhere else")
-    known = json.loads(files.read_bytes(hits / "manifest.json"))["artefact"]["weights"]
+    known = manifest.facts(hits, "a folder of hits", "weights")["weights"]
     inputs = [hits / "manifest.json", *([tuning] if tuning else [])]
     if tuning is None:
         [weight] = system.weights()

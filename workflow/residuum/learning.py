@@ -49,7 +49,7 @@ def score(
     start: command.Start,
     spec: Annotated[str, typer.Option(help="JSON of a trained kind, as DualEncoder")],
     batch_size: command.BatchSize,
-    output: Annotated[Path, typer.Option(help="TSV of ids and of the values of both models")],
+    output: Annotated[Path, command.written("TSV of ids and of the values of both models")],
     revision: command.Revision = None,
     pickled: command.Pickled = False,
     threads: command.Threads = 1,
@@ -118,7 +118,7 @@ def judge(
     qrels: command.Qrels,
     model: Annotated[list[Path], typer.Option(help="checkpoint of each training")],
     measure: Annotated[str, typer.Option(help="ir_measures name, by which orders are judged")],
-    output: Annotated[Path, typer.Option(help="JSON to write")],
+    output: Annotated[Path, command.written("JSON to write")],
 ) -> None:
     """Say whether a model learned, on which numbers; repeat what its start saw at first.
 
@@ -164,7 +164,7 @@ def _preflight(models: list[Path]) -> dict[str, float]:
 @app.command("choose")
 def choose(
     trial: Annotated[list[str], typer.Option(help="RATE=JSON of judge, the smallest rate first")],
-    output: Annotated[Path, typer.Option(help="record of the choice to write")],
+    output: Annotated[Path, command.written("record of the choice to write")],
 ) -> None:
     """Choose the learning rate of the best mean, the smallest of equals; record all tried."""
     paths = {float(rate): Path(path) for rate, _, path in (text.partition("=") for text in trial)}

@@ -50,7 +50,7 @@ class Named(BaseModel):
 def write(
     spec: Annotated[list[str], typer.Option(help="page as JSON, one per --table")],
     table: Annotated[list[Path], typer.Option(help="TSV of a page, in the order of --spec")],
-    output: Annotated[Path, typer.Option(help="ledger TSV to write")],
+    output: Annotated[Path, command.written("ledger TSV to write")],
     significance: Annotated[
         list[Path] | None, typer.Option(help="TSV of the tests, named as its table")
     ] = None,

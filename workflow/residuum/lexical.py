@@ -4,7 +4,6 @@ Command: `python -m residuum.lexical index|search|score ...`. Every parameter of
 the manifest of the run.
 """
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -37,7 +36,9 @@ def index(
     output: command.Folder,
     weights: Annotated[Path | None, typer.Option(help="term weights, in place of tf")] = None,
     vocabulary: Annotated[
-        str | None, typer.Option(help="model whose tokenizer cuts texts: folder, or id of the hub")
+        str | None,
+        typer.Option(help="model whose tokenizer cuts texts: folder, or id of the hub"),
+        command.LOCAL,
     ] = None,
     revision: command.Revision = None,
     threads: command.JavaThreads = 1,
@@ -158,7 +159,7 @@ def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher
 
 def index_record(index: Path) -> dict[str, Any]:
     """Return the facts of an index: counts, analysis, fields, weights, analyzer class, versions."""
-    return dict(json.loads(files.read_bytes(index / "manifest.json"))["artefact"])
+    return manifest.facts(index, "an index", "docs", "weights", "analyzer")
 
 
 def write(

@@ -46,7 +46,7 @@ def mine(
     queries: command.Queries,
     qrels: command.Qrels,
     spec: Annotated[str, typer.Option(help="negatives.Spec as JSON")],
-    output: Annotated[Path, typer.Option(help="tuples.jsonl.gz to write")],
+    output: Annotated[Path, command.written("tuples.jsonl.gz to write")],
     index: Annotated[Path | None, typer.Option(help="Lucene index, if there are pools")] = None,
     threads: command.JavaThreads = 1,
     run: Annotated[list[str] | None, typer.Option(help="of other systems: SYSTEM=RUN")] = None,

@@ -41,11 +41,13 @@ Doc = tuple[str, str]  # doc_id and text
 @app.command("generate")
 def generate(
     corpus: command.Corpus,
-    model: Annotated[str, typer.Option(help="generator: checkpoint folder, or hub id")],
+    model: Annotated[
+        str, typer.Option(help="generator: checkpoint folder, or hub id"), command.LOCAL
+    ],
     spec: Annotated[str, typer.Option(help="JSON of Sampling")],
-    work: Annotated[Path, typer.Option(help="folder of the finished parts")],
-    queries: Annotated[Path, typer.Option(help="queries.tsv to write")],
-    qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
+    work: Annotated[Path, command.written("folder of the finished parts")],
+    queries: Annotated[Path, command.written("queries.tsv to write")],
+    qrels: Annotated[Path, command.written("qrels.trec to write")],
     batch_size: Annotated[int, typer.Option(min=1, help="docs at once on a GPU")],
     revision: command.Revision = None,
     pickled: command.Pickled = False,

@@ -56,8 +56,8 @@ def score(
     corpus: command.Corpus,
     model: Annotated[list[str], typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
     spec: Annotated[str, typer.Option(help="JSON of batch_size")],
-    store: Annotated[Path, typer.Option(help="folder that keeps scored pairs between jobs")],
-    output: Annotated[Path, typer.Option(help="scores of all pairs, .trec.gz")],
+    store: Annotated[Path, command.written("folder that keeps scored pairs between jobs")],
+    output: Annotated[Path, command.written("scores of all pairs, .trec.gz")],
     revision: command.Revision = None,
     pickled: command.Pickled = False,
     reading: Annotated[str | None, typer.Option(help="Reading of a foreign model")] = None,
@@ -150,7 +150,7 @@ def depths(
     run: Annotated[list[str], typer.Option(help="name and first-stage run: NAME=RUN")],
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
     qrels: command.Qrels,
-    output: Annotated[Path, typer.Option(help="TSV of run, depth, query_id, measure, value")],
+    output: Annotated[Path, command.written("TSV of run, depth, query_id, measure, value")],
 ) -> None:
     """Evaluate each run at every depth, and at depth 0, where nothing is reranked."""
     config = command.parse_spec(Tried, spec)
@@ -175,7 +175,7 @@ def cut(
     spec: Annotated[str, typer.Option(help="RerankSystem as JSON")],
     tag: command.Tag,
     output: command.Run,
-    record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
+    record: Annotated[Path, command.written("JSON to write: the depth and what was tried")],
     curve: Annotated[Path | None, typer.Option(help="TSV of depths, if depth is tuned")] = None,
 ) -> None:
     """Rerank down to the fixed depth, or to that of the best mean on the tuning split.

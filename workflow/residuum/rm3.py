@@ -37,7 +37,7 @@ def tune(
     measure: Annotated[str, typer.Option(help="ir_measures name by which settings are chosen")],
     tag: command.Tag,
     output: command.Run,
-    record: Annotated[Path, typer.Option(help="JSON to write: folds, settings and their values")],
+    record: Annotated[Path, command.written("JSON to write: folds, settings and their values")],
     threads: command.JavaThreads = 1,
     fold: command.Folds = None,
     judged_before: command.JudgedBefore = None,

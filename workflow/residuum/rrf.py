@@ -28,7 +28,9 @@ def fuse(
     """Write the fused run; a doc that a list lacks gets nothing from it."""
     system = command.parse_spec(ReciprocalRankSystem, spec)
     runs = command.named_paths("--run", run, system.parts)
-    fused = by_rank(map(trec.read_run, runs.values()), system.rank_constant, system.k)
+    lists = {path: trec.read_run(path) for path in runs.values()}
+    trec.refuse_apart({path: {*ranked["query_id"]} for path, ranked in lists.items()})
+    fused = by_rank(map(lists.__getitem__, runs.values()), system.rank_constant, system.k)
     trec.write_run(output, fused, tag)
     highest = len(runs) / (system.rank_constant + 1)
     facts = {"hits": fused.height, "answered": fused["query_id"].n_unique(), "highest": highest}

@@ -25,7 +25,7 @@ app = command.app(__doc__)
 def compare(
     spec: Annotated[str, typer.Option(help="BoundTable as JSON")],
     metrics: command.Metrics,
-    output: Annotated[Path, typer.Option(help="TSV to write")],
+    output: Annotated[Path, command.written("TSV to write")],
     together: Annotated[
         list[str] | None, typer.Option(help="another BoundTable of the same family, as JSON")
     ] = None,

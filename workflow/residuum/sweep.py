@@ -67,8 +67,8 @@ def measure(
     measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
     spec: Annotated[str, typer.Option(help="Sweep as JSON")],
     tag: command.Tag,
-    output: Annotated[Path, typer.Option(help="TSV of run, effort, query_id, measure, value")],
-    timing: Annotated[Path, typer.Option(help="JSON of the seconds that each search took")],
+    output: Annotated[Path, command.written("TSV of run, effort, query_id, measure, value")],
+    timing: Annotated[Path, command.written("JSON of the seconds that each search took")],
     threads: command.Threads = 1,
 ) -> None:
     """Write measures of each query, and the recall of what the exact search finds, by effort.

@@ -5,7 +5,6 @@ doc's is BM25's score, so that what searches, fuses and trains on dense vectors 
 """
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -94,7 +93,7 @@ def _open(index: Path, model: Vectors, threads: int) -> Weigher:
 
 def _facts(index: Path) -> dict[str, Any]:
     """Return what an index counts, its analysis and the versions that made it."""
-    return dict(json.loads(files.read_bytes(index / "manifest.json"))["artefact"])
+    return manifest.facts(index, "an index", "docs", "analysis", "fields", "joined")
 
 
 def _write(folder: Path, ids: list[str], vectors: Weighed, model: Vectors) -> dict[str, Any]:

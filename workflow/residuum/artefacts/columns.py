@@ -16,7 +16,6 @@ from residuum.cli.errors import NotRun, ResiduumError
 
 Columns = dict[str, type[pl.DataType]]
 REFUSED = "# not run: "
-GZIP = b"\x1f\x8b"  # what such data begins with
 MOST_SHOWN = 200  # characters of a line that cannot be read
 RECODE = "Write the file in UTF-8, as by iconv -f latin1 -t utf-8, or get it again."
 
@@ -34,7 +33,7 @@ def read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
     text = files.read_bytes(intact.checked(path)).removeprefix(codecs.BOM_UTF8)
     if text.startswith(REFUSED.encode()):
         raise NotRun(text.decode(errors="replace").removeprefix(REFUSED).strip())
-    if text.startswith(GZIP):
+    if text.startswith(files.GZIP):
         raise ResiduumError(f"{path}: gzip data in a file that is not named .gz; rename it")
     if not text or text.isspace():
         raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")

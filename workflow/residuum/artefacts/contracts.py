@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from residuum.artefacts import files, intact
+from residuum.artefacts import files, intact, manifest
 from residuum.artefacts.streams import DuplicateFinder, chunks
 from residuum.cli.errors import ResiduumError
 
@@ -108,7 +108,7 @@ def _write_lines(path: Path, lines: Iterable[str]) -> int:
 
 def corpus_manifest(folder: Path) -> Record:
     """Return the manifest's docs, edition and shards of a corpus; of term weights, no edition."""
-    return dict(json.loads(files.read_bytes(folder / "manifest.json"))["artefact"])
+    return manifest.facts(folder, "a corpus folder", "docs", "shards")
 
 
 def shard_of(corpus: Path, shard: int, of: int) -> range:
@@ -127,7 +127,10 @@ def positions_of(shard: int, of: int, docs: int, source: Path) -> range:
 
 def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:
     """Stream (doc_id, text) of a corpus, as `read_docs` does its records."""
-    return ((record["doc_id"], record["text"]) for record in read_docs(folder, positions))
+    for record in read_docs(folder, positions):
+        if "text" not in record:
+            raise ResiduumError(f"{folder}: not a corpus folder: its docs have no text")
+        yield record["doc_id"], record["text"]
 
 
 def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
@@ -212,7 +215,7 @@ def read_answers(path: Path) -> dict[str, list[str]]:
 def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
     """Write training tuples as gzipped JSON lines; no positive may be among its negatives."""
     lines = (json.dumps(_checked(path, item)._asdict()) + "\n" for item in tuples)
-    with files.whole(path) as temporary:
+    with files.whole(files.packed(path)) as temporary:
         return _write_lines(temporary, lines)
 
 

@@ -3,7 +3,6 @@
 Usage: `write(folder, pairs, margins, recall)`, `read(folder)`.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from residuum.artefacts import files, intact
+from residuum.artefacts import files, intact, manifest
 from residuum.cli.errors import ResiduumError
 
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -56,8 +55,7 @@ def write(folder: Path, **tables: Iterable[Mapping[str, Any]]) -> None:
 def read(folder: Path) -> Measured:
     """Read them; a file of other bytes than its manifest records, or columns, is an error."""
     pairs, margins, recall = (_read(folder / f"{name}.tsv", of) for name, of in COLUMNS.items())
-    record = json.loads(files.read_bytes(folder / "manifest.json"))
-    return Measured(pairs, margins, recall, record["artefact"])
+    return Measured(pairs, margins, recall, manifest.facts(folder, "measurements of fidelity"))
 
 
 def nth(number: int) -> str:

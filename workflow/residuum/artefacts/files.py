@@ -21,6 +21,7 @@ from typing import IO
 
 from residuum.cli.errors import ROOM, ResiduumError, full
 
+GZIP = b"\x1f\x8b"  # what such data begins with
 BOM = "\ufeff"  # a byte order mark: before a text it is skipped, and within one two were joined
 JOINED = "a byte order mark within the file: two files were joined. Delete it"
 GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
@@ -28,6 +29,7 @@ GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 
 # A run of the same docs for every query is up to 23 times as long as its gzip data.
 MOST_RATIO, SMALL = 64, 100_000_000  # times the file's size; bytes that are read at any ratio
 PART, SCRATCH, WORK = "part", "scratch", "work"  # endings of the names beside a path
+TRIES = 100  # of making a folder that others delete
 LOCK = ".lock"  # and of those that tell whose they are
 State = tuple[int, int, int, int]
 REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
@@ -55,7 +57,10 @@ def _alone(path: Path, suffix: str, waits: bool = False) -> Iterator[Path]:
     A lock beside it, which the kernel frees, says whose it is. So what a killed process left there
     goes too; what nobody has a lock of is a stranger's, and a ResiduumError.
     """
+    if not path.name:
+        raise ResiduumError(f"{path}: no file or folder that can be replaced; name one")
     made = path.with_name(f".{path.name}.{suffix}")
+    absent = [parent for parent in path.parents if not parent.exists()]
     lock = locked(path, Path(f"{made}{LOCK}"), waits)
     try:
         if os.path.lexists(made) and not lock.read(1):
@@ -74,6 +79,9 @@ def _alone(path: Path, suffix: str, waits: bool = False) -> Iterator[Path]:
                 Path(lock.name).unlink(missing_ok=True)
     finally:
         lock.close()
+        with suppress(OSError):  # something was written there, or another process has one
+            for parent in absent:
+                parent.rmdir()
 
 
 @contextmanager
@@ -92,12 +100,8 @@ def locked(path: Path, place: Path, waits: bool = False) -> IO[str]:
     The kernel frees it with the process. Without `waits` it is a ResiduumError that another process
     has it. A file system without locks gives it to everyone.
     """
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise ResiduumError(f"{path}: {place.parent} is a file, and no folder") from None
     while True:
-        lock = open(place, "a+", encoding="utf-8")  # noqa: SIM115 - open as long as it is held
+        lock = _opened(path, place)
         lock.seek(0)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
@@ -113,6 +117,26 @@ def locked(path: Path, place: Path, waits: bool = False) -> IO[str]:
             if os.path.samestat(os.fstat(lock.fileno()), place.stat()):
                 return lock
         lock.close()
+
+
+def _opened(path: Path, place: Path) -> IO[str]:
+    """Open the file that says who writes `path`, in a folder that is made where there is none."""
+    for _ in range(TRIES):
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            return open(place, "a+", encoding="utf-8")
+        except (FileExistsError, NotADirectoryError):
+            raise ResiduumError(f"{path}: {place.parent} is a file, and no folder") from None
+        except IsADirectoryError:
+            text = f"{place} is a folder, where a file says who writes. Move it away"
+            raise ResiduumError(f"{path}: cannot be written: {text}") from None
+        except FileNotFoundError:  # another process that wrote nothing has deleted its folder
+            continue
+        except OSError as error:
+            raise ResiduumError(
+                f"{path}: cannot be written ({error.strerror}). Name a place where you may write"
+            ) from None
+    raise ResiduumError(f"{path}: cannot be written: {place.parent} cannot be made")
 
 
 def sign(lock: IO[str]) -> None:
@@ -163,8 +187,6 @@ def whole_directory(path: Path) -> Iterator[Path]:
     another process that makes the same directory.
     """
     target = path.resolve() if path.is_symlink() else path
-    if not target.name:
-        raise ResiduumError(f"{path}: no folder that can be replaced; name one")
     if target.exists() and not target.is_dir():
         raise ResiduumError(f"{path}: a file, which no folder replaces; name a folder")
     with scratch(target, PART) as temporary:
@@ -220,12 +242,6 @@ def replace_directory(made: Path, path: Path) -> None:
     os.replace(made, path)
 
 
-def refuse_input(output: Path, inputs: Iterable[Path]) -> None:
-    """Raise ResiduumError if an output is one of its inputs, which it would replace."""
-    if output.exists() and any(path.exists() and output.samefile(path) for path in inputs):
-        raise ResiduumError(f"--output {output}: is one of the files that are read; name another")
-
-
 def stays(name: str) -> bool:
     """Say whether a path that a file of others names, to harm perhaps, stays in its folder."""
     return not name.startswith("/") and ".." not in name.split("/")
@@ -256,6 +272,19 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         handle.writelines(lines)
 
 
+def write_blocks(path: Path, blocks: Iterable[bytes]) -> None:
+    """Write blocks as they are, holding one at a time."""
+    with open(path, "wb") as handle:
+        handle.writelines(blocks)
+
+
+def packed(path: Path) -> Path:
+    """Return the path that gzip data is written to; one not named `.gz` is a ResiduumError."""
+    if path.suffix != ".gz":
+        raise ResiduumError(f"{path}: gzip data is written: name it {path.name}.gz")
+    return path
+
+
 def write_gzip(path: Path, blocks: Iterable[bytes]) -> None:
     """Compress blocks, holding one at a time; equal data gives equal bytes, however it is cut."""
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_FORM)
@@ -267,8 +296,14 @@ def write_gzip(path: Path, blocks: Iterable[bytes]) -> None:
 def read_bytes(path: Path) -> bytes:
     """Read a file, decompressing `.gz`; a truncated or missing file is a ResiduumError."""
     try:
+        if stat.S_ISCHR(mode := path.stat().st_mode) or stat.S_ISBLK(mode):
+            raise ResiduumError(f"{path}: a device, and no file. Name a file")
         data = path.read_bytes()
-        return _unpacked(path, data) if path.suffix == ".gz" else data
+        if path.suffix != ".gz":
+            return data
+        if data and not data.startswith(GZIP):
+            raise ResiduumError(f"{path}: named .gz, and holds no gzip data. Name it without .gz")
+        return _unpacked(path, data)
     except FileNotFoundError:
         raise ResiduumError(f"{path}: no such file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -21,6 +21,7 @@ from typing import Any, TypedDict
 from pydantic import BaseModel
 
 from residuum.artefacts import files, machine
+from residuum.cli.errors import ResiduumError
 from residuum.code import closure, tables
 from residuum.config.roots import ROOT
 
@@ -50,6 +51,27 @@ def facts_of(artefact: Path) -> dict[str, Any]:
     """Return the facts in the manifest beside a file artefact; none without a manifest."""
     path = beside(artefact)
     return dict(json.loads(files.read_bytes(path))["artefact"]) if path.is_file() else {}
+
+
+def facts(folder: Path, what: str, *needed: str) -> dict[str, Any]:
+    """Return the facts in the manifest of a folder; one that is not `what` is a ResiduumError.
+
+    `needed` are facts that each such folder has.
+    """
+    path = folder / FOLDER
+    if folder.is_dir() and not path.is_file():
+        raise ResiduumError(f"{folder}: not {what}: it has no {FOLDER}. Name one that was made")
+    try:
+        record = json.loads(files.read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise ResiduumError(f"{path}: cut short or damaged ({error}). {files.REMAKE}") from None
+    found = record.get("artefact") if isinstance(record, dict) else None
+    if not isinstance(found, dict) or (lacking := [key for key in needed if key not in found]):
+        key = lacking[0] if isinstance(found, dict) else "artefact"
+        raise ResiduumError(
+            f"{folder}: not {what}: its {FOLDER} has no {key}. Name one that was made"
+        )
+    return dict(found)
 
 
 def write(

@@ -3,14 +3,13 @@
 Usage: `check(folders, facts_of([*folders, queries])[:-1])`, `read(folder)`.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from residuum.artefacts import contracts, files, termvectors
+from residuum.artefacts import contracts, manifest, termvectors
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 
@@ -31,8 +30,7 @@ def read(folder: Path, first: bool = False) -> tuple[list[str], np.ndarray] | Te
 
 def facts_of(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return what the manifests of folders say of them; all must stem from one model."""
-    records = [json.loads(files.read_bytes(folder / "manifest.json")) for folder in folders]
-    facts = [record["artefact"] for record in records]
+    facts = [manifest.facts(folder, "a folder of vectors", "weights") for folder in folders]
     for folder, own in zip(folders, facts, strict=True):
         if own["weights"] != facts[0]["weights"]:
             raise ResiduumError(
@@ -42,10 +40,17 @@ def facts_of(folders: Sequence[Path]) -> list[dict[str, Any]]:
     return facts
 
 
+def place_of(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return which of how many shards a folder of vectors is; one of no docs is an error."""
+    if "shard" not in facts:
+        raise ResiduumError(f"{folder}: not a shard of encoded docs; name the folders of those")
+    return dict(facts["shard"])
+
+
 def check(folders: Sequence[Path], facts: Sequence[dict[str, Any]]) -> None:
     """Refuse folders that are not all shards of one corpus, each once."""
-    of = facts[0]["shard"]["of"]
-    given = sorted((own["shard"]["of"], own["shard"]["number"]) for own in facts)
+    places = [place_of(*each) for each in zip(folders, facts, strict=True)]
+    of, given = places[0]["of"], sorted((place["of"], place["number"]) for place in places)
     if given != [(of, number) for number in range(of)]:
         named = ", ".join(f"{number} of {count}" for count, number in given)
         raise ResiduumError(

@@ -3,7 +3,7 @@
 Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are strings, always.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 
 import polars as pl
@@ -60,7 +60,10 @@ def lists_of(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) -> None:
-    """Check and write a gzipped TREC run, whole or in parts: lists of some queries, then others."""
+    """Check and write a TREC run, whole or in parts: lists of some queries, then others.
+
+    It is gzipped if it is named `.gz`.
+    """
     fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
 
     def blocks() -> Iterator[bytes]:
@@ -69,8 +72,9 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
             for some in part.iter_slices(LINES_AT_ONCE):
                 yield csv(some.with_columns(*fixed).select(*RUN), " ").encode()
 
+    write = files.write_gzip if path.suffix == ".gz" else files.write_blocks
     with files.whole(path) as temporary:
-        files.write_gzip(temporary, blocks())
+        write(temporary, blocks())
 
 
 def read_run(path: Path) -> pl.DataFrame:
@@ -94,6 +98,21 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     counts = ordered.select((pl.col("rank") == POSITION).all()).item()
     message = "" if counts else "its ranks do not count 1, 2, 3: counted anew, in their order"
     return ordered.with_columns(POSITION.alias("rank")), message
+
+
+def refuse_apart(queries: Mapping[Path, Set[str]]) -> None:
+    """Raise ResiduumError for a run of which no query is in any other one that it is joined with.
+
+    A run may lack queries for which it found nothing; one of another split lacks all of them.
+    """
+    for path, own in queries.items():
+        others = [ids for other, ids in queries.items() if other != path]
+        if others and own.isdisjoint(frozenset().union(*others)):
+            named = ", ".join(str(other) for other in queries if other != path)
+            raise ResiduumError(
+                f"{path}: none of its {len(own):,} queries, such as {min(own)}, is in {named}. "
+                "Give runs of one split"
+            )
 
 
 def write_hits(path: Path, hits: pl.DataFrame) -> None:
@@ -163,6 +182,9 @@ def read_queries(path: Path) -> dict[str, str]:
         if not tab or not query_id or "\t" in text:
             rule = "expected query_id TAB text"
             raise ResiduumError(f"{path}, line {number}: {rule}, found {line[:MOST_SHOWN]!r}")
+        if query_id.split() != [query_id]:
+            text = f"the id {query_id!r} holds white space, which parts the columns of a run"
+            raise ResiduumError(f"{path}, line {number}: {text}. Give it another one")
         if query_id in queries:
             raise ResiduumError(f"{path}, line {number}: duplicate query_id {query_id}")
         queries[query_id] = text

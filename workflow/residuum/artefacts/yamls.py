@@ -8,7 +8,7 @@ knows the file and line of each of its keys.
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import yaml
 
@@ -118,7 +118,7 @@ class _Dumper(yaml.SafeDumper):
     """PyYAML's, for readers of YAML 1.1; quotes what those of 1.2 would take for a number too."""
 
     # Here, and not by a call below, which every module that imports this one would rest on.
-    yaml_multi_representers = {
+    yaml_multi_representers: ClassVar[dict[Any, Any]] = {
         **yaml.SafeDumper.yaml_multi_representers,
         dict: yaml.SafeDumper.represent_dict,
     }

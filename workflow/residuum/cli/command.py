@@ -3,34 +3,50 @@
 Every stage ends with `main(app)`.
 """
 
+import functools
+import inspect
 import io
 import json
 import os
 import sys
 import traceback
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import pydantic
 import typer
 from pydantic_core import ErrorDetails
+from typer.models import OptionInfo
 
-from residuum.cli import interrupts, memory, progress
+from residuum.cli import interrupts, memory, outputs, progress
 from residuum.cli.errors import ResiduumError, printable, unknown, worded
 
 JOB = "RESIDUUM_JOB"  # set where Snakemake runs a command, which decides what it may replace
 MADE = {"artefact", "spec", "inputs"}  # keys of every manifest of residuum
+LOCAL = "may name a folder"  # of an option that takes a folder or a name of the hub
+Verb = TypeVar("Verb", bound=Callable[..., Any])
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
 
-def _replaceable(output: Path) -> Path:
+def _writable(option: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Return what `outputs.writable` does; an option may be left out."""
+    return path if path is None else outputs.writable(option.opts[0], path)
+
+
+def written(text: str) -> Any:
+    """Return the option of a file or folder that a command writes; `text` is its help."""
+    return typer.Option(help=text, callback=_writable)
+
+
+def _replaceable(option: typer.CallbackParam, output: Path) -> Path:
     """Return a folder that a command may replace whole: new, empty, or made by residuum.
 
     Anything else is a ResiduumError, before any work. Snakemake deletes the manifest of a folder
     before it has it made again, so within its jobs nothing is asked.
     """
+    outputs.writable(option.opts[0], output)
     if JOB in os.environ or not output.is_dir() or not any(output.iterdir()):
         return output
     with suppress(OSError, ValueError, RecursionError):
@@ -43,6 +59,16 @@ def _replaceable(output: Path) -> Path:
     )
 
 
+def _tag(tag: str) -> str:
+    """Return a tag that a column of a run can hold."""
+    if tag.split() != [tag] or not tag.isprintable():
+        raise ResiduumError(
+            f"--tag {tag!r}: a column of the run, apart by white space from the others: give a "
+            "name without spaces or control characters"
+        )
+    return tag
+
+
 # Options that several stages have; a stage declares its own others, `--spec` with its schema.
 Corpus = Annotated[Path, typer.Option(help="corpus folder with its manifest.json")]
 Queries = Annotated[Path, typer.Option(help="queries.tsv of the split: query_id TAB text")]
@@ -52,22 +78,24 @@ JudgedBefore = Annotated[
     list[Path] | None,
     typer.Option(help="qrels of an earlier round, whose docs are left out; repeat"),
 ]
-Tag = Annotated[str, typer.Option(help="name of the system, the last column of the run")]
-Run = Annotated[Path, typer.Option(help="run to write, .trec.gz")]
+Tag = Annotated[
+    str, typer.Option(help="name of the system, the last column of the run", callback=_tag)
+]
+Run = Annotated[Path, written("run to write, .trec.gz")]
 Folder = Annotated[
     Path, typer.Option(help="folder to write, whole or not at all", callback=_replaceable)
 ]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]
 Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
 Groups = Annotated[list[Path] | None, typer.Option(help="groups of a split's queries; repeat")]
-Page = Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")]
-Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")]
+Page = Annotated[Path, written("TSV to write; .md and .tex go beside it")]
+Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from"), LOCAL]
 Windows = Annotated[str | None, typer.Option(help="JSON of Windows: docs are read in passages")]
 Revision = Annotated[str | None, typer.Option(help="hub commit of a model of the hub")]
 Pickled = Annotated[
     bool, typer.Option("--pickled", help="read weights that are a pickle, tensors alone of it")
 ]
-Work = Annotated[Path, typer.Option(help="folder of the resumable checkpoint")]
+Work = Annotated[Path, written("folder of the resumable checkpoint")]
 SaveEvery = Annotated[
     float, typer.Option(min=0, help="seconds between savings of the resumable checkpoint")
 ]
@@ -83,9 +111,78 @@ BatchSize = Annotated[int, typer.Option(min=1, help="texts in a batch")]
 PANIC = "PanicException"  # of libraries in Rust: no Exception, by pyo3's design
 
 
+class _Verbs(typer.Typer):
+    """An application whose verbs first ask whether all that they read is there, and stays."""
+
+    def command(self, *names: Any, **settings: Any) -> Callable[[Verb], Verb]:
+        """Register a verb; the function itself stays as it is."""
+        register = super().command(*names, **settings)
+
+        def add(verb: Verb) -> Verb:
+            @functools.wraps(verb)
+            def checked(**values: Any) -> Any:
+                hints = get_type_hints(verb, include_extras=True)
+                _present(hints, values, inspect.signature(verb).parameters)
+                outputs.refuse(*_parted(hints, values))
+                return verb(**values)
+
+            register(checked)
+            return verb
+
+        return add
+
+
+def _present(
+    hints: Mapping[str, Any],
+    values: Mapping[str, Any],
+    declared: Mapping[str, inspect.Parameter],
+) -> None:
+    """Raise ResiduumError for an option that is read, and names nothing that exists.
+
+    Those with a folder as their default have verbs that say more of it.
+    """
+    for name, value in values.items():
+        about = getattr(hints[name], "__metadata__", ())
+        read = any(isinstance(each, OptionInfo) and each.callback is None for each in about)
+        read = read and not isinstance(declared[name].default, Path)
+        for path in value if isinstance(value, list) else [value]:
+            if read and isinstance(path, Path) and not (path.is_file() or path.is_dir()):
+                what = "a pipe or a device" if path.exists() else "no such file or folder"
+                raise ResiduumError(f"{_option(name)} {path}: {what}")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _parted(
+    hints: Mapping[str, Any], values: Mapping[str, Any]
+) -> tuple[list[outputs.Output], list[Path]]:
+    """Return what a verb writes and what it may read, by its options' types."""
+    writes, reads = list[outputs.Output](), list[Path]()
+    for name, value in values.items():
+        about = getattr(hints[name], "__metadata__", ())
+        asked = [getattr(each, "callback", None) for each in about]
+        if _writable in asked or _replaceable in asked:
+            whole = _replaceable in asked
+            writes += [outputs.Output(_option(name), value, whole)] if value else []
+        elif isinstance(value, Path) or LOCAL in about:
+            reads += [Path(value)] if value else []
+        elif isinstance(value, list):
+            reads += [path for each in value for path in _paths(each)]
+    return writes, reads
+
+
+def _paths(value: object) -> list[Path]:
+    """Return the paths that an element of a list may be: PATH, NAME=PATH, or PATH,PATH."""
+    if not isinstance(value, str):
+        return [value] if isinstance(value, Path) else []
+    return [Path(text) for text in (value, value.partition("=")[2], *value.split(",")) if text]
+
+
 def app(doc: str | None) -> typer.Typer:
     """Return the Typer application of a stage whose verbs are always named."""
-    made = typer.Typer(help=doc, add_completion=False, pretty_exceptions_enable=False)
+    made = _Verbs(help=doc, add_completion=False, pretty_exceptions_enable=False)
     made.callback()(lambda: None)
     return made
 
@@ -93,7 +190,6 @@ def app(doc: str | None) -> typer.Typer:
 def main(application: typer.Typer) -> None:
     """Run a stage's command line; an error of ours or the system's is one message and status 1."""
     memory.keep(memory.MODEST)
-    interrupts.catch()
     if sys.stderr is None:  # it was closed: what is said goes nowhere, and nothing fails
         # Open for as long as the process lives, so that no block can close it.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -102,7 +198,8 @@ def main(application: typer.Typer) -> None:
         with suppress(OSError):  # of a forked job, which began with another file as its output
             sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        application()
+        with interrupts.caught():
+            application()
     except (ResiduumError, OSError) as error:
         print(f"error: {printable(worded(error))}", file=sys.stderr)
         if os.environ.get("RESIDUUM_TRACEBACK"):
@@ -139,6 +236,8 @@ def named_counts(option: str, texts: list[str], required: Collection[str]) -> di
 
 def _named(option: str, form: str, texts: list[str], required: Collection[str]) -> dict[str, str]:
     values = {name: value for name, _, value in (text.partition("=") for text in texts)}
+    if empty := [text for text in texts if not text.partition("=")[2]]:
+        raise ResiduumError(f"{option} {empty[0]}: nothing is named; write {option} NAME={form}")
     if others := [name for name in values if name not in required]:
         raise ResiduumError(f"{option}: {unknown('name', others[0], required)}")
     if missing := [name for name in required if name not in values]:

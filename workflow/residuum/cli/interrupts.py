@@ -1,13 +1,15 @@
 """What signals do to a command: Ctrl-C, SIGTERM and SIGHUP end it without a traceback.
 
 Usage: importing this module, the package's first, makes Ctrl-C quiet while the others load;
-`command.main` then calls `catch`, and the command `residuum` calls `unwind`.
+`command.main` then works inside `caught`, and the command `residuum` calls `unwind`.
 """
 
 import math
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 AT_ONCE = 1.0  # seconds in which signals are one: `timeout` sends it to its child and to the group
 # `python -m residuum...` or the script of an installed package. Whoever imports residuum keeps what
@@ -18,10 +20,22 @@ if COMMAND and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def catch() -> None:
-    """Let Ctrl-C be an exception again: what is not finished goes before the process ends."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+@contextmanager
+def caught() -> Iterator[None]:
+    """Let Ctrl-C be an exception inside: what is not finished goes before the process ends.
+
+    Where nothing else takes it, as while options are declared, it ends the process with status 130.
+    """
+    quiet = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    try:
+        if quiet:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(128 + signal.SIGINT) from None
+    finally:
+        if quiet:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def unwind() -> None:

@@ -27,6 +27,7 @@ APART = {
     "residuum.config.roots:packaged": "a file counts where it is named",
     "residuum.cli.interrupts": "says how a command that is stopped ends",
     "residuum.cli.memory": "says what becomes of memory that was given back",
+    "residuum.cli.outputs": "hands paths through, or raises",
     "residuum.cli.progress": "hands items through and says how far the work is",
     "residuum.artefacts.files:_room_for": "hands an error on, in other words where a disk is full",
     "residuum.artefacts.intact": "hands a path through, or raises",

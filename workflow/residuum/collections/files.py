@@ -35,6 +35,16 @@ def resolved(name: str, access: str, within: roots.Within = roots.EVERY) -> list
     return _among(name, _located(name), access, within)
 
 
+def _refuse_twice(name: str) -> None:
+    """Raise ResiduumError where a folder has a file twice, once with .gz: one may be older."""
+    path = _located(name)
+    packed = path.with_name(f"{path.name}.gz")
+    if path.is_file() and packed.is_file():
+        raise ResiduumError(
+            f"{path} and {packed.name} are both there, and may differ. Move one of them away"
+        )
+
+
 def _among(name: str, path: Path, access: str, within: roots.Within) -> list[Path]:
     paths = roots.files_of(path, within)
     if not paths:
@@ -79,6 +89,8 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Stream (doc_id, fields) in the order of files and lines; a bad line is named."""
     source = collection.source
     assert isinstance(source, InFiles)
+    if isinstance(source, BeirSource):
+        _refuse_twice(source.corpus_file)
     for path in resolved(source.corpus_file, collection.access, source.within):
         for where, record in _read(path, source):
             try:
@@ -107,6 +119,8 @@ def split(collection: Collection, name: str, every: bool = False) -> Rows:
     """
     source, laid, entry = collection.source, collection.split_files(name), collection.splits[name]
     assert isinstance(source, InFiles)
+    for file in laid.values() if isinstance(source, BeirSource) else ():
+        _refuse_twice(file)
     paths = {key: resolved(file, collection.access) for key, file in laid.items()}
     judged = [row for path in paths.get("qrels", ()) for row in _judgements(path, source.names)]
     read = (row for path in paths["queries"] for row in _queries(path, source, entry.query_field))

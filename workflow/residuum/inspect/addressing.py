@@ -23,6 +23,7 @@ from residuum.wiring.paths import Paths
 
 PATHS = Paths()
 PLACES = tuple(dict.fromkeys(PATHS.pages[kind] for kind in JUDGED))
+LONGEST, SHOWN = 300, 60  # characters of an address, and of one that is none
 Names = tuple[str, ...]  # paper, page, row, column; a figure's column is <panel>/<group>
 WRITE = (
     "write <paper>/<page>/<row>/<column>, of a figure over groups "
@@ -84,6 +85,11 @@ def _cell(results: Path, path: str, own: GridCell, page: Judged, graph: provenan
 
 def _line(results: Path, address: str) -> tuple[str, GridCell]:
     """Return a page's TSV, below the results, and its line of an address."""
+    if len(address) > LONGEST or not address.isprintable():
+        raise ResiduumError(
+            f"{address[:SHOWN]!r}{'...' * (len(address) > SHOWN)}: no address, which has at most "
+            f"{LONGEST} characters and no line ends; {WRITE}"
+        )
     *head, column = address.strip("/").split("/", 3)
     names = (*head, column)
     pages = {tuple(parts_of(path.stem)): path for path in _pages(results)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
 
-from residuum.artefacts import manifest
+from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.specs import OrderId, RunId, Snapshot
 from residuum.inspect.citing import UNKNOWN
@@ -59,7 +59,11 @@ class Checkpoint(NamedTuple):
     @property
     def kind(self) -> str:
         """The kind of the model's entry."""
-        return str(self.settings["kind"])
+        if not isinstance(kind := self.settings.get("kind"), str):
+            raise ResiduumError(
+                f"{self.results / self.path}: its manifest names no kind of model. {files.REMAKE}"
+            )
+        return kind
 
     @property
     def trained(self) -> bool:

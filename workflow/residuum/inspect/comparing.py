@@ -55,9 +55,6 @@ def report(
         tests = Tests.model_validate(options)
     except ValidationError as error:
         raise ResiduumError(command.describe("options", error)) from None
-    inputs = [qrels, *(Path(part) for text in runs for part in text.split(",") if part)]
-    if output:
-        files.refuse_input(output, inputs)
     judged = trec.read_qrels(qrels)
     named, remarks = read(runs, judged, missing)
     requested = [*dict.fromkeys(n for text in measures for n in SEPARATOR.split(text) if n)]

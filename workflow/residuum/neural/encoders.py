@@ -51,6 +51,11 @@ class Encoder(Ranker):
     ) -> None:
         markers = (settings.query_marker, settings.doc_marker)
         model, tokenizer = pretrained.load(self.form(), source, markers)
+        if model.config.is_encoder_decoder:
+            raise ResiduumError(
+                f"{source.name}: a {model.config.model_type} of encoder and decoder, which has no "
+                "states of a text alone. Name a model that is an encoder, as a bert"
+            )
         if settings.dimensions:
             model = _projected(model, source.name, settings.dimensions, settings.norm)
         self.hold(model, tokenizer, settings, device)
@@ -244,7 +249,14 @@ class Encoder(Ranker):
 
     def write(self, folder: Path, ids: Sequence[str], rows: Rows) -> None:
         """Write vectors of this model into a folder, an id for each."""
-        contracts.write_vectors(folder, ids, np.asarray(rows))
+        vectors = np.asarray(rows)
+        if odd := np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist():
+            raise ResiduumError(
+                f"{self.model.config.name_or_path}: its vector of {ids[odd[0]]} is not finite "
+                f"({len(odd):,} such). Its weights overflow, as those of a training that diverged. "
+                "Train it again, or try --precision fp32"
+            )
+        contracts.write_vectors(folder, ids, vectors)
 
     def relevance(
         self,

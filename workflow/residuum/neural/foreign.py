@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from residuum.artefacts import files
+from residuum.artefacts.wordpieces import TOKENIZER
 from residuum.cli.errors import ResiduumError
 
 WEIGHTS = "model.safetensors"
@@ -29,6 +30,7 @@ LARGER = 4  # times the weights that a file holds: a new head, or cross-attentio
 UNREAD = "pooler."  # of an encoder whose last states are read
 WRAPPED = "module."  # as DistributedDataParallel names what it wraps
 MEND = "Save the model with transformers' save_pretrained, and name that folder"
+VOCABULARY = ("vocab_file", "merges_file", "spm_file")  # what a tokenizer's class cannot do without
 
 
 def indexes(pickled: bool) -> list[str]:
@@ -177,6 +179,29 @@ def fit(
     elif not (over or shapes or any(map(inside, lacking))):
         mend = "Name a model that has this head"
     raise ResiduumError(f"{name}: the weights do not fit a {type(model).__name__}: {text}. {mend}")
+
+
+def check_tokenizer(tokenizer: Any, rows: int, name: str, had: Callable[[str], bool]) -> None:
+    """Raise ResiduumError unless a tokenizer was read of files, and fits a model's embeddings.
+
+    Without its files transformers makes one that knows no word, and says nothing. `rows` is the
+    number of embeddings; `had` says whether the model has a file.
+    """
+    asked = tokenizer.vocab_files_names
+    own = [asked[key] for key in VOCABULARY if key in asked]
+    if own and not had(TOKENIZER) and not all(map(had, own)):
+        raise ResiduumError(
+            f"{name}: no tokenizer: it has neither {TOKENIZER} nor {' and '.join(own)}, so that no "
+            "word would be known. Save its tokenizer with transformers' save_pretrained into the "
+            "same folder"
+        )
+    highest = max(tokenizer.get_vocab().values(), default=-1)
+    if highest >= rows:
+        raise ResiduumError(
+            f"{name}: its tokenizer has ids up to {highest:,}, but the model has {rows:,} "
+            f"embeddings: they are of two models. {MEND}, with the tokenizer that it was trained "
+            "with"
+        )
 
 
 def _check_values(weights: Mapping[str, Any], name: str) -> None:

@@ -13,6 +13,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -78,6 +79,8 @@ def load(
         devices.quiet()
         model, tokenizer, report = _read(head, source, settings)
         foreign.fit(model, report, source.name, source.new_head, new)
+        rows = model.get_input_embeddings().num_embeddings
+        foreign.check_tokenizer(tokenizer, rows, source.name, partial(_has, source.name, model))
         frames.set_cls(tokenizer, True)
         added = tokenizer.add_tokens([some for some in markers if some], special_tokens=True)
         if len(tokenizer) > model.get_input_embeddings().num_embeddings:
@@ -119,6 +122,14 @@ def _read(
     how |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, report = head.from_pretrained(name, config=config, dtype=torch.float32, **how)
     return model, AutoTokenizer.from_pretrained(name, **at), report
+
+
+def _has(name: str, model: Any, file: str) -> bool:
+    """Say whether a folder, or a loaded model of the hub, has a file."""
+    folder = Path(name)
+    if folder.is_dir():
+        return (folder / file).is_file()
+    return hub.had(name, commit(model), file) is not None
 
 
 @contextmanager

@@ -71,7 +71,7 @@ class Reported(Printed):
     if TYPE_CHECKING:  # a field of some kinds, made of another one by others
         rows: Sequence[Any]
 
-    tolerance: dict[AnyColumn, float] = Field(
+    tolerance: dict[AnyColumn, Annotated[float, Field(ge=0)]] = Field(
         {}, description="column, or default: largest |delta|; absent: 0"
     )
     last_digits: bool = Field(False, description="tolerance counts last digits: of 6.9K, hundreds")

@@ -1,12 +1,13 @@
 """What every page bound to one scale says: the `--spec` of the stage that makes it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
 from residuum.config.schema.analyses import IndexStatistics
-from residuum.config.schema.base import Id, Strict, repeated
+from residuum.config.schema.base import Id, Strict, dangling, repeated
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import OrderId
 from residuum.pages.cells import PrintedCell
@@ -59,8 +60,11 @@ class Bound(Strict):
     )
 
     def check(self) -> None:
-        """Refuse a page that names a part twice, as config/ does; a foreign manifest may."""
-        for key, fault in repeated(self.entry):
+        """Refuse a page that names a part twice, or one that is not there, as config/ does.
+
+        A foreign manifest may.
+        """
+        for key, fault in chain(repeated(self.entry), dangling(self.entry)):
             raise ValueError(f"{key}: {fault}")
 
     def models_of(self, runs: Iterable[str], place: str | None) -> list[str]:

@@ -29,7 +29,7 @@ def replaced(output: Path) -> Iterator[Path]:
         yield made
         names = sorted(p.relative_to(made).as_posix() for p in made.rglob("*") if p.is_file())
         _write(made, [*names, LIST])
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists():  # also an empty one, which may be a disk's, or where a shell stands
             _move([*names, LIST], made, folder)
         else:
             files.replace_directory(made, folder)

@@ -14,7 +14,7 @@ from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from residuum.cli import scalars
-from residuum.cli.errors import hint
+from residuum.cli.errors import hint, unknown
 
 
 class Strict(BaseModel):
@@ -159,6 +159,24 @@ def repeated(entry: BaseModel) -> Iterator[tuple[str, str]]:
                 told.add(own)
                 yield key.partition(".")[0], f"'{value}' is given twice"
             seen.add(own)
+
+
+def dangling(entry: BaseModel) -> Iterator[tuple[str, str]]:
+    """Yield the key and the fault of each part of an entry that it names and does not have.
+
+    What names a kind of part of which the entry has none, as a panel's columns, may be anything.
+    """
+    named = list(walk(entry))
+    parts: dict[str, list[str]] = {}
+    for _, mark, value in named:
+        if isinstance(mark, Name):
+            parts.setdefault(mark.of, []).append(value)
+    for key, mark, value in named:
+        if isinstance(mark, Name):
+            continue
+        known = parts.get(mark.to, [value])
+        if value not in (*known, *mark.besides):
+            yield key, unknown(mark.to, value, known)
 
 
 def named_for(entry: BaseModel, use: str) -> str | None:

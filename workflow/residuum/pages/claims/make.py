@@ -38,7 +38,7 @@ PATHS = Paths()
 def judge(
     spec: Annotated[str, typer.Option(help="BoundClaims as JSON")],
     metrics: command.Metrics,
-    tests: Annotated[Path, typer.Option(help="TSV of the tests to write")],
+    tests: Annotated[Path, command.written("TSV of the tests to write")],
     output: command.Page,
     table: Annotated[list[Path] | None, typer.Option(help="TSV of a table they are about")] = None,
     depths: Annotated[list[Path] | None, typer.Option(help="depth curve of a figure")] = None,

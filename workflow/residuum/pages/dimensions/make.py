@@ -45,7 +45,7 @@ class Quantity(NamedTuple):
 def draw(
     spec: Annotated[str, typer.Option(help="BoundDimensions as JSON")],
     measured: Annotated[Path, typer.Option(help="folder of all measurements of fidelity")],
-    output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
+    output: Annotated[Path, command.written("TSV to write; .pdf, .png and .md go beside it")],
 ) -> None:
     """Write the quantities as .tsv (a row per number), plots as .pdf and .png, a caption as .md."""
     job = command.parse_spec(BoundDimensions, spec)

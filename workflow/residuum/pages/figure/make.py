@@ -48,7 +48,7 @@ SNAPSHOTS = (
 @app.command()
 def draw(
     spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
-    output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
+    output: Annotated[Path, command.written("TSV to write; .pdf, .png and .md go beside it")],
     metrics: command.Metrics,
     curve: Annotated[
         list[Path] | None,
@@ -89,7 +89,7 @@ def draw(
 @app.command("time")
 def draw_times(
     spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
-    output: Annotated[Path, typer.Option(help="TSV to write; .pdf and .png go beside it")],
+    output: Annotated[Path, command.written("TSV to write; .pdf and .png go beside it")],
     curve: Annotated[list[Path], typer.Option(help="TSV of run, effort, query_id, measure, value")],
     timing: Annotated[list[Path], typer.Option(help="JSON of the seconds of its searches")],
     learning: command.Learning = None,

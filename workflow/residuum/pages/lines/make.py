@@ -42,7 +42,7 @@ class Line(NamedTuple):
 def draw(
     spec: Annotated[str, typer.Option(help="BoundLines as JSON")],
     table: Annotated[Path, typer.Option(help="TSV of the table")],
-    output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
+    output: Annotated[Path, command.written("TSV to write; .pdf, .png and .md go beside it")],
 ) -> None:
     """Write the drawn numbers as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundLines, spec)

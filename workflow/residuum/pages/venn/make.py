@@ -44,7 +44,7 @@ Hits = tuple[ScoreMatrix, ScoreMatrix]  # of the dense part, of the lexical one
 def draw(
     spec: Annotated[str, typer.Option(help="BoundVenn as JSON")],
     metrics: command.Metrics,
-    output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
+    output: Annotated[Path, command.written("TSV to write; .pdf, .png and .md go beside it")],
     learning: command.Learning = None,
 ) -> None:
     """Write the shares as .tsv (a row per number), the circles as .pdf and .png, a caption .md."""

@@ -1,0 +1,185 @@
+"""What a command writes takes the place of nothing that it reads, and has a name of its own."""
+
+import importlib
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from residuum.cli import command, outputs
+from residuum.cli.errors import ResiduumError
+
+RULES = "\n".join(path.read_text() for path in sorted((ROOT / "rules").glob("*.smk")))
+STAGES = [
+    path.stem
+    for path in sorted((ROOT / "workflow" / "residuum").glob("*.py"))
+    if not path.stem.startswith("__") and "command.main(app)" in path.read_text()
+]
+
+
+def called(stage, *words):
+    """Run a verb as its command does, without what `main` makes of an error."""
+    application = importlib.import_module(f"residuum.{stage}").app
+    application([str(word) for word in words], standalone_mode=False)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder with inputs, in which the command runs: what is read is there, or too late.
+
+    None of it can be read as what it should be: a command that began would say so.
+    """
+    monkeypatch.delenv(command.JOB, raising=False)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    for name in ("q.tsv", "q.trec", "a.trec", "b.trec"):
+        Path(name).write_text("mine")
+    for artefact in ("corpus", "index", "model"):
+        Path(artefact).mkdir()
+        record = {"artefact": {}, "spec": {}, "inputs": {}}
+        Path(artefact, "manifest.json").write_text(json.dumps(record))
+    os.link("q.tsv", "hard.tsv")
+    Path("link.tsv").symlink_to("q.tsv")
+    return here
+
+
+FUSION = json.dumps(
+    {
+        "kind": "fusion",
+        "label": "x",
+        "parts": ["a", "b"],
+        "interpolation": {"weighted": "a", "value": 0.5},
+        "k": 10,
+    }
+)
+SEARCH = "search --index index --queries q.tsv --spec {} --tag t --output"
+ENCODE = "docs --corpus corpus --model model --shard 0 --of 1 --batch-size 1 --output"
+CASES = [
+    ("lexical", f"{SEARCH} q.tsv", "is one of the files that are read"),
+    ("lexical", f"{SEARCH} ./../here/q.tsv", "is one of the files that are read"),
+    ("lexical", f"{SEARCH} link.tsv", "is one of the files that are read"),
+    ("lexical", f"{SEARCH} hard.tsv", "is one of the files that are read"),
+    ("lexical", f"{SEARCH} index/manifest.json", "lies in index, which is read"),
+    ("lexical", f"{SEARCH} index/new.trec.gz", "lies in index, which is read"),
+    ("lexical", "index --corpus corpus --spec {} --output corpus", "is one of the files that"),
+    ("lexical", "index --corpus corpus --spec {} --vocabulary model --output model", "is one of"),
+    ("encode", f"{ENCODE} corpus", "is one of the files that are read"),
+    ("encode", f"{ENCODE} model", "is one of the files that are read"),
+    ("encode", "queries --split dev=q.tsv --model model --batch-size 1 --output model", "is one"),
+    (
+        "fusion",
+        f"fuse --spec '{FUSION}' --run a=a.trec --run b=b.trec --tag t --output b.trec",
+        "is one of the files that are read",
+    ),
+    (
+        "rerank",
+        "score --run a.trec --depth 5 --queries q.tsv --corpus corpus --model model "
+        "--spec '{\"batch_size\": 1}' --store work --output a.trec",
+        "is one of the files that are read",
+    ),
+    (
+        "rerank",
+        "cut --run a.trec --scores b.trec --name n --spec {} --tag t --output x --record ./x",
+        "--record x: is --output too; name two files",
+    ),
+    (
+        "data",
+        "split --dataset d --name n --spec {} --queries new.tsv --qrels new.tsv",
+        "--qrels new.tsv: is --queries too; name two files",
+    ),
+    ("__main__", "compare q.trec a.trec,b.trec --measures RR@10 --output b.trec", "is one of the"),
+]
+
+
+def contents(folder):
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(("stage", "line", "message"), CASES)
+def test_an_output_that_is_an_input_is_refused_before_any_work(folder, stage, line, message):
+    before = contents(folder)
+    with pytest.raises(ResiduumError, match=re.escape(message)):
+        called(stage, *shlex.split(line))
+    assert contents(folder) == before
+
+
+def test_a_folder_that_would_be_replaced_with_an_input_in_it_is_refused(folder):
+    (folder / "corpus" / "queries.tsv").write_text("mine")
+    words = "queries --split dev=corpus/queries.tsv --model model --batch-size 1 --output corpus"
+    with pytest.raises(ResiduumError, match=r"--output corpus: holds corpus/queries\.tsv, which"):
+        called("encode", *words.split())
+    assert (folder / "corpus" / "queries.tsv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_output_of_a_rule_is_declared_as_one(stage):
+    """A rule's `{output...}`, and folders that its params name, are written: others are read."""
+    verbs = importlib.import_module(f"residuum.{stage}").app.registered_commands
+    for rule in RULES.split("\nrule ")[1:]:
+        found = re.search(rf"residuum\.{stage} ([\w-]+)", rule)
+        if not found:
+            continue
+        [verb] = [v.callback for v in verbs if (v.name or v.callback.__name__) == found[1]]
+        line = "".join(re.findall(r'"(.*)"', rule[rule.index("shell:") :]))
+        given = set(
+            re.findall(r"--([\w-]+) \{(?:output[.\w]*|params\.(?:folder|work|store))\}", line)
+        )
+        hints = command.get_type_hints(verb, include_extras=True)
+        values = {name: Path(name) for name in hints if name != "return"}
+        writes, _ = command._parted(hints, values)
+        assert {output.option.removeprefix("--") for output in writes} == given, rule
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_a_stream_is_no_output(folder, name):
+    with pytest.raises(ResiduumError, match=rf"^--output {name}: a stream\. What is written app"):
+        called("lexical", *shlex.split(f"{SEARCH} {name}"))
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/", "../../here/..", "{here}", "../to-here"])
+def test_the_working_directory_keeps_its_place(folder, name):
+    (folder.parent / "to-here").symlink_to(folder)
+    for stage, words in OUTPUTS.items():
+        with pytest.raises(
+            ResiduumError, match=r"^--output .*: the working directory, or a folder"
+        ):
+            called(stage, *shlex.split(words), name.format(here=folder))
+
+
+OUTPUTS = {
+    "lexical": SEARCH,
+    "encode": ENCODE,
+    "__main__": "export x/y --output",
+    "report": "write --results model --output",
+}
+
+
+def test_a_link_to_itself_is_named(folder):
+    Path("loop").symlink_to("loop")
+    for stage, words in OUTPUTS.items():
+        with pytest.raises(
+            ResiduumError, match=r"^--output loop: a link that leads back to itself"
+        ):
+            called(stage, *shlex.split(words), "loop")
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * (outputs.MOST_NAME + 1), "é" * 120])
+def test_a_name_that_is_too_long_for_a_file_and_its_manifest_is_told(folder, name):
+    with pytest.raises(
+        ResiduumError, match=rf"^--output {name[0]}{{20}}\.\.\.: a name of \d+ bytes"
+    ):
+        called("lexical", *shlex.split(f"{SEARCH} {name}"))
+
+
+def test_the_longest_name_is_written_with_its_manifest(tmp_path):
+    path = tmp_path / ("x" * outputs.MOST_NAME)
+    from residuum.artefacts import files, manifest
+
+    files.write_text(path, "one\n")
+    manifest.write(path, {}, {}, [], "residuum.lexical")
+    assert len(list(tmp_path.iterdir())) == 2
