@@ -17,6 +17,8 @@ SystemId = Annotated[Id, Ref("system")]
 ColumnId = Annotated[Id, Ref("column")]
 AnyColumn = Annotated[str, Ref("column", besides=("default",))]
 
+Delta = Annotated[float, Field(ge=0)]
+
 
 def parts_of(page: str) -> tuple[str, str]:
     """Return paper and name of a page: `lexical-baselines-cacm` is cacm of lexical-baselines."""
@@ -71,7 +73,7 @@ class Reported(Printed):
     if TYPE_CHECKING:  # a field of some kinds, made of another one by others
         rows: Sequence[Any]
 
-    tolerance: dict[AnyColumn, Annotated[float, Field(ge=0)]] = Field(
+    tolerance: dict[AnyColumn, Delta] = Field(
         {}, description="column, or default: largest |delta|; absent: 0"
     )
     last_digits: bool = Field(False, description="tolerance counts last digits: of 6.9K, hundreds")

@@ -8,7 +8,7 @@ from pydantic import Field
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import Id, Name, Ref, Role, Strict
 from residuum.pages.cells import PrintedText
-from residuum.pages.entries import Reported, RowId
+from residuum.pages.entries import Delta, Reported, RowId
 
 RECALLS = [0.5, 0.75, 0.9, 0.95]
 LEAST_MARGIN, CONSTANT, SLOPE, EXACT = "least-margin", "constant", "slope", "exact-slope"
@@ -39,7 +39,7 @@ class Dimensions(Reported):
         max_length=5,
         description="shares of queries whose least dimensions are shown",
     )
-    tolerance: dict[str, float] = Field({}, description="quantity, or default: largest |delta|")
+    tolerance: dict[str, Delta] = Field({}, description="quantity, or default: largest |delta|")
     reported: dict[RowId, dict[str, PrintedText]] = Field(
         {}, description="row: quantity, such as least-margin or constant"
     )

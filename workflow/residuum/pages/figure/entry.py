@@ -8,7 +8,7 @@ from pydantic import Field
 from residuum.config.schema.base import Id, JudgedMeasure, Name, Ref, Role, Strict
 from residuum.config.schema.tests import TestsId
 from residuum.pages.cells import PrintedCell, PrintedText
-from residuum.pages.entries import Reported
+from residuum.pages.entries import Delta, Reported
 
 DEPTH, EFFORT, SNAPSHOT = "depth", "effort", "snapshot"
 SHOWS = {DEPTH: ("recall", "reranked"), EFFORT: ("recall", "measure"), SNAPSHOT: ("measure",)}
@@ -73,7 +73,7 @@ class Figure(Reported):
     series: list[Series] = Field(min_length=1)
     panels: list[Panel] = Field(min_length=1)
     tests: TestsId = Field(description="an entry of config/tests that compares with_baselines")
-    tolerance: dict[str, float] = Field({}, description="panel, or default: largest |delta|")
+    tolerance: dict[str, Delta] = Field({}, description="panel, or default: largest |delta|")
     reported: dict[SeriesId, dict[str, PrintedText]] = Field(
         {}, description="series id: <panel>/<group>: the number that the paper prints"
     )

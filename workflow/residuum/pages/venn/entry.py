@@ -8,7 +8,7 @@ from pydantic import Field
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import Id, Measure, Name, Ref, Role, Strict
 from residuum.pages.cells import PrintedText
-from residuum.pages.entries import Reported, RowId
+from residuum.pages.entries import Delta, Reported, RowId
 
 QUANTITIES = ("dense", "lexical", "residual", "overlap", "failure", "RoC")
 
@@ -32,7 +32,7 @@ class Venn(Reported):
     role: Role
     measure: Measure = Field(description="of hits, 0 or 1 for a query, such as Success@10")
     rows: list[Diagram] = Field(min_length=1)
-    tolerance: dict[str, float] = Field({}, description="quantity, or default: largest |delta|")
+    tolerance: dict[str, Delta] = Field({}, description="quantity, or default: largest |delta|")
     reported: dict[RowId, dict[str, PrintedText]] = Field(
         {}, description="diagram: quantity: share of the queries, or RoC"
     )
