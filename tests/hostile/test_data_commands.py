@@ -85,7 +85,12 @@ def test_shards_hold_a_doc_or_more(mine, count):
 
 
 def test_a_file_of_the_dataset_that_is_none_is_named(mine):
-    refused("^--dataset-file no.yaml: no such", "corpus", output="c", dataset_file="no.yaml")
+    refused(
+        "^--dataset-file no.yaml: not a file that can be read",
+        "corpus",
+        output="c",
+        dataset_file="no.yaml",
+    )
     Path("bad.yaml").write_text("a: [")
     refused("^--dataset-file bad.yaml: ", "corpus", output="c", dataset_file="bad.yaml")
 

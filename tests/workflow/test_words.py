@@ -30,6 +30,8 @@ OTHERWISE = {
     "sampling": "of tokens", "docno": "TREC's tag", "predictions": "of tokens",
     "bucket": "of hashes", "document": "a page of Wikipedia", "profile": "Snakemake's",
     "lossless": "of a copy",
+    "contains": "Python's", "probe": "of a card", "subwords": "of a tokenizer",
+    "place": "a position",
 }  # fmt: skip
 ROOMS_OF_SPLITS = ("config/registry.py", "wiring")
 

@@ -66,7 +66,12 @@ Of = Annotated[Path | None, typer.Option("--of", help="corpus that is cut, of an
 Questions = Annotated[
     Path | None, typer.Option(help="folder of the split whose questions and answers these are")
 ]
-DatasetFile = Annotated[Path | None, typer.Option(help="the dataset's YAML, for its access note")]
+# The address of an entry, which a file of several entries may hold.
+DatasetFile = Annotated[
+    Path | None,
+    typer.Option(help="the dataset's YAML, for its access note"),
+    command.MAY_LACK,
+]
 
 
 @app.command()

@@ -69,6 +69,8 @@ def _tag(tag: str) -> str:
     return tag
 
 
+# Marks an option that is read if it is there: a folder in which a page without runs looks for none.
+MAY_LACK = "may lack"
 # Options that several stages have; a stage declares its own others, `--spec` with its schema.
 Corpus = Annotated[Path, typer.Option(help="corpus folder with its manifest.json")]
 Queries = Annotated[Path, typer.Option(help="queries.tsv of the split: query_id TAB text")]
@@ -85,7 +87,7 @@ Run = Annotated[Path, written("run to write, .trec.gz")]
 Folder = Annotated[
     Path, typer.Option(help="folder to write, whole or not at all", callback=_replaceable)
 ]
-Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]
+Metrics = Annotated[Path, typer.Option(help="folder of the metrics files"), MAY_LACK]
 Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
 Groups = Annotated[list[Path] | None, typer.Option(help="groups of a split's queries; repeat")]
 Page = Annotated[Path, written("TSV to write; .md and .tex go beside it")]
@@ -144,7 +146,7 @@ def _present(
     for name, value in values.items():
         about = getattr(hints[name], "__metadata__", ())
         read = any(isinstance(each, OptionInfo) and each.callback is None for each in about)
-        read = read and not isinstance(declared[name].default, Path)
+        read = read and MAY_LACK not in about and not isinstance(declared[name].default, Path)
         for path in value if isinstance(value, list) else [value]:
             if read and isinstance(path, Path) and not (path.is_file() or path.is_dir()):
                 what = "a pipe or a device" if path.exists() else "no such file or folder"
