@@ -1,6 +1,6 @@
-"""The files that the datasets of config/ are read from: which are local, and whether whole.
+"""The datasets of config/: which of their files are local, and whether they are as pinned.
 
-Usage: `residuum datasets`, `residuum datasets show nq-dpr`.
+Usage: `residuum datasets`, `residuum datasets show nq-dpr`, `residuum datasets check nfcorpus`.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """What a run needs before its first byte: downloads, jobs, disk, memory, hours, and gaps.
 
-Command: `residuum plan --scale full --paper clear`. Jobs and what they take are those of
-Snakemake's own dry run (`residuum.inspect.planning`); files are looked for by name and size. Given
-`--docs` it is a plan of sizes that nobody has.
+Command: `residuum plan --scale full --paper clear`. Jobs, and what each takes, come from
+Snakemake's own dry run. Files are looked for by name and size. With `--docs` it plans sizes that
+nobody has, and says which limits they break.
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""What a results folder records of its data, models, tuning, tests and cost: rows for tables.
+"""What a results folder records of its data, models, seeds, environments and cost: rows for tables.
 
 Usage: `Recorded.read(results, config)`, then its methods; a value that no file has is UNKNOWN.
 Reads manifests, tuning records, benchmark files and config/datasets.

@@ -1,6 +1,7 @@
-"""What a run prints at its end of the pages that it made.
+"""What the Snakefile asks for: the wiring of a scale, what precedes jobs, what is printed after.
 
-Usage: `show(pages, ledger, {"all"})`.
+Usage: `WIRING = Wiring(config, workflow)`, `WIRING.start()`. Cards are placed, parents preloaded,
+outputs marked for Snakemake's report.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""What runs are made from: fusion, reranking, runs from outside.
+"""What runs are made from and measured by: searches, fusions, rerankers, sweeps, groups of queries.
 
-Usage: `Runs(registry, paths, hub).fused(wildcards)`.
+Usage: `Runs(registry, paths, hub).fused(wildcards)`, `Evaluations(...).ranked(wildcards)`.
 """
 
 from collections.abc import Iterable, Iterator

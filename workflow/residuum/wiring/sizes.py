@@ -1,6 +1,6 @@
 """How much there is to do, from config/ alone: docs, queries, pairs, tokens, steps, parameters.
 
-Usage: `sizes.queries(registry, Place("msmarco-passage", "dev"))`. Counts are the pins of
+Usage: `sizes.queries(registry, SplitId("msmarco-passage", "dev"))`. Counts are the pins of
 config/datasets; where nothing is pinned, they are stated assumptions.
 """
 
