@@ -17,7 +17,7 @@ Number = TypeVar("Number", float, np.ndarray)
 
 
 def exponent(margin: Number) -> Number:
-    """Return eps^2/2 - eps^3/3: errors fall by exp of this times half the dimensions."""
+    """Return eps^2/2 - eps^3/3 =: x; errors fall with dimensions k as exp(-k x / 2)."""
     value: Number = margin * margin * (1 / 2 - margin / 3)
     return value
 
@@ -31,10 +31,7 @@ def error_bound(margin: Number, dimensions: int) -> Number:
 
 
 def least_dimensions(margin: Number, error: float) -> Number:
-    """Return dimensions at which a projection turns a pair with probability `error` at most (Eq.
-
-    2).
-    """
+    """Return dimensions at which the bound on turning a pair is at most `error` (Eq. 2)."""
     return constant(error) / exponent(margin)
 
 
@@ -82,9 +79,10 @@ def gaussian_error(margin: Number, dimensions: int) -> Number:
 
 
 def gaussian_dimensions(margins: np.ndarray, counts: np.ndarray, error: float) -> int:
-    """Return the least dimensions at which a Gaussian projection turns a share `error` of pairs.
+    """Return the least dimensions at which a Gaussian projection turns few enough pairs.
 
-    `counts` has the number of pairs of each margin. The share is the expected one, of all pairs.
+    `counts` has the number of pairs of each margin. The expected share of turned pairs among all is
+    at most `error`.
     """
     return _least(lambda k: np.average(gaussian_error(margins, k), weights=counts), error)
 

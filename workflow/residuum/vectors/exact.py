@@ -1,15 +1,15 @@
-"""Exact search on a card: torch compares all vectors at any depth, and sums scores anew.
+"""Exact search on a card: torch compares all vectors to any depth, then sums scores in float64.
 
 Usage: `Card(vectors, "cuda").index()`, which nearest.py searches like FAISS's indexes. Vectors stay
 on the card if they fit. Otherwise they are copied in blocks, the next one while the last is
 compared.
 
-Candidates are found by products of float32. A sum of d products, in any order, is off
-by at most g(d) |q| |v|. Here g(d) = d u / (1 - d u) and u = 2^-24 (Higham 2002, Section 3.1). At
-768 dimensions g is 4.6e-5. The computed score of a vector of the best k is therefore at least the
-k-th computed score less twice the bound. All vectors with such scores are kept. TF32 reads 11 of
-24 bits, and alone takes 2^-10 of each product. Its bound is 21 times as wide and would keep far
-more vectors.
+Candidates are found by products of float32. A sum of d products, in any order, is off by at most
+g(d) |q| |v|. Here g(d) = d u / (1 - d u) and u = 2^-24 (Higham 2002, Section 3.1). At 768
+dimensions g is 4.6e-5. The computed score of a vector of the best k is therefore at least the k-th
+computed score less twice the bound. All vectors with such scores are kept. TF32 reads 11 of 24
+bits, and alone takes 2^-10 of each product. Its bound is 21 times as wide and would keep far more
+vectors.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class _Floors:
         """Say which sums of docs (docs, queries) may be among the best k of all docs so far.
 
         `largest` is the largest possible absolute value of the sums. A float32 sum may differ from
-        the true sum by a share of it.
+        the true sum by a share of `largest`.
         """
         best, least = self._best[weight, :, queries], self._least[weight, queries]
         rising = (sums > least).any(axis=1)  # ever fewer docs; a partition is slow

@@ -20,7 +20,7 @@ def best(
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Yield query, doc (row numbers) and score of docs that may be among the best k of each query.
 
-    Only docs that share a term with the query count. It gets the best k of them, and all docs that
+    Only docs that share a term with the query count. A query gets the best k of them, and all that
     tie with the last. Memory holds the products of some queries at a time.
     """
     asked, columns = aligned(queries, docs.terms), docs.rows.T.tocsr().astype(np.float64)
