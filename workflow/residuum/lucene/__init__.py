@@ -1,1 +1,1 @@
-"""Java lives here and nowhere else: starting it, and Lucene as Anserini sets it up."""
+"""Only this package uses Java: starting it, and Lucene with Anserini's settings."""

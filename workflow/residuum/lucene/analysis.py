@@ -1,4 +1,4 @@
-"""How texts become terms: analysed by Lucene, or cut into words or wordpieces before it sees them.
+"""How texts become terms: Lucene analyses them, or they are cut into words or wordpieces before.
 
 Usage: `terms = analysis.of(form.analysis, folder)`; then Lucene gets `terms.tokenise(texts)` with
 `terms.analyzer`, docs and queries alike.
@@ -17,21 +17,21 @@ from residuum.config.schema.analyses import Analysis, Bioclean, LuceneAnalysis, 
 from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene.jvm import JavaObject, java
 
-JOINT = "\N{OPEN BOX}"  # of the two terms of a bigram; no space, and in no vocabulary
+JOINT = "\N{OPEN BOX}"  # joins the two terms of a bigram; neither a space nor in a vocabulary
 TEXTS_AT_ONCE = 4096
-DELETED = str.maketrans("", "", "\"'/\\.,?;*!%^&_+():<=>@[]{}")  # by bioclean
+DELETED = str.maketrans("", "", "\"'/\\.,?;*!%^&_+():<=>@[]{}")  # characters that bioclean deletes
 Tokenise = Callable[[Iterable[str]], Iterator[str]]
 
 
 class Terms(NamedTuple):
-    """Lucene's analyzer, and what is done to a text before it."""
+    """Lucene's analyzer, and the function applied to texts before it."""
 
     analyzer: JavaObject
     tokenise: Tokenise
 
 
 def of(analysis: Analysis, folder: Path) -> Terms:
-    """Return how texts become the terms of an index in `folder`, beside which a tokenizer lies."""
+    """Return how texts become terms of an index in `folder`; a tokenizer lies beside the folder."""
     if isinstance(analysis, Wordpieces):
         return Terms(analyzer(analysis), _tokeniser(folder.with_name(TOKENIZER), analysis.ngrams))
     if isinstance(analysis, Bioclean):
@@ -42,15 +42,15 @@ def of(analysis: Analysis, folder: Path) -> Terms:
 def bioclean(texts: Iterable[str]) -> Iterator[str]:
     """Yield the words of texts by BioASQ's `bioclean`, with spaces between them.
 
-    Characters are deleted, not replaced: p.R53H becomes pr53h. The hyphen is none of them, since
-    the published expression has `:-\\[`, a range. White space is Python's.
+    Characters are deleted, not replaced: p.R53H becomes pr53h. The hyphen stays, since the
+    published expression has `:-\\[`, a range. White space is Python's.
     """
     for text in texts:
         yield " ".join(text.lower().translate(DELETED).split())
 
 
 def for_queries(tokenise: Tokenise, system: LexicalSystem) -> Tokenise:
-    """Return what makes the terms of queries: of each as many as it has, or one."""
+    """Return the function that makes queries' terms: repeated if counted, otherwise each once."""
     if system.query_terms == "counted":
         return tokenise
     return lambda texts: (" ".join(dict.fromkeys(text.split(" "))) for text in tokenise(texts))
@@ -65,18 +65,18 @@ def analyzer(analysis: Analysis) -> JavaObject:
 
 
 def keep_tokenizer(vocabulary: str, revision: str | None, folder: Path) -> Path:
-    """Copy the tokenizer of a model, a folder or one of the hub, beside an index; return its path.
+    """Copy the tokenizer of a model (folder or hub) beside an index; return the copy's path.
 
-    With its own copy an index can be searched wherever it lies, and whatever becomes of the model.
+    With its own copy an index can be moved and searched even if the model changes or is deleted.
     """
     shutil.copyfile(wordpieces.find(vocabulary, revision), folder / TOKENIZER)
     return folder / TOKENIZER
 
 
 def _tokeniser(tokenizer: Path, ngrams: int) -> Tokenise:
-    """Return what cuts texts into terms, with spaces between them; special tokens are none.
+    """Return a function that cuts texts into terms joined by spaces, without special tokens.
 
-    Given 2 ngrams the bigrams follow, in the order of their first terms.
+    With `ngrams` 2 the bigrams follow, in the order of their first terms.
     """
     pieces = wordpieces.load(tokenizer)
     names = {number: piece for piece, number in pieces.get_vocab().items()}

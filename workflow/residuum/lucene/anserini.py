@@ -1,8 +1,8 @@
-"""Search an index with Lucene as Anserini sets it up, and score given docs.
+"""Search an index with Lucene in Anserini's settings, and score given docs.
 
 A batch of queries crosses to Java at once, and its hits come back as one text: a call for each hit
-costs more than the search itself. RM3 is estimated and interpolated as Anserini's Rm3Reranker does,
-whose own search is left aside because it rounds scores to four decimals and shifts tied ones.
+costs more than the search itself. RM3 is estimated and interpolated as Anserini's Rm3Reranker does
+it. Its own search is not used, because it rounds scores to four decimals and shifts tied scores.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -26,15 +26,15 @@ OCCUR, BUILDER = f"{LUCENE}.search.BooleanClause$Occur", f"{LUCENE}.search.Boole
 GENERATOR = "io.anserini.search.query.BagOfWordsQueryGenerator"
 VECTOR, DOCS = "io.anserini.util.FeatureVector", "io.anserini.search.ScoredDocs"
 TERM_FILTER = "[a-z0-9]{2,20}, in at most 10% of the docs"  # fixed in Rm3Reranker
-MOST_TERMS = 2**31 - 1  # of a query, which Lucene's own limit of 1,024 would refuse
-SLACK = 100  # least hits behind the cut-off, among which docs of equal scores mostly end
+MOST_TERMS = 2**31 - 1  # of a query; Lucene's own limit is 1,024
+SLACK = 100  # least number of further hits, within which equal scores mostly end
 CHUNK = 256  # queries whose hits wait in memory
 Texts = Iterable[tuple[str, str]]  # query_id, text
-NUMBERED = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}  # by Lucene's numbers
+NUMBERED = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}  # by Lucene's doc numbers
 
 
 class Searcher:
-    """An open index with its BM25, the boosts of its fields where it has some, its threads.
+    """An open index with BM25, boosts of its fields if it has any, and a number of threads.
 
     `empty` are docs of the corpus that the index leaves out: no search returns them.
     """
@@ -59,7 +59,7 @@ class Searcher:
         self._workers = handles.Workers(threads)
 
     def parameters(self) -> dict[str, object]:
-        """Return what is fixed here and belongs beside a score: classes, fields, ties, filter."""
+        """Return the fixed settings that a score's record needs: classes, fields, ties, filter."""
         return {
             "similarity": indexing.class_name(self._similarity),
             "query": indexing.class_name(self._generator),
@@ -84,7 +84,7 @@ class Searcher:
     def search_grid(
         self, queries: Texts, grid: Sequence[Rm3], k: int
     ) -> Iterator[tuple[list[str], Rm3, pl.DataFrame]]:
-        """Yield (query_ids, setting, their top `k`); their first hits are searched once for all."""
+        """Yield (query_ids, setting, top `k`); all settings share one search for feedback docs."""
         with java_errors("searching"):
             depth = max(rm3.feedback_docs for rm3 in grid)
             to_docs = static(DOCS, "fromTopDocs", DOCS, f"{LUCENE}.search.TopDocs", SEARCHER)
@@ -105,7 +105,7 @@ class Searcher:
     def score(self, docs: Iterable[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
         """Return query_id, doc_id, BM25 score of each doc in (query_id, text, doc_ids).
 
-        Without a term of the query a doc scores 0, and so does an empty one; one that is neither
+        A doc without a term of the query scores 0, and so does an empty doc. A doc that is neither
         empty nor in the index has no row.
         """
         hits, empty = [pl.DataFrame(schema=NUMBERED)], list[tuple[str, str, float]]()
@@ -121,7 +121,7 @@ class Searcher:
             return pl.concat([scored, pl.DataFrame(empty, schema=HITS, orient="row")])
 
     def _bags_of_words(self, queries: Texts) -> Iterator[tuple[list[str], JavaObject, JavaObject]]:
-        """Yield query_ids, Java's list of their texts and that of their queries, by chunks."""
+        """Yield query_ids, and Java's lists of their texts and of their queries, by chunks."""
         boosts = java("java.util.LinkedHashMap")()
         for name, boost in self.system.boosts.items():
             boosts.put(indexing.lucene_field(name), boxed(boost))
@@ -136,8 +136,8 @@ class Searcher:
     def _top(self, query_ids: list[str], queries: JavaObject, k: int) -> pl.DataFrame:
         """Return query_id, doc_id, score of the top k; equal scores are cut by doc_id.
 
-        To order by doc_id as well costs Lucene twice the time, so that it does so only for a query
-        whose docs of the score of hit k go on behind half as many more.
+        Ordering by doc_id too doubles Lucene's time. It is needed only for queries whose further
+        hits, half as many again, all tie with hit k.
         """
         most = k + max(SLACK, k // 2)
         hits = self._hits(query_ids, self._by_score(most), queries)
@@ -154,7 +154,7 @@ class Searcher:
         return pl.concat([self._with_doc_ids(pl.concat([clear, exact])), ordered])
 
     def _by_score(self, k: int) -> JavaObject:
-        """Return a handle from a query to its top k, of which equal scores are cut anyhow."""
+        """Return a handle from a query to its top k; equal scores are cut arbitrarily."""
         search = method(SEARCHER, "search", f"{LUCENE}.search.TopDocs", QUERY, "int")
         return bound(bound(search, 0, self._lucene), 1, k)
 
@@ -168,7 +168,7 @@ class Searcher:
         return bound(bound(search, 0, self._lucene), 1, k, order, True)
 
     def _hits(self, query_ids: list[str], search: JavaObject, queries: JavaObject) -> pl.DataFrame:
-        """Search for each of Java's queries: query_id, doc (Lucene's number), score.
+        """Search for each of Java's queries: return query_id, doc (Lucene's number), score.
 
         Lucene writes a list of hits as `[doc=7 score=1.5 shardIndex=-1, doc=...]`.
         """
@@ -185,7 +185,7 @@ class Searcher:
     def _with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
         """Return query_id, doc_id and score of hits in their order.
 
-        Lucene's numbers are read in rising order, since doc values are read forwards.
+        Lucene's numbers are read in rising order, since doc values can only be read forwards.
         """
         if hits.is_empty():
             return pl.DataFrame(schema=HITS)
@@ -195,7 +195,7 @@ class Searcher:
         move = bound(method(owner, "advanceExact", "boolean", "int"), 0, values)
         read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
         number = static("java.lang.Integer", "parseInt", "int", STRING)
-        moved = java("java.lang.Boolean").TYPE  # what move returns and read does not take
+        moved = java("java.lang.Boolean").TYPE  # `move` returns it, `read` takes no argument
         read = java(handles.METHODS).dropArguments(bound(read, 0, values), 0, moved)
         read = handles.function(handles.each(chain(number, move, read)))
         doc_ids = handles.texts(cast(LIST, read.apply("\n".join(docs.cast(pl.String)))))
@@ -205,13 +205,16 @@ class Searcher:
 
 
 def _tied_at(hits: pl.DataFrame, k: int, place: int) -> list[str]:
-    """Return the queries whose hit k and whose hit at a place behind it have equal scores."""
+    """Return the queries whose hits at indices k - 1 and `place` have equal scores."""
     one, other = (pl.col("score").slice(place, 1).first() for place in (k - 1, place))
     return hits.group_by("query_id").agg(one == other).filter("score")["query_id"].to_list()
 
 
 def _among() -> JavaObject:
-    """From doc_ids, a line each, and a bag of words, which alone scores, to a query for them."""
+    """Return a handle from doc_ids (one per line) and a bag of words to a query for these docs.
+
+    Only the bag of words scores.
+    """
     refs = handles.each(handles.constructor(REF, "java.lang.CharSequence"))
     terms = handles.constructor(f"{LUCENE}.search.TermInSetQuery", STRING, "java.util.Collection")
     add, occur = method(BUILDER, "add", BUILDER, QUERY, OCCUR), java(OCCUR)
@@ -222,16 +225,16 @@ def _among() -> JavaObject:
 
 
 def _own_terms(analyzer: JavaObject) -> JavaObject:
-    """From a query's text to the share of each of its terms."""
+    """Return a handle from a query's text to the shares of its terms."""
     analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
     counted = static(VECTOR, "fromTerms", VECTOR, LIST)
     return chain(bound(analyze, 0, analyzer), counted, method(VECTOR, "scaleToUnitL1Norm", VECTOR))
 
 
 def _relevance_model(analyzer: JavaObject, reader: JavaObject, docs: int, terms: int) -> JavaObject:
-    """From feedback docs to the weights of their best terms.
+    """Return a handle from feedback docs to the weights of their best terms.
 
-    Java makes a reranker for each query, because one that Python holds costs 0.4 seconds once.
+    Java makes a reranker for each query, because a reranker held by Python costs 0.4 seconds once.
     """
     reranker = "io.anserini.rerank.lib.Rm3Reranker"
     taken = ANALYZER, "java.lang.Class", STRING, "int", "int", "float", "boolean", "boolean"
@@ -242,7 +245,10 @@ def _relevance_model(analyzer: JavaObject, reader: JavaObject, docs: int, terms:
 
 
 def _interpolated(weight: float) -> JavaObject:
-    """From own terms and a relevance model to RM3's query; `weight` is that of the own terms."""
+    """Return a handle from own terms and a relevance model to RM3's query.
+
+    `weight` is the weight of the own terms.
+    """
     mixed = static(VECTOR, "interpolate", VECTOR, VECTOR, VECTOR, "float")
     query = method(GENERATOR, "buildQuery", QUERY, STRING, "java.util.Map")
     of_weights = bound(query, 0, java(GENERATOR)(), CONTENTS)

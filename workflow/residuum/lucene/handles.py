@@ -1,9 +1,10 @@
 """Compose Java methods into one, and let Java's threads call it on a whole batch.
 
-Usage: `Workers(2).map(chain(method(...), static(...)), objects(values))`: each call from Python is
-slow, so that whole batches cross at once. A handle (java.lang.invoke) is a Java method as a value,
-found by its class, its name, what it returns and what it takes. `bound` fixes arguments as
-functools.partial does, `chain(f, g)` is g(f(x)), `nested(f, 1, g)` f(x, g(y)). Knows no Lucene.
+Usage: `Workers(2).map(chain(method(...), static(...)), objects(values))`. Each call from Python is
+slow, so whole batches cross at once. A handle (java.lang.invoke) is a Java method as a value, found
+by its class, its name, its return type and its argument types. `bound` fixes arguments as
+functools.partial does, `chain(f, g)` is g(f(x)), `nested(f, 1, g)` is f(x, g(y)). This module uses
+nothing of Lucene.
 """
 
 from collections.abc import Iterable
@@ -47,7 +48,7 @@ def constructor(owner: str, *taken: str) -> JavaObject:
 
 
 def private(owner: str, name: str) -> JavaObject:
-    """Return the handle of a class's one private method of that name."""
+    """Return the handle of a class's one private method of this name."""
     named = [m for m in _class(owner).getDeclaredMethods() if str(m.getName()) == name]
     cast(ACCESSIBLE, named[0]).setAccessible(True)
     return java(METHODS).publicLookup().unreflect(named[0])
@@ -61,27 +62,27 @@ def field(owner: str, name: str) -> JavaObject:
 
 
 def boxed(value: object) -> object:
-    """Return Java's Boolean, Integer or Float of a bool, int or float; other values as they are."""
+    """Return a bool, int or float as Java's Boolean, Integer or Float; keep other values."""
     kind = {bool: "Boolean", int: "Integer", float: "Float"}.get(type(value))
     return java(f"java.lang.{kind}")(value) if kind else value
 
 
 def bound(handle: JavaObject, position: int, *values: object) -> JavaObject:
-    """Fix arguments of a handle, from `position` on."""
+    """Fix arguments of a handle, starting at `position`."""
     for value in values:
         handle = java(METHODS).insertArguments(handle, position, boxed(value))
     return handle
 
 
 def chain(first: JavaObject, *rest: JavaObject) -> JavaObject:
-    """Call `first`, then each of `rest` with what the one before it returned."""
+    """Return a handle that calls `first`, then each of `rest` on the previous result."""
     for handle in rest:
         first = nested(handle, 0, first)
     return first
 
 
 def nested(outer: JavaObject, position: int, inner: JavaObject) -> JavaObject:
-    """Give what `inner` returns to `outer` at `position`, with inner's arguments in its place."""
+    """Pass `inner`'s result to `outer` at `position`; inner's arguments take that place."""
     form = cast(METHOD_TYPE, inner.type().changeReturnType(outer.type().parameterType(position)))
     return java(METHODS).collectArguments(outer, position, inner.asType(form))
 
@@ -92,7 +93,7 @@ def objects(values: Iterable[object]) -> JavaObject:
 
 
 def texts(strings: JavaObject) -> list[str]:
-    """Bring a Java list of strings without line ends over; an empty one has none."""
+    """Return a Java list of strings without line ends as a Python list."""
     if strings.isEmpty():
         return []
     join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
@@ -100,9 +101,10 @@ def texts(strings: JavaObject) -> list[str]:
 
 
 def function(handle: JavaObject, interface: str = "function.Function") -> JavaObject:
-    """Return a handle as an interface of java.util with one method, which Java's own ask for.
+    """Return a handle as an interface of java.util with one method, as Java's own methods need.
 
-    Since Java 22 it is of a hidden class, whose name pyjnius would look up: it is taken for Object.
+    Since Java 22 the object is of a hidden class, whose name pyjnius cannot look up. It is taken
+    for an Object.
     """
     from jnius import reflect
 
@@ -118,7 +120,7 @@ def function(handle: JavaObject, interface: str = "function.Function") -> JavaOb
 
 
 def each(handle: JavaObject) -> JavaObject:
-    """From a text to Java's list of what a handle makes of each of its lines."""
+    """Return a handle from a text to Java's list of `handle`'s results for its lines."""
     each_line = method(STREAM, "map", STREAM, "java.util.function.Function")
     made = bound(each_line, 1, function(handle))
     return chain(method(STRING, "lines", STREAM), made, method(STREAM, "toList", LIST))
@@ -131,13 +133,13 @@ class Workers:
         self._pool = java("java.util.concurrent.ForkJoinPool")(threads)
 
     def map(self, handle: JavaObject, *lists: JavaObject) -> JavaObject:
-        """Call a handle with the first of each Java list, then the second; return Java's list."""
+        """Call a handle with the first items of all lists, then the second; return Java's list."""
         for position, values in enumerate(lists):
             item = bound(method(LIST, "get", OBJECT, "int"), 0, values)
             handle = nested(handle, position, item)
         of_one = cast(METHOD_TYPE, handle.type().dropParameterTypes(1, len(lists)))
         of_number = java(METHODS).permuteArguments(handle, of_one, *[0] * len(lists))
-        # A parallel stream that starts inside a pool works on that pool's threads.
+        # A parallel stream that starts inside a pool runs on the pool's threads.
         numbers = java("java.util.stream.IntStream").range(0, lists[0].size()).parallel()
         stream = numbers.mapToObj(function(of_number, "function.IntFunction"))
         listed = bound(method(STREAM, "toList", LIST), 0, stream)

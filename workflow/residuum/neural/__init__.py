@@ -1,1 +1,1 @@
-"""Encoders, losses and training batches: torch lives here and nowhere else."""
+"""Encoders, losses and training batches: only this package imports torch."""

@@ -23,13 +23,13 @@ INSIDE = "##"
 ALPHABET_LIMIT = 1000
 LONGEST_WORD = 100  # BERT's WordPiece reads a longer word as [UNK]
 LEAST_COUNT = 2
-DECIMALS = 6  # of embeddings; what lies below depends on the machine's linear algebra
+DECIMALS = 6  # of embeddings; smaller digits depend on the machine's linear algebra
 
 Pair = tuple[str, str]
 
 
 def word_starts(tokenizer: Any) -> np.ndarray:
-    """Return which tokens of a vocabulary start a word, as far as WordPiece marks tell: boolean."""
+    """Return which tokens of a vocabulary start a word by WordPiece's marks: boolean (tokens,)."""
     tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
     return np.array([not token.startswith(INSIDE) for token in tokens])
 
@@ -37,10 +37,10 @@ def word_starts(tokenizer: Any) -> np.ndarray:
 def train_wordpiece(texts: Iterable[str], size: int) -> list[str]:
     """Return an ordered vocabulary of at most `size` entries: specials, characters, merges.
 
-    The pair with the highest count is merged first; equal counts are ordered by the pair
-    itself. A pair seen once is never merged, so that a small corpus gives fewer entries.
-    Unlike those of the tokenizers package's trainer, all machines make the same of a text.
-    Raises ResiduumError if `size` leaves no room for characters.
+    The pair with the highest count is merged first; equal counts are ordered by the pair itself. A
+    pair seen once is never merged, so that a small corpus gives fewer entries. The same texts give
+    the same vocabulary on every machine, unlike the trainer of the tokenizers package. Raises
+    ResiduumError if `size` leaves no room for characters.
     """
     if size <= len(SPECIALS):
         raise ResiduumError(
@@ -99,7 +99,7 @@ class PairCounts:
             self.places[pair].add(number)
 
     def best(self) -> Pair | None:
-        """Return the pair to merge next; entries of the heap whose count changed are stale."""
+        """Return the pair to merge next. Skip stale heap entries, whose counts have changed."""
         while self.heap:
             count, pair = heapq.heappop(self.heap)
             if -count == self.counts[pair] and -count >= LEAST_COUNT:

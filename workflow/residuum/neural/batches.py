@@ -1,8 +1,7 @@
 """The stream of training batches: which pairs and which negatives make up step s.
 
-Usage: `batch = draw_batch(pairs, 1, EpochSampler(len(pairs), 32, seed=1).visits(step))`. It follows
-from the seed and the step number alone, so that training resumed at a step sees the identical
-stream.
+Usage: `batch = draw_batch(pairs, 1, EpochSampler(len(pairs), 32, seed=1).visits(step))`. The seed
+and the step number alone determine a batch, so that a resumed training sees the same batches.
 """
 
 import hashlib
@@ -25,9 +24,10 @@ B = TypeVar("B", bound=NamedTuple)  # a batch of any kind
 
 
 class Batch(NamedTuple):
-    """Pairs of a step: ids, a group of negatives each, lexical scores, the positive's first.
+    """A step's pairs: ids, a group of negatives for each pair, lexical scores.
 
-    `draws` is a number of each visit of a pair: what is drawn at random for it follows from that.
+    A pair's lexical scores begin with its positive's. `draws` numbers each visit of a pair, and
+    seeds all that is drawn at random for the visit.
     """
 
     query_ids: list[str]
@@ -53,20 +53,20 @@ def rows_of(batch: B, numbers: Iterable[int]) -> B:
 
 
 class Fold(NamedTuple):
-    """A fold of the queries that pairs are of, which a training holds out: its name, its ids."""
+    """A fold of the pairs' queries that a training holds out: the fold's name and its query ids."""
 
     name: str
     queries: frozenset[str]
 
 
 def training_pairs(tuples: Path, held_out: Fold | None) -> list[Tuple]:
-    """Return the pairs of a file in a fixed order, without those of the fold that is held out."""
+    """Return the pairs of a file in a fixed order, without the pairs of the held-out fold."""
     pairs = in_fixed_order(contracts.read_tuples(tuples))
     return [pair for pair in pairs if held_out is None or pair.query_id not in held_out.queries]
 
 
 def usable(pairs: list[Tuple], group: int) -> list[Tuple]:
-    """Return the pairs that a group can be drawn for; log how many cannot, or hold too few docs."""
+    """Return the pairs that have negatives, and log how many have none or fewer than `group`."""
     if not group:
         return [pair._replace(negatives=[], negative_scores=[]) for pair in pairs]
     kept = [pair for pair in pairs if pair.negatives]
@@ -81,7 +81,7 @@ def usable(pairs: list[Tuple], group: int) -> list[Tuple]:
 
 
 def in_fixed_order(pairs: Sequence[Tuple]) -> list[Tuple]:
-    """Return the pairs ordered by the hash of their ids, in whatever order they are stored."""
+    """Return the pairs ordered by a hash of their ids, independent of the file's order."""
 
     def digest(pair: Tuple) -> bytes:
         return hashlib.sha256(f"{pair.query_id}\t{pair.positive}".encode()).digest()
@@ -90,7 +90,7 @@ def in_fixed_order(pairs: Sequence[Tuple]) -> list[Tuple]:
 
 
 class Visit(NamedTuple):
-    """A visit of something: its number, where the turns of its negatives start, the epoch."""
+    """A visit of an example: its number, an offset into its negatives, the epoch."""
 
     number: int
     start: int
@@ -98,7 +98,7 @@ class Visit(NamedTuple):
 
 
 class Sampler(Protocol):
-    """What says which examples a step visits; `examples` are all of them."""
+    """Says which examples a step visits; `examples` counts all examples."""
 
     examples: int
 
@@ -106,15 +106,15 @@ class Sampler(Protocol):
         """Return the visits of a step, counted from 0."""
 
     def facts(self) -> dict[str, object]:
-        """Return what a manifest says of the examples."""
+        """Return what a manifest records of the examples."""
 
 
 class EpochSampler:
-    """An endless sequence of full batches of visits; each epoch has a new order of its own."""
+    """An endless sequence of full batches of visits. Each epoch has a new random order."""
 
     def __init__(self, count: int, batch_size: int, seed: int) -> None:
         self.count, self.batch_size, self.seed = count, batch_size, seed
-        self.examples = count  # that an epoch visits
+        self.examples = count  # in an epoch
         self._order = lru_cache(maxsize=2)(self._draw_order)  # a batch may span two epochs
         if not count:
             raise ResiduumError(
@@ -126,7 +126,7 @@ class EpochSampler:
         self._starts[order] = random.integers(2**62, size=count)
 
     def steps(self, epochs: float) -> int:
-        """Return the number of steps in which everything has been visited `epochs` times."""
+        """Return the number of steps that visit every example `epochs` times."""
         return max(1, math.ceil(epochs * self.examples / self.batch_size))
 
     def visits(self, step: int) -> list[Visit]:
@@ -139,7 +139,7 @@ class EpochSampler:
         return visits
 
     def facts(self) -> dict[str, object]:
-        """Return what a manifest says: how many pairs, or other examples, there are."""
+        """Return what a manifest records: the number of pairs or other examples."""
         return {"pairs": self.examples}
 
     def _random(self, epoch: int) -> np.random.Generator:
@@ -150,7 +150,7 @@ class EpochSampler:
 
 
 class QuerySampler(EpochSampler):
-    """Visits each query as often as any other, and of its pairs one, in turn from visit to visit.
+    """Visits all queries equally often; each visit takes the query's next pair in turn.
 
     An epoch still counts as many visits as there are pairs, so that a budget is the same.
     """
@@ -164,7 +164,7 @@ class QuerySampler(EpochSampler):
         self.examples = len(pairs)
 
     def visits(self, step: int) -> list[Visit]:
-        """Return the visits of a step: a pair's own epochs are those in which it has its turn."""
+        """Return the visits of a step; a pair's epoch counts the rounds over its query's pairs."""
         visits = []
         for number, start, epoch in super().visits(step):
             own = self._own[number]
@@ -174,7 +174,7 @@ class QuerySampler(EpochSampler):
 
 
 def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[Visit]) -> Batch:
-    """Return the batch of some visits, each of which takes a group of its pair's negatives."""
+    """Return the batch of these visits, each with a group of its pair's negatives."""
     batch = Batch([], [], [], [], [])
     for visit in visits:
         pair = pairs[visit.number]
@@ -192,17 +192,18 @@ def turns(pool: int, group: int, visit: Visit) -> list[int]:
     """Return which of a pool's negatives a visit takes (CLEAR, section 3.3).
 
     The pool is stored in random order. The visits of a pair go through it in turn, from a random
-    start: any visit takes each with the same probability, and `pool` visits take each `group`
-    times. A group larger than the pool goes round it.
+    start. Every visit takes each negative with the same probability, and `pool` visits take each
+    negative `group` times. A group larger than the pool repeats negatives.
     """
     first = visit.start + visit.epoch * group
     return [(first + place) % pool for place in range(group)]
 
 
 def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) -> np.ndarray:
-    """Return a boolean (rows, candidates): the doc is a positive of the query, not its own.
+    """Return a boolean (rows, candidates): the doc is a positive of the query from another pair.
 
-    The candidates are `batch.docs`, the own positive of row i in column i; `known` by query.
+    The candidates are `batch.docs`; column i holds row i's own positive. `known` maps a query to
+    its positives.
     """
     columns: defaultdict[str, list[int]] = defaultdict(list)
     for column, doc in enumerate(batch.docs):

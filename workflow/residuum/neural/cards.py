@@ -1,9 +1,9 @@
-"""NVIDIA's cards: which this machine shows to CUDA, and which of them a process takes for itself.
+"""NVIDIA's cards: which ones this machine shows to CUDA, and which ones a process takes.
 
 Usage: `cards.usable(cards.build())` before jobs start; a job calls `cards.take()` before torch
-looks for a device. A training in several processes is started by
-`python -m residuum.neural.cards 4 torchrun ...`, which takes four for all of them. Must not import
-torch: Snakemake's own process, which starts in two seconds, asks it too.
+looks for a device. `python -m residuum.neural.cards 4 torchrun ...` starts a training in several
+processes and takes four cards for it. This module does not import torch: Snakemake's own process,
+which starts in two seconds, uses it too.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 
-NAMES = "RESIDUUM_CARDS"  # cards that a run spreads its jobs over; empty: none, and the run said so
+NAMES = "RESIDUUM_CARDS"  # a run's cards for its jobs; empty: the run found none and said so
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 TOOL = "nvidia-smi"  # part of NVIDIA's driver
 DRIVER = Path("/proc/driver/nvidia")
@@ -31,7 +31,7 @@ NVIDIA, DISPLAY = "0x10de", "0x03"  # a PCI device's vendor; its class, of displ
 # CUDA's major version and the first driver that runs all of its minor ones (NVIDIA's "CUDA
 # compatibility", table 1).
 FIRST_DRIVER = {11: 450, 12: 525, 13: 580}
-ANSWER_S = 60  # a driver that no process uses is loaded anew, which takes seconds
+ANSWER_S = 60  # the driver takes seconds to load when no process uses it
 LOOK_S = 1.0  # between two looks for a free card
 HOW = "docs/gpu.md says how"
 MEND = f"Mend the driver (after an update: restart the machine): {HOW}"
@@ -39,10 +39,10 @@ _held: list[socket.socket] = []
 
 
 class Cards(NamedTuple):
-    """Cards as CUDA_VISIBLE_DEVICES names them; where there are none, why.
+    """Cards as CUDA_VISIBLE_DEVICES names them, or the reason why there are none.
 
-    `seen` says that the machine has one all the same, so that its user would want to know.
-    `numbered` says that CUDA numbers the cards in this order.
+    `seen` says that the machine has a card, even if it is unusable. Then the user would want to
+    know why. `numbered` says that CUDA numbers the cards in this order.
     """
 
     names: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Cards(NamedTuple):
 
 
 class Build(NamedTuple):
-    """A build of torch: its version, and those of CUDA and of AMD's HIP that it is built for."""
+    """A build of torch: its version, and the CUDA and AMD HIP versions that it was built for."""
 
     version: str
     cuda: str | None
@@ -60,7 +60,7 @@ class Build(NamedTuple):
 
 
 def build() -> Build | None:
-    """Return this environment's build of torch, read from its file of versions; None without it."""
+    """Return this environment's build of torch from its version file, or None without torch."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         return None
@@ -70,10 +70,10 @@ def build() -> Build | None:
 
 
 def possible() -> bool:
-    """Say whether torch may find a card: without a driver it does not, and need not be loaded.
+    """Say whether torch may find a card. It finds none without a driver, and need not be loaded.
 
-    CUDA computes through the driver's library, ROCm through a file of the kernel. A run that found
-    no card has said so to its jobs.
+    CUDA computes through the driver's library, ROCm through a device file of the kernel. A run that
+    found no card sets RESIDUUM_CARDS to an empty string for its jobs.
     """
     if os.environ.get(NAMES) == "" or os.environ.get(VISIBLE) in ("", "-1"):
         return False
@@ -87,8 +87,8 @@ def possible() -> bool:
 def usable(made: Build | None) -> Cards:
     """Return the cards that this machine shows and that a build of torch computes on.
 
-    Without a build, those that the machine shows. `why` is one line: what was found, and what
-    mends it.
+    Without a build, return all cards that the machine shows. `why` is one line: what was found, and
+    how to mend it.
     """
     cards = _shown()
     if not cards.names or made is None:
@@ -112,9 +112,9 @@ def usable(made: Build | None) -> Cards:
 
 
 def _knows() -> int | None:
-    """Return the major version of CUDA that the driver's library runs; None where it is not found.
+    """Return the major version of CUDA that the driver's library runs, or None without the library.
 
-    A library of CUDA's forward compatibility may run a newer one than the driver of the kernel.
+    A library of CUDA's forward compatibility may run a newer version than the kernel's driver.
     """
     version = ctypes.c_int()
     try:
@@ -125,10 +125,10 @@ def _knows() -> int | None:
 
 
 def _shown() -> Cards:
-    """Return the cards that CUDA_VISIBLE_DEVICES leaves of those that the driver knows.
+    """Return the driver's cards that CUDA_VISIBLE_DEVICES leaves visible.
 
-    A number becomes the card's own name where that is certain: two allocations of a scheduler may
-    both call theirs 0.
+    A number becomes the card's own name where the order is certain, since two allocations of a
+    scheduler may both call their card 0.
     """
     every, given = _listed(), os.environ.get(VISIBLE)
     if given is None or not every.names:
@@ -141,7 +141,7 @@ def _shown() -> Cards:
         elif begun:
             shown.append(begun[0])
         else:
-            break  # CUDA, too, sees none from the first on that it does not know
+            break  # CUDA, too, ignores all cards from the first unknown name on
     if shown:
         return Cards(tuple(dict.fromkeys(shown)))
     hidden = f"{VISIBLE}={given!r} shows none of the cards of this machine ({len(every.names)})"
@@ -149,10 +149,11 @@ def _shown() -> Cards:
 
 
 def _listed() -> Cards:
-    """Return all cards of the driver: a card's parts in place of one that is divided (MIG)."""
+    """Return all cards of the driver, with the parts of a divided card (MIG) in its place."""
     tool = shutil.which(TOOL)
     if tool is None:
-        # Its files, by places on the bus, in the words of the tool.
+        # Write the driver's files, ordered by their address on the bus, as the tool would print
+        # them.
         told = map(_read, sorted(DRIVER.glob("gpus/*/information")))
         facts = [dict(re.findall(r"^(Model|GPU UUID):\s*(.*\S)", text, re.M)) for text in told]
         known = [own for own in facts if len(own) == 2 and "?" not in own["GPU UUID"]]
@@ -175,10 +176,11 @@ def _listed() -> Cards:
 
 
 def parse(listing: str) -> Cards:
-    """Return the cards in what `nvidia-smi -L` prints; of one in parts, its parts.
+    """Return the cards in what `nvidia-smi -L` prints, with a divided card's parts in its place.
 
-    The tool lists them by their places on the bus. So does CUDA number those of one model; of
-    several the fastest comes first, unless CUDA_DEVICE_ORDER says otherwise.
+    The tool lists cards by their address on the bus. CUDA numbers cards of one model in the same
+    order. With several models CUDA puts the fastest card first, unless CUDA_DEVICE_ORDER says
+    otherwise.
     """
     names: list[str] = []
     models = set()
@@ -192,7 +194,7 @@ def parse(listing: str) -> Cards:
 
 
 def _on_bus() -> bool:
-    """Say whether a card of NVIDIA is plugged in, whatever its driver."""
+    """Say whether an NVIDIA card is plugged in, with or without a driver."""
     vendors = (path for path in BUS.glob("*/vendor") if _read(path) == NVIDIA)
     return any(_read(path.with_name("class")).startswith(DISPLAY) for path in vendors)
 
@@ -205,12 +207,12 @@ def _read(path: Path) -> str:
 
 
 def take(number: int = 1) -> None:
-    """Take cards until this process ends, and let CUDA see no others; wait while others hold them.
+    """Take cards until this process ends, and let CUDA see no others. Wait while others hold them.
 
-    Of those that a run on this machine named in RESIDUUM_CARDS; where it named none, as on a
-    cluster, nothing is done. What is held is a socket's name, which Linux frees with the process
-    however it ends, and which jobs of all users of the machine see. Raises ResiduumError where the
-    run named fewer.
+    The cards come from RESIDUUM_CARDS, which a run on this machine sets. Without that variable, as
+    on a cluster, nothing is done. A process holds a card by binding a socket's name. Linux frees
+    the name when the process ends in any way, and jobs of all users of the machine see it. Raises
+    ResiduumError where the run named fewer cards than `number`.
     """
     names = [name for name in os.environ.get(NAMES, "").split(",") if name]
     if not names:
@@ -225,13 +227,13 @@ def take(number: int = 1) -> None:
         if not waiting:
             print(f"waiting for {number} of {len(names)} cards", file=sys.stderr, flush=True)
         waiting = True
-        time.sleep(LOOK_S * random.uniform(0.5, 1.5))  # two that took some each do not go on so
+        time.sleep(LOOK_S * random.uniform(0.5, 1.5))  # unequal, or processes may block each other
     os.environ[VISIBLE] = ",".join(own)
-    del os.environ[NAMES]  # those are taken, for what this process starts too
+    del os.environ[NAMES]  # child processes use the taken cards
 
 
 def _hold(names: list[str], number: int) -> list[str]:
-    """Hold the first free cards and return their names; none of them where too few are free."""
+    """Hold the first `number` free cards and return their names; hold none if too few are free."""
     locks: dict[str, socket.socket] = {}
     for name in names:
         if len(locks) < number:
@@ -262,7 +264,7 @@ def _bound(name: str) -> bool:
 
 
 def main(number: str, *command: str) -> None:
-    """Take cards and become a command, which holds them to its end."""
+    """Take cards and become a command, which holds them until it ends."""
     try:
         take(int(number))
     except ResiduumError as error:

@@ -25,7 +25,7 @@ from residuum.neural.tokens import PackedTokens
 
 
 class ClozeBatch(NamedTuple):
-    """Spans as queries, and the docs that they were taken from, as token ids."""
+    """Spans as queries, and the docs that the spans were taken from, as token ids."""
 
     queries: list[np.ndarray]
     docs: list[np.ndarray]
@@ -53,7 +53,7 @@ class ClozeLearner(Learner[ClozeBatch]):
         super().__init__(self.encoder.model, spec, start, len(self._long_enough))
 
     def _frame(self, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tokens before a text, its marker the last of them, and those behind it."""
+        """Return the tokens before a text, the marker last, and the tokens behind the text."""
         (empty,) = self.encoder.tokenise([""], kind)
         marker = self.encoder.tokenizer.convert_tokens_to_ids(self.encoder.leads[kind])
         first = int(np.flatnonzero(empty == marker)[-1]) + 1
@@ -90,7 +90,7 @@ class ClozeLearner(Learner[ClozeBatch]):
         return [torch.zeros(len(batch.docs), 1)] * 2
 
     def losses(self, batch: ClozeBatch, outputs: Outputs, rows: slice) -> BatchLoss:
-        """Return -log p of each span's doc among those of the batch."""
+        """Return -log p of each span's doc among the batch's docs."""
         spans, docs = outputs
         losses, best = in_batch(spans, docs, rows)
         return BatchLoss(losses, {"best": best})
@@ -99,10 +99,10 @@ class ClozeLearner(Learner[ClozeBatch]):
 def take_span(
     text: np.ndarray, span: tuple[int, int], removed: float, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a span of a text, and the text, from which it is removed at a rate.
+    """Return a span of a text, and the text, without the span at the rate `removed`.
 
-    Length and place are drawn uniformly; at least one token is left. Where the span stays, a model
-    learns that equal words speak for a doc: a rate of 0.9 is the source's.
+    Length and position are drawn uniformly; at least one token is left. A model learns from kept
+    spans that equal words speak for a doc. The source removes spans at a rate of 0.9.
     """
     length = int(random.integers(span[0], min(span[1], len(text) - 1) + 1))
     first = int(random.integers(0, len(text) - length + 1))

@@ -1,7 +1,7 @@
 """Cross-encoders: one BERT reads a query and a doc together and gives a score.
 
-Usage: `model = CrossEncoder.load(folder, device)`, then `model.score(pairs, batch_size=64)` of
-pairs whose texts `model.tokenise` has cut into tokens, once per text and not once per pair.
+Usage: `model = CrossEncoder.load(folder, device)`, then `model.score(pairs, batch_size=64)`.
+`model.tokenise` cuts each text into tokens once, not once per pair.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from residuum.neural.packing import Packed
 
 LEAST = 8  # tokens of a passage
-SHARING = 32  # pairs that share a room of tokens on a CPU, at most
+SHARING = 32  # most pairs that share a room of tokens on a CPU
 SPECIALS = 3  # [CLS] query [SEP] doc [SEP]
-STEP = 8  # widths of batches are multiples of it: few shapes, little padding
+STEP = 8  # widths of batches are multiples of 8: few shapes, little padding
 
 
 class Pair(NamedTuple):
@@ -44,8 +44,9 @@ class Pair(NamedTuple):
 class CrossEncoder(Ranker):
     """A classifier over [CLS] query [SEP] doc [SEP] (Nogueira and Cho 2019, section 3).
 
-    With pooling `cls` the model is AutoModelForSequenceClassification. With `mean` no such class
-    exists for BERT: it is an AutoModel and a linear layer, which sentence-transformers reads.
+    With pooling `cls` the model is AutoModelForSequenceClassification. transformers has no class
+    for BERT with pooling `mean`: the model is an AutoModel and a linear layer, which
+    sentence-transformers reads.
     """
 
     schema, unit, remedy = Reading, "pairs", "reading.length"
@@ -70,7 +71,7 @@ class CrossEncoder(Ranker):
         self.typed = "token_type_ids" in joined and types > 1
 
     def _read(self, source: Source, settings: Reading) -> pretrained.Loaded:
-        """Return model and tokenizer: of one label, or a whole one of (not relevant,) relevant."""
+        """Return model and tokenizer. A new model has one label; a released one may have two."""
         from torch.nn import Linear
         from transformers import AutoModel, AutoModelForSequenceClassification
 
@@ -88,23 +89,26 @@ class CrossEncoder(Ranker):
 
     @property
     def sharing(self) -> tuple[int, int] | None:
-        # A mean over tokens would depend on how wide the longest pair of a room is.
+        # A mean over tokens would depend on the width of the longest pair in a room.
         return (self.settings.length, SHARING) if self.settings.pooling == "cls" else None
 
     def exact(self) -> list[Any]:
-        """Return the last linear layer, whose score would have eight bits."""
+        """Return the last linear layer, which would round the score to eight bits in bf16."""
         from torch.nn import Linear
 
         return [part for part in self.model.modules() if isinstance(part, Linear)][-1:]
 
     def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
-        """Yield each text's token ids without special ones, cut to what a pair can hold of it."""
+        """Yield each text's token ids without special tokens, cut to what a pair can hold."""
         settings = self.settings
         length = settings.query_length if kind == "query" else settings.length - SPECIALS
         return tokenise(self.tokenizer, texts, length, special=False)
 
     def cut(self, windows: Windows | None) -> Cut:
-        """Return what cuts a doc's record into the texts that are read: its text, or passages."""
+        """Return the function that cuts a doc's record into the texts to read.
+
+        The texts are the doc's text, or its passages.
+        """
         reading = self.settings
         if windows is None or reading.docs == "cut":
             return lambda record: [record["text"]]
@@ -117,19 +121,19 @@ class CrossEncoder(Ranker):
         return lambda record: passages(record, windows, self.tokenizer, room)
 
     def join(self, pair: Pair) -> np.ndarray:
-        """Return the token ids of a pair, special ones included, its doc cut to the length."""
+        """Return the token ids of a pair with special tokens; cut the doc to `reading.length`."""
         room = self.settings.length - SPECIALS - len(pair.query)
         return np.concatenate([self._cls, pair.query, self._sep, pair.doc[:room], self._sep])
 
     def lengths(self, queries: np.ndarray, docs: np.ndarray) -> np.ndarray:
-        """Return how many tokens pairs have whose texts have so many: integers (pairs,)."""
+        """Return pairs' numbers of tokens, given their queries' and docs': integers (pairs,)."""
         return np.asarray(np.minimum(queries + docs + SPECIALS, self.settings.length))
 
     def forward(self, pairs: Sequence[Pair], width: int = 0) -> Tensor:
         """Return the scores of pairs: float32 (pairs,), with gradient.
 
-        Pairs are padded to `width` tokens, or to the longest. Of two labels the score is the
-        logarithm of the odds: the logit of "relevant" minus that of "not relevant".
+        Pairs are padded to `width` tokens, or to the longest pair. With two labels the score is the
+        logarithm of the odds: the logit of "relevant" minus the logit of "not relevant".
         """
         rows = [self.join(pair) for pair in pairs]
         given, mask = self.inputs.of(rows, width)
@@ -147,7 +151,7 @@ class CrossEncoder(Ranker):
     def _types(
         self, rows: Sequence[np.ndarray], docs: np.ndarray, mask: Tensor, packed: Packed | None
     ) -> Tensor:
-        """Return 1 for each token of a doc, which begins at `docs[i]` of row i, 0 for others."""
+        """Return 1 for tokens of a doc, which begins at `docs[i]` of row i, and 0 for others."""
         if packed:
             each = [np.arange(len(row)) >= first for row, first in zip(rows, docs, strict=True)]
             return self.inputs.side_by_side(each, 0, packed)
@@ -157,10 +161,10 @@ class CrossEncoder(Ranker):
     def score(self, pairs: Sequence[Pair], batch_size: int) -> np.ndarray:
         """Return float32 scores (pairs,) in the order of the pairs.
 
-        On a CPU a pair's score is the same to the last bit whatever stands beside it. A wide model
-        reads pairs that share a room, which has one shape. For a narrow one the shape of a batch
-        follows from a pair's own length, and a short batch is filled with repeats. On a GPU the
-        last digits may follow from the pairs beside it.
+        On a CPU the other pairs of a batch change no bit of a pair's score. A wide model reads
+        pairs in rooms of one shape. For a narrow model the pair's own length decides the shape of
+        its batch, and repeats fill a short batch. On a GPU the last digits may depend on the other
+        pairs.
         """
         import torch
 
@@ -186,9 +190,9 @@ class CrossEncoder(Ranker):
     def _batches(
         self, lengths: np.ndarray, batch_size: int
     ) -> Iterator[tuple[Sequence[int], int, int]]:
-        """Yield pairs by number, how many are computed at once, and how many tokens wide.
+        """Yield batches: pair numbers, how many pairs to compute at once, and the width in tokens.
 
-        Where there is no width, pairs are as wide as the longest, and a short batch is not filled.
+        With width 0, the longest pair sets the width, and a short batch is not filled.
         """
         limit, each = self.settings.length, lengths.tolist()
         if self.inputs.room:
@@ -200,8 +204,8 @@ class CrossEncoder(Ranker):
             yield from ((*both, 0) for both in self.batches(order, each, batch_size, limit))
             return
         widths = np.minimum((lengths // STEP + 1) * STEP, limit)
-        # Below 0 where a pair fills its width to the end: transformers leaves out a mask without a
-        # zero and then computes in another way, so that all rows of a batch have padding, or none.
+        # A negative width marks pairs that fill it to the end. transformers drops a mask without a
+        # zero and then computes differently, so all rows of a batch must have padding, or none.
         widths = np.where(lengths < limit, widths, -limit)
         hidden = self.model.config.hidden_size
         for width in map(int, np.unique(widths)):
@@ -220,16 +224,16 @@ class CrossEncoder(Ranker):
         return self.score([Pair(asked[query], own[doc]) for query, doc in pairs], batch_size)
 
     def save(self, folder: Path) -> None:
-        """Write the checkpoint into a folder; with mean pooling its linear layer apart."""
+        """Write the checkpoint into a folder. With mean pooling, write the linear layer too."""
         self.tokenizer.model_max_length = self.settings.length
-        if self.settings.pooling == "cls":  # of one label it would take the sigmoid
+        if self.settings.pooling == "cls":  # a model of one label would apply the sigmoid
             self.model.config.sentence_transformers = {"activation_fn": layers.IDENTITY}
         super().save(folder)
         if self.settings.pooling == "mean":
             layers.save(self.model, folder)
 
     def records(self) -> dict[str, Any]:
-        """Return the files by which sentence-transformers 6 reads the parts of mean pooling."""
+        """Return the files by which sentence-transformers 6 reads a model with mean pooling."""
         if self.settings.pooling == "cls":
             return {}
         dimensions = self.model["linear"].in_features

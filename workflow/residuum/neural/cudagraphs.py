@@ -1,9 +1,8 @@
-"""Layers on a card as CUDA graphs: recorded when a shape comes again, then replayed.
+"""Layers on a card as CUDA graphs: recorded when a shape occurs a second time, then replayed.
 
-Usage: `replayed = Replayed(weakref.ref(layers), compute)`, then `replayed(states, bounds)` in
-place of `compute(states, bounds)`. A forward pass of BERT-base launches 163 kernels, and a step of
-CLEAR 1,180. A graph gives them to the card by one call. The values are the same to the last bit,
-dropout included.
+Usage: `replayed = Replayed(weakref.ref(layers), compute)`, then `replayed(states, bounds)` in place
+of `compute(states, bounds)`. A forward pass of BERT-base launches 163 kernels, and a step of CLEAR
+1,180. A graph launches them by one call. The values are the same to the last bit, dropout included.
 """
 
 from __future__ import annotations
@@ -25,15 +24,16 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 SWITCH = "RESIDUUM_CUDA_GRAPHS"  # 0: kernels are launched one by one
-MOST = 16  # graphs of a model in a mode: each holds what goes in and what comes out
-# Rows of a pass that is recorded. What training keeps for its way back stays taken in between.
+MOST = 16  # graphs of a model in one mode: each holds its inputs and outputs
+# Most rows of a recorded pass. Memory that training keeps for the backward pass stays reserved
+# between passes.
 ROWS_TRAINED, ROWS_READ = 2**13, 2**16
 
 
 class Bounds(NamedTuple):
-    """Where texts begin and end among rows: `ends`, int32, are those of packing.filled.
+    """Where texts begin and end among rows: `ends`, int32, as packing.filled gives them.
 
-    No text nor filler has more than `longest` tokens. `lengths` are those of the texts alone.
+    No text nor filler has more than `longest` tokens. `lengths` are the lengths of the texts alone.
     """
 
     ends: Tensor
@@ -45,10 +45,10 @@ Compute = Callable[["Tensor", Bounds], "Tensor"]
 
 
 class Recorded(NamedTuple):
-    """Where a recorded pass reads and writes, and what replays it: forward, and back.
+    """The tensors that a recorded pass reads and writes, and the calls that replay it.
 
-    Without gradient `gradient` (of what comes out) and `own` (of what goes in) are None. The way
-    back writes the `gradients` of the weights.
+    `gradient` is the gradient of the output, `own` that of the input. Without gradient both are
+    None. The backward pass writes the `gradients` of the weights.
     """
 
     gradients: Sequence[Tensor]
@@ -62,7 +62,7 @@ class Recorded(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What a graph is recorded for: sizes, number formats, where the weights lie, and the mode."""
+    """What a graph is recorded for: sizes, number formats, addresses of weights, the mode."""
 
     sizes: tuple[int, int, int]
     kinds: Hashable
@@ -71,21 +71,21 @@ class Key(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where graphs of one model are recorded: a stream and memory that are theirs alone."""
+    """Where one model's graphs are recorded: a stream and memory that no other model uses."""
 
     stream: Any
     pool: Any
 
 
 class _Pass:
-    """A pass with gradient that has not gone back: what it keeps, no other replay may overwrite."""
+    """A pass with gradient before its backward pass. No other replay may overwrite its tensors."""
 
 
 class Replayed:
-    """What computes the states of layers: as ever, or on a card by replaying what it recorded.
+    """Computes the states of layers; on a card, by replaying recorded graphs.
 
-    A graph holds addresses. So a pass is recorded for one shape, one mode and the weights where
-    they lie, and what it gives is overwritten by the next one: who calls takes a copy at once.
+    A graph holds addresses. A pass is therefore recorded for one shape, one mode and the present
+    addresses of the weights. The next replay overwrites the output: a caller copies it at once.
     """
 
     def __init__(self, layers: Callable[[], Module | None], compute: Compute) -> None:
@@ -93,7 +93,7 @@ class Replayed:
         self._recorded: dict[Key, Recorded] = {}
         self._seen: Counter[Key] = Counter()
         self._weights: list[Any] = []
-        self._gradients: list[Tensor] = []  # of the weights, which all graphs write
+        self._gradients: list[Tensor] = []  # of the weights; all graphs write here
         self._open: weakref.ref[_Pass] | None = None
         self._most = 0 if os.environ.get(SWITCH) == "0" else MOST
         self._place: _Place | None = None
@@ -112,7 +112,7 @@ class Replayed:
         return _forward(recorded, states, bounds.ends)
 
     def _key(self, states: Tensor, bounds: Bounds) -> Key | None:
-        """Return what a graph is recorded for; None for a pass that none is recorded of."""
+        """Return the key of this pass's graph, or None for a pass that is not recorded."""
         import torch
 
         grad, rows, layers = torch.is_grad_enabled(), states.shape[1], self._layers()
@@ -129,7 +129,7 @@ class Replayed:
         return Key((rows, len(bounds.ends), bounds.longest), kinds, lie, mode)
 
     def _of(self, key: Key, states: Tensor, bounds: Bounds) -> Recorded | None:
-        """Return the graph of a key, recorded when it comes for the second time; None for none."""
+        """Return the graph of a key, or None. Record it when the key occurs for the second time."""
         import torch
 
         self._seen[key] += 1
@@ -160,7 +160,7 @@ class Replayed:
         return self._recorded.get(key)
 
     def drop(self) -> bool:
-        """Give back the memory of all graphs, and record none from now on; say if any was there."""
+        """Free the memory of all graphs and record no more. Say whether there were any."""
         held = bool(self._recorded)
         if held:
             self._keep()
@@ -170,19 +170,19 @@ class Replayed:
         return held
 
     def _keep(self) -> None:
-        """Copy the gradients of an earlier part of a step, where another pass would write."""
+        """Copy the gradients of an earlier part of a step before another pass overwrites them."""
         for weights, gradient in zip(self._weights, self._gradients, strict=False):
             if weights.grad is gradient:
                 weights.grad = gradient.clone()
 
     def begin(self) -> _Pass:
-        """Note a pass with gradient; it is over once it went back, or what it gave is dropped."""
+        """Note a pass with gradient, which ends with its backward pass or with its output."""
         begun = _Pass()
         self._open = weakref.ref(begun)
         return begun
 
     def back(self, recorded: Recorded) -> None:
-        """Replay the way back, and add up the weights' gradients as autograd does."""
+        """Replay the backward pass, and add up the weights' gradients as autograd does."""
         import torch
 
         self._keep()
@@ -201,12 +201,12 @@ EVERY: weakref.WeakSet[Replayed] = weakref.WeakSet()
 
 
 def drop_all() -> bool:
-    """Give back the memory of the graphs of all models; say if there were any."""
+    """Free the memory of the graphs of all models. Say whether there were any."""
     return any([one.drop() for one in EVERY])
 
 
 def out_of_memory(error: BaseException | None) -> bool:
-    """Say whether a card's memory ended, also where that interrupted what reports the error."""
+    """Say whether an error means out of memory, or was raised while handling such an error."""
     import torch
 
     if error is None or isinstance(error, torch.OutOfMemoryError):
@@ -215,7 +215,7 @@ def out_of_memory(error: BaseException | None) -> bool:
 
 
 def on_card(states: Tensor) -> bool:
-    """Say whether there are CUDA graphs for what computes with a tensor."""
+    """Say whether CUDA graphs can record computations with a tensor."""
     return states.device.type == "cuda"
 
 
@@ -257,7 +257,7 @@ def record(
     gradients: Sequence[Tensor],
     place: _Place,
 ) -> Recorded:
-    """Return a recorded pass of some shape; torch's random numbers stay where they are."""
+    """Return a recorded pass for one shape, and leave torch's random state unchanged."""
     import torch
 
     grad, random = torch.is_grad_enabled(), torch.cuda.get_rng_state()
@@ -270,7 +270,7 @@ def record(
             return leaf, compute(leaf, given)
 
     def back(leaf: Tensor, made: Tensor, weights: Sequence[Tensor], gradient: Tensor) -> Tensor:
-        with torch.autocast("cuda", enabled=False):  # as where a training goes back
+        with torch.autocast("cuda", enabled=False):  # as in a training's backward pass
             own, *others = torch.autograd.grad(made, [leaf, *weights], gradient)
         torch._foreach_copy_(list(gradients), others)
         return own
@@ -284,10 +284,10 @@ def record(
     forward, backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
     gradient = own = None
     try:
-        with torch.cuda.stream(current):  # which is current again, however a recording ends
+        with torch.cuda.stream(current):  # restores the current stream after a failed recording
             place.stream.wait_stream(current)
             with torch.cuda.stream(place.stream):
-                once()  # what is made at a first time is no part of a graph
+                once()  # a graph must not include what the first pass alone allocates
             current.wait_stream(place.stream)
             with leaves(layers, grad) as weights:
                 with _capture(forward, place):
@@ -304,10 +304,10 @@ def record(
 
 @contextmanager
 def leaves(layers: Module, grad: bool) -> Iterator[list[Tensor]]:
-    """Let layers compute with other leaves on the memory of their weights; give these in order.
+    """Let layers compute with new leaves on their weights' memory; yield the leaves in order.
 
-    Autograd notes at a leaf's first use on which stream its gradient is due. A weight's was noted
-    where training computes, and what is recorded may not wait for that.
+    At a leaf's first use autograd notes the stream on which its gradient is due. For a weight this
+    is the stream of training, and a recording must not wait for it.
     """
     from torch.nn import Parameter
 
@@ -328,16 +328,17 @@ def leaves(layers: Module, grad: bool) -> Iterator[list[Tensor]]:
 
 
 def _place() -> _Place:
-    """Return where to record the graphs of a model."""
+    """Return a new stream and memory pool for recording a model's graphs."""
     import torch
 
     return _Place(torch.cuda.Stream(), torch.cuda.graph_pool_handle())
 
 
 def _capture(graph: Any, place: _Place) -> AbstractContextManager[None]:
-    """Record what this thread gives to the card; others may ask the card for values meanwhile.
+    """Record what this thread launches on the card; other threads may read from the card meanwhile.
 
-    On a stream of the model's own: a stream has memory for products, which goes with the graphs.
+    The stream is the model's own: a stream reserves memory for matrix products, which is freed with
+    the graphs.
     """
     import torch
 
@@ -348,7 +349,7 @@ def _capture(graph: Any, place: _Place) -> AbstractContextManager[None]:
 
 
 def _uncached() -> AbstractContextManager[Any]:
-    """Let autocast round weights at each use: what it kept would be missing from a graph."""
+    """Let autocast round weights at each use; a graph would lack weights from autocast's cache."""
     import torch
 
     dtype = torch.get_autocast_dtype("cuda")

@@ -1,4 +1,4 @@
-"""Which device and number format torch computes with, and how much of a batch at once.
+"""Which device and number format torch computes with, and how many items at once.
 
 Usage: `device = devices.choose("auto", "auto", threads=1)`; `AdaptiveBatchSize("texts",
 "length").each(items, 64, work)`.
@@ -29,9 +29,9 @@ PRECISIONS = ("auto", "fp32", "bf16")
 BUSY = 2**26  # multiplications of a square layer: about a millisecond of a core
 PLAIN = "DEFAULT"  # ATen's kernels without vector extensions
 BF16 = ("avx512_bf16", "amx_bf16")  # instructions that multiply bfloat16, as torch names them
-LARGE = 2**30  # bytes of a block that a step may give back and the next one takes
+LARGE = 2**30  # bytes of a block that one step may free and the next one reuse
 MOST_THREADS = 4096
-FEWEST = 4  # rows that matrix products take together; one of fewer is summed in another order
+FEWEST = 4  # rows of a matrix product; with fewer rows the order of its sums differs
 
 
 class Device(NamedTuple):
@@ -49,13 +49,13 @@ class Device(NamedTuple):
 
 
 def choose(device: str, precision: str, threads: int, arithmetic: str = "native") -> Device:
-    """Choose what computes, fix the number of CPU threads, and ask torch for determinism.
+    """Choose the device and precision, fix the number of CPU threads, and make torch deterministic.
 
-    `auto` takes cuda with bf16 where there is one, else mps, else cpu, both with fp32. The order of
-    sums, so the last digits, depends on the threads and, unless the arithmetic is portable, on the
-    kind of CPU. Raises ResiduumError for a device that this machine lacks, for bf16 on one without
-    instructions for it, where it is several times slower than fp32, and for portable arithmetic
-    beside a CPU or in bf16.
+    `auto` takes cuda with bf16 if available, else mps with fp32, else cpu with fp32. The number of
+    threads decides the order of sums, and so the last digits. With native arithmetic the kind of
+    CPU decides them too. Raises ResiduumError for a device that this machine lacks, and for
+    portable arithmetic in bf16 or on another device than a CPU. Also raises ResiduumError for bf16
+    on a device without instructions for it, where bf16 is several times slower than fp32.
     """
     machine.pin(arithmetic)
     name = _available(device)
@@ -70,8 +70,9 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
     if not 1 <= threads <= MOST_THREADS:
         raise ResiduumError(f"--threads must be from 1 to {MOST_THREADS}, not {threads}")
     torch.set_num_threads(threads)
-    os.environ.setdefault("RAYON_NUM_THREADS", str(threads))  # of tokenizers, which take all cores
-    # On a CPU of a kind the sums follow from the threads, and asking costs a second.
+    os.environ.setdefault("RAYON_NUM_THREADS", str(threads))  # else tokenizers takes all cores
+    # The number of threads fixes the sums on one kind of CPU. Determinism there would cost a
+    # second.
     if name == "cuda":
         _ask_for_determinism()
     if name == "cpu":
@@ -81,7 +82,7 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
 
 
 def _available(device: str) -> str:
-    """Return the device, or for `auto` the best that this machine has, on a card of its own."""
+    """Return the device, or for `auto` the best device of this machine; take a card for cuda."""
     with uncollected():
         import torch
 
@@ -89,9 +90,9 @@ def _available(device: str) -> str:
     if device in ("auto", "cuda") and made.cuda:
         cards.take()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch takes several lines for what is said below in one
+        warnings.simplefilter("ignore")  # torch warns in several lines; the message below has one
         usable = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    said = os.environ.get(cards.NAMES) == ""  # by the run, once for all of its jobs: no card
+    said = os.environ.get(cards.NAMES) == ""  # the run has already said that there is no card
     if device == "auto" and said:
         usable["cuda"] = False
     available = [*(name for name, yes in usable.items() if yes), "cpu"]
@@ -111,9 +112,9 @@ def _available(device: str) -> str:
 
 
 def _say_what_lacks(made: cards.Build, device: str) -> None:
-    """Raise ResiduumError for a card that torch computes not on: what was found, and what mends it.
+    """Raise ResiduumError if torch cannot use a card: what was found, and how to mend it.
 
-    Where the machine shows none, for the device cuda alone.
+    Where the machine shows no card, raise only for the device cuda.
     """
     import torch
 
@@ -134,7 +135,7 @@ def _say_what_lacks(made: cards.Build, device: str) -> None:
 
 
 def _check_portable(name: str) -> None:
-    """Refuse another device than a CPU, and kernels that torch chose before they were pinned."""
+    """Refuse a device other than the CPU, and kernels that torch chose before they were pinned."""
     import torch
 
     if name != "cpu":
@@ -145,11 +146,11 @@ def _check_portable(name: str) -> None:
 
 
 def _ask_for_determinism() -> None:
-    """Let cuda compute the same twice, with float32 that is not TF32.
+    """Make cuda deterministic, with float32 in place of TF32.
 
-    An operation without a deterministic algorithm fails and names itself. With a warning in place
-    of that, torch takes algorithms of attention's backward pass that are not deterministic, too,
-    though it has others (attention_backward.cu, sdp_utils.cpp).
+    An operation without a deterministic algorithm fails and names itself. With warnings in place of
+    failures, torch would use nondeterministic algorithms of attention's backward pass, though
+    deterministic ones exist (attention_backward.cu, sdp_utils.cpp).
     """
     import torch
 
@@ -162,7 +163,7 @@ def _ask_for_determinism() -> None:
 
 
 def lacks_bf16(name: str, arithmetic: str) -> str:
-    """Return what a device would need for bf16; nothing where products in it are faster."""
+    """Return what a device lacks for bf16, or an empty string where bf16 is faster."""
     import torch
 
     if name == "cuda":
@@ -178,7 +179,7 @@ def lacks_bf16(name: str, arithmetic: str) -> str:
 
 
 def put(array: np.ndarray, device: str) -> Tensor:
-    """Return an array on a device; a GPU need not have finished earlier work before the copy."""
+    """Return an array on a device. The copy to a GPU does not wait for earlier work."""
     import torch
 
     tensor = torch.from_numpy(array)
@@ -188,9 +189,9 @@ def put(array: np.ndarray, device: str) -> Tensor:
 
 
 def arriving(tensor: Tensor) -> Callable[[], np.ndarray]:
-    """Start to bring a tensor to the host; return what waits for it and gives it as an array.
+    """Start to copy a tensor to the host; return a function that waits and returns the array.
 
-    Meanwhile a GPU goes on, and so does who asks.
+    The GPU and the caller go on meanwhile.
     """
     import torch
 
@@ -209,7 +210,7 @@ def arriving(tensor: Tensor) -> Callable[[], np.ndarray]:
 
 
 def in_float32(layer: Any, device: str) -> None:
-    """Let a linear layer compute in float32: in bf16 a value has eight bits, and many ties."""
+    """Let a linear layer compute in float32: values in bf16 have eight bits, and many ties."""
     import torch
 
     half = layer.forward
@@ -218,12 +219,12 @@ def in_float32(layer: Any, device: str) -> None:
         with torch.autocast(device, enabled=False):
             return half(input.float())
 
-    # As torch provides for: it calls a layer's own forward where it has one.
+    # torch supports this: it calls a layer's own forward where it has one.
     layer.forward = forward
 
 
 def round_weights(model: Any, but: Collection[Any]) -> None:
-    """Round the weights of a model to bfloat16, in place, but for those of some of its layers."""
+    """Round the weights of a model to bfloat16 in place, except in the layers `but`."""
     import torch
 
     for part in model.modules():
@@ -236,7 +237,7 @@ def round_weights(model: Any, but: Collection[Any]) -> None:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Make torch's random numbers inside the block follow from the seed, and leak none out."""
+    """Seed torch's random numbers inside the block, and restore their state after it."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
@@ -245,10 +246,10 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def reseed(seed: int, device: str) -> None:
-    """Let torch's random numbers on a device follow from a seed.
+    """Seed torch's random numbers on a device.
 
-    On a CPU its own generator alone: torch.manual_seed also queues a call, with its stack, for each
-    kind of device that is not started, which takes 0.4 ms.
+    On a CPU seed the CPU's generator alone. torch.manual_seed also queues a call with its stack for
+    each kind of device that is not started, which takes 0.4 ms.
     """
     import torch
 
@@ -259,7 +260,7 @@ def reseed(seed: int, device: str) -> None:
 
 
 def quiet() -> None:
-    """Silence the progress bars and load reports of transformers; ours say what matters."""
+    """Silence the progress bars and load reports of transformers."""
     from transformers.utils import logging
 
     # transformers does not annotate them.
@@ -268,11 +269,11 @@ def quiet() -> None:
 
 
 def busy(requested: int, width: int, hidden: int) -> int:
-    """Return how many texts of `width` tokens a CPU computes at once, at most as many as requested.
+    """Return how many texts of `width` tokens a CPU computes at once, at most `requested`.
 
-    A power of two that makes work enough for a layer of `hidden` units. More leaves the caches (six
-    layers of 384 units, 128 tokens: 47 ms a text in batches of 32, 43 ms in batches of 4), and of
-    small batches less is padding.
+    A power of two that makes work enough for a layer of `hidden` units. Larger batches leave the
+    caches: with six layers of 384 units and 128 tokens, a text takes 47 ms in batches of 32 and 43
+    ms in batches of 4. Small batches also have less padding.
     """
     enough = max(FEWEST, BUSY // (width * hidden**2))
     return min(requested, 1 << (enough.bit_length() - 1))
@@ -281,10 +282,10 @@ def busy(requested: int, width: int, hidden: int) -> int:
 def by_tokens(
     order: Sequence[int], lengths: Sequence[int], requested: int, longest: int
 ) -> Iterator[Sequence[int]]:
-    """Cut texts, numbered in order of rising length, into batches that a GPU takes at once.
+    """Cut text numbers, in order of rising length, into batches that a GPU takes at once.
 
-    Each has as many tokens, padding included, as the requested texts would have if each were of the
-    `longest`; none has fewer texts.
+    A batch has at most `requested * longest` tokens, padding included. Every batch but the last has
+    at least `requested` texts.
     """
     first = 0
     while first < len(order):
@@ -296,10 +297,10 @@ def by_tokens(
 
 
 class AdaptiveBatchSize:
-    """The largest batch that fitted a GPU's memory; a smaller size is kept from then on.
+    """The largest batch that fitted a GPU's memory. A smaller size is kept from then on.
 
-    `unit` says in messages what a batch is made of, `remedy` which key makes one smaller. Only
-    torch's own complaint counts, which no CPU makes.
+    Messages call the items of a batch `unit`, and name `remedy` as the key that makes an item
+    smaller. Only torch's own out-of-memory error counts, which no CPU raises.
     """
 
     def __init__(self, unit: str, remedy: str) -> None:
@@ -307,7 +308,7 @@ class AdaptiveBatchSize:
         self.limit: int | None = None
 
     def size(self, requested: int) -> int:
-        """Return the size of a batch that is requested with a size."""
+        """Return the size of batch to use for a requested size."""
         return requested if self.limit is None else min(requested, self.limit)
 
     def each(
@@ -315,8 +316,8 @@ class AdaptiveBatchSize:
     ) -> None:
         """Call `work(batch, size)` with batches of the items, in order.
 
-        The last batch has as many items as are left. One that does not fit is tried again in
-        halves, so work must not have changed anything that counts until then.
+        The last batch has the items that are left. A batch that does not fit is tried again in
+        halves, so `work` must not change anything before its computation has succeeded.
         """
         done = 0
         while done < len(items):
@@ -326,7 +327,7 @@ class AdaptiveBatchSize:
                 done += len(batch)
 
     def fits(self, size: int, work: Callable[[], None]) -> bool:
-        """Do some work on `size` items; if the GPU's memory ends meanwhile, halve and say False."""
+        """Do work on `size` items. If the GPU's memory ends, halve the size and return False."""
         import torch
 
         try:
@@ -334,7 +335,7 @@ class AdaptiveBatchSize:
             return True
         except torch.OutOfMemoryError:
             pass
-        # Here, because the error holds on to what it interrupted.
+        # After the except block, because the error keeps the interrupted computation's memory.
         dropped = cudagraphs.drop_all()
         torch.cuda.empty_cache()
         if dropped:
@@ -353,5 +354,5 @@ class AdaptiveBatchSize:
         return False
 
     def facts(self) -> dict[str, int]:
-        """Return what a manifest records: nothing if all batches fitted as requested."""
+        """Return what a manifest records: an empty dict if all batches fitted as requested."""
         return {} if self.limit is None else {"largest_batch": self.limit}

@@ -1,4 +1,4 @@
-"""Dual encoders in training: the vectors of a batch, and what its losses see of them.
+"""Dual encoders in training: the vectors of a batch, and the scores that its losses need.
 
 Usage: `DualLearner(spec, start, tuples, texts)`, trained as any learner is.
 """
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class DualLearner(ContrastiveLearner):
     """One shared encoder in training; its outputs are the vectors of queries and docs.
 
-    A loss that needs candidates gets one matrix: the positives of the batch, those of other
-    processes included, then all sampled negatives.
+    A loss that needs candidates gets one matrix: the positives of the batch, other processes'
+    included, then all sampled negatives.
     """
 
     encoder: Encoder
@@ -47,9 +47,9 @@ class DualLearner(ContrastiveLearner):
         return Encoder.of(spec.encoder)(start.source, spec.encoder, start.device)
 
     def forward(self, batch: Batch) -> Outputs:
-        """Return vectors (rows, vectors, dimensions) of queries and positives, and of negatives.
+        """Return vectors (rows, vectors, dimensions) of queries and of positives, and of negatives.
 
-        The latter are (rows, negatives, vectors, dimensions).
+        The vectors of negatives are (rows, negatives, vectors, dimensions).
         """
         asked, pairs = self.queries.of(batch.query_ids), range(len(batch.query_ids))
         rows = [*pairs, *(row for row in pairs for _ in batch.negatives[row])]
@@ -75,7 +75,7 @@ class DualLearner(ContrastiveLearner):
         return torch.zeros(rows, 1, width), torch.zeros(rows, 1, width), negatives
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
-        """Return s_emb of each query with its own docs, or with all candidates too."""
+        """Return s_emb of each query with its own docs, and if `joint` with all candidates."""
         import torch
 
         queries, positives, negatives = outputs[0][rows, 0], outputs[1], outputs[2]
@@ -101,7 +101,7 @@ class DualLearner(ContrastiveLearner):
         )
 
     def _fixed(self, fixed: FixedVectors, batch: Batch, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the fixed vectors of queries and positives, of the width of `queries`."""
+        """Return the fixed vectors of queries and positives, as wide as `queries`."""
         width, device = queries.shape[1], queries.device.type
         of_queries = fixed.of("query", batch.query_ids, width)
         of_docs = fixed.of("doc", batch.positives, width)
@@ -115,7 +115,7 @@ class DualLearner(ContrastiveLearner):
         return kept.max(dim=-1).values
 
     def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:
-        """Return the scores of the positives and of the negatives, whichever query's they are."""
+        """Return the scores of positives and negatives; if `joint`, those of all candidates."""
         if not self.joint:
             positive, negative = super().logged(seen, rows)
             return positive.contiguous(), negative.contiguous()

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 class Encoder(Ranker):
     """One shared encoder for queries and docs (CLEAR Eq. 2-4).
 
-    The inner product of an encoded query and an encoded doc is s_emb: both vectors carry the
-    square root of the settings' score_scale. A text begins with its marker, in [CLS]'s place unless
-    that is kept. Markers that the tokenizer lacks become special tokens, which begin as [CLS] is.
+    The inner product of an encoded query and an encoded doc is s_emb: both vectors carry the square
+    root of the settings' score_scale. A marker begins a text, and replaces [CLS] unless `keep_cls`
+    is true. Markers that the tokenizer lacks become special tokens, with [CLS]'s embedding as their
+    start.
     """
 
     schema, remedy = EncoderSchema, "encoder.doc_length"
@@ -82,7 +83,7 @@ class Encoder(Ranker):
         return AutoModel
 
     def _take_cls_away(self) -> None:
-        """Let a marker, or [CLS] where there is none, be the first token."""
+        """Drop [CLS]; a marker, or [CLS] where there is no marker, becomes the first token."""
         frames.set_cls(self.tokenizer, False)
         if frames.begins_with_cls(self.tokenizer):
             raise ResiduumError(
@@ -104,17 +105,17 @@ class Encoder(Ranker):
 
     @property
     def doc_room(self) -> int:
-        """Most tokens of a doc's own text: doc_length without what stands around it."""
+        """Most tokens of a doc's own text: doc_length without markers and special tokens."""
         empty = self.tokenizer(f"{self.leads['doc']} ")["input_ids"]
         return self.settings.doc_length - len(empty)
 
     def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
-        """Yield each text's token ids: marker text [SEP], cut to the kind's length."""
+        """Yield each text's token ids: marker text [SEP], cut to the length of queries or docs."""
         led = (f"{self.leads[kind]} {text}" for text in texts)
         return tokenise(self.tokenizer, led, self.length(kind))
 
     def length(self, kind: Kind) -> int:
-        """Return how many tokens are read of a text of a kind at most."""
+        """Return the most tokens that are read of a query or doc."""
         return self.settings.query_length if kind == "query" else self.settings.doc_length
 
     def counts(self, tokens: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
@@ -124,7 +125,7 @@ class Encoder(Ranker):
     def forward(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
         """Return the vectors of tokenised texts: float32 (texts, most, dimensions), with gradient.
 
-        Those beyond a text's `counts` mean nothing.
+        Vectors beyond a text's `counts` mean nothing.
         """
         return self.pooled(*self.states(tokens), kind)
 
@@ -146,7 +147,7 @@ class Encoder(Ranker):
         )
 
     def pooled(self, states: Tensor, mask: Tensor, kind: Kind) -> Tensor:
-        """Return what `forward` does, given states and mask of texts of a kind."""
+        """Return the vectors that `forward` returns, given the states and the mask of texts."""
         vectors = self.head.pool(states.float(), mask, kind)
         if self.settings.dimensions:
             vectors = self.model["linear"](vectors)
@@ -160,10 +161,10 @@ class Encoder(Ranker):
     def vectors(
         self, texts: Iterable[str], kind: Kind, batch_size: int, total: int | None = None
     ) -> tuple[Rows, np.ndarray]:
-        """Return all vectors of texts, and how many each has: integers (texts,).
+        """Return all vectors of texts, and how many each text has: integers (texts,).
 
-        A GPU is given part after part of the texts, of which the next ones are read and cut into
-        tokens meanwhile; `total` is their number, for the estimate. A CPU takes all at once.
+        A GPU gets the texts in parts; the next part is read and tokenised meanwhile. A CPU gets all
+        texts at once. `total` is the number of texts, for the progress estimate.
         """
         tokens, at_once = self.tokenise(texts, kind), self.at_once
         parts: Iterable[list[np.ndarray]] = [list(tokens)] if at_once is None else []
@@ -177,13 +178,13 @@ class Encoder(Ranker):
         return self.joined(rows), np.concatenate(counts)
 
     def joined(self, rows: Sequence[Rows]) -> Rows:
-        """Return the vectors of several parts of texts."""
+        """Join the vectors of several parts of texts."""
         return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     def of_tokens(
         self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int, put: Put
     ) -> Callable[[], tuple[Rows, np.ndarray]]:
-        """Return what gives the vectors of tokenised texts, and their counts, once all is kept."""
+        """Start encoding; return a function that gives vectors and counts after `put` is done."""
         counts = self.counts(tokens, kind)
         starts = np.cumsum(counts) - counts
         rows = np.empty((counts.sum(), self.dimensions), dtype=np.float32)
@@ -203,11 +204,12 @@ class Encoder(Ranker):
         batch_size: int,
         put: Callable[[Sequence[int], Callable[[], np.ndarray]], None],
     ) -> None:
-        """Call `put(numbers, values)`, values giving vectors (texts, most, dimensions) of texts.
+        """Call `put(numbers, values)` per batch; values() gives vectors (texts, most, dimensions).
 
-        Batches hold texts of about one length, so that little is padding: as many as keep a CPU
-        `busy`; on a GPU as many tokens as `batch_size` of the longest texts have, or its memory
-        allows, which `sizes` knows. What a GPU has done is kept while it goes on.
+        A batch holds texts of about one length, so that little is padding. A CPU takes as many
+        texts as keep it `busy`. A GPU takes as many tokens as `batch_size` of the longest texts
+        have, or fewer if `sizes` knows that memory ends earlier. A GPU computes the next batch
+        while the last one is stored.
         """
         import torch
 
@@ -265,7 +267,7 @@ class Encoder(Ranker):
         pairs: Sequence[tuple[str, str]],
         batch_size: int,
     ) -> np.ndarray:
-        """Return s_emb (pairs,) of pairs of ids: of a doc's vectors, that of the best."""
+        """Return s_emb (pairs,) of pairs of ids: the best over the doc's vectors."""
         rows = np.asarray(self.encode(list(queries.values()), "query", batch_size))
         asked = dict(zip(queries, rows, strict=True))
         vectors, counts = self.vectors(list(docs.values()), "doc", batch_size)
@@ -294,7 +296,7 @@ class Encoder(Ranker):
             },
             "sentence_bert_config.json": {
                 "max_seq_length": max(settings.query_length, settings.doc_length),
-                "do_lower_case": False,  # the tokenizer does what is needed
+                "do_lower_case": False,  # the tokenizer lowercases where needed
             },
             "config_sentence_transformers.json": {
                 "prompts": {
@@ -308,9 +310,10 @@ class Encoder(Ranker):
 
 
 def _projected(backbone: Any, source: str, size: int, norm: bool) -> Any:
-    """Put a linear layer behind a backbone, and a layer norm (Luan et al. 2021, 4.1) or none.
+    """Put a linear layer behind a backbone, with a layer norm if `norm` (Luan et al. 2021, 4.1).
 
-    By itself, as a projection to fewer dimensions: Ma et al. 2020 (CLEF), section 2.1.
+    The linear layer alone is the projection to fewer dimensions of Ma et al. 2020 (CLEF), section
+    2.1.
     """
     from torch.nn import LayerNorm, Linear
 

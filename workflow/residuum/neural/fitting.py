@@ -2,10 +2,10 @@
 
 Usage: `fitting.run(learner, threads, inputs, saving, output, stage)`. A step takes as many examples
 at once as memory holds, in every process. Where the loss of an example depends on the whole batch
-and the batch does not fit, the model's outputs are computed in parts without a graph, the loss over
-all of them gives the gradient of each output, and the parts are computed again with that gradient
-(cached gradients: Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under Memory
-Limited Setup").
+and the batch does not fit, gradients are cached. First the model's outputs are computed in parts
+without a graph. The loss over all outputs gives the gradient of each output. Then the parts are
+computed again and receive their outputs' gradients (Gao et al. 2021, "Scaling Deep Contrastive
+Learning Batch Size under Memory Limited Setup").
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from residuum.neural.snapshots import Snapshots
 if TYPE_CHECKING:
     from torch import Tensor
 
-STEPS_UNREAD = 50  # of which a GPU keeps the means: to read them waits until it has done all
+STEPS_UNREAD = 50  # a GPU keeps their means: reading them waits for all its work
 
 
 def run(
@@ -46,7 +46,7 @@ def run(
 ) -> None:
     """Train from where an earlier run of the same work ended; write checkpoint, log, manifest.
 
-    The folder of `saving` holds the resumable checkpoint until then. A start that is a folder
+    The folder of `saving` holds the resumable checkpoint during training. A start that is a folder
     counts as an input. `more` are facts for the manifest.
     """
     spec, start = learner.spec, learner.start
@@ -90,7 +90,7 @@ def run(
 def fit(
     learner: Learner[Any], state: TrainingState, kept: Snapshots
 ) -> tuple[list[dict[str, float]], AdaptiveBatchSize]:
-    """Train in place from the last saved step; return the log by step, and what memory held."""
+    """Train in place from the last saved step; return the log by step, and the batch sizes."""
     how = learner.spec.training
     share = processes.share(how.batch_size)
     optimiser = make_optimiser(learner.model, how)
@@ -114,25 +114,28 @@ def fit(
 
 
 class Means(NamedTuple):
-    """The means of a step for the log: their names, and values (names,) where they were made."""
+    """A step's means for the log: their names, and their values (names,) on the device."""
 
     names: tuple[str, ...]
     values: Tensor
 
     def read(self) -> dict[str, float]:
-        """Return the means by name; a GPU has then done all that it was given."""
+        """Return the means by name; on a GPU, wait for all launched work."""
         return dict(zip(self.names, self.values.tolist(), strict=True))
 
 
 class Log:
-    """The log of a training, a row for each step; a GPU is asked for many steps' means at once."""
+    """The log of a training, a row for each step.
+
+    The means of many steps are read from a GPU at once.
+    """
 
     def __init__(self, rows: list[dict[str, float]], device: str) -> None:
         self.rows, self._waiting = rows, list[tuple[Means, float, int]]()
         self._most = 1 if device == "cpu" else STEPS_UNREAD
 
     def add(self, means: Means, rate: float, pairs: int) -> None:
-        """Take what a step made, its learning rate, and the pairs visited so far."""
+        """Add a step's means, its learning rate, and the pairs visited so far."""
         self._waiting.append((means, rate, pairs))
         if len(self._waiting) >= self._most:
             self.read()
@@ -153,7 +156,7 @@ class Log:
 
 
 def set_gradients(learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, step: int) -> Means:
-    """Set the gradients of a batch's mean loss, given this process's rows; return the log's means.
+    """Set the gradients of a batch's mean loss from this process's rows; return the log's means.
 
     If memory ends, the step begins anew with halves.
     """
@@ -183,9 +186,9 @@ class _Step:
         self.sums: dict[str, list[tuple[Tensor, int]]] = {}
 
     def fitted(self) -> bool:
-        """Take the rows, as many at once as have fitted; say whether these did."""
+        """Compute all rows in parts of the largest size that fitted; say whether they fitted."""
         self.learner.model.zero_grad()
-        self.sums = {}  # of an earlier attempt
+        self.sums = {}  # an earlier attempt may have left sums
         size = self.sizes.size(self.rows.stop - self.rows.start)
         firsts = range(self.rows.start, self.rows.stop, size)
         parts = [slice(first, min(first + size, self.rows.stop)) for first in firsts]
@@ -194,13 +197,13 @@ class _Step:
         return self.sizes.fits(size, lambda: self._separately(parts))
 
     def _separately(self, parts: Sequence[slice]) -> None:
-        """Take the parts one by one, each with its losses."""
+        """Compute the parts one by one, each with its losses."""
         for rows in parts:
             part = self.learner.part(self.batch, rows)
             self._backward(part, self._forward(rows), slice(0, rows.stop - rows.start))
 
     def _jointly(self, size: int, parts: Sequence[slice]) -> bool:
-        """Take the parts' outputs together, of all processes, which begin anew together."""
+        """Compute losses over all processes' outputs; all begin anew if a part does not fit."""
         import torch
 
         graph = len(parts) == 1
@@ -227,7 +230,7 @@ class _Step:
             gathered.append(every.requires_grad_())
         if not self._all_fit(size, compare):
             return False
-        for every in gathered:  # an output that no loss looks at has no gradient
+        for every in gathered:  # an output that no loss reads has no gradient
             gradient = torch.zeros_like(every) if every.grad is None else every.grad
             gradients.append(processes.add_up(gradient))
         return self._all_fit(size, go_back)
@@ -236,14 +239,14 @@ class _Step:
         return all(processes.values_of_all(self.sizes.fits(size, work)))
 
     def _forward(self, rows: slice) -> Outputs:
-        """Return the outputs of some rows; random numbers follow from the seed, step and row."""
+        """Return the outputs of `rows`; seed, step and first row determine the random numbers."""
         first = [str(rows.start)] if rows.start else []
         seed = derive(self.learner.start.seed, "dropout", str(self.step), *first)
         reseed(seed, self.learner.start.device.name)
         return self.learner.forward(self.learner.part(self.batch, rows))
 
     def _backward(self, batch: Any, outputs: Sequence[Tensor], rows: slice) -> None:
-        """Send the gradient of the rows' losses back to the outputs, and note the log's sums."""
+        """Propagate the gradient of the rows' losses to the outputs, and note the log's sums."""
         made = self.learner.losses(batch, outputs, rows)
         (made.losses.sum() / self.examples).backward()
         losses = made.losses.detach()

@@ -1,8 +1,8 @@
-"""Vectors that stand fixed beside those that are learned: of queries and docs, from files.
+"""Fixed vectors of queries and docs, read from files and used beside learned vectors.
 
-Usage: `fixed = FixedVectors(shards, queries, seed)`, then `fixed.of("doc", ids, 768)`. They are
-sparse, and are projected at random a batch at a time, so that memory holds terms alone and the
-width can be the encoder's.
+Usage: `fixed = FixedVectors(shards, queries, seed)`, then `fixed.of("doc", ids, 768)`. The vectors
+are sparse, and each batch is projected at random when it is needed. Memory then holds only terms,
+and the width can equal the encoder's.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,8 +22,8 @@ from residuum.vectors.projection import project
 class FixedVectors:
     """The sparse vectors of some queries and docs, looked up by id.
 
-    `docs` are folders of all shards of a corpus, `queries` that of a split; `seed` is that of the
-    projection's signs.
+    `docs` are the folders of all shards of a corpus, `queries` the folder of a split. `seed`
+    decides the signs of the projection.
     """
 
     def __init__(self, docs: Sequence[Path], queries: Path, seed: int) -> None:
@@ -33,7 +33,7 @@ class FixedVectors:
         self._numbers: dict[Kind, dict[str, int]] = {}
 
     def keep(self, kind: Kind, ids: set[str]) -> None:
-        """Read the vectors of some texts; ResiduumError for one that has none."""
+        """Read the vectors of texts by id. Raises ResiduumError if a text has no vector."""
         kept = [_some(termvectors.read(folder), ids) for folder in self._folders[kind]]
         names = [key for vectors in kept for key in vectors.ids]
         if lost := ids.difference(names):
@@ -46,14 +46,14 @@ class FixedVectors:
         self._numbers[kind] = {name: number for number, name in enumerate(names)}
 
     def of(self, kind: Kind, ids: Iterable[str], dimensions: int) -> np.ndarray:
-        """Return the projected vectors of texts that are kept: float32 (ids, dimensions)."""
+        """Return the projected vectors of texts that `keep` has read: float32 (ids, dimensions)."""
         kept, numbers = self._kept[kind], self._numbers[kind]
         rows = kept.rows[[numbers[key] for key in ids]]
         return project(sparse.csr_array(rows), kept.terms, dimensions, self._seed)
 
 
 def _some(vectors: TermVectors, ids: set[str]) -> TermVectors:
-    """Return some of the vectors, with the terms that these have."""
+    """Return the vectors of `ids`, with only the terms that occur in them."""
     numbers = [number for number, key in enumerate(vectors.ids) if key in ids]
     rows = sparse.csr_array(vectors.rows[numbers])
     used = np.unique(rows.indices)

@@ -1,9 +1,9 @@
-"""Checkpoints of others: what is looked at before they are used.
+"""Checks of other people's checkpoints before use.
 
-Usage: `foreign.check(path)` for each of the `indexes(pickled)` that there are; then, of what
-transformers read, `foreign.fit(model, report, name, new_head)`. A checkpoint may describe a model
-that its weights do not fill, name files that lie elsewhere, or name code. What does not fit is
-refused: a model of random weights computes as well as a trained one.
+Usage: `foreign.check(path)` for each existing file of `indexes(pickled)`. After transformers has
+read a model: `foreign.fit(model, report, name, new_head)`. A checkpoint may describe a model that
+its weights do not fill, name files in other folders, or name code. A checkpoint that does not fit
+is refused, because a model of random weights computes without any error.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from residuum.cli.errors import ResiduumError
 
 WEIGHTS = "model.safetensors"
 PICKLE = ".bin"
-INDEXES = {  # of weights in several files, and how the files that it may name end
+INDEXES = {  # indexes of weights in several files, and how the indexed files must end
     f"{WEIGHTS}.index.json": ".safetensors",
     "pytorch_model.bin.index.json": PICKLE,
 }
 NAMED = 3  # weights that a message names
-SPARE = 100  # layers more than weights, whose lack is told by name
-LARGER = 4  # times the weights that a file holds: a new head, or cross-attention, is less
-UNREAD = "pooler."  # of an encoder whose last states are read
+SPARE = 100  # more layers than weights by this number are reported by key
+LARGER = 4  # most times a file's weights that config.json may describe; a new head adds less
+UNREAD = "pooler."  # pooler of an encoder whose last states are read
 WRAPPED = "module."  # as DistributedDataParallel names what it wraps
 MEND = "Save the model with transformers' save_pretrained, and name that folder"
 VOCABULARY = ("vocab_file", "merges_file", "spm_file")  # what a tokenizer's class cannot do without
 
 
 def indexes(pickled: bool) -> list[str]:
-    """Return the names of the indexes of weights that may be read."""
+    """Return the names of the weight indexes that may be read."""
     return [name for name, ending in INDEXES.items() if pickled or ending != PICKLE]
 
 
 def check(path: Path) -> None:
-    """Raise ResiduumError if an index of weights names other files than weights beside it."""
+    """Raise ResiduumError if an index of weights names anything but weights beside it."""
     ending = INDEXES[path.name]
     for file in _named(path):
         if Path(file).name != file or not file.endswith(ending):
@@ -50,7 +50,10 @@ def check(path: Path) -> None:
 
 
 def tensors(path: Path) -> dict[str, Any]:
-    """Return the tensors of a safetensors file; one that is damaged, or not finite, is an error."""
+    """Return the tensors of a safetensors file.
+
+    Raises ResiduumError if it is damaged or not finite.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -63,9 +66,9 @@ def tensors(path: Path) -> dict[str, Any]:
 
 
 def weights_sha256(folder: Path) -> str:
-    """Return the SHA-256 of a folder's weights: of their file, or one over all that an index names.
+    """Return the SHA-256 of a folder's weights: of the one file, or over all files of an index.
 
-    A folder with neither is a ResiduumError.
+    Raises ResiduumError for a folder with neither.
     """
     if (folder / WEIGHTS).is_file():
         return files.sha256(folder / WEIGHTS)
@@ -77,7 +80,7 @@ def weights_sha256(folder: Path) -> str:
 
 
 def _named(path: Path) -> list[str]:
-    """Return the files that an index names."""
+    """Return the files that an index names. Raises ResiduumError if it has no map of names."""
     try:
         held = json.loads(files.read_bytes(path))
         named = [*held["weight_map"].values()]
@@ -101,7 +104,7 @@ def check_kernel(config: Any, name: str) -> None:
 def check_size(head: Any, config: Any, folder: Path) -> None:
     """Raise ResiduumError if a configuration describes far more weights than its files hold.
 
-    To make such a model would take all memory, or hours.
+    Building such a model would take all memory, or hours.
     """
     import torch
     from safetensors import safe_open
@@ -109,7 +112,7 @@ def check_size(head: Any, config: Any, folder: Path) -> None:
     shapes: list[Sequence[int]] = []
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as held:
-            # It has keys(), but is no mapping that could be walked through itself.
+            # safe_open has keys(), but cannot be iterated.
             shapes += [held.get_slice(name).get_shape() for name in held.keys()]  # noqa: SIM118
     if not shapes:
         return
@@ -137,12 +140,12 @@ def fit(
     new_head: bool,
     new: Sequence[str] = (),
 ) -> None:
-    """Raise ResiduumError unless a model's weights were there, and no weight of it was left over.
+    """Raise ResiduumError unless the checkpoint's weights fill the model and none is left over.
 
-    `report` is what transformers says of the loading. Weights outside the encoder are its head:
-    they may be missing if training makes a `new_head`, and others' heads may be left over. Parts
-    of the encoder that the caller makes are named as `new`. An encoder's pooler may be missing,
-    too: only a classifier reads it, which is a head.
+    `report` is transformers' account of the loading. Weights outside the encoder are its head. They
+    may be missing if training makes a `new_head`, and another head's weights may be left over.
+    `new` names parts of the encoder that the caller makes. An encoder's pooler may be missing, too:
+    only a classifier, which is a head, reads it.
     """
     base = model.base_model
     start = f"{model.base_model_prefix}."
@@ -205,7 +208,7 @@ def check_tokenizer(tokenizer: Any, rows: int, name: str, had: Callable[[str], b
 
 
 def _check_values(weights: Mapping[str, Any], name: str) -> None:
-    """Raise ResiduumError if a weight is not finite: so would be all that the model computes."""
+    """Raise ResiduumError if a weight is not finite: the model's results would not be finite."""
     bad = sorted(key for key, some in weights.items() if not some.isfinite().all())
     if bad:
         raise ResiduumError(
@@ -219,7 +222,7 @@ def _shape(sides: Sequence[int]) -> str:
 
 
 def _listed(what: str, names: Sequence[str]) -> str:
-    """Write what is wrong with some weights, of which the first are named; nothing for none."""
+    """Write a fault of weights with the first few names, or an empty string for no names."""
     if not names:
         return ""
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""

@@ -1,7 +1,7 @@
-"""What a tokenizer puts before a text: its [CLS], or nothing where a marker takes the place.
+"""What a tokenizer puts before a text: its [CLS], or nothing where a marker replaces it.
 
-Usage: `set_cls(tokenizer, False)`, then `save(tokenizer, folder)`: any library that reads the
-folder puts nothing there either.
+Usage: `set_cls(tokenizer, False)`, then `save(tokenizer, folder)`. Any library that reads the
+folder then puts no [CLS] before a text.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from residuum.artefacts import files
 
 FORMS = ("single", "pair")  # a text, two texts
 CONFIG = "tokenizer_config.json"
-# transformers' class that takes tokenizer.json as it is; BERT's own would put [CLS] back.
+# This class of transformers takes tokenizer.json unchanged; BERT's own would put [CLS] back.
 AS_IT_IS = "PreTrainedTokenizerFast"
 
 
 def set_cls(tokenizer: Any, kept: bool) -> None:
-    """Let [CLS] stand before a text or not; what else stands around it stays.
+    """Let a tokenizer put [CLS] before a text, or not; other special tokens stay.
 
-    Nothing changes where a tokenizer has no [CLS], frames texts in another way than by a template,
-    or has it elsewhere in the template, as XLNet at the end.
+    Nothing changes for a tokenizer without [CLS], or without a template. Nothing changes where the
+    template has [CLS] elsewhere, as XLNet's has it at the end.
     """
     from tokenizers.processors import TemplateProcessing
 
@@ -42,7 +42,7 @@ def set_cls(tokenizer: Any, kept: bool) -> None:
 
 
 def _led(parts: list[Any], cls: Any, kept: bool) -> list[Any]:
-    """Return the parts of a template with [CLS] as the first one or without it."""
+    """Return the parts of a template with [CLS] as the first part, or without it."""
     if kept:
         special = [part["SpecialToken"]["id"] for part in parts if "SpecialToken" in part]
         return parts if cls["SpecialToken"]["id"] in special else [cls, *parts]
@@ -50,7 +50,7 @@ def _led(parts: list[Any], cls: Any, kept: bool) -> list[Any]:
 
 
 def begins_with_cls(tokenizer: Any) -> bool:
-    """Say whether [CLS] is put before a text."""
+    """Say whether a tokenizer puts [CLS] before a text."""
     ids = tokenizer("")["input_ids"]
     return tokenizer.cls_token_id is not None and ids[:1] == [tokenizer.cls_token_id]
 
@@ -59,7 +59,7 @@ def save(tokenizer: Any, folder: Path) -> None:
     """Write a tokenizer's files, so that reading them gives the same frame."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
-        backend.no_truncation()  # else the last call's length is written to tokenizer.json
+        backend.no_truncation()  # otherwise tokenizer.json records the last call's length
     tokenizer.save_pretrained(folder)
     path = Path(folder) / CONFIG
     config = json.loads(files.read_bytes(path))

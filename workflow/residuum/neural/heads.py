@@ -1,7 +1,7 @@
-"""How the vectors of a text's tokens become the vectors that are searched: one, or several.
+"""Heads: how the vectors of a text's tokens become one vector or several for search.
 
-Usage: `vectors = head.pool(hidden, mask, "doc")`, with a head as `encoder.pooling` of a model has
-it. A new one is a class here and a line in HEADS.
+Usage: `vectors = head.pool(hidden, mask, "doc")`, with a head as in `encoder.pooling` of a model. A
+new head is a class here and a line in HEADS.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Head(Pooling):
-    """A pooling that computes; one vector a text, unless it says otherwise."""
+    """A pooling that computes, to one vector a text unless a subclass says otherwise."""
 
     @abstractmethod
     def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
         """Return (texts, most, dimensions) of token vectors (texts, tokens, dimensions).
 
-        `mask` (texts, tokens) marks tokens with 1. A text of fewer tokens than `most` fills as
-        many places as it has tokens; what stands in the others means nothing.
+        `mask` (texts, tokens) marks tokens with 1. A text of fewer tokens than `most` fills as many
+        rows as it has tokens; the other rows mean nothing.
         """
 
 
@@ -48,7 +48,7 @@ def mean(hidden: Tensor, mask: Tensor) -> Tensor:
 
 
 class Cls(Head):
-    """The first token: the marker, or [CLS] where that is kept."""
+    """The first token: the marker, or [CLS] if `keep_cls` is true."""
 
     kind: Literal["cls"]
 
@@ -57,7 +57,7 @@ class Cls(Head):
 
 
 class First(Head):
-    """The first `vectors` tokens of a doc, and the first one of a query (Luan et al. 2021, 3)."""
+    """The first `vectors` tokens of a doc, and a query's first token (Luan et al. 2021, 3)."""
 
     kind: Literal["first"]
     vectors: Positive
@@ -73,7 +73,7 @@ class First(Head):
 
 
 class Gate(Strict):
-    """Which terms a text activates beside its own: those that a model of another training opens."""
+    """A gate, trained separately, that opens terms for a text beside the text's own terms."""
 
     model: Annotated[Id, Ref("model", kinds=("term-gate",), use="gate")]
     threshold: float = Field(0.7, gt=0, lt=1, description="least probability that opens a term")
@@ -82,8 +82,9 @@ class Gate(Strict):
 class Terms(Head):
     """A weight for each term of the vocabulary (SparTerm, Bai et al. 2020).
 
-    Of tokens' scores of all terms, the masked-language head's w_ij, it is sum_i ReLU(w_ij), as
-    Formal et al. 2021 (SPLADE), Eq. 1-2, print it. Without a gate a text has its own terms alone.
+    The masked-language head scores term j at token i as w_ij. A text's weight of j is sum_i
+    ReLU(w_ij), as Formal et al. 2021 (SPLADE), Eq. 1-2, print it. Without a gate a text has its own
+    terms alone.
     """
 
     kind: Literal["terms"]

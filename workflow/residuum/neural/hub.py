@@ -1,7 +1,7 @@
 """Whether a Hugging Face model can be had: in the cache, or from the hub, and in which format.
 
 Usage: `missing("google-bert/bert-base-uncased", revision)` before the first job starts, so that
-rows whose model cannot be had are left out with the reason. Must not load a model or torch.
+rows without their model are left out with the reason. This module loads neither a model nor torch.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SECONDS = 10  # to wait for the hub's answer
-PUBLIC = "google-bert/bert-base-uncased"  # tells whether the hub can be reached, once for all
+PUBLIC = "google-bert/bert-base-uncased"  # tells once whether the hub can be reached
 # Configuration, weights and tokenizer: a model is cached if it has a file of each.
 CONFIG = ("config.json",)
 SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
@@ -24,7 +24,7 @@ NO_SAFETENSORS = (
 
 
 class _Answer(NamedTuple):
-    """What the hub says of a model: why it does not give it, or the names of its files."""
+    """The hub's answer on a model: why the hub does not give it, or the names of its files."""
 
     why: str | None
     files: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class _Answer(NamedTuple):
 def missing(model: str, revision: str, pickled: bool = False) -> str | None:
     """Return why a model cannot be had at a revision, or None if it is cached or on the hub.
 
-    Weights that are a pickle count if they may be `pickled`.
+    Weights in a pickle count only if `pickled` is true.
     """
     from huggingface_hub.errors import HFValidationError
 
@@ -51,18 +51,18 @@ def missing(model: str, revision: str, pickled: bool = False) -> str | None:
 
 
 def cached_as_pickle(model: str, revision: str | None) -> bool:
-    """Say whether the weights of a model in the cache are a pickle alone."""
+    """Say whether a model's weights in the cache are a pickle only."""
     from huggingface_hub.errors import HFValidationError
 
     try:
         held = [_cached(model, revision, names) for names in (SAFETENSORS, PICKLES)]
-    except HFValidationError:  # no id of a model
+    except HFValidationError:  # not a model's id
         return False
     return held == [False, True]
 
 
 def _only_pickled(model: str, revision: str) -> bool:
-    """Say whether a model's weights are a pickle alone, in the cache or else on the hub."""
+    """Say whether a model's weights are a pickle only, in the cache or else on the hub."""
     if any(_cached(model, revision, names) for names in (SAFETENSORS, PICKLES)):
         return cached_as_pickle(model, revision)
     names = frozenset[str]() if _unreachable() else _asked(model, revision).files
@@ -70,7 +70,7 @@ def _only_pickled(model: str, revision: str) -> bool:
 
 
 def commit(model: str, revision: str | None) -> str | None:
-    """Return the commit at which a model's configuration is cached; None if it is not."""
+    """Return the commit at which a model's configuration is cached, or None if it is not cached."""
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(model, *CONFIG, revision=revision)
@@ -78,7 +78,7 @@ def commit(model: str, revision: str | None) -> str | None:
 
 
 def had(model: str, revision: str | None, name: str) -> Path | None:
-    """Return a file of a model, downloaded where it was not; None if the model has none."""
+    """Return a file of a model, downloading it if needed, or None if the model lacks the file."""
     from transformers.utils import cached_file
 
     how = {
@@ -90,7 +90,7 @@ def had(model: str, revision: str | None, name: str) -> Path | None:
 
 
 def _unreachable() -> str | None:
-    """Return why nothing can be had of the hub, or None."""
+    """Return why the hub cannot be reached, or None if it can."""
     offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
     return "HF_HUB_OFFLINE is set" if offline else _asked(PUBLIC).why
 
@@ -109,7 +109,7 @@ def _asked(model: str, revision: str | None = None) -> _Answer:
 
     try:
         found = HfApi().model_info(model, revision=revision, timeout=SECONDS)
-    except Exception as error:  # whatever the network does, the hub is not available
+    except Exception as error:  # the hub is unavailable whatever the network's error
         answered = isinstance(error, HfHubHTTPError) and revision is not None
         why = "does not give it" if answered else "cannot be reached"
         return _Answer(f"the hub {why} ({type(error).__name__})")

@@ -1,4 +1,4 @@
-"""Token ids of texts as a model is given them: padded with a mask, or packed where a card can.
+"""Token ids of texts as a model's inputs: padded with a mask, or packed where a card can.
 
 Usage: `inputs = Inputs(model, fill, device)`, then `given, mask = inputs.of(rows)` and
 `model(**given)`.
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
 
 class Inputs:
-    """How a model is given texts; `packs` says whether its layers do without padding.
+    """Makes a model's inputs from texts; `packs` says whether its layers do without padding.
 
-    `fill` is the id behind a text's end. On a CPU all is as transformers documents it, unless texts
-    share a `room` of tokens. On a card nothing is asked of what lies there: that would wait until
-    all earlier work is done.
+    `fill` is the token id behind a text's end. On a CPU the inputs are as transformers documents
+    them, unless texts share a `room` of tokens. On a card no value is read back, because reading
+    waits for all earlier work.
     """
 
     def __init__(self, model: Any, fill: int, device: devices.Device, packs: bool = True) -> None:
         self.fill, self._device, self._model = fill, device.name, model
-        # transformers looks for a zero in a mask of two dimensions, and takes one of four as it is.
+        # transformers searches a mask of two dimensions for a zero, and takes a mask of four
+        # unchanged.
         self._as_it_is = device.name == "cuda" and packing.encodes(model)
         self.packs = packs and packing.suits(model, device)
         self.room = self.texts = 0
@@ -37,11 +38,11 @@ class Inputs:
             packing.install(model)
 
     def share(self, room: int, texts: int) -> None:
-        """Let the model, on a CPU, which is not trained, read texts that share a room of tokens.
+        """Let a model on a CPU, outside training, read texts that share a room of tokens.
 
-        With a number of `texts` the heads are always given so many, and the layers all rows of the
-        room: those beyond the given ones mean nothing, and no value depends on how many share a
-        room. Without one there are as many as it takes.
+        With a number of `texts`, the heads always get that many texts and the layers all rows of
+        the room. Texts and rows beyond the given ones mean nothing, and no value depends on how
+        many texts share a room. With `texts` 0 the heads get only the given texts.
         """
         packing.install(self._model)
         self.packs, self.room, self.texts = True, room, texts
@@ -49,7 +50,7 @@ class Inputs:
     def of(self, rows: Sequence[np.ndarray], width: int = 0) -> tuple[dict[str, Any], Tensor]:
         """Return a model's arguments, and the mask of tokens (texts, tokens), 1 or 0, int64.
 
-        Texts are padded to `width` tokens, or to the longest.
+        Texts are padded to `width` tokens, or to the longest text.
         """
         rows = [*rows, *[np.zeros(0, np.int32)] * (self.texts - len(rows))]
         if self.packs:
@@ -60,7 +61,7 @@ class Inputs:
         return {"input_ids": ids, "attention_mask": self._attended(rows, mask)}, mask
 
     def _packed(self, rows: Sequence[np.ndarray], own: np.ndarray) -> dict[str, Any]:
-        """Return a model's arguments, given the places (texts, width) of tokens."""
+        """Return a model's arguments, given a boolean (texts, width) that marks tokens."""
         packed = packing.of(own, self._device, self._rows(int(own.sum())))
         positions = packing.positions(self._model, packed.bounds.lengths)
         return {
@@ -70,18 +71,18 @@ class Inputs:
         }
 
     def _rows(self, tokens: int) -> int:
-        """Return how many rows the layers are given of so many tokens."""
+        """Return how many rows the layers get for a number of tokens."""
         if not self.room:
             return packing.room_of(tokens)
         return self.room if self.texts else packing.rounded(tokens)
 
     def side_by_side(self, rows: Sequence[np.ndarray], fill: int, packed: Packed) -> Tensor:
-        """Return the values of tokens one text after another, as a model that packs reads them."""
+        """Return token values with one text after another, as a packed model reads them."""
         room = len(packed.there)
         return devices.put(packing.side_by_side(rows, fill, room), self._device)
 
     def _attended(self, rows: Sequence[np.ndarray], mask: Tensor) -> Tensor | None:
-        """Return the mask that a model takes; None where there is no padding, and that is known."""
+        """Return the mask that a model takes, or None where rows are known to have no padding."""
         if not self._as_it_is:
             return mask
         if all(len(row) == mask.shape[1] for row in rows):
@@ -92,7 +93,10 @@ class Inputs:
 def padded(
     rows: Sequence[np.ndarray], fill: int, device: str, width: int = 0
 ) -> tuple[Tensor, Tensor]:
-    """Return ids and mask, int64 (rows, width, or the longest): `fill` and 0 beyond a row's end."""
+    """Return ids and mask, int64 (rows, width): `fill` and 0 beyond a row's end.
+
+    Width 0 stands for the length of the longest row.
+    """
     mask = present([*map(len, rows)], width)
     ids = np.full(mask.shape, fill, dtype=np.int64)
     ids[mask] = np.concatenate(rows)
@@ -100,14 +104,14 @@ def padded(
 
 
 def present(lengths: Sequence[int], width: int = 0) -> np.ndarray:
-    """Return which places hold a token: boolean (texts, width, or the longest)."""
+    """Return a boolean (texts, width) that marks tokens; width 0 stands for the longest text."""
     return np.asarray(np.arange(width or max(lengths)) < np.array(lengths)[:, None])
 
 
 def places(rows: Sequence[np.ndarray], device: str) -> Tensor:
-    """Return where marked tokens stand of texts that are padded to the longest: int64 (tokens,).
+    """Return the indices of marked tokens among texts padded to the longest: int64 (tokens,).
 
-    `rows` are boolean; places count through (texts, tokens). A card is asked nothing for it.
+    `rows` are boolean; indices count through (texts, tokens). No value is read back from a card.
     """
     width = max(map(len, rows))
     each = [np.flatnonzero(row) + number * width for number, row in enumerate(rows)]

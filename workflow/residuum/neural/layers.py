@@ -1,4 +1,4 @@
-"""Layers behind a backbone: trained with it, saved beside it as sentence-transformers reads them.
+"""Layers behind a backbone: trained with it, saved in the form of sentence-transformers.
 
 Usage: `model = layers.behind(backbone, source, {"linear": lambda: Linear(64, 32)})`; then
 `model["linear"]`, and `layers.save(model, folder)`.
@@ -17,15 +17,17 @@ from residuum.neural import devices, foreign
 if TYPE_CHECKING:
     from torch.nn import Module
 
-# The folder of each, and its class there; a name is the prefix of the class's weights.
+# Each layer's folder, with its class in sentence-transformers. A layer's name is the prefix of its
+# weights.
 FOLDERS = {"linear": "2_Dense", "norm": "3_LayerNorm"}
-IDENTITY = "torch.nn.modules.linear.Identity"  # sentence-transformers would have tanh
+IDENTITY = "torch.nn.modules.linear.Identity"  # sentence-transformers' default is tanh
 
 
 def behind(backbone: Any, source: str, made: Mapping[str, Callable[[], Module]]) -> Any:
-    """Join a backbone and layers into one module; those that the source's folder has are taken.
+    """Join a backbone and layers into one module; load the layers that the source's folder holds.
 
-    Others start from a fixed seed. The module has the backbone's configuration, and saves it alone.
+    Other layers start from a fixed seed. The module has the backbone's configuration, and its
+    save_pretrained writes the backbone alone.
     """
     import torch
 
@@ -54,7 +56,7 @@ def _shapes(state: Mapping[str, Any]) -> str:
 
 
 def save(model: Any, folder: Path) -> None:
-    """Write the layers of a module that `behind` made, each into a folder of its own."""
+    """Write the layers of a module that `behind` made, each into its own folder."""
     from safetensors.torch import save_file
 
     for name in FOLDERS.keys() & {*model.keys()}:
@@ -63,11 +65,11 @@ def save(model: Any, folder: Path) -> None:
 
 
 def take_head(model: Any, name: str) -> Any:
-    """Let a masked-language model return what its last layer reads; return that layer.
+    """Let a masked-language model return the input of its last layer; return the last layer.
 
-    Its scores of all terms at all tokens are the largest thing that such a model makes, and who
-    needs few of them computes few: `model(...).logits` has then the shape (texts, tokens, hidden).
-    Raises ResiduumError, with the model's name, if scores are not those of a linear layer.
+    The scores of all terms at all tokens are the largest tensor that such a model makes. A caller
+    that needs few of them computes few. `model(...).logits` then has the shape (texts, tokens,
+    hidden). Raises ResiduumError with the model's name if its last layer is not linear.
     """
     import torch
 
@@ -76,7 +78,7 @@ def take_head(model: Any, name: str) -> Any:
     if not linear:
         text = "its scores of terms are not those of a linear layer"
         raise ResiduumError(f"{name}: {text}. Use a BERT, or another of that form")
-    # As torch provides for: it calls a layer's own forward where it has one.
+    # torch supports this: it calls a layer's own forward where it has one.
     head.forward = lambda states: states
     return head
 

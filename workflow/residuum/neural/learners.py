@@ -1,4 +1,4 @@
-"""Learners: what a kind of trained model does with a step; the table of kinds.
+"""Learners: what each kind of trained model does in a step; the table of kinds.
 
 Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`. A new kind is a subclass of
 `Learner` beside its model, and a line in KINDS.
@@ -35,10 +35,10 @@ Outputs = Sequence["Tensor"]
 
 
 class Start(NamedTuple):
-    """What a training begins with: the source of its weights, with its dropout; device, seed.
+    """What a training begins with: source of the weights (with dropout), device, seed.
 
-    And what stands fixed beside it, where a loss needs that; the fold that it holds out, if any;
-    folders of corpora whose texts it reads beside its pairs.
+    `fixed` are vectors for losses that need them. `held_out` is the fold that training leaves out.
+    `corpora` are folders whose texts it reads beside its pairs.
     """
 
     source: Source
@@ -50,14 +50,14 @@ class Start(NamedTuple):
 
 
 class BatchLoss(NamedTuple):
-    """Losses (examples,) of some rows, and columns of the log, which gives the means of values."""
+    """Losses (examples,) of some rows, and values whose means the log shows by column."""
 
     losses: Tensor
     logged: dict[str, Tensor]
 
 
 class HeldOut(NamedTuple):
-    """What no step saw: texts by id, the candidates of queries, and which of them are relevant."""
+    """Data for a check on held-out queries: texts by id, candidates, and relevant pairs."""
 
     queries: Mapping[str, str]
     docs: Mapping[str, str]
@@ -67,7 +67,7 @@ class HeldOut(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Ids, and what two models make of them, by the models' names: columns of equal length."""
+    """Ids, and values by two models, by the models' names: columns of equal length."""
 
     ids: dict[str, list[str]]
     values: dict[str, np.ndarray]
@@ -76,13 +76,14 @@ class Values(NamedTuple):
 class Learner(ABC, Generic[B]):
     """A torch module in training, in place, and the examples that it learns from.
 
-    The loss of a row is its own matter, unless the learner is `joint`: then it depends on the
-    outputs of the whole batch. A batch is a named tuple of columns, lists with an item a row.
+    The loss of a row depends on the row alone, unless the learner is `joint`: then it depends on
+    the outputs of the whole batch. A batch is a named tuple of columns, lists with one item per
+    row.
     """
 
     joint = False
     sampler: Sampler
-    encoder: TextModel  # whose `model` it is, unless the learner saves it in another way
+    encoder: TextModel  # its `model` is trained, unless `save` is overridden
 
     def __init__(self, model: Any, spec: Any, start: Start, count: int) -> None:
         self.model, self.spec, self.start = model, spec, start
@@ -102,45 +103,49 @@ class Learner(ABC, Generic[B]):
         """Return the batch of a step, counted from 0."""
 
     def examples(self, batch: B) -> int:
-        """Return how many losses a batch has: one for each row."""
+        """Return the number of losses of a batch: one for each row."""
         return len(batch[0])
 
     def part(self, batch: B, rows: slice) -> B:
-        """Return some rows of a batch."""
+        """Return the rows of a batch that a slice selects."""
         return batch._make(column[rows] for column in batch)
 
     @abstractmethod
     def forward(self, batch: B) -> Outputs:
-        """Return what the model gives for some rows, with gradient; if joint, a row for each."""
+        """Return the model's outputs for rows of a batch, with gradient; if joint, one per row."""
 
     @abstractmethod
     def losses(self, batch: B, outputs: Outputs, rows: slice) -> BatchLoss:
-        """Return the losses of some rows of a batch, given the outputs of all of it."""
+        """Return the losses of some rows of a batch, given the outputs of the whole batch."""
 
     def save(self, folder: Path) -> None:
         """Write the finished checkpoint into a folder."""
         self.encoder.save(folder)
 
     def indifferent(self, batch: B) -> Outputs | None:
-        """Return the outputs of a model that tells no example from another; None without such."""
+        """Return the outputs of a model that scores all docs equally.
+
+        Return None if the loss has no such case.
+        """
         return None
 
     def seen(self, batch: B, outputs: Outputs) -> dict[str, Tensor]:
-        """Return columns of values that the pre-flight describes beside the losses of a batch."""
+        """Return columns of values that the pre-flight reports beside the losses of a batch."""
         return {}
 
 
 class Kind(Protocol):
-    """A class of learners on pairs, as KINDS has it."""
+    """A class of learners on pairs: the type of an entry of KINDS."""
 
     def __call__(
         self, spec: Any, start: Start, tuples: Tuples, texts: Readable
     ) -> Learner[Any]: ...
 
     def on_held_out(self, spec: Any, start: Start, trained: Path, held: HeldOut) -> Values:
-        """Return what a trained checkpoint, and what it has to be better than, make of texts.
+        """Return what a trained checkpoint and the model it must beat give for held-out texts.
 
-        With the ids query_id and doc_id: scores of candidates. Without query_id: errors of docs.
+        With the ids query_id and doc_id the values are scores of candidates; without query_id,
+        errors of docs.
         """
 
 
@@ -157,7 +162,7 @@ KINDS: OpenTable[Kind] = OpenTable(
 
 
 class OnTexts(Protocol):
-    """A class of learners on the texts of corpora, as ADAPTED has it."""
+    """A class of learners on the texts of corpora: the type of an entry of ADAPTED."""
 
     def __call__(self, spec: Any, start: Start, texts: Iterable[str]) -> Learner[Any]: ...
 
@@ -183,11 +188,11 @@ class Ranker(TextModel):
         pairs: Sequence[tuple[str, str]],
         batch_size: int,
     ) -> np.ndarray:
-        """Return float32 scores (pairs,) of pairs of a query_id and a doc_id, given the texts."""
+        """Return float32 scores (pairs,) of pairs (query_id, doc_id), given the texts by id."""
 
 
 class ContrastiveLearner(Learner[Batch]):
-    """A model whose losses compare the scores of a query's docs; the texts are tokenised once."""
+    """A model whose losses compare the scores of a query's docs. Texts are tokenised once."""
 
     def __init__(
         self, encoder: Any, spec: Contrastive, start: Start, tuples: Tuples, texts: Readable
@@ -208,7 +213,7 @@ class ContrastiveLearner(Learner[Batch]):
             )
 
     def _read(self) -> tuple[set[str], set[str]]:
-        """Return the queries and docs that training reads: of all pairs, unless it visits fewer."""
+        """Return the query ids and doc ids that training reads: of all or of the visited pairs."""
         if 0 < self.steps * self.spec.training.batch_size < len(self.pairs):
             visits = (visit for step in range(self.steps) for visit in self.sampler.visits(step))
             read = draw_batch(self.pairs, self.group, visits)
@@ -220,7 +225,7 @@ class ContrastiveLearner(Learner[Batch]):
         return draw_batch(self.pairs, self.group, self.sampler.visits(step))
 
     def tokens_of(self, batch: Batch, rows: Sequence[int], docs: Sequence[str]) -> list[np.ndarray]:
-        """Return the tokens of docs, each read beside the query of a row, perturbed if so said."""
+        """Return the tokens of docs; with `perturbation`, mask matches with each row's query."""
         tokens, how = self.docs.of(docs), self.spec.perturbation
         if how is None:
             return tokens
@@ -238,11 +243,11 @@ class ContrastiveLearner(Learner[Batch]):
     @classmethod
     @abstractmethod
     def begin(cls, spec: Any, start: Start) -> Ranker:
-        """Return the model as a training begins with it."""
+        """Return the model at the beginning of a training."""
 
     @classmethod
     def on_held_out(cls, spec: Any, start: Start, trained: Path, held: HeldOut) -> Values:
-        source = start.source._replace(gate=trained / GATE)  # the same before and after
+        source = start.source._replace(gate=trained / GATE)  # the same gate for both models
         begun = cls.begin(spec, start._replace(source=source)).freeze()
         models = {"start": begun, "trained": begun.load(trained, start.device)}
         query_ids, doc_ids = map(list, zip(*held.candidates, strict=True))
@@ -254,14 +259,14 @@ class ContrastiveLearner(Learner[Batch]):
 
     @abstractmethod
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
-        """Return what the losses of some rows of a batch see."""
+        """Return the scores and ids that the losses of some rows of a batch need."""
 
     @abstractmethod
     def indifferent(self, batch: Batch) -> Outputs:
         """Return the outputs of a model whose scores are all equal."""
 
     def losses(self, batch: Batch, outputs: Outputs, rows: slice) -> BatchLoss:
-        """Return the weighted sum of the losses of some rows."""
+        """Return the weighted sum of the losses of each row."""
         seen = self.candidates(batch, outputs, rows)
         total, parts = weighted(self.objectives, seen)
         logged = dict(zip(("positive", "negative"), self.logged(seen, rows), strict=True))
@@ -274,7 +279,7 @@ class ContrastiveLearner(Learner[Batch]):
         return seen.scores[:, 0], seen.scores[:, 1:]
 
     def seen(self, batch: Batch, outputs: Outputs) -> dict[str, Tensor]:
-        """Return gaps s+ - s- and margins of the own negatives, and which positives are best."""
+        """Return s+ - s- and margins of the own negatives, and whether each positive is best."""
         import torch
 
         seen = self.candidates(batch, outputs, slice(0, len(batch.query_ids)))
@@ -292,7 +297,7 @@ class ContrastiveLearner(Learner[Batch]):
 
 
 def of_own(own: Tensor, batch: Batch) -> Candidates:
-    """Return what losses see where a query's candidates are its positive and its own negatives."""
+    """Return candidates that are only each query's positive and its own negatives."""
     import torch
 
     lexical = devices.put(np.array(batch.lexical, dtype=np.float32), own.device.type)

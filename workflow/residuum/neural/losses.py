@@ -1,7 +1,7 @@
 """The losses: each a class of its parameters beside a pure function of scores.
 
-Usage: `objective.losses(candidates).mean()`, with an objective as a model's `loss` or `losses` has
-it. A new loss is a class here and a line in LOSSES; `needs` says what it wants of a batch.
+Usage: `objective.losses(candidates).mean()`, with an objective as in a model's `loss` or `losses`.
+A new loss is a class here and a line in LOSSES; `needs` names what a batch must hold for it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class Candidates(NamedTuple):
-    """What losses see of the queries of a batch, or of some of them.
+    """The scores and vectors that losses read, for queries of a batch.
 
-    `own` (queries, 1 + n) has the scores of the positive and of its n sampled negatives, `lexical`
-    (the same shape) their lexical scores. `scores` (queries, docs) has those of all candidates,
-    `positive` (queries,) the column of the positive, and `ignore` is true for docs that are no
-    negatives: the positive's duplicates and the query's other positives. `vectors` are those of
-    the queries (queries, dimensions) and of their positives (queries, vectors, dimensions), and
-    `fixed`, of the same dimensions, what a model without training makes of both texts. `others`
-    numbers, row by row, the scores of candidates that are negatives.
+    `own` (queries, 1 + n) holds the scores of the positive and of its n sampled negatives.
+    `lexical` (the same shape) holds their lexical scores. `scores` (queries, docs) holds the scores
+    of all candidates, and `positive` (queries,) the column of the positive. `ignore` is true for
+    docs that are no negatives: the positive's duplicates and the query's other positives. `vectors`
+    are the vectors of the queries (queries, dimensions) and of their positives (queries, vectors,
+    dimensions). `fixed` has an untrained model's vectors of both texts, of the same dimensions.
+    `others` numbers, row by row, the scores of candidates that are negatives.
     """
 
     own: Tensor
@@ -49,7 +49,7 @@ class Objective(Loss):
         """Return one loss for each query: (queries,)."""
 
     def watched(self, batch: Candidates) -> dict[str, Tensor]:
-        """Return columns of the log beside the loss, whose means over all values it gives."""
+        """Return further columns of the log, as values whose means the log shows."""
         return {}
 
 
@@ -60,7 +60,7 @@ class Hinge(Objective):
 
     @abstractmethod
     def margins(self, lexical: Tensor) -> Tensor | float:
-        """Return the margins (queries, n), or one for all, given lexical scores as `Candidates`."""
+        """Return margins (queries, n), or one number, given `lexical` as in `Candidates`."""
 
     def losses(self, batch: Candidates) -> Tensor:
         """Return the mean hinge over each query's own negatives."""
@@ -92,8 +92,8 @@ class ConstantMargin(Hinge):
 def residual_margin(s_lex_pos: Tensor, s_lex_neg: Tensor, xi: float, lambda_train: float) -> Tensor:
     """Return the margins m_r = xi - lambda_train * (s_lex(q, d+) - s_lex(q, d-)).
 
-    Both score tensors have shape (batch,), as has the result. A margin is negative where the
-    lexical system ranks the pair right by a wide gap. CLEAR Eq. 6.
+    Both score tensors and the result have shape (batch,). A margin is negative where the lexical
+    system ranks the pair right by a wide gap. CLEAR Eq. 6.
     """
     return xi - lambda_train * (s_lex_pos - s_lex_neg)
 
@@ -119,19 +119,20 @@ class Nll(Objective):
 def nll(scores: Tensor, positive: Tensor, ignore: Tensor) -> Tensor:
     """Return -log softmax of each query's positive among its candidates: (queries,).
 
-    `scores` has shape (queries, docs), the positive of query i in column `positive[i]`. `ignore`
-    is boolean of the same shape, true for docs that do not count. With the docs of the batch:
-    Karpukhin et al. 2020 (DPR), Eq. 2; with each query's own: Gao, Dai and Callan 2021 (ECIR).
+    `scores` has shape (queries, docs), the positive of query i in column `positive[i]`. `ignore` is
+    boolean of the same shape, true for docs that do not count. With the docs of the batch as
+    candidates: Karpukhin et al. 2020 (DPR), Eq. 2. With each query's own docs: Gao, Dai and Callan
+    2021 (ECIR).
     """
     kept = scores.masked_fill(ignore, float("-inf"))
     return kept.logsumexp(dim=1) - scores.gather(1, positive[:, None])[:, 0]
 
 
 def in_batch(queries: Tensor, docs: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
-    """Return `nll` of some queries' own docs among all of a batch, and whether these are best.
+    """Return `nll` of queries' own docs among all docs of a batch, and whether own docs score best.
 
     Vectors have shape (batch, dimensions), the own doc of query i is doc i, and a score is an inner
-    product. Both results have shape (rows,), the second one 1 or 0.
+    product. Both results have shape (rows,); the second result is 1 or 0.
     """
     import torch
 
@@ -152,10 +153,10 @@ class Logistic(Objective):
 
 
 def logistic(own: Tensor) -> Tensor:
-    """Return the mean binary cross-entropy of each query's own docs, scores being logits.
+    """Return the mean binary cross-entropy of each query's own docs, with scores as logits.
 
-    `own` has shape (queries, 1 + n), the result (queries,): -log sigmoid(s) of the positive, in
-    the first column, and -log(1 - sigmoid(s)) of each negative. Ma et al. 2020 (CLEF), section 5.1,
+    `own` has shape (queries, 1 + n), the result (queries,): -log sigmoid(s) of the positive, in the
+    first column, and -log(1 - sigmoid(s)) of each negative. Ma et al. 2020 (CLEF), section 5.1,
     HybridRerank.
     """
     import torch
@@ -167,9 +168,9 @@ def logistic(own: Tensor) -> Tensor:
 
 
 class Orthogonality(Objective):
-    """Squared cosines with fixed vectors, of the query's and of its positive's (RoC, Eq. 8).
+    """Squared cosines of learned and fixed vectors: the query's plus its positive's (RoC, Eq. 8).
 
-    Of a doc with several vectors: of their mean.
+    A doc with several vectors counts by their mean.
     """
 
     kind: Literal["orthogonality"]
@@ -193,7 +194,8 @@ class Orthogonality(Objective):
 def squared_cosine(learned: Tensor, fixed: Tensor) -> Tensor:
     """Return cos^2 of vectors (..., dimensions): 0 if orthogonal, 1 if parallel.
 
-    It does not depend on the lengths; of a zero vector it is 0. Lee et al. 2023 (RoC), Eq. 8.
+    It does not depend on the vectors' lengths, and is 0 for a zero vector. Lee et al. 2023 (RoC),
+    Eq. 8.
     """
     import torch
 
@@ -217,7 +219,7 @@ LOSSES: OpenTable[type[Objective]] = OpenTable(
 def weighted(
     objectives: Sequence[Objective], batch: Candidates
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return the weighted sum of some losses, and each without its weight: (queries,)."""
+    """Return the weighted sum of losses, and each loss without its weight: (queries,)."""
     parts = {one.kind: one.losses(batch) for one in objectives}
     first, *rest = (one.weight * parts[one.kind] for one in objectives)
     return sum(rest, first), parts
@@ -226,8 +228,9 @@ def weighted(
 def gating(logits: Tensor, present: Tensor, absent_weight: float, present_weight: float) -> Tensor:
     """Return -lambda_1 sum log(1 - G_j) over absent terms - lambda_2 sum log G_k over present ones.
 
-    G is the sigmoid of `logits` (docs, terms); `present` is boolean of the same shape, true for the
-    terms of the doc's query. One loss for each doc: (docs,). SparTerm's loss of its gate.
+    G is the sigmoid of `logits` (docs, terms). `present` is boolean of the same shape, true for the
+    terms of the doc's query. The result has one loss for each doc: (docs,). This is the loss of
+    SparTerm's gate.
     """
     from torch.nn.functional import softplus
 
@@ -237,9 +240,10 @@ def gating(logits: Tensor, present: Tensor, absent_weight: float, present_weight
 
 
 def squared_errors(predicted: Tensor, target: Tensor) -> Tensor:
-    """Return (predicted - target)^2 of each word of a batch: both, and the result, are (words,).
+    """Return (predicted - target)^2 of each word of a batch: inputs and result are (words,).
 
-    Dai and Callan 2019 (DeepCT), section 3. Their mean is over the words of the whole batch
-    (SUM_BY_NONZERO_WEIGHTS in run_deepct.py), so that a word of a short doc weighs no more.
+    Dai and Callan 2019 (DeepCT), section 3. DeepCT takes the mean over all words of the batch
+    (SUM_BY_NONZERO_WEIGHTS in run_deepct.py), so that words of short docs weigh no more than
+    others.
     """
     return (predicted - target) ** 2

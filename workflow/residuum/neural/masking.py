@@ -1,4 +1,4 @@
-"""Masked-language modelling: a backbone learns tokens of docs that are hidden.
+"""Masked-language modelling: a backbone learns to predict hidden tokens of docs.
 
 Usage: `MaskedLearner(spec, start, texts)`, trained as any learner is.
 """
@@ -24,11 +24,11 @@ from residuum.neural.tokens import PackedTokens, special_ids, tokenise
 if TYPE_CHECKING:
     from torch import Tensor
 
-MASKED, RANDOM = 0.8, 0.1  # of the chosen tokens; the rest stays as it is
+MASKED, RANDOM = 0.8, 0.1  # shares of the chosen tokens; the rest stays unchanged
 
 
 class Alphabet(NamedTuple):
-    """The token that hides others, the special ones, and the ordinary ones, as ids."""
+    """Token ids: the mask token, the special tokens, and the ordinary tokens."""
 
     mask: int
     special: np.ndarray
@@ -36,7 +36,7 @@ class Alphabet(NamedTuple):
 
 
 class MaskedBatch(NamedTuple):
-    """Docs whole, with tokens replaced, and which of their tokens are to be predicted (boolean)."""
+    """Whole docs, docs with tokens replaced, and which tokens are to be predicted (boolean)."""
 
     docs: list[np.ndarray]
     rows: list[np.ndarray]
@@ -46,7 +46,7 @@ class MaskedBatch(NamedTuple):
 class MaskingLearner(Learner[B]):
     """A masked-language model in training on docs; its head shares the word embeddings.
 
-    `docs` has the tokens of the texts, `usable` the numbers of those that are long enough.
+    `docs` has the tokens of the texts, `usable` the numbers of texts that are long enough.
     """
 
     spec: MaskedLanguage | NextText
@@ -73,7 +73,7 @@ class MaskingLearner(Learner[B]):
 
     @abstractmethod
     def read(self, spec: Any, texts: Iterable[str]) -> tuple[Iterable[np.ndarray], int]:
-        """Return the tokens of texts, and how many of them a doc needs."""
+        """Return the tokens of texts, and the least number of tokens that a doc needs."""
 
     def save(self, folder: Path) -> None:
         pretrained.save(self.model, self.tokenizer, folder)
@@ -88,9 +88,9 @@ class MaskingLearner(Learner[B]):
         return mask(rows, self.alphabet, self.spec.mask, seed)
 
     def predict(self, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
-        """Return -log p (hidden tokens,) of each, and the first token's state of each text.
+        """Return -log p of each hidden token (hidden tokens,), and each text's first token state.
 
-        Both in the order of the texts; states are (texts, hidden).
+        Both follow the order of the texts; states are (texts, hidden).
         """
         import torch
 
@@ -103,7 +103,7 @@ class MaskingLearner(Learner[B]):
         return losses[devices.put(tokens, device)], states[devices.put(np.argsort(order), device)]
 
     def _together(self, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
-        """Return what `predict` does of texts that are padded to the longest."""
+        """Return the results of `predict` for texts that are padded to the longest text."""
         from torch.nn.functional import cross_entropy
 
         given, _ = self.inputs.of(batch.rows)
@@ -116,7 +116,7 @@ class MaskingLearner(Learner[B]):
 
 
 class MaskedLearner(MaskingLearner[MaskedBatch]):
-    """A masked-language model that learns hidden tokens alone."""
+    """A masked-language model that learns hidden tokens, with no other task."""
 
     def read(self, spec: MaskedLanguage, texts: Iterable[str]) -> tuple[Iterable[np.ndarray], int]:
         empty = self.tokenizer("")["input_ids"]
@@ -130,7 +130,7 @@ class MaskedLearner(MaskingLearner[MaskedBatch]):
         return hidden_tokens(batch.chosen)
 
     def forward(self, batch: MaskedBatch) -> Outputs:
-        """Return -log p of each hidden token of some docs."""
+        """Return -log p of each hidden token of a batch."""
         return [self.predict(batch)[0]]
 
     def losses(self, batch: MaskedBatch, outputs: Outputs, rows: slice) -> BatchLoss:
@@ -139,15 +139,16 @@ class MaskedLearner(MaskingLearner[MaskedBatch]):
 
 
 def hidden_tokens(chosen: Iterable[np.ndarray]) -> int:
-    """Return how many tokens of some texts are hidden."""
+    """Return the number of hidden tokens."""
     return sum(int(some.sum()) for some in chosen)
 
 
 def predictions(model: Any, given: Mapping[str, Any], where: Tensor) -> tuple[Tensor, Tensor]:
     """Return logits (chosen tokens, vocabulary), and the last layer's states of all tokens.
 
-    BERT's head reads those tokens alone that `where` numbers through (texts, tokens), a sixth of
-    the work; other heads read every token. The states have shape (texts, tokens, hidden).
+    `where` numbers the chosen tokens through (texts, tokens). BERT's head reads only the chosen
+    tokens, a sixth of the work; other heads read every token. The states have shape (texts, tokens,
+    hidden).
     """
     if model.config.model_type != "bert":
         made = model(**given, output_hidden_states=True)
@@ -157,10 +158,10 @@ def predictions(model: Any, given: Mapping[str, Any], where: Tensor) -> tuple[Te
 
 
 def mask(docs: Sequence[np.ndarray], alphabet: Alphabet, share: float, seed: int) -> MaskedBatch:
-    """Choose a share of each doc's tokens, at least one; special tokens are never chosen.
+    """Choose a share of each doc's tokens, at least one token and never a special one.
 
-    Of the chosen, 80% become the mask, 10% an ordinary token drawn uniformly, 10% stay.
-    Devlin et al. 2019 (BERT), section 3.1 and appendix A.
+    Of the chosen tokens, 80% become the mask, 10% become an ordinary token drawn uniformly, and 10%
+    stay. Devlin et al. 2019 (BERT), section 3.1 and appendix A.
     """
     random = np.random.default_rng(seed)
     chosen = [np.zeros(len(doc), dtype=bool) for doc in docs]

@@ -1,4 +1,4 @@
-"""Exact matches of a query and a doc, masked in training so that words without one are learned.
+"""Mask exact matches of a query and a doc in training, so that other words are learned.
 
 Usage: `masked(query, doc, special, mask, share, random)`.
 """
@@ -16,11 +16,11 @@ def masked(
     share: float,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """Return a doc's token ids (int32, tokens) with `mask` for some that the query has too.
+    """Return a doc's token ids (int32, tokens) with `mask` for some tokens that the query has too.
 
-    Each occurrence gives way with probability `share`, special tokens never. The paper samples 15%
-    of the matched tokens; of four, which queries and docs mostly share, 15% would round to none.
-    Lee et al. 2023 (RoC), Eq. 10.
+    Each matched token is masked with probability `share`; special tokens are never masked. The
+    paper samples 15% of the matched tokens. Queries and docs share about four tokens, of which 15%
+    would round to none. Lee et al. 2023 (RoC), Eq. 10.
     """
     matched = np.isin(doc, query) & ~np.isin(doc, [*special])
     return np.where(matched & (random.random(len(doc)) < share), np.int32(mask), doc)

@@ -1,7 +1,7 @@
-"""Which pairs a training visits, of one role or of a mix: their visits, positives and texts.
+"""The pairs that a training visits, from one role or from a mix: visits, positives and texts.
 
 Usage: `pairs = pairs_of({"real": Path(...), "made": Path(...)}, None)`, then `MixedSampler(pairs,
-{"real": 8, "made": 2}, seed=1).visits(step)`. A query of a mix goes by its role and its id, since
+{"real": 8, "made": 2}, seed=1).visits(step)`. In a mix, a query's key is its role and its id, since
 ids of two splits may be equal.
 """
 
@@ -27,16 +27,16 @@ from residuum.neural.batches import (
 from residuum.neural.heads import Kind
 from residuum.neural.tokens import Readable, Texts
 
-Tuples = Path | Mapping[str, Path]  # of one role, or of each of a mix
+Tuples = Path | Mapping[str, Path]  # a role's file, or a mix's files by role
 
 
 def keyed(role: str, query_id: str) -> str:
-    """Return what a query goes by; a role holds no slash."""
+    """Return a query's key in a mix; a role holds no slash."""
     return f"{role}/{query_id}"
 
 
 def pairs_of(tuples: Tuples, held_out: Fold | None) -> list[Tuple]:
-    """Return the pairs of files in a fixed order, those of a mix by their keys, role by role."""
+    """Return the pairs of files in a fixed order. In a mix, order by role and use query keys."""
     if isinstance(tuples, Path):
         return training_pairs(tuples, held_out)
     return [
@@ -47,9 +47,9 @@ def pairs_of(tuples: Tuples, held_out: Fold | None) -> list[Tuple]:
 
 
 class MixedSampler:
-    """Visits of the pairs of several roles: so many of each in every batch.
+    """Visits pairs of several roles, with a fixed number of each role in every batch.
 
-    Each role has epochs of its own, whose order follows from its name and the seed.
+    Each role has epochs of its own; the role's name and the seed determine their order.
     """
 
     def __init__(self, pairs: Iterable[Tuple], in_batch: Mapping[str, int], seed: int) -> None:
@@ -76,7 +76,7 @@ class MixedSampler:
         return visits
 
     def facts(self) -> dict[str, object]:
-        """Return what a manifest says: how many pairs there are, of each role and in a batch."""
+        """Return what a manifest records: the number of pairs in all, by role and in a batch."""
         roles = {
             role: {"pairs": self.counts[role], "in_batch": size}
             for role, size in self.in_batch.items()
@@ -85,7 +85,7 @@ class MixedSampler:
 
 
 def sampler_of(spec: Contrastive, pairs: Sequence[Tuple], seed: int) -> Sampler:
-    """Return what says which pairs a step visits."""
+    """Return the sampler that decides which pairs a step visits."""
     size = spec.training.batch_size
     if spec.mixed:
         return MixedSampler(pairs, spec.in_batch, seed)
@@ -95,12 +95,12 @@ def sampler_of(spec: Contrastive, pairs: Sequence[Tuple], seed: int) -> Sampler:
 
 
 class MixedTexts(NamedTuple):
-    """Where the texts of a mix lie: those of each role, which have one corpus in common."""
+    """The texts of a mix by role; all roles share one corpus."""
 
     of_roles: Mapping[str, Texts]
 
     def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
-        """Stream (id, text) of some queries, by their keys, or of some docs; errors as `Texts`."""
+        """Stream (id, text) of queries, by their keys, or of docs. Errors are those of `Texts`."""
         if kind == "doc":
             yield from self._docs().of(kind, ids)
             return
@@ -113,15 +113,15 @@ class MixedTexts(NamedTuple):
                 yield keyed(role, query_id), text
 
     def _docs(self) -> Texts:
-        """Return where the docs lie, named by the tuples of all roles."""
+        """Return the texts of docs, with the tuples of all roles named in errors."""
         first, *_ = every = [*self.of_roles.values()]
         return first._replace(namer=" or ".join(texts.namer for texts in every))
 
 
 def positives_of(pairs: Iterable[Tuple], mixed: Readable | None) -> dict[str, set[str]]:
-    """Return the positives of each query, by the texts of a mix with those of all that are equal.
+    """Return the positives of each query. In a mix, queries of equal text share their positives.
 
-    A question may stand twice: another doc that answers it is no negative of it.
+    A question may occur twice. A doc that answers one occurrence is no negative of the other.
     """
     positives: defaultdict[str, set[str]] = defaultdict(set)
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""Hidden words and pairs of texts: a backbone learns which second half goes on with a first one.
+"""Hidden words and pairs of texts: a backbone learns which second half continues a first half.
 
 Usage: `NextLearner(spec, start, texts)`, trained as any learner is.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Half(NamedTuple):
-    """A half of a doc whole, with tokens replaced, and which of them are hidden (boolean)."""
+    """A half of a doc: whole, with tokens replaced, and which tokens are hidden (boolean)."""
 
     doc: np.ndarray
     row: np.ndarray
@@ -34,7 +34,7 @@ class Half(NamedTuple):
 
 
 class NextBatch(NamedTuple):
-    """The first halves of docs, and what goes on with them."""
+    """The first halves of docs, and their second halves."""
 
     first: list[Half]
     second: list[Half]
@@ -43,18 +43,18 @@ class NextBatch(NamedTuple):
 class NextLearner(MaskingLearner[NextBatch]):
     """A masked-language model that learns from halves of docs, each read by itself.
 
-    The loss is the mean over all hidden tokens plus the mean over the docs of -log p of the own
-    second half among those of the batch, by inner products of what the last layer gives for [CLS].
-    That is BERT's pretraining with a softmax in place of its binary loss (Ma et al. 2020, CLEF,
-    section 5.1): a softmax over a batch needs texts read apart, not joined. No layer is between, a
-    dual encoder's projection being trained with it later.
+    The loss is the mean over all hidden tokens plus a mean over docs. The second mean is of -log p
+    of a doc's second half among the batch's second halves, by inner products of the last layer's
+    [CLS] states. This is BERT's pretraining with a softmax in place of its binary loss (Ma et al.
+    2020, CLEF, section 5.1). A softmax over a batch needs texts read apart, not joined. There is no
+    layer above the states: a dual encoder's projection is trained later, with the encoder.
     """
 
     joint = True
     spec: NextText
 
     def read(self, spec: NextText, texts: Iterable[str]) -> tuple[Iterable[np.ndarray], int]:
-        """Return the tokens of texts without special ones, and how many two halves need."""
+        """Return the tokens of texts without special tokens, and the least tokens of a doc."""
         if not frames.begins_with_cls(self.tokenizer):
             name = self.tokenizer.name_or_path
             raise ResiduumError(f"{name}: its tokenizer puts no [CLS] before a text, to compare")
@@ -111,7 +111,7 @@ class NextLearner(MaskingLearner[NextBatch]):
         return BatchLoss(masked + pair, {"masked": masked, "pair": pair, "best": best})
 
     def seen(self, batch: NextBatch, outputs: Outputs) -> dict[str, Tensor]:
-        """Return whether each doc's own second half is the best one."""
+        """Return whether each doc's own second half scores best."""
         _, best = in_batch(outputs[1], outputs[2], slice(0, len(batch.first)))
         return {"best": best}
 
@@ -119,8 +119,8 @@ class NextLearner(MaskingLearner[NextBatch]):
 def cut(starts: np.ndarray, least: int, random: np.random.Generator) -> int:
     """Return the first token of a text's second half: a start of a word, drawn uniformly.
 
-    `starts` (tokens,) says which tokens start a word; a half has `least` tokens at least. Where no
-    word starts between, one is cut.
+    `starts` (tokens,) marks tokens that start a word. Each half has at least `least` tokens. If no
+    word starts in between, any token may start the second half.
     """
     places = np.arange(least, len(starts) - least + 1)
     words = places[starts[places]]

@@ -1,4 +1,4 @@
-"""The optimiser of a training: Adam in two forms, its rate from step to step, decay and clipping.
+"""The optimiser of a training: two forms of Adam, the learning rate, decay and clipping.
 
 Usage: `optimiser = make_optimiser(model, how)`, then `take_step(optimiser, how, Moment(step, steps,
 epoch))` at each step, with `how` a model's `training`.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Moment(NamedTuple):
-    """A step, counted from 0, of all steps; the epoch in which it begins, counted from 0."""
+    """A step, counted from 0; the number of all steps; the step's epoch, counted from 0."""
 
     step: int
     steps: int
@@ -25,10 +25,10 @@ class Moment(NamedTuple):
 
 
 class Adam(NamedTuple):
-    """What tells one form of Adam from another."""
+    """The settings in which the two forms of Adam differ."""
 
     epsilon: float
-    corrected: bool  # for the start of both moments at 0
+    corrected: bool  # whether both moments' start at 0 is corrected
 
 
 ADAMS = {
@@ -38,7 +38,7 @@ ADAMS = {
 
 
 def make_optimiser(model: Module, how: Training) -> Optimizer:
-    """Return Adam with decoupled weight decay of the matrices (Loshchilov and Hutter 2019).
+    """Return AdamW; only matrices have weight decay (Loshchilov and Hutter 2019).
 
     Biases and layer norms, which are vectors, do not decay, as in BERT's training.
     """
@@ -66,10 +66,11 @@ def take_step(optimiser: Optimizer, how: Training, at: Moment) -> float:
 def settings(
     how: Training, number: int, rate: float, decay: float, betas: tuple[float, float]
 ) -> dict[str, float]:
-    """Return rate, epsilon and decay with which torch's AdamW takes the step of a form of Adam.
+    """Return the rate, epsilon and decay by which torch's AdamW takes a step of `how.optimizer`.
 
-    AdamW divides the moments m and v of step t by c = 1 - beta^t. Without that, r m / (sqrt(v) + e)
-    is its own step with rate r c1 / sqrt(c2) and epsilon e / sqrt(c2); decay takes the rate r.
+    AdamW divides the moments m and v of step t by c = 1 - beta^t. The step without this correction
+    is r m / (sqrt(v) + e). AdamW takes it with rate r c1 / sqrt(c2) and epsilon e / sqrt(c2); the
+    decay keeps the rate r.
     """
     adam = ADAMS[how.optimizer]
     first, second = (1.0 if adam.corrected else 1 - beta ** (number + 1) for beta in betas)
@@ -78,10 +79,10 @@ def settings(
 
 
 def learning_rate(how: Training, at: Moment) -> float:
-    """Return the rate of a step: it rises to the highest, then falls to 0 at the last, or halves.
+    """Return a step's learning rate: a warm-up to the highest rate, then decay to 0 or by halves.
 
-    With `halve_after` n it is the highest in epochs 0 to n - 1, and half of the epoch's before in
-    each later one (Lee et al. 2023, section 4.1).
+    With `halve_after` n the rate is highest in epochs 0 to n - 1, and halves in each later epoch
+    (Lee et al. 2023, section 4.1).
     """
     warmup = int(how.warmup * at.steps if how.warmup < 1 else how.warmup)
     if at.step < warmup:

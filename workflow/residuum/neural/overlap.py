@@ -1,7 +1,7 @@
-"""Work beside work: a thread that makes what comes next, and one that takes away what is done.
+"""Work in parallel threads: one makes the next items, another stores finished ones.
 
 Usage: `for part in ahead(parts): ...`; `with behind(keep) as put: put(batch, values)`. A card then
-waits neither for texts to be read and cut into tokens, nor for vectors to be kept.
+waits neither for texts to be read and tokenised, nor for vectors to be stored.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-AHEAD = 2  # items that are made before they are asked for
-BEHIND = 4  # that wait to be taken away
+AHEAD = 2  # items made before they are requested
+BEHIND = 4  # calls that may wait for the thread
 
 
 def ahead(items: Iterable[T], depth: int = AHEAD) -> Iterator[T]:
-    """Yield the items, of which a thread makes the next ones; its errors are raised here."""
+    """Yield the items while a thread makes the next ones. Errors of the thread are raised here."""
     rest, end = iter(items), object()
 
     def following() -> Any:
@@ -30,16 +30,16 @@ def ahead(items: Iterable[T], depth: int = AHEAD) -> Iterator[T]:
         while (item := waiting.popleft().result()) is not end:
             waiting.append(pool.submit(following))
             yield item
-    finally:  # where who asks ends early, what was not begun is left out
+    finally:  # if the caller stops early, items not yet begun are not made
         pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def behind(work: Callable[..., object], depth: int = BEHIND) -> Iterator[Callable[..., None]]:
-    """Give what has a thread do `work(*arguments)`, one call after another.
+    """Yield a function that has a thread do `work(*arguments)`, one call after another.
 
-    The caller waits where `depth` calls are not done. An error of the work is raised at a later
-    call, or at the end of the block, which is reached once all is done.
+    The caller waits while `depth` calls are unfinished. An error of the work is raised at a later
+    call, or at the end of the block. The block ends after all calls.
     """
     waiting: deque[Future[object]] = deque()
     with ThreadPoolExecutor(1) as pool:

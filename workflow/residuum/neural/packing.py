@@ -1,10 +1,11 @@
 """Texts of several lengths side by side in a model, without padding between them.
 
-Usage: `packing.install(model)`; `Inputs` of inputs.py then gives it ids side by side, and `packed =
-packing.of(present, device)`. What comes out of the layers is padded, so that heads and poolings
-need not know. Embeddings and layers read the tokens alone, and attention stays within a text: on a
-card by FlashAttention-2 for sequences of several lengths (Dao 2024), on a CPU text by text. On a
-card the rows come in few numbers, so that the layers can be replayed (cudagraphs.py).
+Usage: `packing.install(model)`. `Inputs` of inputs.py then gives the model ids side by side, and
+`packed = packing.of(present, device)`. The output of the layers is padded, so that heads and
+poolings need no change. Embeddings and layers read only tokens, and attention stays within a text.
+On a card, FlashAttention-2 attends to sequences of several lengths (Dao 2024); on a CPU, attention
+goes text by text. On a card the number of rows takes few values, so that the layers can be replayed
+(cudagraphs.py).
 """
 
 from __future__ import annotations
@@ -22,21 +23,22 @@ from residuum.neural.cudagraphs import Bounds
 if TYPE_CHECKING:
     from torch import Tensor
 
-NAME = "residuum_packed"  # under which transformers finds this attention
-# Whose layers work token by token but for attention, and pass on what they are given for that.
+NAME = "residuum_packed"  # transformers' name of this attention
+# In these families only attention mixes tokens, and layers pass arguments on to attention.
 FAMILIES = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
-FROM_ZERO = ("bert", "electra")  # the others count positions from behind that of padding
+FROM_ZERO = ("bert", "electra")  # other families count positions from that of padding plus 1
 HEAD_STEP, HEAD_MOST = 8, 256  # sizes of an attention head that the kernel takes
-CAPABILITY = (8, 0)  # of a card: Ampere, the first with this kernel
-ROWS = 64  # rooms are multiples of it: matrix products are cut into such blocks
-STEPS = 16  # rooms of a card from one power of two to the next
+CAPABILITY = (8, 0)  # a card's least compute capability for this kernel: Ampere
+ROWS = 64  # rooms are multiples of 64, the block size of matrix products
+STEPS = 16  # sizes of a card's rooms between two powers of two
 
 
 class Packed(NamedTuple):
     """Where packed tokens stand among padded texts (texts, width), and back.
 
-    `there` (rows,) is each row's place among all places, or their number for a row that is no
-    token; `back` (texts * width,) each place's row, or the number of rows where it has no token.
+    A place is an index into the flat padded texts. `there` (rows,) has each row's place, or the
+    number of places for a row without a token. `back` (texts * width,) has each place's row, or the
+    number of rows for a place without a token.
     """
 
     there: Tensor
@@ -46,7 +48,7 @@ class Packed(NamedTuple):
 
 
 def of(present: np.ndarray, device: str, room: int = 0) -> Packed:
-    """Return where the tokens of padded texts stand, in a room of rows if a number is given.
+    """Return where the tokens of padded texts stand, in a room of at least `room` rows.
 
     `present` (texts, width) is true where a text has a token: from its start to its end.
     """
@@ -65,8 +67,8 @@ def of(present: np.ndarray, device: str, room: int = 0) -> Packed:
 def filled(lengths: Sequence[int], rows: int, longest: int) -> np.ndarray:
     """Return where texts begin and end among rows: int32, one more than a power of two.
 
-    Behind the texts stand fillers, which take the rows that are left, and texts of no token. So
-    each row has a value, and whatever the number of texts, few numbers of ends occur.
+    Fillers behind the texts take the remaining rows; texts without a token follow. Each row then
+    has a value, and few numbers of ends occur whatever the number of texts.
     """
     ends = np.cumsum([0, *lengths]).tolist()
     ends += [*range(ends[-1] + longest, rows, longest), rows]
@@ -75,40 +77,40 @@ def filled(lengths: Sequence[int], rows: int, longest: int) -> np.ndarray:
 
 
 def power_of_two(number: int) -> int:
-    """Return the least power of two that is no smaller."""
+    """Return the least power of two that is at least `number`."""
     return 1 << max(0, number - 1).bit_length()
 
 
 def side_by_side(rows: Sequence[np.ndarray], fill: int, room: int = 0) -> np.ndarray:
-    """Return the values of texts one after another, int64 (1, tokens or room), filled up."""
+    """Return the values of texts one after another, int64 (1, tokens or room), padded by `fill`."""
     values = np.concatenate(rows).astype(np.int64)
     return np.pad(values, (0, max(0, room - len(values))), constant_values=fill)[None]
 
 
 def positions(model: Any, lengths: Sequence[int]) -> list[np.ndarray]:
-    """Return the numbers of each text's positions, as the embeddings of a model count them."""
+    """Return each text's position numbers as the model's embeddings count them."""
     config = model.config
     first = 0 if config.model_type in FROM_ZERO else config.pad_token_id + 1
     return [np.arange(first, first + length) for length in lengths]
 
 
 def rounded(rows: int) -> int:
-    """Return the least room that has so many rows."""
+    """Return the least multiple of ROWS that holds this many rows."""
     return -(-rows // ROWS) * ROWS
 
 
 def room_of(rows: int) -> int:
-    """Return the room that a card is given for so many rows: at most a sixteenth more, or 64."""
+    """Return a card's room for this many rows: at most a sixteenth more, or 64."""
     step = max(ROWS, power_of_two(rows + 1) // 2 // STEPS)
     return -(-rows // step) * step
 
 
 def packs(lengths: Sequence[int], room: int, most: int = 0) -> Iterator[list[int]]:
-    """Yield texts, by number, that fill a room of tokens together: at most so many, if a number.
+    """Yield lists of text numbers that fill a room of tokens, at most `most` texts each if not 0.
 
-    The longest text that is left begins a pack, and the longest that still fits follows, so that
-    all but the last packs are nearly full. Raises ValueError for a text that has no token, or more
-    than the room.
+    The longest remaining text begins a pack, and the longest text that still fits follows. All but
+    the last packs are therefore nearly full. Raises ValueError for a text without a token, or with
+    more tokens than the room.
     """
     if lengths and not 0 < min(lengths) <= max(lengths) <= room:
         raise ValueError(f"texts of {min(lengths)} to {max(lengths)} tokens in a room of {room}")
@@ -134,12 +136,12 @@ def encodes(model: Any) -> bool:
 
 
 def suits(model: Any, device: devices.Device) -> bool:
-    """Say whether a model's layers, and the card that it is on, can do without padding."""
+    """Say whether a model's layers and its card can do without padding."""
     import torch
 
     if device.name != "cuda" or device.precision != "bf16" or not encodes(model):
         return False
-    if torch.version.hip:  # AMD's kernels were not looked at
+    if torch.version.hip:  # AMD's kernels are untested
         return False
     size = model.config.hidden_size // model.config.num_attention_heads
     kernel = size % HEAD_STEP == 0 and size <= HEAD_MOST
@@ -147,7 +149,7 @@ def suits(model: Any, device: devices.Device) -> bool:
 
 
 def install(model: Any) -> None:
-    """Let the layers of a model do without padding wherever a call says `packed`."""
+    """Let the layers of a model do without padding in calls with `packed`."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
@@ -161,10 +163,10 @@ def install(model: Any) -> None:
 
 
 def _packing(encoder: Any) -> Callable[..., Any]:
-    """Return what has layers read packed states (1, rows, size), and gives them back padded."""
+    """Return a forward method that packs the states (1, rows, size) and returns them padded."""
     from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions as Output
 
-    plain, held = type(encoder).forward, weakref.ref(encoder)  # which holds what is returned
+    plain, held = type(encoder).forward, weakref.ref(encoder)  # the encoder holds the result
 
     def compute(states: Tensor, bounds: Bounds) -> Tensor:
         made: Tensor = plain(held(), states, attention_mask=None, packed=bounds).last_hidden_state
@@ -175,7 +177,7 @@ def _packing(encoder: Any) -> Callable[..., Any]:
     def forward(states: Tensor, *args: Any, packed: Packed | None = None, **more: Any) -> Any:
         if packed is None:
             return plain(held(), states, *args, **more)
-        # The states of each layer are collected as layers are called, which no replay does.
+        # transformers collects each layer's states as it calls the layer, but a replay calls none.
         through = compute if more.get("output_hidden_states") else replayed
         made = through(states, packed.bounds)
         padded = moved(made.squeeze(0), packed.back, packed.there)
@@ -185,10 +187,10 @@ def _packing(encoder: Any) -> Callable[..., Any]:
 
 
 def moved(rows: Tensor, there: Tensor, back: Tensor) -> Tensor:
-    """Return rows (places, size) by number, 0 for the number behind the last; with gradient.
+    """Return rows of (places, size) by number, with gradient; the number of places gives zeros.
 
-    `back` undoes it, so that the gradient is a look-up too, and none is added up: a card computes
-    the same twice.
+    `back` is the inverse look-up. The gradient is then a look-up too, without sums, and a card
+    computes it the same twice.
     """
     made: Tensor = _move().apply(rows, there, back)
     return made
@@ -196,7 +198,7 @@ def moved(rows: Tensor, there: Tensor, back: Tensor) -> Tensor:
 
 @cache
 def _move() -> Any:
-    """Return the function of torch that `moved` applies."""
+    """Return the torch function that `moved` applies."""
     from torch.autograd import Function
 
     class Move(Function):
@@ -231,9 +233,10 @@ def attention(
     packed: Bounds | None = None,
     **more: Any,
 ) -> tuple[Tensor, None]:
-    """Return what the tokens of each text make of its own values: (1, tokens, heads, size).
+    """Return the attention of each text's tokens to the text's values: (1, tokens, heads, size).
 
-    Query, key and value are (1, heads, tokens, size). Without `packed`, as transformers computes.
+    Query, key and value are (1, heads, tokens, size). Without `packed`, transformers' own attention
+    computes.
     """
     if packed is None:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -249,7 +252,8 @@ def kernel(
 ) -> Tensor:
     """Return the attention of packed tokens (tokens, heads, size).
 
-    By FlashAttention-2 of torch, whose public name for it, `varlen_attn`, has no dropout.
+    On a card, torch's FlashAttention-2 computes it. torch's public function for it, `varlen_attn`,
+    has no dropout.
     """
     import torch
 
@@ -265,7 +269,7 @@ def kernel(
 def _text_by_text(
     query: Tensor, key: Tensor, value: Tensor, packed: Bounds, dropout: float, scale: float | None
 ) -> Tensor:
-    """Return the attention of packed tokens, one text after another; 0 for rows of none."""
+    """Return the attention of packed tokens, text by text; rows without a text get 0."""
     import torch
     from torch.nn.functional import pad, scaled_dot_product_attention
 

@@ -1,7 +1,7 @@
 """Texts of about one length computed together, so that a batch in training has little padding.
 
-Usage: `scores = padding.by_length(pairs, encoder.forward, encoder.model)`. A batch in training is
-drawn at random; who computes without gradient sorts all its texts by length before.
+Usage: `scores = padding.by_length(pairs, encoder.forward, encoder.model)`. Training draws its
+batches at random. Computation without gradient sorts all texts by length instead.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 T = TypeVar("T", bound=Sized)
-# One more group costs as much as this many tokens, divided by the square of a model's hidden units.
-# Measured at 64 units and two layers, where a quarter is about as good and an eighth is worse.
+# A further group costs as much as PRICE / (a model's hidden units)^2 tokens. Measured at 64 units
+# and two layers, where a quarter of PRICE is about as good and an eighth is worse.
 PRICE = 2**20
-MOST = 8  # groups
+MOST = 8  # groups at most
 
 
 def by_length(
@@ -29,7 +29,7 @@ def by_length(
     model: Any,
     length: Callable[[T], int] = len,
 ) -> Tensor:
-    """Return what `compute` makes of texts in `groups`, a row for each, in their order."""
+    """Return the rows that `compute` makes of texts in `groups`, in the order of the texts."""
     import torch
 
     parts = groups([*map(length, texts)], model)
@@ -41,7 +41,8 @@ def by_length(
 def groups(lengths: Sequence[int], model: Any) -> list[np.ndarray]:
     """Return the numbers of texts in groups that a model computes together.
 
-    On a CPU those of about one length. On a GPU, where it was not tried, all.
+    On a CPU a group holds texts of about one length. On a GPU, where groups were not tried, it
+    holds all texts.
     """
     if next(model.parameters()).device.type != "cpu":
         return [np.arange(len(lengths))]
@@ -51,8 +52,8 @@ def groups(lengths: Sequence[int], model: Any) -> list[np.ndarray]:
 def cheapest(lengths: Sequence[int], price: int) -> list[np.ndarray]:
     """Return the numbers of texts in groups of about equal size, the shortest texts first.
 
-    There are as many groups as cost least: each text as many tokens as the longest of its group,
-    each group `price` tokens more.
+    The number of groups is the cheapest. A text costs as many tokens as the longest of its group,
+    and a group costs `price` tokens more.
     """
     order = np.argsort(lengths, kind="stable")
     ordered = np.asarray(lengths)[order]

@@ -24,14 +24,14 @@ SCORED = pl.Schema({"query_id": pl.String, "doc_id": pl.String, "score": pl.Floa
 
 
 class Store:
-    """Scored pairs, kept in files that appear whole; those of other work are thrown away."""
+    """Scored pairs, kept in files that appear whole. Pairs of other work are thrown away."""
 
     def __init__(self, folder: Path, mark: str) -> None:
         open_folder(folder, mark)
         self.folder = folder
 
     def read(self) -> pl.DataFrame:
-        """Return query_id, doc_id, score (float32) of all pairs kept; drop a damaged part."""
+        """Return query_id, doc_id, score (float32) of all stored pairs; drop a damaged part."""
         kept = [pl.DataFrame(schema=SCORED)]
         for path in sorted(self.folder.glob("part-*.parquet")):
             try:
@@ -58,9 +58,9 @@ class Store:
     ) -> None:
         """Score pairs (query_id, doc_id) and keep them in parts of `part_pairs`, longest first.
 
-        A doc that is read in passages has the score of its best. Memory holds the tokens of each
-        text once, and the pairs' ids. By length, a part fills its batches. Raises ResiduumError if
-        a text is missing.
+        A doc read in passages gets the score of its best passage. Memory holds the tokens of each
+        text once, and the pairs' ids. Sorting by length lets a part fill its batches. Raises
+        ResiduumError if a text is missing.
         """
         if not rest.height:
             return

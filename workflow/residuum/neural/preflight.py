@@ -1,7 +1,7 @@
-"""The pre-flight: what the first examples of a training look like to its start, before any step.
+"""The pre-flight: how the start ranks the first examples of a training, before any step.
 
-Usage: `facts = preflight(learner)`, for the model's manifest. A hinge loss whose active triplets
-have a mean gap s+ - s- of 0 or less is least where all scores are equal, and training goes there:
+Usage: `facts = preflight(learner)`, for the model's manifest. If active triplets have a mean gap s+
+- s- of 0 or less, a hinge loss is least where all scores are equal. Training then converges there:
 with all scores times a, L(a) = E[(m - a D)+] is convex in a and L'(0+) = -E[D; m > 0].
 """
 
@@ -18,22 +18,23 @@ from residuum.neural.resumable import log
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST, LEAST = 1000, 100  # examples, in whole batches, so that it can be some more
-SHARE = 10  # one visit in so many is looked at, between LEAST, if there are so many, and MOST
-ERRORS = 2  # standard errors below 0 that a gap needs, to be told from none
-ROWS = 8  # read at once
+MOST, LEAST = 1000, 100  # examples; whole batches may give a few more
+SHARE = 10  # reads a tenth of all visits, at least LEAST if available and at most MOST
+ERRORS = 2  # standard errors by which a gap must lie below 0
+ROWS = 8  # rows computed at once
 DIGITS = 6
 Facts = dict[str, float]
 
 
 def preflight(learner: Learner[Any]) -> Facts:
-    """Return what the start makes of the first examples; warn where a hinge loss will collapse.
+    """Return facts about the start on the first examples; warn if a hinge loss will collapse.
 
-    Means over `examples` triplets (of a query, its positive and a sampled negative, as the training
-    draws them), or visits without negatives: `loss`, `loss_of_equal_scores` (for term weights: of
-    the mean target), `gap` s+ - s-, its `gap_sd`, `gap_where_active` (margin above 0) and what it
-    is `_at_most`, two standard errors higher, `margin`; shares: `negatives_above` their positive,
-    `positives_best` of their candidates. Dropout is off.
+    Means are over `examples` triplets of a query, its positive and a sampled negative, as the
+    training draws them. Without negatives they are over visits. They are `loss`,
+    `loss_of_equal_scores` (for term weights: loss of the mean target), `gap` s+ - s-, its `gap_sd`,
+    and `margin`. `gap_where_active` is the gap where the margin is above 0;
+    `gap_where_active_at_most` is two standard errors higher. Shares are `negatives_above` their
+    positive and `positives_best` of their candidates. Dropout is off.
     """
     values = _values(learner)
     if not values:
@@ -55,7 +56,7 @@ def preflight(learner: Learner[Any]) -> Facts:
 
 
 def _values(learner: Learner[Any]) -> dict[str, Tensor]:
-    """Return each column's values over the first batches; nothing of a learner without losses."""
+    """Return each column's values over the first batches; {} if `indifferent` gives None."""
     import torch
 
     columns: defaultdict[str, list[Tensor]] = defaultdict(list)
@@ -76,7 +77,7 @@ def _values(learner: Learner[Any]) -> dict[str, Tensor]:
 
 
 def _batches(learner: Learner[Any]) -> Iterator[Any]:
-    """Yield the first batches of the training, until there are enough examples."""
+    """Yield the first batches of the training until there are enough examples."""
     step = examples = 0
     enough = LEAST
     while examples < enough:
@@ -84,7 +85,7 @@ def _batches(learner: Learner[Any]) -> Iterator[Any]:
         yield batch
         step += 1
         examples += learner.examples(batch)
-        visits = learner.steps * examples // step or MOST * SHARE  # where nothing is trained
+        visits = learner.steps * examples // step or MOST * SHARE  # where no step trains
         enough = min(visits, MOST, max(LEAST, visits // SHARE))
 
 
@@ -102,7 +103,7 @@ def _forward(learner: Learner[Any], sizes: AdaptiveBatchSize, batch: Any, rows: 
 
 
 def _facts(values: Mapping[str, Tensor]) -> Facts:
-    """Describe the values; the columns are those of `_values`."""
+    """Return means, shares and deviations of the columns of `_values`."""
     gap, margin = values.get("gap"), values.get("margin")
     means = {"loss": values["loss"], "loss_of_equal_scores": values["equal"]}
     if gap is not None:

@@ -1,7 +1,7 @@
-"""Linear layers of a model that is not trained, on a CPU: weights laid out once for their products.
+"""Linear layers outside training on a CPU: weights laid out once for their products.
 
-Usage: `prepacked.prepack(model, 512)`. oneDNN then takes nine tenths of the time of a product that
-lays weights out each time; sums have another order.
+Usage: `prepacked.prepack(model, 512)`. A product then takes nine tenths of the time of one for
+which oneDNN lays out the weights anew. Its sums have another order.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def prepack(layers: Any, rows: int) -> None:
-    """Let linear layers take weights that are laid out for products with so many rows.
+    """Let linear layers use weights that are laid out for products with this many rows.
 
-    Nothing changes where this torch has no oneDNN. The layers' own weights stay, to be saved.
+    Nothing changes where this torch has no oneDNN. The layers keep their own weights, for saving.
     """
     import torch
 
@@ -26,8 +26,8 @@ def prepack(layers: Any, rows: int) -> None:
         for part in layers.modules():
             if isinstance(part, torch.nn.Linear):
                 weight = torch.ops.mkldnn._reorder_linear_weight(part.weight.detach(), rows)
-                # As torch provides for: it calls a layer's own forward where it has one. To mypy a
-                # method is its class's alone.
+                # torch supports this: it calls a layer's own forward where it has one. To mypy a
+                # method belongs to its class alone.
                 part.forward = partial(_product, weight, part.bias)  # type: ignore[method-assign]
 
 

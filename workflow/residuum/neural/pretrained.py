@@ -1,7 +1,7 @@
-"""Models from a Hugging Face folder or the hub, and checkpoints of ours, which are such folders.
+"""Models from a Hugging Face folder or the hub, and our own checkpoints, which are such folders.
 
-Usage: `model, tokenizer = pretrained.load(AutoModel, Source(name, revision))`; `TextModel` is the
-base of what reads texts.
+Usage: `model, tokenizer = pretrained.load(AutoModel, Source(name, revision))`. `TextModel` is the
+base class of models that read texts.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from residuum.neural.inputs import Inputs
 from residuum.neural.overlap import behind
 
 Loaded = tuple[Any, Any]  # a model and its tokenizer
-Keep = Callable[[Sequence[int], np.ndarray], None]  # of texts by number, what a model makes of them
-Put = Callable[[Keep, Sequence[int], Callable[[], np.ndarray]], None]  # values may be on their way
+Keep = Callable[[Sequence[int], np.ndarray], None]  # stores a model's values of texts by number
+Put = Callable[[Keep, Sequence[int], Callable[[], np.ndarray]], None]  # values may be in transfer
 SETTINGS = "residuum.json"
-GATE = "gate"  # folder of a checkpoint
-WIDE = 256  # hidden units from which a CPU packs texts
-TEXTS_AT_ONCE = 32_768  # that a GPU is given: seconds of its work
-RECORDS = ("manifest.json", "training.tsv")  # of a checkpoint: how it was made, not what it is
+GATE = "gate"  # folder of a checkpoint's gate
+WIDE = 256  # least hidden units of models for which a CPU packs texts
+TEXTS_AT_ONCE = 32_768  # texts given to a GPU together: seconds of its work
+RECORDS = ("manifest.json", "training.tsv")  # how a checkpoint was made, no part of the model
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
 
 
 class Source(NamedTuple):
-    """A Hugging Face folder or hub id, its commit, and what replaces the model's own dropout.
+    """A Hugging Face folder or hub id, its commit, and a dropout that replaces the model's own.
 
-    It must have all weights, unless training makes a `new_head`: then those of the head that it
-    lacks are drawn from a fixed seed. A reranker that was `released` by others says how many labels
-    it has. The `gate` of a term encoder is a folder of its own, until a checkpoint holds it.
-    Weights are read of safetensors; where there are none, and they may be `pickled`, of a pickle,
-    tensors alone.
+    The source must have all weights, unless training makes a `new_head`. Then missing weights of
+    the head are drawn from a fixed seed. A `released` reranker comes from others, and its
+    configuration gives its number of labels. The `gate` of a term encoder is a separate folder,
+    until a checkpoint holds the gate. Weights are read from safetensors. If there are none and
+    `pickled` is true, tensors alone are read from a pickle.
     """
 
     name: str
@@ -68,13 +68,14 @@ def load(
 ) -> Loaded:
     """Return model and tokenizer, with float32 weights.
 
-    `head` is the class that reads it (AutoModel, AutoModelForMaskedLM, ...), `markers` become
-    special tokens if the tokenizer lacks them, with [CLS]'s embedding to start from, and `settings`
-    change the model's configuration. Parts of the encoder that the caller makes are named as `new`.
-    [CLS] stands before a text, whatever a checkpoint of ours did. Raises ResiduumError if the model
-    cannot be had, or its weights do not fit. No code of a checkpoint runs.
+    `head` is the class that reads the model (AutoModel, AutoModelForMaskedLM, ...). `markers`
+    become special tokens if the tokenizer lacks them, with [CLS]'s embedding as their start.
+    `settings` change the model's configuration. `new` names parts of the encoder that the caller
+    makes. The tokenizer puts [CLS] before a text, even if a checkpoint of ours dropped it. Raises
+    ResiduumError if the model cannot be had, or its weights do not fit. No code of a checkpoint
+    runs.
     """
-    intact.check_folder(Path(source.name))  # one of the hub has none here
+    intact.check_folder(Path(source.name))  # a model of the hub has no folder here
     with _explained(source), uncollected(), devices.seeded(derive(0, "new-weights")):
         devices.quiet()
         model, tokenizer, report = _read(head, source, settings)
@@ -94,14 +95,14 @@ def load(
 def _read(
     head: Any, source: Source, settings: Mapping[str, Any]
 ) -> tuple[Any, Any, Mapping[str, Collection[Any]]]:
-    """Return model and tokenizer as they are, of one commit, and how the weights fitted."""
+    """Return model and tokenizer unchanged, from one commit, and how the weights fitted."""
     import torch
     from transformers import AutoConfig, AutoTokenizer
 
-    # Else transformers has a pickle converted elsewhere, and reads what another commit holds.
+    # Otherwise transformers has a pickle converted elsewhere, and reads another commit's file.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     name, folder = source.name, Path(source.name)
-    # Code beside a checkpoint is never run: without a word transformers asks whether it may.
+    # Code beside a checkpoint is never run. Without this setting transformers asks the user.
     at: dict[str, Any] = {"trust_remote_code": False}
     at |= {"revision": source.revision} if source.revision else {}
     config = AutoConfig.from_pretrained(name, **at, **settings)
@@ -118,7 +119,7 @@ def _read(
     if folder.is_dir():
         foreign.check_size(head, config, folder)
     how = {"use_safetensors": None if source.pickled else True, "weights_only": True, **at}
-    # Shapes that differ are told as other weights that do not fit.
+    # Differing shapes are reported with other weights that do not fit.
     how |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, report = head.from_pretrained(name, config=config, dtype=torch.float32, **how)
     return model, AutoTokenizer.from_pretrained(name, **at), report
@@ -134,7 +135,7 @@ def _has(name: str, model: Any, file: str) -> bool:
 
 @contextmanager
 def _explained(source: Source) -> Iterator[None]:
-    """Turn Hugging Face's complaint about a model that cannot be had, or read, into ours."""
+    """Replace Hugging Face's error on a model that cannot be had or read by ResiduumError."""
     name, revision = source.name, source.revision
     try:
         yield
@@ -144,7 +145,7 @@ def _explained(source: Source) -> Iterator[None]:
         raise ResiduumError(f"{name}: {text} code; nothing of it was read ({reason})") from None
     except ResiduumError:
         raise
-    except Exception as error:  # whatever a file of others has transformers do
+    except Exception as error:  # files of others can raise any error in transformers
         if not source.pickled and _only_pickled(source):
             raise ResiduumError(f"{name}: {hub.NO_SAFETENSORS}") from None
         reason = _first_line(error)
@@ -159,14 +160,14 @@ def _explained(source: Source) -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    """Return what an error of a library says first; its kind, if it says nothing in words."""
+    """Return the first line of a library's error, with its type unless an OSError or ValueError."""
     lines = str(error).strip().splitlines()
     known = isinstance(error, OSError | ValueError)
     return lines[0] if lines and known else ": ".join([type(error).__name__, *lines[:1]])
 
 
 def _only_pickled(source: Source) -> bool:
-    """Say whether weights that a folder or the hub has are a pickle alone."""
+    """Say whether a folder's or the hub's weights are a pickle only."""
     folder = Path(source.name)
     if not folder.is_dir():
         return hub.cached_as_pickle(source.name, source.revision)
@@ -176,7 +177,7 @@ def _only_pickled(source: Source) -> bool:
 
 
 def commit(model: Any) -> str | None:
-    """Return the hub's commit hash of a loaded model; None for a folder."""
+    """Return the hub's commit hash of a loaded model, or None for a folder."""
     sha = getattr(model.config, "_commit_hash", None)
     return str(sha) if sha else None
 
@@ -195,13 +196,13 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
 
 
 def parts(folder: Path) -> list[Path]:
-    """Return the files that make up a checkpoint, without the records of its making."""
+    """Return the files of a checkpoint, without the records of its making."""
     paths = (path for path in folder.rglob("*") if path.is_file())
     return sorted(path for path in paths if path.name not in RECORDS)
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a checkpoint as it is, without the records of its making."""
+    """Copy a checkpoint unchanged, without the records of its making."""
     for path in parts(source):
         to = target / path.relative_to(source)
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -217,10 +218,10 @@ def modules(types: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 class TextModel(ABC):
-    """A model, its tokenizer and its settings, on a device; `sizes` are of its batches.
+    """A model, its tokenizer and settings on a device; `sizes` adapts its batches to memory.
 
-    `schema` is that of the settings; `unit` and `remedy` are for messages, as `AdaptiveBatchSize`
-    has them. One that is `frozen` is not trained: its weights are of the device's precision.
+    `schema` is the class of the settings. `unit` and `remedy` are words of messages, as in
+    `AdaptiveBatchSize`. A `frozen` model is not trained: its weights have the device's precision.
     """
 
     schema: ClassVar[type[Strict]]
@@ -230,10 +231,10 @@ class TextModel(ABC):
 
     @abstractmethod
     def __init__(self, source: Source, settings: Any, device: devices.Device) -> None:
-        """Read a model; raises ResiduumError if it cannot do what the settings say."""
+        """Read a model. Raises ResiduumError if it cannot do what the settings say."""
 
     def hold(self, model: Any, tokenizer: Any, settings: Any, device: devices.Device) -> None:
-        """Keep what was read, on its device."""
+        """Keep a model and its tokenizer, and move the model to the device."""
         self.model = model.to(device.name)
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
         self.sizes = devices.AdaptiveBatchSize(self.unit, self.remedy)
@@ -244,7 +245,7 @@ class TextModel(ABC):
 
     @property
     def backbone(self) -> Any:
-        """The model of transformers, without layers that stand behind it."""
+        """The transformers model, without the layers behind it."""
         return dict(self.model.named_children()).get("backbone", self.model)
 
     def exact(self) -> Collection[Any]:
@@ -252,10 +253,10 @@ class TextModel(ABC):
         return ()
 
     def freeze(self) -> Self:
-        """Take the weights for good, as they are computed with; return the model.
+        """Fix the weights in the precision of computation; return the model.
 
-        In bf16 they are rounded once, and not at each use: more than half of the kernels of a
-        forward pass would be such casts.
+        In bf16 this rounds the weights once, and not at each use. Rounding at each use would take
+        more than half of the kernels of a forward pass.
         """
         if self.device.precision == "bf16":
             devices.round_weights(self.backbone, self.exact())
@@ -266,14 +267,14 @@ class TextModel(ABC):
 
     @property
     def sharing(self) -> tuple[int, int] | None:
-        """How texts may share a room on a CPU: most tokens of one, and how many the heads read.
+        """How texts share a room on a CPU: the most tokens of a text, and texts per head call.
 
-        With 0 heads read as many texts as a room holds. None: texts are padded.
+        With 0 texts, heads read as many as a room holds. None means that texts are padded.
         """
         return None
 
     def _share(self, longest: int, texts: int) -> None:
-        """Let texts share a room on a CPU if the model is wide; a narrow one gains nothing."""
+        """Let texts share a room on a CPU if the model is wide; a narrow model gains nothing."""
         hidden = self.model.config.hidden_size
         if hidden < WIDE or not packing.encodes(self.backbone):
             return
@@ -284,15 +285,15 @@ class TextModel(ABC):
 
     @property
     def at_once(self) -> int | None:
-        """How many texts a GPU is given together; None for a CPU."""
+        """How many texts a GPU gets together, or None for a CPU."""
         return None if self.device.name == "cpu" else TEXTS_AT_ONCE
 
     def batches(
         self, order: Sequence[int], lengths: Sequence[int], requested: int, longest: int
     ) -> Iterator[tuple[Sequence[int], int]]:
-        """Yield texts, numbered in order of length, and how many of them are computed at once.
+        """Yield text numbers in order of length, and how many texts to compute at once.
 
-        A GPU takes as many tokens as the requested texts would have if each were of the `longest`.
+        A GPU takes as many tokens as `requested` texts of the `longest` length would have.
         """
         if self.at_once is None:
             yield order, requested
@@ -301,9 +302,9 @@ class TextModel(ABC):
             yield batch, len(batch)
 
     def keeping(self) -> AbstractContextManager[Put]:
-        """Give what calls a `keep(numbers, values)` once the values of some texts have arrived.
+        """Return the context of a function that calls `keep(numbers, values)` once values arrive.
 
-        Beside a GPU a thread keeps; all is kept at the end of the block.
+        With a GPU, a thread calls `keep`. All values are kept at the end of the block.
         """
 
         def take(keep: Keep, texts: Sequence[int], made: Callable[[], np.ndarray]) -> None:
@@ -317,7 +318,10 @@ class TextModel(ABC):
 
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> Self:
-        """Load a checkpoint that `save` wrote, to compute with it; its settings are checked."""
+        """Load a checkpoint that `save` wrote, for computing without training.
+
+        Raises ResiduumError if its settings are not valid.
+        """
         path = Path(folder) / SETTINGS
         if not path.is_file():
             raise ResiduumError(
@@ -343,7 +347,7 @@ class TextModel(ABC):
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder: Hugging Face files, settings and records."""
         save(self.model, self.tokenizer, folder)
-        settings = {  # what is only a kind, as its name
+        settings = {  # a dict with only a kind is written as the kind's name
             key: value["kind"] if isinstance(value, dict) and value.keys() == {"kind"} else value
             for key, value in self.settings.model_dump(mode="json").items()
         }
@@ -352,5 +356,5 @@ class TextModel(ABC):
             files.write_text(Path(folder) / name, text)
 
     def records(self) -> dict[str, Any]:
-        """Return the JSON files by which other libraries read the checkpoint, by name."""
+        """Return the JSON files, by name, by which other libraries read the checkpoint."""
         return {}

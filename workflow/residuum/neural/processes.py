@@ -1,7 +1,7 @@
 """The processes of one training: torchrun starts one per GPU, and each computes a share of a batch.
 
 Usage: `with processes.joined(device): ...`, within it `share(batch_size)`, `add_up(tensor)`.
-Without torchrun it is one, and nothing here changes what it computes.
+Without torchrun there is one process, and nothing here changes its results.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 @contextmanager
 def joined(device: str) -> Iterator[None]:
-    """Join the other processes of torchrun, if it started this one; only the first one speaks.
+    """Join torchrun's other processes if it started this one; only the first writes messages.
 
-    On cuda each process takes the card of its local rank. Raises ResiduumError if there are
-    fewer cards than processes. An error leaves the block at once: torchrun then ends the others.
-    The end of the block is that of the processes: what is to be done is done within.
+    On cuda each process takes the card of its local rank. Raises ResiduumError if there are fewer
+    cards than processes. An error leaves the block at once: torchrun then ends the other processes.
+    At the end of the block the processes end: all work must be done within it.
     """
     import torch
     import torch.distributed as dist
@@ -37,8 +37,8 @@ def joined(device: str) -> Iterator[None]:
         yield
         return
     if sys.platform == "linux":
-        # torchrun starts each process in its own session. One that outlives a killed torchrun would
-        # write beside the same training started again.
+        # torchrun starts each process in its own session. A process that outlived a killed torchrun
+        # would write to the same files as a restarted training.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if device == "cuda":
         number, cards = int(os.environ["LOCAL_WORLD_SIZE"]), torch.cuda.device_count()
@@ -59,25 +59,25 @@ def joined(device: str) -> Iterator[None]:
     dist.barrier()  # a group that ends while another process still sends may abort this one
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # a process that winds up may be aborted by gloo's threads, its work done
+    os._exit(0)  # gloo's threads may abort a process that exits normally after its work
 
 
 def count() -> int:
-    """Return the number of processes that train together; 1 without torchrun."""
+    """Return the number of processes that train together, or 1 without torchrun."""
     import torch.distributed as dist
 
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
 def rank() -> int:
-    """Return the number of this process; 0, the first one, writes files and speaks."""
+    """Return the number of this process. The first process, 0, writes files and messages."""
     import torch.distributed as dist
 
     return dist.get_rank() if dist.is_initialized() else 0
 
 
 def share(size: int) -> slice:
-    """Return which examples of a batch are this process's: equal shares, in order, none empty."""
+    """Return this process's examples of a batch: equal shares, in order, none empty."""
     if size < count():
         raise ResiduumError(
             f"training.batch_size {size} has no example for each of {count()} processes. "
@@ -87,7 +87,7 @@ def share(size: int) -> slice:
 
 
 def values_of_all(value: Any) -> list[Any]:
-    """Return what each process gives for a value, in order."""
+    """Return every process's value, in order of rank."""
     import torch.distributed as dist
 
     values = [value] * count()
@@ -106,7 +106,7 @@ def add_up(tensor: Tensor) -> Tensor:
 
 
 def add_up_gradients(parameters: Iterable[Any]) -> None:
-    """Replace each gradient by its sum over the processes, where it lies: all in one message."""
+    """Replace each gradient in place by its sum over the processes, all in one message."""
     import torch
     from torch.nn.utils import parameters_to_vector
 
@@ -118,9 +118,9 @@ def add_up_gradients(parameters: Iterable[Any]) -> None:
 
 
 def rows_of_all(own: Tensor, rows: slice, size: int) -> Tensor:
-    """Return the rows of all processes, (size, ...), given this one's `rows` of them."""
+    """Return the rows of all processes (size, ...), given this process's share, `rows`."""
     if count() == 1:
         return own
-    every = own.new_zeros(size, *own.shape[1:])  # summed up, so that shares need not be equal
+    every = own.new_zeros(size, *own.shape[1:])  # a sum works for unequal shares too
     every[rows] = own
     return add_up(every)

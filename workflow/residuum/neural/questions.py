@@ -1,7 +1,7 @@
 """A question generator in training: the likelihood of a query's tokens, given a relevant doc.
 
-Usage: `QuestionLearner(spec, start, tuples, texts)`, trained as any learner is. After Ma et al.
-2020 (CLEF), section 2.2.
+Usage: `QuestionLearner(spec, start, tuples, texts)`, trained as any learner is. Ma et al. 2020
+(CLEF), section 2.2.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from residuum.neural.tokens import Texts, TokenStore
 
 
 class QuestionBatch(NamedTuple):
-    """Docs and their questions, or spans of them, as token ids; what each begins with."""
+    """Docs, their questions or spans as token ids, and the start token of each."""
 
     docs: list[np.ndarray]
     questions: list[np.ndarray]
@@ -33,8 +33,8 @@ class QuestionBatch(NamedTuple):
 class QuestionLearner(Learner[QuestionBatch]):
     """A question generator in training on pairs in seeded order; its outputs are logits.
 
-    Where it writes spans of docs too, these begin with the token that ends a text, so that the
-    model can tell the two tasks apart; the checkpoint writes questions.
+    If it writes spans of docs too, spans begin with the token that ends a text. The model can then
+    tell the two tasks apart. The checkpoint writes questions only.
     """
 
     spec: QuestionGenerator
@@ -84,8 +84,8 @@ class QuestionLearner(Learner[QuestionBatch]):
     ) -> Values:
         """Return the mean -log p of each query's tokens, given a relevant doc.
 
-        Beside that of the trained model stand its start's, and its own given another query's doc:
-        one that does not look at docs tells neither from the other.
+        It is computed for the trained model, for its start, and for the trained model given another
+        query's doc. A model that ignores docs gives the same in the first and third case.
         """
         query_ids, own = map(list, zip(*held.relevant, strict=True))
         first = begin(spec, start).freeze()
@@ -99,7 +99,7 @@ class QuestionLearner(Learner[QuestionBatch]):
 
 
 def begin(spec: QuestionGenerator, start: Start) -> QuestionWriter:
-    """Return the generator as a training begins with it."""
+    """Return the generator at the beginning of a training."""
     made = shared_model(start.source, spec.layers, spec.cross_attention, spec.head_gain)
     lengths = Lengths(doc_length=spec.doc_length, question_length=spec.question_length)
     return QuestionWriter(start.source, lengths, start.device, made)
@@ -108,17 +108,17 @@ def begin(spec: QuestionGenerator, start: Start) -> QuestionWriter:
 def _errors(
     writer: QuestionWriter, held: HeldOut, query_ids: Sequence[str], docs: Sequence[str]
 ) -> np.ndarray:
-    """Return the mean -log p of each query's tokens, given a doc for each."""
+    """Return the mean -log p of each query's tokens, given one doc per query."""
     rows = writer.tokenise_questions(held.queries[query_id] for query_id in query_ids)
     texts = writer.tokenise_docs(held.docs[doc_id] for doc_id in docs)
     return writer.errors(list(texts), list(rows), held.batch_size)
 
 
 def others_docs(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Return for each pair of a query and a doc that of another pair, irrelevant to the query.
+    """Return for each pair of a query and a doc another pair's doc, irrelevant to the query.
 
-    It is the next such one from half the pairs on, so that neighbours, which may be of one topic,
-    are far away. Where all docs are relevant to a query, it keeps its own.
+    The search starts half the pairs further on: neighbouring pairs may share a topic. If all docs
+    are relevant to a query, it keeps its own.
     """
     known, count = set(pairs), len(pairs)
     docs = []

@@ -1,4 +1,4 @@
-"""What lets killed work go on: a fingerprint of all that it depends on, and what it has saved.
+"""Resume killed work: a fingerprint of all that the work depends on, and its saved state.
 
 Usage: `TrainingState(Saving(work), fingerprint(stage, config, inputs))`, then `restore(model,
 optimiser)`; or `open_folder(folder, fingerprint(...))` for work in parts.
@@ -18,7 +18,7 @@ from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError
 
 MARK = "fingerprint"
-SAVE_S = 300.0  # of a training that a kill may cost
+SAVE_S = 300.0  # most seconds of training that a kill may cost
 
 
 def fingerprint(stage: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
@@ -33,14 +33,15 @@ def fingerprint(stage: str, config: Mapping[str, Any], inputs: Iterable[Path]) -
 
 
 def log(text: str) -> None:
-    """Report on standard error what becomes of the work."""
+    """Write a line on the progress of the work to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def open_folder(folder: Path, mark: str) -> None:
-    """Keep the parts that the same work has finished, drop any others; note the work's mark.
+    """Keep the finished parts of the same work, drop other parts, and write the work's mark.
 
-    A folder that holds something and has no mark is another's: it stays, and is a ResiduumError.
+    A folder with files but without a mark belongs to something else. It stays unchanged, and raises
+    ResiduumError.
     """
     path = folder / MARK
     files.drop_unfinished(folder)
@@ -55,14 +56,14 @@ def open_folder(folder: Path, mark: str) -> None:
 
 
 class Saving(NamedTuple):
-    """Where a training saves its state, and after how many seconds."""
+    """Where a training saves its state, and the seconds between two savings."""
 
     folder: Path
     seconds: float = SAVE_S
 
 
 class TrainingState:
-    """The state of a training run in one file, which is replaced whole at each saving."""
+    """The state of a training in one file, which is replaced whole at each saving."""
 
     def __init__(self, saving: Saving, fingerprint: str) -> None:
         self.path, self.fingerprint = saving.folder / "state.pt", fingerprint
@@ -70,11 +71,11 @@ class TrainingState:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to save again, since the start or the last saving."""
+        """Whether `seconds` have passed since the start or the last saving."""
         return time.monotonic() - self._last >= self._seconds
 
     def save(self, model: Any, optimiser: Any, rows: list[dict[str, float]]) -> None:
-        """Save model, optimiser and log: `rows` has one row per step done."""
+        """Save model, optimiser and log; `rows` has one row per finished step."""
         import torch
 
         state = {
@@ -95,7 +96,7 @@ class TrainingState:
             self.path.parent.rmdir()
 
     def restore(self, model: Any, optimiser: Any) -> list[dict[str, float]]:
-        """Load the saved state into model and optimiser; return the log, empty if none fits."""
+        """Load the saved state into model and optimiser; return its log, or [] if none fits."""
         import torch
 
         files.drop_unfinished(self.path.parent)
@@ -103,7 +104,7 @@ class TrainingState:
             return []
         try:
             state = torch.load(self.path, map_location="cpu", weights_only=True)
-        except Exception as error:  # damaged bytes can spell any fault of an unpickler
+        except Exception as error:  # damaged bytes can raise any error in an unpickler
             log(f"{self.path}: cannot be read, restarting ({error})")
             return []
         if state.get("fingerprint") != self.fingerprint:

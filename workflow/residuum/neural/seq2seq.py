@@ -1,6 +1,6 @@
 """Sequence to sequence: an encoder-decoder that reads a doc and writes questions that it answers.
 
-Usage: `writer = QuestionWriter(Source(folder), Lengths(...), device)`, of any model that
+Usage: `writer = QuestionWriter(Source(folder), Lengths(...), device)`, for any model that
 AutoModelForSeq2SeqLM reads; `writer.write(docs, keys, sampling, batch_size)`.
 """
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 STEP = 32  # widths of batches of docs are multiples of it
-LOOKS = 8  # places after which a GPU is asked whether all questions have ended
-ROWS = 128  # questions that a CPU writes at once: sums of another number may end in other digits
+LOOKS = 8  # tokens between two checks whether a GPU has ended all questions
+ROWS = 128  # questions that a CPU writes at once; other numbers may change last digits
 
 
 class Lengths(Strict):
@@ -39,7 +39,7 @@ class Lengths(Strict):
 
 
 class Marks(NamedTuple):
-    """Ids of the tokens that begin, end and fill a question; those that never stand within one."""
+    """Token ids: the start, end and filler of a question, and the tokens banned within one."""
 
     start: int
     end: int
@@ -48,7 +48,7 @@ class Marks(NamedTuple):
 
 
 class QuestionWriter(pretrained.TextModel):
-    """An encoder-decoder of the hub, or of ours; `begun` is one that is in memory already."""
+    """An encoder-decoder of the hub, or of ours; `begun` is a model that is in memory already."""
 
     schema, unit, remedy = Lengths, "docs", "doc_length"
     settings: Lengths
@@ -70,15 +70,15 @@ class QuestionWriter(pretrained.TextModel):
             length = getattr(settings, f"{key}_length")
             pretrained.check_length(part, f"{key}_length", length)
         self.marks = marks_of(self.model.generation_config, self.tokenizer, source.name)
-        # Not packed: what a question is written from is read again at each of its tokens.
+        # Not packed: each written token reads the encoder's states again.
         self.inputs = Inputs(self.model.get_encoder(), self.marks.fill, device, packs=False)
 
     def tokenise_docs(self, texts: Iterable[str]) -> Iterator[np.ndarray]:
-        """Yield each doc's token ids, special ones included, cut to the length."""
+        """Yield each doc's token ids with special tokens, cut to `doc_length`."""
         return tokenise(self.tokenizer, texts, self.settings.doc_length)
 
     def tokenise_questions(self, texts: Iterable[str]) -> Iterator[np.ndarray]:
-        """Yield each question's token ids, cut to the length, its end among them."""
+        """Yield each question's token ids with its end token, cut to `question_length`."""
         length, end = self.settings.question_length - 1, np.array([self.marks.end], dtype=np.int32)
         for row in tokenise(self.tokenizer, texts, length, special=False):
             yield np.concatenate([row, end])
@@ -91,8 +91,8 @@ class QuestionWriter(pretrained.TextModel):
     ) -> Tensor:
         """Return the logits (tokens of all questions, vocabulary) of each token, with gradient.
 
-        Each is given the question's own tokens before it (teacher forcing), and the doc. A question
-        begins with the model's own start, unless `starts` give each another one.
+        A token's logits depend on the doc and on the question's own tokens before it (teacher
+        forcing). A question begins with the model's start token, unless `starts` give other tokens.
         """
         begin = np.array(starts or [self.marks.start] * len(questions), dtype=np.int32)[:, None]
         both = zip(begin, questions, strict=True)
@@ -112,7 +112,8 @@ class QuestionWriter(pretrained.TextModel):
     ) -> Tensor:
         """Return the logits (tokens, vocabulary) of the tokens that `within` numbers.
 
-        The head of a model that `shared_model` makes reads those alone; others read every token.
+        In a model from `shared_model` the head reads only these tokens; other heads read every
+        token.
         """
         from transformers.modeling_outputs import BaseModelOutput
 
@@ -150,20 +151,20 @@ class QuestionWriter(pretrained.TextModel):
     def write(
         self, docs: Sequence[np.ndarray], keys: Sequence[str], how: Sampling, batch_size: int
     ) -> list[list[str]]:
-        """Return the questions of each doc, `how.per_doc` of them; some may be empty or equal.
+        """Return `how.per_doc` questions of each doc. Some may be empty or equal.
 
-        A token is drawn among the `top_k` likeliest by the Gumbel-max trick (Gumbel 1954), with
-        noise that follows from the seed, the doc's key, the question's number and its place. What
-        is written for a doc does not depend on its neighbours: the shape of its batch follows from
-        its own length, and a short batch is filled with repeats. On a CPU, which takes batches of
-        one size, it does not depend on `batch_size` either. A GPU writes all questions of its docs
-        together, a CPU one after another.
+        A token is drawn among the `top_k` likeliest by the Gumbel-max trick (Gumbel 1954). The
+        noise follows from the seed, the doc's key, the question's number and the token's position.
+        A doc's questions do not depend on its neighbours: its own length decides the shape of its
+        batch, and repeats fill a short batch. On a CPU, which takes batches of one size, they do
+        not depend on `batch_size` either. A GPU writes all questions of its docs together, a CPU
+        one after another.
         """
         import torch
 
         lengths, limit = np.array([len(doc) for doc in docs]), self.settings.doc_length
         widths = np.minimum((lengths // STEP + 1) * STEP, limit)
-        # Below 0 where a doc fills its width: as in CrossEncoder.score.
+        # Negative where a doc fills its width, as in CrossEncoder.score.
         widths = np.where(lengths < limit, widths, -limit)
         written: list[list[str]] = [[] for _ in docs]
         card = self.device.name != "cpu"
@@ -195,7 +196,7 @@ class QuestionWriter(pretrained.TextModel):
         numbers: Sequence[int],
         how: Sampling,
     ) -> list[np.ndarray]:
-        """Return the tokens (docs, at most the length) of some questions of all docs."""
+        """Return the tokens (docs, at most question_length) of numbered questions of all docs."""
         times = len(numbers)
         if times > 1:
             states = states.repeat(times, 1, 1)
@@ -204,7 +205,7 @@ class QuestionWriter(pretrained.TextModel):
         return np.split(self._decoded(states, mask, noises), times)
 
     def _decoded(self, states: Tensor, mask: Tensor | None, noises: np.ndarray) -> np.ndarray:
-        """Return the tokens (docs, at most the length) of a question of each doc, filled up.
+        """Return the tokens (docs, at most question_length) of one question per doc, filled up.
 
         `noises` (docs, length, top_k) are added to the likeliest tokens' logits, best first.
         """
@@ -239,7 +240,7 @@ class QuestionWriter(pretrained.TextModel):
         return " ".join(text.split())
 
     def save(self, folder: Path) -> None:
-        """Write the checkpoint into a folder, from which AutoModelForSeq2SeqLM reads it."""
+        """Write the checkpoint into a folder that AutoModelForSeq2SeqLM reads."""
         shared, self.model = self.model, apart(self.model)
         try:
             super().save(folder)
@@ -248,7 +249,7 @@ class QuestionWriter(pretrained.TextModel):
 
 
 def token_losses(logits: Tensor, questions: Sequence[np.ndarray]) -> Tensor:
-    """Return -log p of each token of the questions, all in one row, given their logits."""
+    """Return -log p of each token of the questions, one after another: (tokens,)."""
     from torch.nn.functional import cross_entropy
 
     target = devices.put(np.concatenate(questions).astype(np.int64), logits.device.type)
@@ -256,7 +257,7 @@ def token_losses(logits: Tensor, questions: Sequence[np.ndarray]) -> Tensor:
 
 
 def noise(keys: Sequence[str], number: int, how: Sampling) -> np.ndarray:
-    """Return Gumbel noise of a question of each doc, float32 (docs, length, top_k); 0 if greedy."""
+    """Return Gumbel noise for one question per doc, float32 (docs, length, top_k); 0 if greedy."""
     shape = (how.question_length, how.top_k)
     if how.top_k == 1:
         return np.zeros((len(keys), *shape), dtype=np.float32)
@@ -265,7 +266,7 @@ def noise(keys: Sequence[str], number: int, how: Sampling) -> np.ndarray:
 
 
 def marks_of(generation: Any, tokenizer: Any, name: str) -> Marks:
-    """Return the marks of a model's generation; raises ResiduumError if one of them is not set."""
+    """Return the marks of a model's generation. Raises ResiduumError if one is not set."""
     keys = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
     given = [getattr(generation, key, None) for key in keys]
     start, end, fill = (one[0] if isinstance(one, list) else one for one in given)

@@ -1,7 +1,6 @@
-"""An encoder-decoder that is made of one encoder, whose parameters both of its parts share.
+"""An encoder-decoder made of one encoder, whose parameters both parts share.
 
-Usage: `model, tokenizer = shared_model(Source(name), layers=3, cross_attention="random")`. Must not
-know what it reads or writes.
+Usage: `model, tokenizer = shared_model(Source(name), layers=3, cross_attention="random")`.
 """
 
 from __future__ import annotations
@@ -14,17 +13,18 @@ from residuum.neural import pretrained
 from residuum.neural.pretrained import Loaded, Source
 from residuum.neural.tokens import special_ids
 
-KINDS = ("bert", "roberta")  # as transformers calls them: encoders that may be decoders too
+KINDS = ("bert", "roberta")  # transformers' names of encoders that can be decoders too
 
 
 def shared_model(
     source: Source, layers: int, cross_attention: CrossAttention, head_gain: float = 1.0
 ) -> Loaded:
-    """Return an encoder-decoder of the first layers of an encoder, whose parts share parameters.
+    """Return an encoder-decoder of the first layers of an encoder; both parts share parameters.
 
-    Shared is all that both have: embeddings, self-attention, feed-forward layers. The decoder's
-    cross-attention and what the start lacks of the head are new; the output layer is the word
-    embeddings (Ma et al. 2020, section 2.2). The head's layer norm has its gain times `head_gain`.
+    They share embeddings, self-attention and feed-forward layers. The decoder's cross-attention is
+    new, and so are weights of the head that the start lacks. The output layer is the word
+    embeddings (Ma et al. 2020, section 2.2). `head_gain` multiplies the gain of the head's layer
+    norm.
     """
     from transformers import (
         AutoModel,
@@ -35,7 +35,7 @@ def shared_model(
 
     decoding = {"is_decoder": True, "add_cross_attention": True}
     encoder, tokenizer = pretrained.load(AutoModel, source)
-    _cut(encoder, layers, source.name)  # before the decoder: it refuses what has none
+    _cut(encoder, layers, source.name)  # first: it refuses models without a decoder
     new = ("crossattention",)
     decoder, _ = pretrained.load(AutoModelForCausalLM, source, new=new, **decoding)
     _cut(decoder.base_model, layers, source.name)
@@ -74,10 +74,10 @@ def _cut(model: Any, layers: int, name: str) -> None:
 
 
 def share(model: Any) -> None:
-    """Let the decoder use the encoder's parameters, and as output layer the word embeddings.
+    """Let the decoder use the encoder's parameters, and the word embeddings as output layer.
 
-    By hand: transformers 5 ties no encoder to a decoder, and an output layer whose embeddings were
-    replaced is left with the old ones.
+    transformers 5 does not tie an encoder to a decoder. An output layer also keeps the old
+    embeddings when new ones replace them.
     """
     decoder, own = model.decoder.base_model, dict(model.encoder.named_parameters())
     for name, _ in [*decoder.named_parameters()]:
@@ -88,7 +88,7 @@ def share(model: Any) -> None:
 
 
 def _copy(attention: Any) -> None:
-    """Let a cross-attention give what it looks at as it is: value and output are the identity."""
+    """Let a cross-attention return its inputs unchanged: value and output become the identity."""
     import torch
 
     with torch.no_grad():
@@ -98,7 +98,7 @@ def _copy(attention: Any) -> None:
 
 
 def _gain(head: Any, gain: float) -> None:
-    """Multiply the gain of the layer norm of a head."""
+    """Multiply the gain of a head's layer norms."""
     import torch
 
     norms = (part for part in head.modules() if isinstance(part, torch.nn.LayerNorm))
@@ -108,7 +108,7 @@ def _gain(head: Any, gain: float) -> None:
 
 
 def head_of(model: Any) -> Any:
-    """Return what turns a decoder's states into logits, of a BERT or a RoBERTa; else None."""
+    """Return the head of a BERT or RoBERTa decoder, which turns states into logits; else None."""
     if model.config.model_type != "encoder-decoder":
         return None
     decoder = model.decoder
@@ -116,7 +116,7 @@ def head_of(model: Any) -> Any:
 
 
 def apart(model: Any) -> Any:
-    """Return a copy in which no two parts share a parameter, as transformers saves models."""
+    """Return a copy whose parts share no parameter, as transformers saves models."""
     if model.config.model_type != "encoder-decoder":
         return model
     copy = type(model)(model.config)
@@ -126,5 +126,5 @@ def apart(model: Any) -> Any:
 
 
 def banned_ids(tokenizer: Any, end: int) -> list[int]:
-    """Return the ids that no question has: special tokens but for the one that ends it."""
+    """Return the ids that no question may hold: special tokens except the end token."""
     return [key for key in special_ids(tokenizer) if key != end]

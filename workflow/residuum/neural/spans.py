@@ -1,8 +1,7 @@
-"""Spans of docs that a question generator writes beside its questions: texts alone, no question.
+"""Spans of docs that a question generator writes beside its questions, from texts alone.
 
-Usage: `spans = Spans(how, folders, writer); docs, written = spans.draw(count, seed)`. What no
-question holds, such as the names of another field, stays a word that can be written by that. Must
-not know questions or the training loop.
+Usage: `spans = Spans(how, folders, writer); docs, written = spans.draw(count, seed)`. Words that
+occur in no question, such as names of another field, can then still be written.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from residuum.neural.backbones import word_starts
 from residuum.neural.seq2seq import QuestionWriter
 from residuum.neural.tokens import PackedTokens
 
-COMMON = 0.2  # a token in a larger share of the docs says little of one
+COMMON = 0.2  # tokens in a larger share of the docs count as common
 
 
 class Corpus(NamedTuple):
-    """The docs of a corpus: token ids with special tokens, and which tokens are common there."""
+    """The docs of a corpus as token ids with special tokens, and a mark for common tokens."""
 
     docs: PackedTokens
     usable: np.ndarray
@@ -32,7 +31,7 @@ class Corpus(NamedTuple):
 
 
 class Spans:
-    """Docs of some corpora, as often from one as from another, and a span of each."""
+    """Docs drawn equally often from each corpus, and a span of each doc."""
 
     def __init__(self, how: SpanWriting, folders: Sequence[Path], writer: QuestionWriter) -> None:
         self.how, self._end = how, np.array([writer.marks.end], dtype=np.int32)
@@ -44,9 +43,7 @@ class Spans:
     def _read(self, folder: Path, writer: QuestionWriter) -> Corpus:
         docs = PackedTokens(writer.tokenise_docs(text for _, text in contracts.read_corpus(folder)))
         counts, number = np.zeros(len(self._begins), np.int64), len(docs.lengths)
-        own = np.zeros(
-            number, np.int64
-        )  # tokens that are no special ones, unknown words among these
+        own = np.zeros(number, np.int64)  # numbers of tokens that are neither special nor unknown
         for place in range(number):
             row = docs.row(place)
             counts[np.unique(row)] += 1
@@ -58,7 +55,7 @@ class Spans:
         return Corpus(docs, usable, counts > COMMON * number)
 
     def draw(self, count: int, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return docs and a span of each with its end, as token ids; all follows from the seed."""
+        """Return docs and a span of each with its end, as token ids; the seed determines both."""
         random, docs, spans = np.random.default_rng(seed), list[np.ndarray](), list[np.ndarray]()
         for number in range(count):
             corpus = self.corpora[number % len(self.corpora)]
@@ -69,9 +66,9 @@ class Spans:
         return docs, spans
 
     def _best(self, doc: np.ndarray, common: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """Return that of some drawn spans whose tokens recur most often in the rest of the doc.
+        """Return the drawn span whose tokens recur most often in the rest of the doc.
 
-        The common ones do not count; of equals the first is taken.
+        Common tokens do not count; of equal spans the first is taken.
         """
         least, most = self.how.length
         starts = np.flatnonzero(self._begins[doc[: len(doc) - least + 1]])

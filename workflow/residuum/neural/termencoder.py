@@ -1,8 +1,8 @@
 """Encoders whose vectors have a dimension for each term of the vocabulary: SparTerm.
 
-Usage: as any encoder's, with `pooling: terms`. Two networks: one weighs terms, and a gate, trained
-before and fixed, says which ones a text has beside its own (Bai et al. 2020, as Formal et al. 2021,
-section 3.1, describe it).
+Usage: as any encoder's, with `pooling: terms`. There are two networks. One weighs terms. The other
+is a gate, trained before and fixed, which chooses a text's terms beside its own (Bai et al. 2020,
+as described by Formal et al. 2021, section 3.1).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 class TermEncoder(Encoder):
-    """An encoder that gives a text weights of terms; special tokens are none.
+    """An encoder that gives a text weights of terms, but not of special tokens.
 
-    AutoModelForMaskedLM loads a checkpoint's weights; the gate stands in a folder of its own.
+    AutoModelForMaskedLM loads a checkpoint's weights. The gate has its own folder.
     """
 
     head: Terms
@@ -58,7 +58,10 @@ class TermEncoder(Encoder):
         return AutoModelForMaskedLM
 
     def _gate(self, source: pretrained.Source) -> TermGater:
-        """Load the fixed gate, which must read the same tokens."""
+        """Load the fixed gate.
+
+        Raises ResiduumError if its vocabulary is another than the encoder's.
+        """
         self.gate_folder = folder = source.gate or Path(source.name) / pretrained.GATE
         gate = TermGater.load(folder, self.device)
         if gate.tokenizer.get_vocab() != self.tokenizer.get_vocab():
@@ -80,7 +83,7 @@ class TermEncoder(Encoder):
     def forward(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
         """Return the weights of terms: float32 (texts, 1, vocabulary), with gradient.
 
-        Those that a text does not have are 0, so that no score of theirs is computed.
+        Terms that a text does not have weigh 0, so that their scores are never computed.
         """
         import torch
         from torch.nn.functional import embedding
@@ -104,7 +107,7 @@ class TermEncoder(Encoder):
         return vectors[: len(queries)], vectors[len(queries) :]
 
     def _own(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-        """List the terms of texts, as `listed` does; the device is not asked."""
+        """List the terms of texts in the form of `listed`, without reading from the device."""
         own = [row[self.ordinary[row]] for row in map(np.unique, tokens)]
         lengths = [*map(len, own)]
         present = inputs.present(lengths, max(1, *lengths))
@@ -114,7 +117,7 @@ class TermEncoder(Encoder):
         return devices.put(terms, device), devices.put(present, device)
 
     def _opened(self, tokens: Sequence[np.ndarray], mask: Tensor) -> tuple[Tensor, Tensor]:
-        """List the terms of texts and those that the gate opens, as `listed` does."""
+        """List the terms of texts and the terms that the gate opens, in the form of `listed`."""
         import torch
 
         gate, head = self.gate, self.head.gate
@@ -129,7 +132,7 @@ class TermEncoder(Encoder):
     def of_tokens(
         self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int, put: Put
     ) -> Callable[[], tuple[Rows, np.ndarray]]:
-        """Return what gives sparse vectors, one a text; memory holds the weights that are not 0."""
+        """Return a function that gives sparse vectors, one per text, of nonzero weights."""
         none = np.zeros(0, np.int64), np.zeros(0, np.float32)
         kept = [none] * len(tokens)
 
@@ -153,14 +156,14 @@ class TermEncoder(Encoder):
         if self.at_once is None:
             yield from super().batches(order, lengths, requested, longest)
             return
-        # As many texts as requested, however short: each has a weight for each term.
+        # As many texts as requested, however short: each text has a weight for each term.
         yield from ((batch, len(batch)) for batch in chunks(order, requested))
 
     def joined(self, rows: Sequence[Rows]) -> Rows:
         return rows[0] if len(rows) == 1 else csr_array(vstack(rows, format="csr"))
 
     def named(self, ids: Sequence[str], rows: Rows) -> TermVectors:
-        """Return vectors with ids, and with the terms that any of them has as columns."""
+        """Return vectors with ids; the columns are the terms that any vector has."""
         sparse = csr_array(rows)
         used = np.unique(sparse.indices)
         names = dict(zip(self.tokenizer.convert_ids_to_tokens(used.tolist()), used, strict=True))
@@ -193,14 +196,14 @@ class TermEncoder(Encoder):
             pretrained.copy(self.gate_folder, Path(folder) / pretrained.GATE)
 
     def records(self) -> dict[str, Any]:
-        """Return nothing: no other library reads these vectors."""
+        """Return an empty dict: no other library reads these vectors."""
         return {}
 
 
 def listed(active: Tensor) -> tuple[Tensor, Tensor]:
-    """List the terms of texts: ids (texts, most terms of one), and which of them are its terms.
+    """List the terms of texts: ids (texts, most terms of a text), and which ids are terms.
 
-    `active` is boolean (texts, vocabulary). A text with fewer terms is filled up with 0.
+    `active` is boolean (texts, vocabulary). Rows of texts with fewer terms are padded with 0.
     """
     import torch
 

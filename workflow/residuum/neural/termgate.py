@@ -1,7 +1,7 @@
-"""Term gates: a BERT that reads a text and says which terms of its vocabulary its queries have.
+"""Term gates: a BERT that reads a text and predicts which terms its queries have.
 
-Usage: `TermGater.load(folder, device).logits(tokens)`. SparTerm's first phase of training (Bai et
-al. 2020): the gate learns from pairs, and is fixed while weights of terms are learned.
+Usage: `TermGater.load(folder, device).logits(tokens)`. A gate is SparTerm's first phase of training
+(Bai et al. 2020). It learns from pairs, and stays fixed while term weights are learned.
 AutoModelForMaskedLM loads a checkpoint too.
 """
 
@@ -34,10 +34,10 @@ class Gating(Strict):
 
 
 class TermGater(pretrained.TextModel):
-    """A masked-language model, whose best score of a term over all tokens is its logit.
+    """A masked-language model whose best score of a term over all tokens is the term's logit.
 
-    How SparTerm makes one probability of the scores at all tokens is not known to us; a sum of
-    ReLUs, as of its weights, would leave none below a half.
+    We do not know how SparTerm makes one probability of the scores at all tokens. A sum of ReLUs,
+    as for its weights, would leave no probability below a half.
     """
 
     schema, remedy = Gating, "length"
@@ -53,13 +53,13 @@ class TermGater(pretrained.TextModel):
         self.is_term = ordinary(self.tokenizer, terms)
 
     def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
-        """Yield each text's token ids: [CLS] text [SEP], a doc's cut to the length."""
+        """Yield each text's token ids, [CLS] text [SEP]; only docs are cut to the length."""
         return tokenise(self.tokenizer, texts, self.settings.length if kind == "doc" else None)
 
     def logits(self, rows: Sequence[np.ndarray]) -> Tensor:
         """Return the logit of each term for tokenised texts: float32 (texts, vocabulary).
 
-        With gradient, unless it is fixed.
+        The logits have a gradient, unless the gate is fixed.
         """
         from torch import stack
         from torch.nn.functional import linear
@@ -72,7 +72,7 @@ class TermGater(pretrained.TextModel):
                 scores = linear(states, weight, bias).float()
                 beyond = mask[..., None] == 0
                 best: Tensor = scores.masked_fill(beyond, float("-inf")).max(dim=1).values
-            else:  # one by one: the scores of a text stay in a CPU's caches, and take no memory
+            else:  # text by text: a text's scores stay in a CPU's caches and take little memory
                 texts = zip(states, map(len, rows), strict=True)
                 own = (linear(some[:length], weight, bias).amax(dim=0) for some, length in texts)
                 best = stack([*own]).float()
@@ -80,14 +80,14 @@ class TermGater(pretrained.TextModel):
 
 
 def ordinary(tokenizer: Any, terms: int) -> np.ndarray:
-    """Return which ids are terms: boolean (terms,), false of special tokens and of none at all."""
+    """Return which ids are terms: boolean (terms,), false for special tokens and unused ids."""
     known = np.arange(terms) < len(tokenizer)
     known[special_ids(tokenizer)] = False
     return known
 
 
 class GateBatch(NamedTuple):
-    """Docs, and the terms of a query of each, as token ids."""
+    """Docs and the terms of one query for each, as token ids."""
 
     docs: list[np.ndarray]
     queries: list[np.ndarray]
@@ -114,11 +114,11 @@ class GateLearner(Learner[GateBatch]):
         return GateBatch(self.docs.of(docs), self.queries.of(queries))
 
     def forward(self, batch: GateBatch) -> Outputs:
-        """Return the logits (rows, vocabulary) of some docs."""
+        """Return the logits (rows, vocabulary) of a batch's docs."""
         return [padding.by_length(batch.docs, self.encoder.logits, self.model)]
 
     def losses(self, batch: GateBatch, outputs: Outputs, rows: slice) -> BatchLoss:
-        """Return the loss of each pair, and how likely the terms of its query are."""
+        """Return the loss of each pair, and the probabilities of present and absent terms."""
         terms, device = self.encoder.is_term, self.encoder.device.name
         asked = targets(batch.queries, terms)
         logits = outputs[0][:, devices.put(np.flatnonzero(terms), device)]
@@ -131,9 +131,10 @@ class GateLearner(Learner[GateBatch]):
 
     @classmethod
     def on_held_out(cls, spec: TermGate, start: Start, trained: Path, held: HeldOut) -> Values:
-        """Return each relevant doc's mean squared error, and that of the best constant probability.
+        """Return each relevant doc's mean squared error, for the gate and the best constant.
 
-        The terms are those of all queries that the doc is relevant to.
+        The constant is the best constant probability. A doc's terms are the terms of all queries
+        that the doc is relevant to.
         """
         import torch
 
@@ -157,7 +158,7 @@ class GateLearner(Learner[GateBatch]):
 
 
 def targets(queries: Sequence[np.ndarray], is_term: np.ndarray) -> np.ndarray:
-    """Return which terms queries have, given their token ids: boolean (queries, terms)."""
+    """Return which terms queries have, given the queries' token ids: boolean (queries, terms)."""
     present = np.zeros((len(queries), len(is_term)), dtype=bool)
     for row, own in zip(present, queries, strict=True):
         row[own] = True

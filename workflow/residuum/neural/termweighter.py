@@ -1,7 +1,7 @@
 """Term weighters: a BERT that reads a doc and gives each of its words a weight (DeepCT).
 
 Usage: `tfs = TermWeighter.load(folder, device).predict(texts, batch_size=64)`. It learns the recall
-of a doc's words in its queries. After Dai and Callan 2019 (arXiv:1910.10687), section 3.
+of a doc's words in its queries. Source: Dai and Callan 2019 (arXiv:1910.10687), section 3.
 AutoModelForTokenClassification loads a checkpoint too.
 """
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 class Weighting(Strict):
-    """Settings of a checkpoint: tokens read of a doc, and what turns a weight into a tf."""
+    """Settings of a checkpoint: tokens read of a doc, and the factor from a weight to a tf."""
 
     length: Positive
     scale: Positive
 
 
 class Doc(NamedTuple):
-    """A doc as the model reads it: its words, their first subwords' places, all token ids."""
+    """A doc as the model reads it: its words, positions of their first subwords, all token ids."""
 
     words: list[str]
     places: list[int]
@@ -66,7 +66,7 @@ class TermWeighter(pretrained.TextModel):
             )
 
     def exact(self) -> list[Any]:
-        """Return the layer of the weights, which are multiplied by the scale and rounded."""
+        """Return the layer of the weights, whose results are scaled and rounded."""
         return [self.model.classifier]
 
     def words(self, text: str) -> list[str]:
@@ -101,8 +101,8 @@ class TermWeighter(pretrained.TextModel):
     def predict(self, texts: Sequence[str], batch_size: int) -> list[dict[str, int]]:
         """Return each text's term frequencies, {word: tf of 1 or more}, in batches by length.
 
-        While a GPU weighs a part of the texts, the next one is cut into tokens, and what it made
-        becomes frequencies.
+        While a GPU weighs a part of the texts, the next part is tokenised, and finished weights
+        become frequencies.
         """
         scale, at_once = self.settings.scale, self.at_once
         parts: Iterable[list[Doc]] = [self.tokenise(texts)] if at_once is None else []
@@ -155,9 +155,9 @@ class TermWeighter(pretrained.TextModel):
 
 
 def first_subwords(word_ids: Iterable[int | None]) -> dict[int, int]:
-    """Return the place of each word's first subword, from the word number of each token.
+    """Return the position of each word's first subword, from the word number of each token.
 
-    Special tokens have no word number; a word that was cut off entirely has no place.
+    Special tokens have no word number. A word that was cut off entirely has no position.
     """
     places: dict[int, int] = {}
     for place, word in enumerate(word_ids):
@@ -169,7 +169,7 @@ def first_subwords(word_ids: Iterable[int | None]) -> dict[int, int]:
 def frequencies(words: Sequence[str], weights: Sequence[float], scale: int) -> dict[str, int]:
     """Return tf = round(scale * weight) of the words whose scaled weight is 1 or more.
 
-    A word that stands several times takes its largest weight; words come in the doc's order.
+    A word that occurs several times takes its largest weight; words come in the doc's order.
     """
     largest: dict[str, float] = {}
     for word, weight in zip(words, weights, strict=True):
@@ -179,7 +179,7 @@ def frequencies(words: Sequence[str], weights: Sequence[float], scale: int) -> d
 
 
 class TermBatch(NamedTuple):
-    """Docs that have a word, by id, without the words themselves, and the target of each word."""
+    """Docs that have a word, with their ids and the target of each word; words are dropped."""
 
     doc_ids: list[str]
     docs: list[Doc]
@@ -206,11 +206,11 @@ class TermLearner(Learner[TermBatch]):
         return rows_of(self.all, rows)
 
     def examples(self, batch: TermBatch) -> int:
-        """Return the number of words."""
+        """Return the number of words in a batch."""
         return sum(map(len, batch.targets))
 
     def forward(self, batch: TermBatch) -> Outputs:
-        """Return the weights of all words."""
+        """Return the weights of a batch's words."""
         return [self.encoder.forward(batch.docs)]
 
     def indifferent(self, batch: TermBatch) -> Outputs:
@@ -221,9 +221,9 @@ class TermLearner(Learner[TermBatch]):
 
     @classmethod
     def on_held_out(cls, spec: TermWeights, start: Start, trained: Path, held: HeldOut) -> Values:
-        """Return each relevant doc's mean squared error, and that of the best constant weight.
+        """Return each relevant doc's mean squared error, for the model and the best constant.
 
-        The least mean over docs is that of the mean over docs of their mean targets.
+        The mean over docs of their mean targets is the constant weight with the least mean error.
         """
         weighter = TermWeighter.load(trained, start.device)
         pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in held.relevant]
@@ -241,7 +241,7 @@ class TermLearner(Learner[TermBatch]):
         return Values({"doc_id": examples.doc_ids}, errors)
 
     def losses(self, batch: TermBatch, outputs: Outputs, rows: slice) -> BatchLoss:
-        """Return the loss of each word."""
+        """Return the squared error of each word."""
         [weights] = outputs
         targets = devices.put(np.concatenate(batch.targets), weights.device.type)
         return BatchLoss(squared_errors(weights, targets), {})

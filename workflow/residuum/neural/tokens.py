@@ -17,15 +17,15 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.reading import Windows
 from residuum.neural.heads import Kind
 
-TEXTS_AT_ONCE = 4096  # tokenised together; bounds the memory that lists of Python integers take
-HEAD_SHARE = 0.5  # of a window; a longer head is cut, so that the body gets its half
-Cut = Callable[[Mapping[str, Any]], list[str]]  # a doc's record into the texts that are read
+TEXTS_AT_ONCE = 4096  # bounds the memory of lists of Python integers
+HEAD_SHARE = 0.5  # of a window; a longer head is cut to leave the body its half
+Cut = Callable[[Mapping[str, Any]], list[str]]  # cuts a doc's record into the texts that are read
 T = TypeVar("T")
 Tokenise = Callable[[Iterable[str], Kind], Iterable[np.ndarray]]
 
 
 def special_ids(tokenizer: Any) -> list[int]:
-    """Return the ids of the special tokens in their order, added ones among them."""
+    """Return the ids of the special tokens, added ones included, in rising order."""
     added = tokenizer.added_tokens_decoder.items()
     return sorted({*tokenizer.all_special_ids, *(key for key, token in added if token.special)})
 
@@ -33,7 +33,7 @@ def special_ids(tokenizer: Any) -> list[int]:
 def tokenise(
     tokenizer: Any, texts: Iterable[str], length: int | None, special: bool = True
 ) -> Iterator[np.ndarray]:
-    """Yield each text's token ids (int32), cut to a length if one is given."""
+    """Yield each text's token ids (int32), cut to `length` unless it is None."""
     how = {"add_special_tokens": special, "truncation": length is not None, "max_length": length}
     for some in chunks(texts, TEXTS_AT_ONCE):
         for row in _ids(tokenizer, some, how):
@@ -41,17 +41,17 @@ def tokenise(
 
 
 def _ids(tokenizer: Any, texts: list[str], how: dict[str, Any]) -> Iterable[list[int]]:
-    """Return each text's ids; those of a tokenizer in Rust without offsets, which cost more."""
+    """Return each text's ids. A tokenizer in Rust computes no offsets, which would take longer."""
     if not getattr(tokenizer, "is_fast", False):
         return tokenizer(texts, verbose=False, **how)["input_ids"]
-    tokenizer("", verbose=False, **how)  # has what is below cut as `how` says
+    tokenizer("", verbose=False, **how)  # sets up the cut of the call below
     special = how["add_special_tokens"]
     below = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=special)
     return (row.ids for row in below)
 
 
 class PackedTokens:
-    """Token ids of many texts in one int32 array: a tenth of what lists of integers take."""
+    """Token ids of many texts in one int32 array: a tenth of the size of lists of integers."""
 
     def __init__(self, rows: Iterable[np.ndarray]) -> None:
         ids = bytearray()  # grows in place: a second copy of millions of docs would take gigabytes
@@ -73,14 +73,14 @@ class PackedTokens:
 
 
 class Readable(Protocol):
-    """Where texts of queries and docs lie."""
+    """Texts of queries and docs, by id."""
 
     def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
-        """Stream (id, text) of some queries or docs; raise ResiduumError if one is missing."""
+        """Stream (id, text) of queries or docs by id. Raises ResiduumError if one is missing."""
 
 
 class TokenStore(PackedTokens):
-    """The tokens of some queries or docs, each text once, looked up by id."""
+    """The tokens of queries or docs, each text once, looked up by id."""
 
     def __init__(self, texts: Readable, kind: Kind, ids: set[str], tokenise: Tokenise) -> None:
         self._numbers: dict[str, int] = {}
@@ -98,7 +98,7 @@ class TokenStore(PackedTokens):
 
 
 class PassageStore(PackedTokens):
-    """The tokens of some docs, each of which is one text or several, looked up by id."""
+    """The tokens of docs, each cut into one text or several, looked up by id."""
 
     def __init__(self, texts: Texts, ids: set[str], tokenise: Tokenise, cut: Cut) -> None:
         self._numbers: dict[str, range] = {}
@@ -113,12 +113,12 @@ class PassageStore(PackedTokens):
         super().__init__(tokenise(numbered(), "doc"))
 
     def of(self, keys: Sequence[str]) -> list[list[np.ndarray]]:
-        """Return the token ids of the texts of each key's doc, at least one."""
+        """Return the token ids of each doc's texts, at least one text per doc."""
         return [[self.row(number) for number in self._numbers[key]] for key in keys]
 
 
 class Texts(NamedTuple):
-    """Where texts lie: queries.tsv, a corpus folder; and what names ids of them, for messages."""
+    """Files of texts: queries.tsv, a corpus folder; `namer` names the ids' source in messages."""
 
     queries: Path
     corpus: Path
@@ -127,9 +127,9 @@ class Texts(NamedTuple):
     def of(
         self, kind: Kind, ids: set[str], optional: Collection[str] = ()
     ) -> Iterator[tuple[str, str]]:
-        """Stream (id, text) of some queries or docs; raise ResiduumError if one is missing.
+        """Stream (id, text) of queries or docs by id. Raises ResiduumError if one is missing.
 
-        Those that are optional may be missing.
+        Texts with `optional` ids may be missing.
         """
         query = kind == "query"
         source = self.queries if query else self.corpus
@@ -137,7 +137,7 @@ class Texts(NamedTuple):
         yield from self._among(ids, texts, kind, optional)
 
     def docs(self, ids: set[str]) -> Iterator[tuple[str, dict[str, str]]]:
-        """Stream (id, record with all its fields) of some docs; errors as those of `of`."""
+        """Stream (id, record with all its fields) of docs by id. Raises the errors of `of`."""
         every = ((record["doc_id"], record) for record in contracts.read_docs(self.corpus))
         yield from self._among(ids, every, "doc", ())
 
@@ -160,10 +160,11 @@ class Texts(NamedTuple):
 def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int) -> list[str]:
     """Return the passages of a long doc, at least one: head and a stretch of the body.
 
-    A passage has at most `form.length` tokens, and `room` if the model reads fewer. One starts
-    `form.stride` tokens behind the other, or right at its end where that is nearer, moved back to
-    the start of a word. Source: ME-BERT (Luan et al. 2021), Model Settings for MS MARCO documents,
-    after Yan et al. (2020): passages of at most 482 tokens, each with URL and title.
+    A passage has at most `form.length` tokens, and at most `room`, the model's limit. Each stretch
+    starts `form.stride` tokens behind the last one's start, or at the last one's end if that is
+    nearer. The start moves back to the start of a word. Source: ME-BERT (Luan et al. 2021), Model
+    Settings for MS MARCO documents, after Yan et al. (2020): passages of at most 482 tokens, each
+    with URL and title.
     """
     length = min(form.length, room)
     head = " ".join(record[name] for name in form.head if record[name])
@@ -179,7 +180,7 @@ def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int
 
 
 def _spans(text: str, tokenizer: Any) -> tuple[list[tuple[int, int]], list[bool]]:
-    """Return the characters of each token of a text, and whether it starts a word."""
+    """Return the character span of each token of a text, and whether the token starts a word."""
     tokens = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     words = tokens.word_ids()
     starts = [place == 0 or words[place] != words[place - 1] for place in range(len(words))]
@@ -189,8 +190,9 @@ def _spans(text: str, tokenizer: Any) -> tuple[list[tuple[int, int]], list[bool]
 def _cuts(starts: Sequence[bool], width: int, stride: int) -> Iterator[tuple[int, int]]:
     """Yield the first token and the end of each stretch of a body.
 
-    `starts` says which tokens start a word: a cut is moved back to one behind the first token, or
-    on to one up to the end. Where there is none, a word is as long as a passage, and is cut.
+    `starts` marks tokens that start a word. A cut moves back to a word's start behind the first
+    token, or on to a word's start up to the end. Without either, a word is as long as a passage,
+    and is cut.
     """
 
     def at_word(place: int, last: int = 0) -> int:

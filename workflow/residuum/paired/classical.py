@@ -1,6 +1,6 @@
-"""Statistics of one paired comparison: t, signed ranks, what n queries can show, seeds.
+"""Statistics of one paired comparison: t, signed ranks, detectable differences, seeds.
 
-Usage: `t_test(d)`, `d` the differences per query, shape (queries,). Sources: Student (1908);
+Usage: `t_test(d)` with `d` the differences per query, shape (queries,). Sources: Student (1908);
 Wilcoxon (1945): zero differences dropped, midranks for ties; Conover, Practical Nonparametric
 Statistics, for the variance under ties; Cohen, Statistical Power Analysis; Searle, Casella and
 McCulloch, Variance Components; Satterthwaite (1946).
@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-TIE = 1e-12  # values per query, and means of them, this close to each other count as equal
-LEVEL = 0.95  # of intervals
-POWER = 0.8  # of the smallest difference that can be detected
+TIE = 1e-12  # values per query, and means of values, this close count as equal
+LEVEL = 0.95  # confidence level of intervals
+POWER = 0.8  # power to detect the smallest detectable difference
 FARTHEST = 1e5  # critical t beyond which SciPy finds no noncentrality
-# Queries up to which Wilcoxon's p is exact: with ties or zeros, and without.
+# Most queries for which Wilcoxon's p is exact: with ties or zeros, and without.
 EXACT_UP_TO, EXACT_UNTIED_UP_TO = 13, 50
-CONSTANT = "no variance"  # what the method says where t is infinite
+CONSTANT = "no variance"  # note of the method where t is infinite
 SIGNED_RANK = "Wilcoxon signed rank, zeros dropped"
-DECIMALS = 12  # |differences| that agree in so many share a rank
+DECIMALS = 12  # |differences| equal to this many decimals share a rank
 
 Interval = tuple[float | None, float | None]
 
@@ -28,7 +28,7 @@ Interval = tuple[float | None, float | None]
 class Outcome(NamedTuple):
     """A two-sided p, its Monte-Carlo standard error (0 if nothing was drawn), the method.
 
-    `direction` is the sign of what was tested: the sum of differences, or of signed ranks.
+    `direction` is the sign of the tested sum: of differences, or of signed ranks.
     """
 
     p: float
@@ -46,7 +46,7 @@ class OverSeeds(NamedTuple):
 
 
 def direction(d: np.ndarray) -> int:
-    """Return the sign of the sum of differences; 0 where it is rounding."""
+    """Return the sign of the sum of differences, or 0 if the sum is only rounding."""
     total = float(d.sum())
     return 0 if abs(total) <= TIE * len(d) else int(math.copysign(1, total))
 
@@ -54,8 +54,8 @@ def direction(d: np.ndarray) -> int:
 def t_test(d: np.ndarray) -> Outcome:
     """Two-sided paired t-test; p is 1 without differences and for a single query.
 
-    A constant difference other than 0 over several queries leaves t infinite: p is 0, as SciPy's,
-    and the method says so.
+    A constant difference other than 0 over several queries makes t infinite. Then p is 0, as in
+    SciPy, and the method says so.
     """
     if len(d) < 2 or not d.any():
         return Outcome(1.0, 0.0, "paired t", direction(d))
@@ -70,8 +70,8 @@ def t_test(d: np.ndarray) -> Outcome:
 def wilcoxon(d: np.ndarray) -> Outcome:
     """Two-sided signed-rank test by SciPy: zeros dropped, no continuity correction.
 
-    All sign patterns are counted for up to 13 queries, or 50 without ties and zeros. Else the sum
-    of signed ranks is taken as normal, with the variance that allows for ties.
+    All sign patterns are counted for up to 13 queries, or 50 without ties and zeros. Otherwise the
+    sum of signed ranks is taken as normal, with the variance that allows for ties.
     """
     from scipy import stats
 
@@ -90,7 +90,7 @@ def wilcoxon(d: np.ndarray) -> Outcome:
 
 
 def deviation(d: np.ndarray) -> float | None:
-    """Return the standard deviation of the differences, or None where they do not vary."""
+    """Return the standard deviation of the differences, or None if they do not vary."""
     sd = float(d.std(ddof=1)) if len(d) > 1 else 0.0
     return sd if sd > TIE else None
 
@@ -106,9 +106,10 @@ def t_interval(d: np.ndarray) -> Interval:
 def min_detectable(d: np.ndarray, alpha: float) -> float | None:
     """Return the true mean difference that this many queries show with a power of 0.8.
 
-    For a two-sided paired t-test at alpha, uncorrected, with the standard deviation of `d`: the
-    noncentrality at which the t statistic exceeds its critical value with that probability. None
-    where the differences do not vary, or alpha is out of reach for so few queries.
+    The test is a two-sided paired t-test at alpha, uncorrected, with the standard deviation of `d`.
+    At the noncentrality of the result, the t statistic exceeds its critical value with probability
+    0.8. Returns None if the differences do not vary, or if alpha is out of reach for so few
+    queries.
     """
     if (sd := deviation(d)) is None:
         return None
@@ -120,11 +121,12 @@ def min_detectable(d: np.ndarray, alpha: float) -> float | None:
 
 
 def over_seeds(d: np.ndarray) -> OverSeeds:
-    """Return the two-sided p of the mean of `d`, and its interval, queries and seeds random.
+    """Return the two-sided p of the mean of `d` and its interval, with random queries and seeds.
 
-    `d` has shape (queries, seeds), two or more of each. In the two-way random-effects model, with
-    mean squares MS, the variance of the mean is (MS_query + MS_seed - MS_residual) / (queries *
-    seeds), no less than the residual's part alone; Satterthwaite's degrees of freedom.
+    `d` has shape (queries, seeds), with two or more of each. The model has two-way random effects
+    with mean squares MS. The variance of the mean is (MS_query + MS_seed - MS_residual) / (queries
+    * seeds), but no less than the residual's part alone. The degrees of freedom are
+    Satterthwaite's.
     """
     queries, seeds = d.shape
     mean = float(d.mean())

@@ -21,7 +21,7 @@ Value = TypeVar("Value", float, float | None)
 
 
 class ScoreMatrix(NamedTuple):
-    """Values of one system by one measure: a row per query_id, a column per run (seed)."""
+    """A system's values by one measure: a row per query_id, a column per run (seed)."""
 
     query_ids: list[str]
     values: np.ndarray  # float64 of shape (queries, runs)
@@ -95,7 +95,7 @@ class Comparison:
 
 
 def same_queries(sides: Mapping[str, Collection[str]], where: str = "") -> None:
-    """Raise a ResiduumError that names two sides whose query_ids differ, if any do."""
+    """Raise ResiduumError if the query_ids of two sides differ, and name both sides."""
     first = next(iter(sides), "")
     for name, ids in sides.items():
         if odd := sorted(set(ids) ^ set(sides[first])):
@@ -108,9 +108,9 @@ def compare(
 ) -> list[Comparison]:
     """Return a row per pair, in order; p_adjusted is p until `adjust` corrects it.
 
-    Columns over the same queries share the signs of a permutation test, and one matrix product
-    per block of them. A system with seeds counts per query by their mean. Raises ResiduumError
-    for different queries of a pair, none at all, or a value that is not finite.
+    Columns over the same queries share the signs of a permutation test, and one matrix product per
+    block of signs. A system with seeds counts by each query's mean over seeds. Raises ResiduumError
+    if a pair's queries differ, if it has none, or if a value is not finite.
     """
     keys = dict.fromkeys(key for pair in pairs for key in pair.sides)
     ordered = {key: _ordered(key, scores[key]) for key in keys}
@@ -129,7 +129,7 @@ def compare(
 
 
 def _ordered(key: Key, matrix: ScoreMatrix) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return sorted query_ids, and a system's values as (runs, queries) in their order."""
+    """Return sorted query_ids, and a system's values (runs, queries) in their order."""
     system, column = key
     ids = matrix.query_ids
     if duplicates := [query_id for query_id, count in Counter(ids).items() if count > 1]:
@@ -195,9 +195,9 @@ def _rows(
 
 
 def paired_runs(runs_a: int, runs_b: int) -> list[tuple[int, int]]:
-    """Return which run of a meets which of b: by their order, an unseeded system meets all.
+    """Return which run of a meets which run of b, by order; an unseeded system meets all runs.
 
-    Empty where there is one seed, or where both have several but not as many.
+    The list is empty if both have one seed, or if both have several seeds but unequally many.
     """
     several = max(runs_a, runs_b)
     if several == 1 or min(runs_a, runs_b) not in (1, several):
@@ -208,8 +208,11 @@ def paired_runs(runs_a: int, runs_b: int) -> list[tuple[int, int]]:
 def _over_seeds(
     a: np.ndarray, b: np.ndarray, by_seed: Iterator[classical.Outcome], alpha: float, whole: int
 ) -> tuple[classical.OverSeeds | None, str | None, int | None]:
-    """Return the test over seeds, in how many seeds the same test alone agrees (`2/3`) with the
-    direction of the `whole`, and how many of these other resamples could decide otherwise."""
+    """Return the test over seeds, how many seeds agree, and how many are near alpha.
+
+    A seed agrees if the same test on it alone is significant in the direction `whole`; `2/3` means
+    two of three. A seed is near alpha if other resamples could decide otherwise.
+    """
     met = paired_runs(len(a), len(b))
     if not met:
         return None, None, None
@@ -226,12 +229,12 @@ def near_alpha(p: float, p_error: float, alpha: float) -> bool:
 
 
 def digits(value: Value) -> Value:
-    """Round to twelve significant digits: what mathematical libraries agree on."""
+    """Round to twelve significant digits, on which mathematical libraries agree."""
     return None if value is None else float(f"{value:.12g}")
 
 
 def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[classical.Outcome]:
-    """Test every contrast as `tests` says."""
+    """Return the outcome of every contrast by the test that `tests` names."""
     if tests.test == "permutation":
         return resampling.permutation(contrasts, tests.resamples, tests.seed, workers)
     one = {"t-test": classical.t_test, "wilcoxon": classical.wilcoxon}[tests.test]
@@ -240,9 +243,10 @@ def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[classical
 
 
 def adjust(rows: Sequence[Comparison], correction: str, alpha: float) -> list[Comparison]:
-    """Return the rows in their order, p corrected together where rows share a family.
+    """Return the rows in their order, with p corrected together within each family.
 
-    Where there are seeds, so is the larger of p and of that over seeds, for what holds over both.
+    For rows with seeds, the larger of p and the p over seeds is corrected too. It decides whether a
+    difference holds over queries and seeds.
     """
     own = _corrected(rows, [row.p for row in rows], correction)
     seeds = _corrected(rows, [max(row.p, row.p_mixed_effects or 0.0) for row in rows], correction)
@@ -257,7 +261,7 @@ def adjust(rows: Sequence[Comparison], correction: str, alpha: float) -> list[Co
 
 
 def _corrected(rows: Sequence[Comparison], p: list[float], correction: str) -> list[float]:
-    """Correct p together where rows share a family; return them in their order."""
+    """Correct p together within each family; return the values in the order of rows."""
     families: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
         families.setdefault(row.family, []).append(number)
@@ -270,12 +274,12 @@ def _corrected(rows: Sequence[Comparison], p: list[float], correction: str) -> l
 
 
 def bonferroni(p: list[float]) -> list[float]:
-    """Multiply by the number of comparisons, at most 1."""
+    """Multiply each p by the number of comparisons, up to 1."""
     return [min(1.0, value * len(p)) for value in p]
 
 
 def holm(p: list[float]) -> list[float]:
-    """Holm's step-down: the i-th smallest of m times (m - i + 1), never decreasing."""
+    """Return Holm's step-down p: the i-th smallest of m times (m - i + 1), never decreasing."""
     adjusted, running = [0.0] * len(p), 0.0
     for position, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
         running = max(running, min(1.0, p[i] * (len(p) - position)))

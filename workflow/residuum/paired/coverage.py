@@ -1,6 +1,6 @@
-"""What one system finds that another does not: counts of queries, and their ratio.
+"""Queries that one system answers and another does not: their counts, and the ratio.
 
-Usage: `coverage(dense, lexical).ratio`, of two `ScoreMatrix` of hits. A hit is a query that a
+Usage: `coverage(dense, lexical).ratio`, with two `ScoreMatrix` of hits. A hit is a query that a
 system answers: a measure of 0 or 1, such as Success@10. Source: Lee et al., On Complementarity
 Objectives for Hybrid Retrieval, ACL 2023 (RoC), Eq. 1 and Figure 1.
 """
@@ -15,29 +15,29 @@ from residuum.paired.comparisons import ScoreMatrix, digits
 
 
 class Coverage(NamedTuple):
-    """How many of some queries a first and a second system answer: means over the seeds.
+    """How many queries a first and a second system answer, as means over the seeds.
 
-    `ratio` is RoC, the share of the first's hits that the second lacks, and the bounds are those of
-    its 95% interval; all three are None where the first has no hit.
+    `ratio` is RoC, the share of the first's hits that the second lacks. `low` and `high` bound its
+    95% interval. All three are None if the first has no hit.
     """
 
     queries: int
     first: float
     second: float
-    residual: float  # of the first alone
+    residual: float  # answered by the first alone
     overlap: float
-    failures: float  # of neither
+    failures: float  # answered by neither
     ratio: float | None
     low: float | None
     high: float | None
-    by_seed: tuple[float, ...] = ()  # the ratios that `ratio` is the mean of
+    by_seed: tuple[float, ...] = ()  # the seeds' ratios, whose mean is `ratio`
 
 
 def coverage(first: ScoreMatrix, second: ScoreMatrix) -> Coverage:
-    """Return what the first system finds beside the second, over the same queries in one order.
+    """Return the coverage of the first system against the second, over the same ordered queries.
 
-    Seeds of both go together in pairs; a system without seeds stands beside each. The ratio is one
-    of sums over the queries, in each seed, and then averaged (Eq. 1).
+    Seeds of both systems are paired; a system without seeds is paired with each seed. In each seed,
+    the ratio is one of sums over the queries; it is then averaged (Eq. 1).
     """
     own, other = _both(first, second)
     found, alone = own.sum(axis=0), (own & ~other).sum(axis=0)
@@ -85,7 +85,7 @@ def _mean_count(flags: np.ndarray) -> float:
 
 
 def _hits(scores: ScoreMatrix) -> np.ndarray:
-    """Return booleans (queries, runs); another value than 0 and 1 is an error."""
+    """Return hits as booleans (queries, runs); ResiduumError for values other than 0 or 1."""
     hits: np.ndarray = scores.values == 1
     if not (hits | (scores.values == 0)).all():
         other = scores.values[~hits & (scores.values != 0)][0]
@@ -96,8 +96,8 @@ def _hits(scores: ScoreMatrix) -> np.ndarray:
 def wilson(share: float, count: float, z: float = 1.959963984540054) -> tuple[float, float]:
     """Return the 95% score interval of a share of `count` (Wilson, JASA 1927).
 
-    With a mean over seeds, `count` is that of one: the seeds share their queries, and the interval
-    is as wide as that of one of them.
+    For a mean over seeds, `count` is the count of one seed. The seeds share their queries, so the
+    interval is as wide as one seed's.
     """
     centre, spread = share + z * z / (2 * count), share * (1 - share) / count
     half = z * math.sqrt(spread + z * z / (4 * count * count))

@@ -1,4 +1,4 @@
-"""How close a reproduction is to its original: of effects, of values per query, of rankings.
+"""How close a reproduction is to its original: in effects, values per query, and rankings.
 
 Usage: `effect_ratio(reported_gap, measured_gap)`, `rmse(original, values)`, `kendall_tau_union(
 original_docs, docs)`. Sources: Breuer et al., How to Measure the Reproducibility of System-oriented
@@ -14,13 +14,13 @@ import numpy as np
 from residuum.paired.classical import TIE
 from residuum.paired.comparisons import digits
 
-PERSISTENCE = 0.8  # of rank-biased overlap, as Breuer et al. choose it: 5 docs looked at on average
+PERSISTENCE = 0.8  # of rank-biased overlap, as in Breuer et al.: 5 docs read on average
 
 
 def effect_ratio(original: float, reproduced: float) -> float | None:
-    """Return ER, the reproduced mean improvement over the original one; 1 is the same effect.
+    """Return ER, the reproduced mean improvement over the original's; 1 is the same effect.
 
-    Of means alone, as papers print them; None where the original shows no improvement.
+    It uses means alone, as papers print them. None if the original shows no improvement.
     """
     return None if abs(original) <= TIE else digits(reproduced / original)
 
@@ -28,7 +28,7 @@ def effect_ratio(original: float, reproduced: float) -> float | None:
 def delta_ri(original: tuple[float, float], reproduced: tuple[float, float]) -> float | None:
     """Return RI - RI' of means (a, b): RI = (a - b) / b; 0 is the same relative improvement.
 
-    None where either baseline b is 0.
+    None if either baseline b is 0.
     """
     (a, b), (own_a, own_b) = original, reproduced
     if abs(b) <= TIE or abs(own_b) <= TIE:
@@ -43,11 +43,12 @@ def rmse(original: np.ndarray, reproduced: np.ndarray) -> float:
 
 
 def kendall_tau_union(original: Sequence[str], reproduced: Sequence[str]) -> float | None:
-    """Return Kendall's tau of the docs' places in the union of two rankings.
+    """Return Kendall's tau of the docs' positions in the union of two rankings.
 
-    The union is the original list and then what only the other one has; rank by rank, the places
-    of both lists are correlated, down to the end of the shorter. Two lists of the same docs have
-    Kendall's tau; two that share none have 1, so read it beside the overlap. None below two ranks.
+    The union is the original list, followed by docs of the other list alone. Positions of both
+    lists are correlated rank by rank, down to the end of the shorter list. Two lists of the same
+    docs have their Kendall's tau. Two lists without a common doc have 1, so read tau beside the
+    overlap. None below two ranks.
     """
     from scipy import stats
 
@@ -64,8 +65,8 @@ def rank_biased_overlap(
 ) -> float:
     """Return RBO_EXT (Webber et al., equation 32): 1 for equal rankings, 0 for none in common.
 
-    What follows the lists is taken to agree as their last ranks do. An empty list has nothing in
-    common with another that is not.
+    Beyond their ends, the lists are assumed to agree as at their last ranks. An empty list has 0
+    with a list that is not empty.
     """
     short, long = sorted((original, reproduced), key=len)
     if not short:

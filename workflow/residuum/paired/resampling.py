@@ -1,4 +1,4 @@
-"""What is drawn: the permutation test by sign flips, bootstrap intervals, for all pairs at once.
+"""Resampling: the permutation test by sign flips and bootstrap intervals, for all pairs at once.
 
 Usage: `permutation(contrasts, resamples=9999, seed=1)`. Sources: Fisher's randomisation test, p =
 (b + 1) / (B + 1) (Davison and Hinkley, Bootstrap Methods, eq. 4.11); Efron and Tibshirani, An
@@ -15,11 +15,11 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.specs import derive
 from residuum.paired.classical import LEVEL, TIE, Interval, Outcome, direction
 
-# Resamples that share a generator: part of what p and intervals depend on, so never tuned.
+# Resamples that share a generator. p and intervals depend on these numbers, so never tune them.
 FLIPS_BLOCK, BOOTSTRAP_BLOCK = 512, 128
-CHUNK = 128  # bytes of signs (8 queries each) per product: what a core's cache holds
-FEWEST = 50  # queries: for fewer, bootstrap intervals hold the mean less often than they say
-DRAWN_AT_ONCE = 4_000_000  # queries that a block may draw: bounds memory
+CHUNK = 128  # bytes of signs (8 queries each) per product, which a core's cache holds
+FEWEST = 50  # queries; with fewer, bootstrap intervals are too narrow
+DRAWN_AT_ONCE = 4_000_000  # most queries that a block may draw: bounds memory
 # Eight signs for each value of a byte.
 SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
 
@@ -31,7 +31,7 @@ class Contrasts(NamedTuple):
     pairs: list[tuple[int, int]]
 
     def difference(self, number: int) -> np.ndarray:
-        """Return a - b of one pair per query, shape (queries,); what is within TIE of 0 is 0."""
+        """Return a - b of one pair per query, shape (queries,); values within TIE of 0 become 0."""
         a, b = self.pairs[number]
         d = self.values[a] - self.values[b]
         return np.where(np.abs(d) <= TIE, 0.0, d)
@@ -40,8 +40,8 @@ class Contrasts(NamedTuple):
 def permutation(contrasts: Contrasts, resamples: int, seed: int, workers: int = 1) -> list[Outcome]:
     """Return the two-sided p of each pair under random flips of the signs of its differences.
 
-    With k differences other than 0 and 2^k <= resamples + 1, p is the share of all 2^k flips
-    whose |sum| reaches the observed one. Otherwise p = (b + 1) / (resamples + 1). Neither the
+    With k differences other than 0 and 2^k <= resamples + 1, p is exact: the share of all 2^k flips
+    whose |sum| reaches the observed |sum|. Otherwise p = (b + 1) / (resamples + 1). Neither the
     workers nor the order of sides and pairs change it. Raises ResiduumError for no resamples.
     """
     if resamples < 1:
@@ -64,9 +64,9 @@ def permutation(contrasts: Contrasts, resamples: int, seed: int, workers: int = 
 
 
 def enumerate_flips(d: np.ndarray) -> float:
-    """Return the share of the 2^n sign flips of `d` whose |sum| is at least the observed one.
+    """Return the share of the 2^n sign flips of `d` whose |sum| is at least the observed |sum|.
 
-    The first sign stays as it is: turning all signs round changes no |sum|.
+    The first sign stays fixed: flipping all signs changes no |sum|.
     """
     sums = d[:1] if len(d) else np.zeros(1)
     for value in d[1:]:
@@ -78,7 +78,7 @@ def enumerate_flips(d: np.ndarray) -> float:
 def _reaching(
     contrasts: Contrasts, numbers: list[int], resamples: int, seed: int, workers: int
 ) -> dict[int, int]:
-    """Count for each of the pairs the resamples whose |sum| reaches the observed one."""
+    """Count for each pair the resamples whose |sum| reaches the observed |sum|."""
     sides, rows = np.unique([contrasts.pairs[i] for i in numbers], return_inverse=True)
     a, b = rows.reshape(-1, 2).T
     queries = contrasts.values.shape[1]
@@ -103,14 +103,14 @@ def _reaching(
 def bootstrap(contrasts: Contrasts, resamples: int, seed: int, workers: int = 1) -> list[Interval]:
     """Return the percentile bootstrap interval of each pair's mean difference.
 
-    Queries are drawn with replacement, the same for all pairs. (None, None) for fewer than FEWEST:
-    tests/benchmarks/simulations.py shows how short they would be.
+    Queries are drawn with replacement, the same for all pairs. With fewer than FEWEST queries the
+    interval is (None, None): tests/benchmarks/simulations.py shows how much too short it would be.
     """
     queries = contrasts.values.shape[1]
     if queries < FEWEST:
         return [(None, None)] * len(contrasts.pairs)
-    # Whole numbers of units of 2^-32, or larger ones: their sums, below 2^53, are exact, so that no
-    # digit of a mean depends on the order in which a processor's matrix product adds.
+    # Whole numbers of units of 2^-32, or larger units. Their sums stay below 2^53 and are exact, so
+    # that no digit of a mean depends on the order of additions in a processor's matrix product.
     largest = np.maximum(np.abs(contrasts.values).max(axis=1), 1.0)
     units = np.exp2(np.minimum(32, np.floor(52 - np.log2(largest * queries))))[:, None]
     whole = np.rint(contrasts.values * units)
@@ -137,11 +137,11 @@ def in_blocks(
     rows: int,
     workers: int,
 ) -> Iterator[np.ndarray]:
-    """Yield `draw(generator, n)` for each block of n <= `rows` resamples, on so many threads.
+    """Yield `draw(generator, n)` for each block of n <= `rows` resamples, on `workers` threads.
 
     All pairs share their draws: a block's generator depends on the entropy and the block's number
-    alone. Its matrix products are small and stay on its thread, where BLAS's own would get in the
-    way of the workers.
+    alone. A block's matrix products are small and stay on its thread. BLAS's own threads would get
+    in the way of the workers.
     """
     from threadpoolctl import threadpool_limits
 

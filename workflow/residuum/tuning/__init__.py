@@ -1,1 +1,1 @@
-"""What is chosen on queries: measures of rankings, settings tried on them, folds, the record."""
+"""Tuning: measures of rankings, settings tried on queries, folds, the record of the choice."""

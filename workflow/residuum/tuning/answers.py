@@ -1,20 +1,23 @@
-"""Which docs hold an answer to which question, as DPR matches them: the one definition of it.
+"""Which docs hold an answer to which question, as DPR matches them.
 
 Usage: `for doc_id, queries in holders(docs, answers): ...`. Measures, judgements made of answers
-and negatives without them rest on it. Karpukhin et al., Dense Passage Retrieval, EMNLP 2020,
-section 3.2 and their evaluation script.
+and negatives without them all use this one definition. Karpukhin et al., Dense Passage Retrieval,
+EMNLP 2020, section 3.2 and their evaluation script.
 """
 
 import unicodedata
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-Answers = Mapping[str, list[str]]  # of each query, by its id
-Docs = Iterable[Mapping[str, str]]  # the corpus's records
+Answers = Mapping[str, list[str]]  # answers by query_id
+Docs = Iterable[Mapping[str, str]]  # records of a corpus
 
 
 def tokens(text: str) -> list[str]:
-    """Return a text's tokens, split as DPR does: canonical decomposition, runs of letters, digits
-    and marks, or single other characters but space and control; in lower case."""
+    """Return a text's tokens in lower case, split as DPR does.
+
+    The text is decomposed canonically. A token is a run of letters, digits and marks, or another
+    single character except space and control.
+    """
     import regex
 
     text = unicodedata.normalize("NFD", text)
@@ -23,7 +26,7 @@ def tokens(text: str) -> list[str]:
 
 
 class _Node:
-    """What may follow the first tokens of some answers, and the queries of those that end here."""
+    """The tokens that may follow a prefix of answers, and the queries whose answers end here."""
 
     __slots__ = ("after", "queries")
 
@@ -33,10 +36,10 @@ class _Node:
 
 
 class Questions:
-    """Queries by the tokens of their answers: a passage is read once, however many there are."""
+    """Queries by the tokens of their answers: a passage is read once for any number of queries."""
 
     def __init__(self, answers: Answers) -> None:
-        """Take the answers; one without a token matches nothing."""
+        """Take the answers; an answer without a token matches nothing."""
         self._first = _Node()
         for query_id, texts in answers.items():
             for words in filter(None, map(tokens, texts)):
@@ -46,7 +49,7 @@ class Questions:
                 node.queries.append(query_id)
 
     def answered_by(self, passage: str) -> set[str]:
-        """Return the queries an answer of which stands in the passage, its tokens in a row."""
+        """Return the queries with an answer whose tokens stand in a row in the passage."""
         words, held = tokens(passage), set[str]()
         for start, word in enumerate(words):
             node, end = self._first.after.get(word), start + 1
@@ -62,8 +65,8 @@ def holders(
 ) -> Iterator[tuple[str, set[str]]]:
     """Yield the id of each doc that holds an answer, and the queries that it answers.
 
-    Docs are read once, in their order; with `among`, only those with these ids are looked at. A
-    doc's passage is its field `body`, or its text where it has none: titles are not searched.
+    Docs are read once, in their order; with `among`, only docs with these ids are searched. A doc's
+    passage is its field `body`, or its text if it has no body: titles are not searched.
     """
     questions = Questions(answers)
     for doc in docs:

@@ -1,8 +1,8 @@
-"""BioASQ's measures of retrieved docs, as they count since its eighth edition (task B, phase A).
+"""BioASQ's measures of retrieved docs since its eighth edition (task B, phase A).
 
 Usage: `average_precision(run, qrels, ["BioASQ_AP@10"])`. At most k docs of a list count. Gold is
 binary: relevance 1 and above; gold docs that the corpus lacks count as missed. A question without a
-list is 0, where the organisers' script leaves it out of the mean. Source: BioASQ's
+list counts 0; the organisers' script leaves it out of the mean. Source: BioASQ's
 Evaluation-Measures, `QuestionAnswerEvaluator` with `-e 8`.
 """
 
@@ -14,11 +14,11 @@ import polars as pl
 from residuum.artefacts import trec
 from residuum.config import measures
 
-LEAST = 1e-5  # added to each value of a geometric mean, so that one 0 does not make it 0
+LEAST = 1e-5  # added to each value of a geometric mean, so that a single 0 does not make it 0
 
 
 def _of(value: pl.Expr) -> Callable[..., pl.DataFrame]:
-    """Return the function of a measure that is an expression of a question's counts."""
+    """Return the function of a measure, given its expression of a question's counts."""
 
     def values(run: pl.DataFrame, qrels: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
         """Return query_id, measure, value for all judged queries, in the order of their ids."""
@@ -38,8 +38,11 @@ def _of(value: pl.Expr) -> Callable[..., pl.DataFrame]:
 
 
 def _counted(queries: pl.DataFrame, marked: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Return the queries with their counts: returned, hits, gold, most (docs that can be hits), and
-    precisions: the sum of the precision at each hit."""
+    """Return the queries with their counts of docs by a measure's cutoff.
+
+    The columns are returned, hits, gold, most (docs that can be hits), and precisions, the sum of
+    the precision at each hit.
+    """
     cutoff = measures.cutoff(name)
     first = marked.filter(pl.col("rank") <= cutoff).sort("query_id", "rank")
     hit = pl.col("hit").is_not_null()
@@ -53,7 +56,7 @@ def _counted(queries: pl.DataFrame, marked: pl.DataFrame, name: str) -> pl.DataF
 
 
 def geometric(values: Sequence[float]) -> float:
-    """Return the geometric mean of values that each are 1e-5 larger."""
+    """Return the geometric mean of values, with 1e-5 added to each value."""
     return math.exp(math.fsum(math.log(value + LEAST) for value in values) / len(values))
 
 

@@ -1,4 +1,4 @@
-"""Choose among settings that were tried, for all queries or for each fold; record the choice.
+"""Choose among tried settings, for all queries or for each fold, and record the choice.
 
 Usage: `choose(settings, values, query_ids, "RR@10", fold_of).write(path, ...)`. `Record` is the
 form of every `tuning/**.json`.
@@ -22,23 +22,23 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
 
-LAMBDA = "lambda"  # in a setting, the weight of a part
+LAMBDA = "lambda"  # key of a setting that holds the weight of a part
 Setting = dict[str, int | float]
 Values = NDArray[np.float64]
 
 
 class Tried(Strict):
-    """A setting of the grid, and the mean of its values: over all queries, or over each fold's."""
+    """A setting of the grid, and the mean of its values: over all queries, or over each fold."""
 
     setting: Setting
     means: list[float]
 
 
 class Choice(Strict):
-    """The setting that all queries get, or those of a fold; `at_edge` names its parameters there.
+    """The setting of all queries or of a fold; `at_edge` names its parameters at the grid's edge.
 
-    `mean` is that of the queries which chose it (with folds: those of the other folds), `held_out`
-    that of the fold's own.
+    `mean` is the mean over the queries that chose it (with folds: the other folds' queries).
+    `held_out` is the mean over the fold's own queries.
     """
 
     setting: Setting
@@ -49,7 +49,7 @@ class Choice(Strict):
 
 
 class Record(Strict):
-    """What was chosen by which measure on how many judged queries; `fold_of` has all queries."""
+    """The choices, their measure and number of judged queries; `fold_of` has every query's fold."""
 
     choices: list[Choice]
     measure: str | None = None
@@ -59,15 +59,15 @@ class Record(Strict):
 
     @classmethod
     def read(cls, path: Path) -> "Record":
-        """Read a record; a fault names the file and the key."""
+        """Read a record. An error names the file and the key."""
         return command.parse_spec(cls, files.read_bytes(intact.checked(path)), str(path))
 
     def of_queries(self) -> dict[str, Setting]:
-        """Return the setting of each query, where there are folds."""
+        """Return the setting of each query with folds; {} without folds."""
         return {query_id: self.choices[fold].setting for query_id, fold in self.fold_of.items()}
 
     def facts(self) -> dict[str, Any]:
-        """Return what was chosen, as the manifest of a run that was made with it has it."""
+        """Return the chosen settings for the manifest of a run."""
         settings = [choice.setting for choice in self.choices]
         return {"folds": settings} if self.fold_of else dict(settings[0])
 
@@ -80,7 +80,7 @@ class Record(Strict):
 
 
 class Tuned(NamedTuple):
-    """What was chosen for a run, on the queries of a split."""
+    """The record chosen for a run on the queries of a split."""
 
     run: str
     split_ref: str
@@ -88,7 +88,7 @@ class Tuned(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "Tuned":
-        """Read a record whose path, <dataset>/<split>/<run>.json, tells the split and the run."""
+        """Read a record; its path, <dataset>/<split>/<run>.json, gives the split and the run."""
         return cls(path.stem, "/".join(path.parts[-3:-1]), Record.read(path))
 
 
@@ -100,13 +100,14 @@ def choose(
     fold_of: Mapping[str, int] | None = None,
     bounded: bool = True,
 ) -> Record:
-    """Return the record of the best mean, the first of equals; warn of one at an edge of the grid.
+    """Return the record of the best mean, the first of equals; warn of values at the grid's edge.
 
-    Settings that are not `bounded` are all there are: they have no edge.
+    Settings that are not `bounded` are all possible settings, and have no edge.
 
-    `values` has shape (settings, queries), in the order of `query_ids`, which are the judged ones.
-    With `fold_of`, which has every query, judged or not, each fold gets what is best on the others'
-    queries (cross-validation); a ResiduumError names one without a judged query.
+    `values` has shape (settings, queries), in the order of `query_ids`, which are the judged
+    queries. `fold_of` has every query, judged or not. With it, each fold gets the best setting on
+    the other folds' queries (cross-validation). Raises ResiduumError for a fold without a judged
+    query, or with all of them.
     """
     fold = np.array([fold_of[query_id] if fold_of else 0 for query_id in query_ids])
     folds = 1 + max(fold_of.values()) if fold_of else 1
@@ -140,19 +141,19 @@ def choose(
 
 
 def means(values: Values) -> list[float]:
-    """Return the mean of each row, exactly rounded: no order of queries shows."""
+    """Return the mean of each row, exactly rounded: the order of queries does not matter."""
     return [math.fsum(row) / len(row) for row in values.tolist()]
 
 
 def warn_of_edges(choice: Choice, which: str = "") -> None:
-    """Say on standard error what was chosen at an edge of its grid; `which` of several it is."""
+    """Warn on standard error of a choice at an edge of its grid; `which` names the fold."""
     if choice.at_edge:
         at = ", ".join(f"{name} {choice.setting[name]}" for name in choice.at_edge)
         print(f"warning: {which}{at} at an edge of the grid", file=sys.stderr)
 
 
 def edges(chosen: Setting, settings: Sequence[Setting]) -> list[str]:
-    """Name the parameters whose chosen value is the least or the greatest of several."""
+    """Return the parameters whose chosen value is the least or greatest of several tried values."""
     tried = {name: {setting[name] for setting in settings} for name in chosen}
     return [
         name
@@ -164,7 +165,7 @@ def edges(chosen: Setting, settings: Sequence[Setting]) -> list[str]:
 def split_folds(query_ids: list[str], judged: set[str], folds: int, seed: int) -> dict[str, int]:
     """Return the fold of each query: dealt in turn, in the order of a seeded hash of the id.
 
-    Judged queries are dealt first, so that the folds are as equal as can be in them too.
+    Judged queries are dealt first, so that the folds also have nearly equal numbers of them.
     """
     if len(judged) < folds:
         fault = f"{len(judged)} judged queries cannot be split into {folds} folds"
@@ -175,7 +176,7 @@ def split_folds(query_ids: list[str], judged: set[str], folds: int, seed: int) -
 
 
 def read_folds(query_ids: Iterable[str], paths: Sequence[Path]) -> dict[str, int]:
-    """Return the fold of each query by a collection's own folds, each a file; {} without files."""
+    """Return each query's fold by a collection's own folds, one file each; {} without files."""
     folds = [trec.read_queries(path) for path in paths]
     fold_of: dict[str, int] = {}
     for path in (path for path, queries in zip(paths, folds, strict=True) if not queries):

@@ -1,7 +1,6 @@
-"""Values of measures on ranks, by ir_measures or our own: of a run, or of many rankings at once.
+"""Values of measures on ranks, by ir_measures or our own: of one run, or of many rankings at once.
 
-Usage: `evaluate(run, qrels, ["RR@10"])`, `values = of_rankings(runs, qrels, "RR@10")`. Must not
-know how rankings came about.
+Usage: `evaluate(run, qrels, ["RR@10"])`, `values = of_rankings(runs, qrels, "RR@10")`.
 """
 
 from collections import defaultdict
@@ -22,9 +21,9 @@ Texts = Callable[[], tuple[Answers, Docs]]
 def evaluate(
     run: pl.DataFrame, qrels: pl.DataFrame, names: Sequence[str], texts: Texts | None = None
 ) -> pl.DataFrame:
-    """Return query_id, measure, value for all judged queries x measures; without a list it is 0.
+    """Return query_id, measure, value for all judged queries x measures; 0 without a list.
 
-    Measures by answers take `texts`, the answers and the docs of the corpus, and not the qrels.
+    Measures by answers read `texts`, the answers and the docs of the corpus, in place of the qrels.
     """
     groups: dict[str | None, list[str]] = {}
     for name in names:
@@ -47,8 +46,8 @@ def evaluate(
 def _by_ir_measures(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Evaluate all judged queries, in the order of their ids.
 
-    Rank stands in for score, because ir_measures' providers break ties in different ways. Queries
-    go by numbers, because some providers read no other ids.
+    Ranks replace scores, because ir_measures' providers break ties in different ways. Numbers
+    replace query ids, because some providers read no other ids.
     """
     import ir_measures
 
@@ -70,7 +69,7 @@ def _by_ir_measures(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) ->
             f"ir_measures cannot compute {', '.join(spelt)}: a query's list holds too few docs for "
             "it, or none of one kind, and it divides by their count. Choose another measure"
         ) from None
-    except Exception as error:  # what a provider raises is its own affair
+    except Exception as error:  # providers raise any error
         text = " ".join(str(error).split())
         raise ResiduumError(f"ir_measures cannot compute {', '.join(spelt)}: {text}") from None
     ids = dict(numbers.iter_rows())
@@ -100,9 +99,9 @@ def means(metrics: pl.DataFrame) -> dict[str, float]:
 
 
 def refuse_unjudged(averages: Mapping[str, float], qrels: pl.DataFrame, source: str) -> None:
-    """Refuse a measure that is 0 throughout because no doc is judged as relevant as it asks for.
+    """Refuse a measure whose mean is 0 because no doc is judged as relevant as it requires.
 
-    `averages` are means by measure; `source` says where the qrels are from.
+    `averages` are means by measure; `source` names the origin of the qrels in the message.
     """
     named = [name for name, mean in averages.items() if not mean and _asks(name, qrels)]
     if named:
@@ -115,7 +114,7 @@ def refuse_unjudged(averages: Mapping[str, float], qrels: pl.DataFrame, source: 
 
 
 def _asks(name: str, qrels: pl.DataFrame) -> bool:
-    """Say whether a measure asks for more relevance than any doc is judged to have."""
+    """Say whether a measure requires more relevance than any doc is judged to have."""
     if measures.reads(name) == "answers":
         return False
     return qrels.filter(pl.col("relevance") >= measures.level(name)).is_empty()
@@ -124,9 +123,9 @@ def _asks(name: str, qrels: pl.DataFrame) -> bool:
 def of_rankings(runs: Sequence[pl.DataFrame], qrels: pl.DataFrame, measure: str) -> Values:
     """Return the values, shape (runs, queries), queries in the order of their sorted ids.
 
-    Each run has query_id, doc_id and rank, no deeper than the measure looks. A value depends on the
-    ranks of the judged docs and on the length of the list alone, so that neighbouring settings
-    mostly share it: each distinct ranking is evaluated once.
+    Each run has query_id, doc_id and rank, no deeper than the measure looks. A value depends only
+    on the ranks of the judged docs and on the length of the list. Neighbouring settings mostly
+    share both, so each distinct ranking is evaluated once.
     """
     stacked = pl.concat(run.select(*trec.PAIR, "rank", run=pl.lit(n)) for n, run in enumerate(runs))
     query_ids = qrels["query_id"].unique().sort()
@@ -151,9 +150,9 @@ def of_rankings(runs: Sequence[pl.DataFrame], qrels: pl.DataFrame, measure: str)
 def answer_accuracy(
     run: pl.DataFrame, answers: Answers, docs: Docs, names: Sequence[str]
 ) -> pl.DataFrame:
-    """Return query_id, measure, value: does one of the first k docs hold an answer, as DPR counts?
+    """Return query_id, measure, value: 1 if one of the first k docs holds an answer, as DPR counts.
 
-    The values are 0 or 1, for all questions. `docs` are the corpus's records, read once.
+    All questions have a value, 0 or 1. `docs` are the corpus's records, read once.
     """
     depths = {name: depth for name in names if (depth := measures.cutoff(name))}
     deepest = max(depths.values())

@@ -1,7 +1,7 @@
-"""Holes@k: how many of the first docs of a list nobody judged, which says how far a value holds.
+"""Holes@k: the share of unjudged docs among the first k, which says how far a value can be trusted.
 
-Usage: `holes(run, qrels, ["Holes@10"])`. Source: Xiong et al. 2021 (ANCE), as Luan et al. 2021
-(ME-BERT), Table 2, print it.
+Usage: `holes(run, qrels, ["Holes@10"])`. Source: Xiong et al. 2021 (ANCE), as printed by Luan et
+al. 2021 (ME-BERT), Table 2.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,8 @@ from residuum.config import measures
 def holes(run: pl.DataFrame, qrels: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Return query_id, measure, value for all judged queries, in the order of their ids.
 
-    It is a share of the first k docs, or of all where a list has fewer; without a list it is 0.
+    A value is a share of the first k docs, or of all docs of a shorter list; without a list it is
+    0.
     """
     queries = qrels.select("query_id").unique().sort("query_id")
     known = qrels.select(*trec.PAIR, judged=pl.lit(True)).unique()

@@ -1,7 +1,7 @@
-"""Judgements made of answers: the docs of a corpus that hold one are relevant.
+"""Judgements made of answers: docs of a corpus that hold an answer are relevant.
 
 Usage: `judgements.write(qrels, "nq/dev", rows.queries, rows.answers, corpus)`, or
-`judgements.of_pairs(pairs, answers, corpus)` of some docs alone.
+`judgements.of_pairs(pairs, answers, corpus)` for given docs alone.
 """
 
 from array import array
@@ -25,10 +25,10 @@ def write(
     answers: Mapping[str, list[str]],
     corpus: Path,
 ) -> dict[str, int]:
-    """Write as relevant, at level 1, each doc that holds an answer; return what was counted.
+    """Write each doc that holds an answer as relevant, at level 1; return the counts.
 
-    A query that no doc answers counts as well: the first doc is judged not relevant to it. Nothing
-    of the corpus is in memory but 8 bytes for each pair.
+    A query that no doc answers counts too: the first doc is judged not relevant to it. Memory holds
+    8 bytes for each pair, and nothing else of the corpus.
     """
     _check(where, queries, answers)
     held = {query_id: array("Q") for query_id, _ in queries}
@@ -53,10 +53,10 @@ def write(
 
 
 def of_pairs(pairs: pl.DataFrame, answers: Path, corpus: Path) -> pl.DataFrame:
-    """Judge pairs, query_id and doc_id, of questions: relevance 1 where the doc holds an answer.
+    """Judge pairs (query_id, doc_id) of questions: relevance 1 if the doc holds an answer, else 0.
 
-    Returns query_id, doc_id, relevance in the order of the pairs. The corpus is read once; a query
-    without answers is an error.
+    Returns query_id, doc_id, relevance in the order of the pairs. The corpus is read once. Raises
+    ResiduumError for a query without answers.
     """
     texts, queries = contracts.read_answers(answers), dict[str, set[str]]()
     for query_id, doc_id in pairs.select(*trec.PAIR).iter_rows():
@@ -78,7 +78,10 @@ def of_pairs(pairs: pl.DataFrame, answers: Path, corpus: Path) -> pl.DataFrame:
 def of_lists(
     pairs: pl.DataFrame, query_ids: Sequence[str], answers: Path, corpus: Path
 ) -> pl.DataFrame:
-    """Judge pairs by answers, and of each query a doc of no list: one without a list counts too."""
+    """Judge pairs by answers, and give each query a judged doc of no list.
+
+    A query without a list is then judged too, and counts.
+    """
     judged = of_pairs(pairs, answers, corpus)
     rows = {"query_id": query_ids, "doc_id": "", "relevance": 0}
     return pl.concat([judged, pl.DataFrame(rows, schema_overrides=judged.schema)])

@@ -1,7 +1,7 @@
-"""Whether a model learned: what it makes of candidates that no step saw, against its start.
+"""Whether a model learned: its values on candidates that no step saw, against its start's.
 
-Usage: `verdict, queries = by_ranks(scores, qrels, "RR@10")`. `Learned` is the form of what stage
-learning writes, and `read_all(paths)` reads it.
+Usage: `verdict, queries = by_ranks(scores, qrels, "RR@10")`. `Learned` is the form of the files
+that stage learning writes; `read_all(paths)` reads them.
 """
 
 import json
@@ -21,19 +21,19 @@ from residuum.config.specs import derive
 from residuum.tuning.choosing import Values
 from residuum.tuning.evaluation import of_rankings
 
-SHUFFLES = 20  # random orders of the candidates whose mean is that of chance
-ERRORS = 2  # standard errors above chance that a model needs
-# What a model that ranks no docs is judged by, by the name of what it is compared with.
+SHUFFLES = 20  # random orders of the candidates whose mean stands for chance
+ERRORS = 2  # standard errors by which a model must exceed chance
+# Measures of models that rank no docs, by the name of what they are compared with.
 SHUFFLED = "shuffled docs"
 MEASURES = {"mean target": "squared error", "start": "-log p of a token"}
 
 
 class Learned(Strict):
-    """Whether a model learned and why, or why not; what its start made of the first examples.
+    """Whether a model learned, with the reason, and the pre-flight of its start.
 
-    `means` are those of the trained model and of what it is compared with, by `measure` over the
-    queries (docs, for errors) of a split; `better` and `worse` count them against the first of
-    these. `preflight` is that of the model's manifest.
+    `means` has the means of the trained model and of the models or baselines compared with it. They
+    are by `measure` over the queries (docs, for errors) of a split. `better` and `worse` count
+    queries against the first comparison. `preflight` comes from the model's manifest.
     """
 
     split_ref: str
@@ -48,7 +48,7 @@ class Learned(Strict):
 
     @classmethod
     def read(cls, path: Path) -> "Learned":
-        """Read a verdict; a fault names the file and the key."""
+        """Read a verdict. An error names the file and the key."""
         return command.parse_spec(cls, files.read_bytes(intact.checked(path)), str(path))
 
     def write(self, path: Path) -> None:
@@ -57,12 +57,12 @@ class Learned(Strict):
 
 
 def read_all(paths: Iterable[Path]) -> dict[str, Learned]:
-    """Return the verdicts by the models that their paths, <model>/seed<n>.json, tell."""
+    """Return the verdicts by model, as <model>/seed<n> of their paths."""
     return {f"{path.parent.name}/{path.stem}": Learned.read(path) for path in paths}
 
 
 class Verdict(NamedTuple):
-    """Whether values are better, in words; the means by name, the counts against the first."""
+    """Whether values are better, the reason, means by name, counts against the first comparison."""
 
     learned: bool
     reason: str
@@ -72,10 +72,11 @@ class Verdict(NamedTuple):
 
 
 def by_ranks(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> tuple[Verdict, int]:
-    """Judge the scores of candidates (query_id, doc_id, start, trained); return the queries too.
+    """Judge scores of candidates (query_id, doc_id, start, trained); also count the queries.
 
-    A model learned if its mean is above its start's, and more than two standard errors above that
-    of random orders of the same candidates. Equal scores are ordered at random, as chance is.
+    A model learned if its mean is above its start's and above chance. Chance is the mean of random
+    orders of the same candidates, plus two standard errors. Equal scores are ordered at random, as
+    in the random orders.
     """
     orders = [_order(scores, pl.col("trained")), _order(scores, pl.col("start"))]
     orders += [_order(scores, pl.lit(0.0), seed) for seed in range(1, SHUFFLES + 1)]
@@ -93,10 +94,10 @@ def by_ranks(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> tuple[V
 
 
 def by_errors(trained: Values, other: Values, name: str, shuffled: Values | None = None) -> Verdict:
-    """Judge errors of examples, of which less is better, against those of `name`.
+    """Judge errors of examples, where less is better, against the errors of `name`.
 
-    If there are those of `shuffled` examples, a model learned that is more than two standard errors
-    below them too.
+    With `shuffled` errors, a model learned only if it is also more than two standard errors below
+    them.
     """
     means = {"trained": _mean(trained), name: _mean(other)}
     if shuffled is None:
@@ -120,7 +121,7 @@ def _verdict(gain: Values, means: dict[str, float], measure: str) -> Verdict:
 
 
 def _order(scores: pl.DataFrame, by: pl.Expr, seed: int = 0) -> pl.DataFrame:
-    """Return the candidates ranked by a score; equal ones in an order by a hash of ids and seed."""
+    """Return the candidates ranked by a score; a hash of ids and seed orders equal scores."""
     chance = [derive(seed, "order", *pair) for pair in scores.select(trec.PAIR).iter_rows()]
     ranked = scores.with_columns(pl.Series("chance", chance), score=-by).sort(
         "query_id", "score", "chance", "doc_id"

@@ -1,9 +1,8 @@
-"""Every weight of a sum of two scores at which a list changes, and the best of all of them.
+"""All weights of a sum of two scores at which a list changes, and the best of all weights.
 
-Usage: `best(pairs, relevant, "RR@10", depth)`, for a measure that the rank of a query's first
-relevant doc decides. Between two neighbouring weights no list changes, so that one of each gap
-stands for all; at the weights themselves two docs tie, and a file's rounding would decide. Must not
-know runs, nor how judgements came about.
+Usage: `best(pairs, relevant, "RR@10", depth)`, for a measure that depends on the rank of a query's
+first relevant doc. No list changes between two neighbouring weights, so one weight stands for the
+whole gap. At a boundary itself two docs tie, and a file's rounding would decide.
 """
 
 import heapq
@@ -17,19 +16,19 @@ from residuum.artefacts import trec
 from residuum.config import measures
 
 Values = np.ndarray
-SPARE = 20  # gaps that are looked at with ties and rounding, as a run file has them
-DIGITS = 9  # of sums of values: what differs less is equal
-SLACK = 1e-5  # more than a run file rounds scores by
-NARROW = 1e-6  # share of a weight; the rounding of scores hides what a narrower gap gains
+SPARE = 20  # gaps tried with ties and rounding, as in a run file
+DIGITS = 9  # decimals within which sums of values count as equal
+SLACK = 1e-5  # above the rounding of scores in a run file
+NARROW = 1e-6  # share of a weight; in a narrower gap the rounding of scores hides the gain
 
 
 def best(pairs: pl.DataFrame, relevant: pl.Series, measure: str, depth: int) -> list[float]:
-    """Return weights: one of each of the best gaps, first the widest of equals; 0; a great one.
+    """Return one weight from each of the best gaps, then 0 and a great weight.
 
-    `pairs` has query_id, weighted and rest, those of a query together, where a doc's score is
-    weight * weighted + rest, and the first `depth` docs of a query count; `relevant` says which
-    are. The best gaps are those of the greatest means, ties and the rounding of scores apart: as
-    many as SPARE. The great weight lies beyond all changes of a value.
+    `pairs` has query_id, weighted and rest, with the pairs of a query together. A doc's score is
+    weight * weighted + rest, and the first `depth` docs of a query count. `relevant` marks relevant
+    pairs. The best SPARE gaps have the greatest means, without regard to ties and rounding; of
+    equal gaps the widest is first. The great weight lies beyond all changes of a value.
     """
     value = of_rank(measure, depth)
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
@@ -59,7 +58,7 @@ def spans(pairs: pl.DataFrame) -> list[slice]:
 
 
 def of_rank(measure: str, depth: int) -> Callable[[Values], Values]:
-    """Return a measure's value by the rank of the first relevant doc, 0 below `depth`."""
+    """Return a function from the first relevant doc's rank to a value, which is 0 below `depth`."""
     depth = min(depth, measures.cutoff(measure) or depth)
     hit = measures.is_hit(measure)
     return lambda ranks: np.where(ranks <= depth, 1.0 if hit else 1.0 / ranks, 0.0)
@@ -68,10 +67,10 @@ def of_rank(measure: str, depth: int) -> Callable[[Values], Values]:
 def _steps(
     weighted: Values, rest: Values, relevant: Values, value: Callable[[Values], Values]
 ) -> tuple[Values, Values]:
-    """Return where a query's value changes, from 0 on, and the values from there to the next.
+    """Return the weights at which a query's value changes, from 0 on, and the value from each on.
 
-    A doc is above a relevant one p where w * weighted + rest is the greater: from, or up to, the
-    weight (rest_p - rest) / (weighted - weighted_p), or nowhere.
+    A doc is above a relevant doc p where its w * weighted + rest is the greater. That holds from,
+    or up to, the weight (rest_p - rest) / (weighted - weighted_p), or nowhere.
     """
     first = np.zeros(1), np.zeros(1)
     if not relevant.any():
@@ -85,7 +84,7 @@ def _steps(
 
 
 def _ranks(slope: Values, lead: Values) -> tuple[Values, Values]:
-    """Return where a doc's rank changes, from 0 on, and its ranks from there to the next.
+    """Return the weights at which a doc's rank changes, from 0 on, and the rank from each on.
 
     Another doc is above it where weight * slope > lead.
     """
@@ -103,13 +102,14 @@ def _ranks(slope: Values, lead: Values) -> tuple[Values, Values]:
 def undominated(pairs: pl.DataFrame, depth: int) -> pl.DataFrame:
     """Drop the pairs that `depth` others of their query beat in both scores, beyond rounding.
 
-    At no weight from 0 on are they among the first `depth`, so that none of these loses its rank.
+    At no weight from 0 on are dropped pairs among the first `depth`, so no doc there loses its
+    rank.
     """
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
     kept = np.ones(pairs.height, dtype=bool)
     for own in spans(pairs):
         order = own.start + np.lexsort((rest[own], -weighted[own]))
-        above: list[float] = []  # the greatest `rest` of docs whose other score is greater
+        above: list[float] = []  # greatest `rest` of docs with a greater `weighted`
         for row, score in zip(order.tolist(), rest[order].tolist(), strict=True):
             if len(above) < depth:
                 heapq.heappush(above, score)
@@ -121,9 +121,10 @@ def undominated(pairs: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def contenders(pairs: pl.DataFrame, grid: Sequence[float], k: int) -> pl.DataFrame:
-    """Keep the pairs that a weight of the grid brings among the first `k` of their query.
+    """Keep the pairs that any weight of the grid brings among the first `k` of their query.
 
-    The pairs of a query are together. Ties with the k-th stay, for `ranked` to break.
+    The pairs of a query are together. Pairs that tie with the k-th stay, and `ranked` breaks the
+    ties.
     """
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
     tried, kept = np.array(grid)[:, None], np.ones(pairs.height, dtype=bool)
@@ -141,7 +142,7 @@ def of_folds(
     query_ids: Sequence[str],
     folds: Mapping[str, int],
 ) -> list[float]:
-    """Return the best weights of all queries; or, of folds, those of each one's other queries."""
+    """Return the best weights for all queries; with folds, for the queries outside each fold."""
     if not folds:
         return find(query_ids)
     others = ([q for q in query_ids if folds[q] != n] for n in sorted({*folds.values()}))

@@ -1,1 +1,1 @@
-"""Inner products of vectors, dense or with a dimension for each term; projection to few."""
+"""Inner products of vectors, dense or sparse with a dimension for each term; projection to few."""

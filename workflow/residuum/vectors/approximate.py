@@ -1,7 +1,7 @@
-"""Approximate search with FAISS: which vectors are looked at; scores of what is found stay exact.
+"""Approximate search with FAISS: it looks at some vectors, but scores the hits exactly.
 
 Usage: `index = search.build(vectors, "cpu")`, then `index.search(queries, depth, effort)`. The same
-index is searched at any effort: a search that finds too few docs is done again, with more of it.
+index can be searched with any effort: a search with too few hits is repeated with more effort.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from residuum.config.schema.search import Search
 if TYPE_CHECKING:
     import numpy as np
 
-Found = tuple[Any, Any]  # arrays: scores and rows (-1: nothing more was found)
-SEED = 1234  # of the k-means behind lists and codes, FAISS's own
-BITS = 8  # of each byte of a code
-CARD_MOST = 2048  # hits of a query, and lists that are looked through for it, on a card
+Found = tuple[Any, Any]  # arrays: scores and rows (-1: no further hit)
+SEED = 1234  # FAISS's own seed, for the k-means behind lists and codes
+BITS = 8  # bits per byte of a code
+CARD_MOST = 2048  # most hits of a query, and most lists searched for it, on a card
 
 
 class VectorIndex(NamedTuple):
-    """How vectors are searched: with how much effort, and with how much it looks at everything."""
+    """An index of vectors, its effort, and the effort at which it looks at every vector."""
 
     search: Callable[[Any, int, int], Found]  # queries, depth, effort
     effort: int
     most: int
-    compared: Callable[[], int]  # vectors, those of centres too, since this was last called
-    # Of queries, the gaps of scores below which their order may be the other, where that is known.
+    compared: Callable[[], int]  # vectors compared, centres included, since the last call
+    # Returns for queries the gaps of scores below which their order may be wrong, if known.
     uncertain: Callable[[Any], Any] | None = None
-    # Of queries, and pairs of their rows with vectors: float64 sums, and the numbers of those that
-    # a run may round otherwise than sums in another order.
+    # Takes queries and pairs of their rows with vectors. Returns float64 sums, and the numbers of
+    # sums that a run may round differently than sums in another order.
     products: Callable[[Any, Any, Any], tuple[Any, Any]] | None = None
 
 
@@ -48,15 +48,16 @@ class Approximate(Search):
     def build(self, vectors: np.ndarray, device: str) -> VectorIndex:
         """Return an index of contiguous float32 vectors (vectors, dimensions), by inner product.
 
-        With device cuda it is searched on a card as far as FAISS can; else a line says so.
+        With device cuda a card searches it as far as FAISS can; otherwise a line on standard error
+        says so.
         """
 
 
 class Ivf(Approximate):
-    """Vectors in lists by their nearest centre; the lists of the centres nearest to a query.
+    """Vectors in lists by their nearest centre; a query searches the lists of its nearest centres.
 
-    Jegou et al. 2011; with code pq the vectors in the lists are product-quantised, and what is
-    found is put into order by exact scores. Where ME-BERT searches with ScaNN, this stands for it.
+    Jegou et al. 2011. With code pq the vectors in the lists are product-quantised, and hits are
+    reordered by exact scores. ME-BERT searches with ScaNN; this search replaces it.
     """
 
     effort = "nprobe"
@@ -129,7 +130,7 @@ class Hnsw(Approximate):
             _copy_on_card(made, False)
         made.hnsw.efConstruction = self.ef_construction
         threads = faiss.omp_get_max_threads()
-        faiss.omp_set_num_threads(1)  # several insert in an order of their own
+        faiss.omp_set_num_threads(1)  # several threads would insert in a varying order
         made.add(vectors)
         faiss.omp_set_num_threads(threads)
 
@@ -148,9 +149,10 @@ class Hnsw(Approximate):
 
 
 def _copy_on_card(made: Any, possible: bool) -> Any:
-    """Return a copy of an index on the first card, or None, and say where it is searched.
+    """Return a copy of an index on the first card, or None; log where the search runs.
 
-    FAISS has no graph for cards, and codes of some sizes alone, so that neither is possible here.
+    FAISS has no graph for cards, and codes of only some sizes, so neither is searched on a card
+    here.
     """
     import faiss
 

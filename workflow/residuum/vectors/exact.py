@@ -1,14 +1,15 @@
-"""Exact search on a card: torch compares all vectors, as deep as one asks, and sums scores anew.
+"""Exact search on a card: torch compares all vectors to any depth, then sums scores in float64.
 
-Usage: `Card(vectors, "cuda").index()`, which nearest.py searches as it does FAISS's. Vectors stay
-on the card where they fit; else they are copied in blocks, the next one while one is compared. Must
-not know docs, shards or files.
+Usage: `Card(vectors, "cuda").index()`, which nearest.py searches like FAISS's indexes. Vectors stay
+on the card if they fit. Otherwise they are copied in blocks, the next one while the last is
+compared.
 
-Candidates are found by products of float32. In whatever order d of them are added, a score is off
-by at most g(d) |q| |v|, with g(d) = d u / (1 - d u) and u = 2^-24 (Higham 2002, Section 3.1). At
-768 dimensions g is 4.6e-5. A vector of the best k therefore scores, as computed, at least the k-th
-computed score less twice that, and all such are kept. TF32 reads 11 of 24 bits, which alone takes
-2^-10 of each product: a bound 21 times as wide, within which far more vectors lie.
+Candidates are found by products of float32. A sum of d products, in any order, is off by at most
+g(d) |q| |v|. Here g(d) = d u / (1 - d u) and u = 2^-24 (Higham 2002, Section 3.1). At 768
+dimensions g is 4.6e-5. The computed score of a vector of the best k is therefore at least the k-th
+computed score less twice the bound. All vectors with such scores are kept. TF32 reads 11 of 24
+bits, and alone takes 2^-10 of each product. Its bound is 21 times as wide and would keep far more
+vectors.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ if TYPE_CHECKING:
     Best = tuple[Tensor, Tensor]  # scores and rows of some queries
 
 Result = TypeVar("Result")
-BLOCK = 2**28  # bytes of the vectors that are compared at once
-SCORES = 2**28  # of queries and a block: 1 GiB
-FEWEST = 2**20  # a card that does not hold so many scores is full of other work
+BLOCK = 2**28  # bytes of vectors compared at once
+SCORES = 2**28  # scores of queries and a block held at once: 1 GiB
+FEWEST = 2**20  # a card without memory for this many scores is full of other work
 
 
 def bound(count: int, bits: int) -> float:
-    """Return how far a sum of products may be off, as a share of |q| |v|, in any order."""
+    """Return the most error of a sum of products in any order, as a share of |q| |v|."""
     off = count * 2.0**-bits
     return off / (1 - off)
 
 
 def near_half(scores: Tensor, off: float) -> Tensor:
-    """Return the numbers of scores that round otherwise, for a run, if they are off by so much."""
+    """Return the numbers of scores that a run may round differently if they are off by `off`."""
     scaled = scores * 10**trec.SCORE_DECIMALS
-    spare = off * 10**trec.SCORE_DECIMALS + scaled.abs() * 2.0**-50  # what rounding itself is off
+    spare = off * 10**trec.SCORE_DECIMALS + scaled.abs() * 2.0**-50  # and rounding's own error
     return ((scaled - scaled.floor() - 0.5).abs() <= spare).nonzero().ravel()
 
 
 class Card:
-    """Float32 vectors (vectors, dimensions) on a torch device or beside it, to be searched."""
+    """Float32 vectors (vectors, dimensions) for search, on a torch device or beside it."""
 
     def __init__(self, vectors: np.ndarray, device: str) -> None:
         import torch
@@ -63,7 +64,7 @@ class Card:
         self._longest = self._fitting(self._load)
 
     def index(self) -> VectorIndex:
-        """Return how the vectors are searched, as nearest.py takes it."""
+        """Return the index of the vectors that nearest.py searches."""
         return VectorIndex(self.search, 1, 1, self.compared, self.uncertain, self.products)
 
     def search(self, queries: np.ndarray, depth: int, effort: int) -> Found:
@@ -72,12 +73,12 @@ class Card:
         return self._fitting(partial(self._search, queries, depth))
 
     def compared(self) -> int:
-        """Return how many vectors were compared with queries since this was last called."""
+        """Return how many vectors were compared with queries since the last call."""
         count, self._queries = self._queries * len(self._vectors), 0
         return count
 
     def uncertain(self, queries: np.ndarray) -> np.ndarray:
-        """Return, per query, the gap of found scores below which their order may be the other."""
+        """Return, per query, the gap of scores below which the order of two hits may be wrong."""
         lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
         off = bound(queries.shape[1], 24) * lengths * self._longest
         return np.asarray(2 * off + trec.ROUNDING)
@@ -87,14 +88,15 @@ class Card:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the product of query `query[i]` and vector `row[i]`, summed in float64.
 
-        And the numbers of those that a run may round otherwise than a sum in another order.
+        Also return the numbers of products that a run may round differently than sums in another
+        order.
         """
         lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
         off = 2 * bound(queries.shape[1], 53) * lengths.max(initial=0) * self._longest
         return self._fitting(partial(self._sums, queries, query, row, off))
 
     def _load(self) -> float:
-        """Return the longest vector's length; keep all on the device unless they did not fit."""
+        """Return the longest vector's length; keep all vectors on the device if they fit."""
         import torch
 
         longest = []
@@ -141,12 +143,12 @@ class Card:
         for first, block in self._blocks():
             own = ((right >= first) & (right < first + len(block))).nonzero().ravel()
             for pairs in own.split(at_once):
-                values = block[right[pairs] - first] * asked[left[pairs]]  # float64, as the latter
+                values = block[right[pairs] - first] * asked[left[pairs]]  # float64 by `asked`
                 scores[pairs] = values.sum(dim=1)
         return scores.cpu().numpy(), near_half(scores, off).cpu().numpy()
 
     def _put(self, array: np.ndarray) -> Tensor:
-        """Return float32 or int64 values on the device, by way of memory that it reads itself."""
+        """Copy values to the device as float32 or int64, through pinned memory beside a card."""
         import torch
 
         kind, pinned = torch.float32 if array.dtype.kind == "f" else torch.int64, self._pinned
@@ -159,14 +161,17 @@ class Card:
         return self._device != "cpu"
 
     def _blocks(self) -> Iterator[tuple[int, Tensor]]:
-        """Yield the number of a first row, and the vectors from there on."""
+        """Yield the number of a block's first row, and the block's vectors."""
         if self._keep:
             yield from zip(range(0, len(self._vectors), self._rows), self._kept, strict=True)
         else:
             yield from self._copied()
 
     def _copied(self) -> Iterator[tuple[int, Tensor]]:
-        """Yield what `_blocks` does, each until two later: work on it is queued, not done."""
+        """Yield blocks as `_blocks` does. A block is valid until the second block after it.
+
+        The caller only queues work on a block, and does not wait for it.
+        """
         starts = range(0, len(self._vectors), self._rows)
         if not self._pinned:
             yield from ((first, self._put(self._some(first))) for first in starts)
@@ -178,10 +183,10 @@ class Card:
         blocks = [torch.empty(shape, device=self._device) for _ in starts[:2]]
         used = [torch.cuda.Event() for _ in starts[:2]]
         computing, copying = torch.cuda.current_stream(), torch.cuda.Stream()
-        copying.wait_stream(computing)  # of memory that earlier work may still read
+        copying.wait_stream(computing)  # earlier work may still read this memory
         for number, first in enumerate(starts):
             slot, some = number % 2, self._some(first)
-            used[slot].synchronize()  # nothing queued reads this slot any longer
+            used[slot].synchronize()  # no queued work reads this slot any longer
             hosts[slot].numpy()[: len(some)] = some
             block = blocks[slot][: len(some)]
             with torch.cuda.stream(copying):
@@ -194,7 +199,7 @@ class Card:
         return self._vectors[first : first + self._rows]
 
     def _fitting(self, work: Callable[[], Result]) -> Result:
-        """Return what some work gives, done with less at once whenever the card's memory ends."""
+        """Return the result of work; if the card's memory ends, repeat it in smaller parts."""
         import torch
 
         while True:
@@ -202,10 +207,10 @@ class Card:
                 return work()
             except torch.OutOfMemoryError:
                 pass
-            self._shrink()  # here, because the error holds on to what it interrupted
+            self._shrink()  # after the except block: the error keeps the interrupted work's memory
 
     def _shrink(self) -> None:
-        """Halve what is compared at once, and keep no vectors on the card between two searches."""
+        """Halve the vectors and scores held at once, and keep none on the card between searches."""
         import torch
 
         if self._scores <= FEWEST:
@@ -224,7 +229,7 @@ class Card:
 
 
 def _better(best: Best | None, scores: Tensor, first: int, depth: int) -> Best:
-    """Return the best so far with those of more vectors, from row `first` on; in no order."""
+    """Return the best hits so far and among `scores` of rows from `first` on, in no order."""
     import torch
 
     values, rows = scores.topk(min(depth, scores.shape[1]), sorted=False)

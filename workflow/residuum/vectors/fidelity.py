@@ -1,8 +1,8 @@
 """How far random projections keep the ranking of sparse vectors: pairs, margins and recall.
 
 Usage: `ranked = Rankings(queries, shards)`; `ranked.margins(pool)`, `ranked.turned(pool, ...)`.
-Source: Luan et al. 2021 (ME-BERT), section 2; a query's first doc is the one of the largest inner
-product, the least doc_id of several, and docs that tie with it are no competitors.
+Source: Luan et al. 2021 (ME-BERT), section 2. A query's first doc has the largest inner product; of
+several, the least doc_id. Docs that tie with it are no competitors.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from residuum.vectors.products import aligned
 from residuum.vectors.projection import Drawn
 
 DOCS_AT_ONCE = 4096
-TIED = 1e-12  # share of the first score within which another is its equal: sums of float64
-PARTS = 64  # of a bin, whose pairs count as of one margin where an error is computed
-SAME = 1e-9  # share of two squared norms below which a squared distance is rounding
+TIED = 1e-12  # scores within this share of the first score are equal: sums of float64
+PARTS = 64  # parts of a bin; pairs of a part count as of one margin in an error
+SAME = 1e-9  # share of two squared norms below which a squared distance is only rounding
 
 
 class Competitors(NamedTuple):
-    """Docs that compete: their rows, and the first doc of each query among them, or -1."""
+    """Competing docs: their rows, and each query's first doc among them, or -1."""
 
     rows: np.ndarray
     first: np.ndarray
 
 
 class Rankings:
-    """Vectors of queries and docs over the same terms, float64, and what their products rank.
+    """Vectors of queries and docs over the same terms, float64, and their ranking by products.
 
     Queries that share no term with any doc are left out.
     """
@@ -45,7 +45,7 @@ class Rankings:
     def __init__(
         self, queries: TermVectors, shards: Iterable[TermVectors], present: bool = False
     ) -> None:
-        """Take vectors as they are, or with 1 for every term that is `present` (Boolean)."""
+        """Take vectors unchanged, or with 1 for every term if `present` (Boolean vectors)."""
         parts = list(shards)
         self.terms = sorted({term for part in parts for term in part.terms})
         self.docs = csr_array(sparse.vstack([aligned(part, self.terms) for part in parts]))
@@ -69,26 +69,27 @@ class Rankings:
 
     @property
     def most_terms(self) -> tuple[int, int]:
-        """Return how many terms the longest query has, and the longest doc: L_Q and L_D."""
+        """Return the number of terms of the longest query and of the longest doc: L_Q and L_D."""
         return int(np.diff(self.queries.indptr).max()), int(self.lengths.max())
 
     def pool(self, rows: np.ndarray) -> Competitors:
-        """Return the docs of some rows as a pool; a query without a match there has no first."""
+        """Return the docs of these rows as a pool. A query that matches none has no first doc."""
         best = np.zeros(len(self.query_ids))
         first = np.full(len(self.query_ids), -1, dtype=np.int64)
         order = rows[np.argsort(self.doc_ids[rows], kind="stable")]
         for part in _chunks(order):
             scores = (self.queries @ self.docs[part].T).toarray()
-            place = scores.argmax(axis=1)  # the first of equals has the least doc_id
+            place = scores.argmax(axis=1)  # of equals the first, with the least doc_id
             own = scores[np.arange(len(scores)), place]
             better = own > best * (1 + TIED)
             best, first = np.where(better, own, best), np.where(better, part[place], first)
         return Competitors(order, first)
 
     def margins(self, pool: Competitors) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield rows of some docs and the margins to them: (queries, docs), nan where is none.
+        """Yield rows of docs and the margins to them: (queries, docs), nan without a margin.
 
-        There is none to the first doc, to one that ties with it, and of a query without a first.
+        The first doc and docs that tie with it have no margin. A query without a first doc has
+        none.
         """
         with_first = np.flatnonzero(pool.first >= 0)
         asked, firsts = self.queries[with_first], pool.first[with_first]
@@ -115,8 +116,8 @@ class Rankings:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Count the pairs that one draw turns, at each of rising numbers of dimensions.
 
-        Turned is what it puts level with a query's first doc or above: int64 (dimensions, queries),
-        and (dimensions, bins) in the bins of `pairs`.
+        A pair is turned if the projection scores the doc at least as high as the first doc. Returns
+        int64 (dimensions, queries), and (dimensions, bins) in the bins of `pairs`.
         """
         by_query = np.zeros((len(dimensions), len(self.query_ids)), dtype=np.int64)
         by_bin = np.zeros((len(dimensions), pairs.bins + 1), dtype=np.int64)
@@ -135,7 +136,7 @@ class Rankings:
                 turned = (total >= own[number][:, None]) & known
                 by_query[number] += turned.sum(axis=1)
                 by_bin[number] += np.bincount(place[turned], minlength=by_bin.shape[1])
-        return by_query, by_bin[:, :-1]  # behind the last bin are pairs of none
+        return by_query, by_bin[:, :-1]  # the last bin is no bin of `pairs`
 
     def _projected(
         self, rows: csr_array, dimensions: Sequence[int], seed: int, distribution: str
@@ -154,19 +155,19 @@ class Pairs:
     """Pairs of a query's first doc and another, in bins of x = 1/(eps^2/2 - eps^3/3)."""
 
     def __init__(self, dimensions: Sequence[int], error: float, bins: int) -> None:
-        """Bins are equally wide and end where the most dimensions keep a pair with that error."""
-        self.edges = np.linspace(6, _reach(dimensions[-1], error), bins + 1)  # 6: a margin of 1
+        """Make bins of equal width, up to where the most dimensions keep a pair with that error."""
+        self.edges = np.linspace(6, _reach(dimensions[-1], error), bins + 1)  # 6: x at margin 1
         self.bins, self.beyond, self.least = bins, 0, math.inf
-        self.counts = np.zeros((bins, PARTS), dtype=np.int64)  # of equal parts of each bin
+        self.counts = np.zeros((bins, PARTS), dtype=np.int64)  # by equal parts of each bin
         self.margins, self.x = np.zeros((bins, PARTS)), np.zeros((bins, PARTS))  # sums
 
     @property
     def count(self) -> np.ndarray:
-        """Return the pairs of each bin."""
+        """Return the number of pairs in each bin."""
         return np.asarray(self.counts.sum(axis=1))
 
     def place(self, margins: np.ndarray) -> np.ndarray:
-        """Return the bin of each pair, and as many as there are for a pair beyond the last."""
+        """Return the bin number of each pair; `bins` stands for a pair beyond the last bin."""
         return self._part(margins) // PARTS
 
     def _part(self, margins: np.ndarray) -> np.ndarray:
@@ -175,7 +176,7 @@ class Pairs:
         return np.clip(parts, 0, self.bins * PARTS).astype(np.int64)
 
     def add(self, margins: np.ndarray) -> None:
-        """Count pairs; margins that are nan are none."""
+        """Count pairs; ignore margins that are nan."""
         known = margins[~np.isnan(margins)]
         place, shape = self._part(known), self.counts.shape
         size = self.counts.size + 1
@@ -191,7 +192,10 @@ class Pairs:
         return self.margins[number].sum() / count, self.x[number].sum() / count
 
     def needed(self, number: int, error: float) -> tuple[int, int]:
-        """Return dimensions that turn at most so many of a bin: if Gaussian, and by Lemma 1."""
+        """Return the least dimensions at which at most a share `error` of a bin's pairs is turned.
+
+        The first number holds for Gaussian projections, the second by Lemma 1.
+        """
         some = self.counts[number] > 0
         counts = self.counts[number][some]
         margins = self.margins[number][some] / counts
@@ -201,7 +205,7 @@ class Pairs:
 
 
 def _reach(dimensions: int, error: float) -> float:
-    """Return the largest x at which so many dimensions, Gaussian, keep a pair with that error."""
+    """Return the largest x at which a Gaussian projection turns a pair with that error."""
     margin = brentq(lambda eps: bounds.gaussian_error(eps, dimensions) - error, 1e-9, 1)
     return float(1 / bounds.exponent(margin))
 

@@ -1,8 +1,8 @@
-"""The docs with the largest weighted sums of inner products, by several weights in one pass.
+"""The docs with the largest weighted sums of inner products, for several weights in one pass.
 
-Usage: `search(in_blocks(parts, queries, k), queries, coefficients, k)`: a block has the vectors of
-the same docs in each part. Sparse and dense vectors go together. No list of one part is cut before
-the sum: every doc is compared.
+Usage: `search(in_blocks(parts, queries, k), queries, coefficients, k)`. A block has the vectors of
+the same docs in each part. Parts may be sparse or dense. No part's list is cut before the sum:
+every doc is compared.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,18 +19,18 @@ from residuum.vectors.nearest import TIE, Vectors, row_scores
 
 QUERIES_AT_ONCE = 1024
 ROWS_KEPT = 1_000_000  # docs near the best that are held before any is dropped
-VALUES_AT_ONCE = 4_000_000  # products of some docs and some queries: 16 MB for each part
+VALUES_AT_ONCE = 4_000_000  # products of a block's docs and queries: 16 MB for each part
 
 
 class Docs(NamedTuple):
-    """Docs in their order, and the row of the first vector of each; an end more."""
+    """Docs in their order, and the row of each doc's first vector, with the row count last."""
 
     ids: list[str]
     starts: np.ndarray
     vectors: Vectors
 
     def some(self, first: int, last: int) -> "Docs":
-        """Return the docs from one to before another."""
+        """Return the docs from number `first` to before number `last`."""
         starts, (ids, *rest) = self.starts[first : last + 1], self.vectors
         rows = slice(int(starts[0]), int(starts[-1]))
         if isinstance(self.vectors, TermVectors):
@@ -44,9 +44,9 @@ NO_DOCS = Docs([], np.zeros(1, dtype=np.int64), ([], np.zeros((0, 0), dtype=np.f
 
 
 def docs_of(vectors: Vectors, queries: Vectors) -> Docs:
-    """Return the docs of a shard; the vectors of each stand together.
+    """Return the docs of a shard; each doc's vectors are neighbours.
 
-    Of sparse ones the terms of the queries are kept alone: others add nothing to a product.
+    Sparse vectors keep only the queries' terms: other terms add nothing to a product.
     """
     if isinstance(vectors, TermVectors) != isinstance(queries, TermVectors):
         raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
@@ -59,9 +59,9 @@ def docs_of(vectors: Vectors, queries: Vectors) -> Docs:
 
 
 def in_blocks(parts: Sequence[Iterable[Docs]], k: int) -> Iterator[list[Docs]]:
-    """Yield the same docs of all parts, some at a time; parts may lie in shards of other sizes.
+    """Yield blocks with the same docs of all parts; the parts' shards may differ in size.
 
-    Parts with other docs, or in another order, are a ResiduumError.
+    Raises ResiduumError for parts with other docs, or with another order.
     """
     most = max(4 * k, VALUES_AT_ONCE // QUERIES_AT_ONCE)
     streams = [filter(_any, part) for part in parts]  # unlike a loop, it holds no shard
@@ -71,14 +71,14 @@ def in_blocks(parts: Sequence[Iterable[Docs]], k: int) -> Iterator[list[Docs]]:
         size = min(most, *left)
         pairs = [*zip(shards, places, strict=True)]
         block = [docs.some(place, place + size) for docs, place in pairs]
-        del pairs  # each shard is to go before the next of its part comes
+        del pairs  # frees each shard before the next one of its part
         if not size or any(docs.ids != block[0].ids for docs in block):
             both = zip(shards, places, strict=True)
             doc_id = next(docs.ids[place] for docs, place in both if docs.ids)
             text = "the parts of a hybrid have other docs, or in another order"
             raise ResiduumError(f"{text}: about doc {doc_id}; make their vectors again")
         yield block
-        del block  # of a dense part it is a view of its shard
+        del block  # a dense part's block is a view of its shard
         for number, stream in enumerate(streams):
             places[number] += size
             if places[number] == len(shards[number].ids):
@@ -91,12 +91,12 @@ def _any(docs: Docs) -> bool:
 
 
 class _Floors:
-    """The least sums that may be among the best k, by weight and query: they rise with the docs."""
+    """The least sums that may be among the best k, by weight and query; more docs raise them."""
 
     def __init__(self, weights: int, queries: int, k: int) -> None:
         self._k = k
         self._best = np.full((weights, k, queries), -np.inf, dtype=np.float32)
-        self._least = np.full((weights, queries), -np.inf, dtype=np.float32)  # of those
+        self._least = np.full((weights, queries), -np.inf, dtype=np.float32)  # least of the best k
         self._largest = np.zeros((weights, queries), dtype=np.float32)
 
     def near(
@@ -104,11 +104,11 @@ class _Floors:
     ) -> np.ndarray:
         """Say which sums of docs (docs, queries) may be among the best k of all docs so far.
 
-        `largest` is what a sum of float32 could be in all: it may lie from the true one by a share
-        of that.
+        `largest` is the largest possible absolute value of the sums. A float32 sum may differ from
+        the true sum by a share of `largest`.
         """
         best, least = self._best[weight, :, queries], self._least[weight, queries]
-        rising = (sums > least).any(axis=1)  # fewer and fewer docs: a partition takes long
+        rising = (sums > least).any(axis=1)  # ever fewer docs; a partition is slow
         if rising.any():
             both = np.concatenate([best, sums[rising]])
             best[:] = np.partition(both, -self._k, axis=0)[-self._k :]
@@ -124,12 +124,12 @@ def search(
     coefficients: Sequence[Sequence[float]],
     k: int,
 ) -> pl.DataFrame:
-    """Return weight and query (numbers), doc_id and score of all that may be the best k.
+    """Return weight and query (numbers), doc_id and score of all docs that may be the best k.
 
-    `coefficients` has, for each weight, a factor for each part. Those are at least k docs per
-    weight and query, where there are as many, and all that tie with the last. Scores are sums of
-    float64 products, as `pair_scores` has them, which neither blocks nor other weights change.
-    Memory holds a block's products, and of what was near the best no more than twice what still is.
+    `coefficients` has, for each weight, a factor for each part. Each weight and query gets at least
+    k docs, if there are as many, and all docs that tie with the last. Scores are sums of float64
+    products, equal to those of `pair_scores`. Neither blocks nor other weights change them. Memory
+    holds a block's products, and at most twice the docs that are still near the best.
     """
     count, factors = len(queries[0][0]), np.array(coefficients, dtype=np.float32)
     floors, scored, size = _Floors(len(factors), count, k), [_none(len(queries))], ROWS_KEPT
@@ -162,7 +162,7 @@ def _sums(factors: np.ndarray, products: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _products(docs: Docs, queries: Vectors, part: slice) -> np.ndarray:
-    """Return the products of docs, of each its best vector's, and some queries: float32."""
+    """Return the products of each doc's best vector with queries: float32 (docs, queries)."""
     if isinstance(docs.vectors, TermVectors) and isinstance(queries, TermVectors):
         rows = (docs.vectors.rows @ queries.rows[part].T).toarray()
     else:
@@ -189,9 +189,9 @@ def _none(parts: int) -> pl.DataFrame:
 def _scored(
     block: Sequence[Docs], queries: Sequence[Vectors], near: np.ndarray, start: int
 ) -> pl.DataFrame:
-    """Return query, doc_id and the exact product of each part of those that are near.
+    """Return query, doc_id and the exact product of each part, for the pairs marked in `near`.
 
-    The queries of `near` begin with the one of number `start`.
+    Column 0 of `near` is query number `start`.
     """
     doc, query = np.nonzero(near)
     query += start
@@ -204,7 +204,7 @@ def _scored(
 
 
 def _exactly(docs: Docs, queries: Vectors, query: np.ndarray, doc: np.ndarray) -> np.ndarray:
-    """Return the product of each pair (numbers), of a doc its best vector's: float64."""
+    """Return the product of each pair (numbers) by the doc's best vector: float64 (pairs,)."""
     each = np.diff(docs.starts)[doc]
     ends = np.cumsum(each)
     rows = np.arange(each.sum()) + np.repeat(docs.starts[doc] - ends + each, each)
@@ -217,19 +217,19 @@ def _score(coefficients: Sequence[float]) -> pl.Expr:
 
 
 def _is_best(score: pl.Expr, k: int) -> pl.Expr:
-    """Say which docs are the best k of their query, or tie with the last."""
+    """Say which docs are the best k of their query, or tie with the last of them."""
     return score >= score.top_k(k).min().over("query") - trec.ROUNDING
 
 
 def _may_be_best(
     scored: pl.DataFrame, coefficients: Sequence[Sequence[float]], k: int
 ) -> pl.DataFrame:
-    """Return what is among the best k of its query by any weight."""
+    """Return the docs that are among the best k of their query by any weight."""
     return scored.filter(pl.any_horizontal(_is_best(_score(own), k) for own in coefficients))
 
 
 def _best(scored: pl.DataFrame, weight: int, coefficients: Sequence[float], k: int) -> pl.DataFrame:
-    """Return the best k of each query by a weight, with those that tie with the last."""
+    """Return the best k docs of each query by one weight, and docs that tie with the last."""
     score = _score(coefficients)
     named = scored.select(pl.lit(weight).alias("weight"), "query", "doc_id", score=score)
     return named.filter(_is_best(pl.col("score"), k))

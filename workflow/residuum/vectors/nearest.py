@@ -1,9 +1,9 @@
 """The nearest docs of queries by inner product, and the scores of given pairs, exactly.
 
 Usage: `Index(docs, None, "cpu").search(queries, k)`, `pair_scores(shards, queries, pairs)`. FAISS
-finds candidates of dense vectors, torch on a card; sums of float64 give scores that depend neither
-on the shards nor on what else was searched. Sparse vectors are multiplied as they are, and a doc
-that shares no term with a query is no hit of it.
+finds candidates of dense vectors; on a card torch does. Sums of float64 then give the scores, which
+depend neither on the shards nor on other searches. Sparse vectors are multiplied directly, and a
+doc is a hit only of queries with which it shares a term.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from residuum.config.schema.search import Search
 from residuum.vectors import exact, products
 from residuum.vectors.approximate import SEARCHES, Found, VectorIndex
 
-SPARE = 64  # hits beyond the depth, to see whether its last one ties
+SPARE = 64  # hits beyond the depth, to see whether the last hit ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
 HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
 QUERIES_AT_ONCE = 100_000  # 307 MB at 768 dimensions
-SEEN_AT_ONCE = 100_000  # numbers of docs that some queries have met: 0.4 MB, as a cache holds
-PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, as a cache holds
+SEEN_AT_ONCE = 100_000  # numbers of docs that queries have met: 0.4 MB, which fits a cache
+PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, which fits a cache
 
 Shard = tuple[list[str], np.ndarray]
 Vectors = Shard | TermVectors
 
 
 def use_threads(count: int) -> None:
-    """Have all searches of this process take so many threads."""
+    """Set the number of threads of all searches in this process."""
     import faiss
 
     faiss.omp_set_num_threads(count)
 
 
 class Index:
-    """The vectors of docs, with the index of an approximate search where one is asked for."""
+    """The vectors of docs, with an index if an approximate search is requested."""
 
     def __init__(self, docs: Vectors, approximate: Search | None, device: str) -> None:
-        """Make ready to search on the device cpu or cuda; sparse vectors stay on the CPU."""
+        """Prepare a search on the device cpu or cuda; sparse vectors stay on the CPU."""
         if approximate and isinstance(docs, TermVectors):
             text = "these vectors are sparse; leave it out"
             raise ResiduumError(f"search {approximate.kind}: {text}")
@@ -57,10 +57,10 @@ class Index:
     def search(self, queries: Vectors, k: int, effort: int | None = None) -> Iterator[pl.DataFrame]:
         """Yield query (row number), doc_id and score of all docs that may be among the best k.
 
-        Those are at least k docs per query, where the shard has as many, and all that tie with the
-        last; of an approximate search, of those that it looked at. Given an effort, it looks at no
-        more than that, even if it finds fewer docs. A doc with several vectors scores by its best.
-        Memory holds a frame of some queries.
+        Each query gets at least k docs, if the shard has as many, and all docs that tie with the
+        last. An approximate search finds them among the vectors that it compares. With an effort,
+        it keeps that effort even if it finds fewer docs. A doc with several vectors scores by its
+        best vector. Memory holds one frame, of some queries, at a time.
         """
         docs = self._docs
         if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
@@ -70,13 +70,13 @@ class Index:
         return self._dense.search(np.asarray(queries[1]), k, effort)
 
     def compared(self) -> int:
-        """Return how many dense vectors were compared with queries since this was last called."""
+        """Return how many dense vectors were compared with queries since the last call."""
         return self._dense.index.compared()
 
 
 def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl.DataFrame]:
     names = pl.Series("doc_id", docs.ids, pl.String)
-    most = max(Counter(docs.ids).values(), default=1)  # vectors of a doc, which scores by its best
+    most = max(Counter(docs.ids).values(), default=1)  # of a doc, which scores by its best vector
     for query, doc, score in products.best(queries, docs, k * most):
         hits = pl.DataFrame({"query": query, "doc_id": names[doc], "score": score})
         best = hits.group_by("query", "doc_id", maintain_order=True).agg(pl.col("score").max())
@@ -84,7 +84,7 @@ def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl
 
 
 def _exact(vectors: np.ndarray, device: str) -> VectorIndex:
-    """Return a search that compares all vectors; on a CPU it takes no copy of them."""
+    """Return an index that compares all vectors; on a CPU it copies none."""
     if device != "cpu":
         return exact.Card(vectors, device).index()
     import faiss
@@ -106,7 +106,7 @@ def _exact(vectors: np.ndarray, device: str) -> VectorIndex:
 
 
 class _Dense:
-    """Dense vectors of docs, each of which has one or several, and how they are searched."""
+    """Dense vectors of docs, one or several for each doc, and their index."""
 
     def __init__(self, ids: list[str], vectors: np.ndarray, index: VectorIndex) -> None:
         self._vectors, self.index = vectors, index
@@ -114,15 +114,15 @@ class _Dense:
         self._names = names.unique(maintain_order=True)
         numbers = pl.DataFrame({"doc_id": self._names, "doc": np.arange(len(self._names))})
         listed = names.to_frame().join(numbers, on="doc_id", how="left", maintain_order="left")
-        self._docs = listed["doc"].to_numpy()  # of each vector
+        self._docs = listed["doc"].to_numpy()  # doc number of each vector
         self._rows = np.argsort(self._docs, kind="stable")
         self._counts = np.bincount(self._docs)
         self._starts = np.cumsum(self._counts) - self._counts
         self._single = len(self._names) == len(names)
-        self._each = -(-len(names) // max(1, len(self._names)))  # vectors of a doc
+        self._each = -(-len(names) // max(1, len(self._names)))  # a doc's mean number of vectors
 
     def search(self, queries: np.ndarray, k: int, effort: int | None) -> Iterator[pl.DataFrame]:
-        """Yield hits of some queries at once; given an effort, of what it looks at."""
+        """Yield hits of a block of queries at a time; a given effort is kept."""
         at_once = min(QUERIES_AT_ONCE, max(1, HITS_AT_ONCE // (k * self._each)))
         for first in range(0, len(queries), at_once):
             some = queries[first : first + at_once]
@@ -140,10 +140,10 @@ class _Dense:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield query and vector (row numbers) of all hits that may be of a query's best k docs.
 
-        Of a doc's vectors the best alone is one. Those queries are searched again, deeper and
-        deeper, whose last hit ties with the k-th doc, or that have fewer docs: where docs have
-        equally many vectors, k times as many hits have k docs. A search that looked through all
-        that it looks at, and has fewer, looks at more, if its effort was not given.
+        Only a doc's best vector is a hit. A query is searched again with twice the depth if its
+        last hit ties with the k-th doc, or if it has fewer docs. A search that has returned all
+        hits that it can, and has fewer docs, is repeated with more effort, unless the effort was
+        given.
         """
         total = len(self._docs)
         most = given or self.index.most
@@ -155,7 +155,7 @@ class _Dense:
             scores, rows = self.index.search(asked, depth, effort)
             firsts = self._firsts(rows)
             floor = self._floor(asked, scores, rows, firsts, k)
-            whole = (depth == total) | (rows[:, -1] < 0)  # of what was looked at
+            whole = (depth == total) | (rows[:, -1] < 0)  # all hits of the vectors compared
             few = whole & np.isneginf(floor) & (effort < most)
             ties = ~whole & (scores[:, -1] >= floor)
             kept = (scores >= floor[:, None]) & firsts & ~(few | ties)[:, None]
@@ -165,10 +165,10 @@ class _Dense:
             waiting += [(left[which], *how) for which, *how in again if which.any()]
 
     def _firsts(self, rows: np.ndarray) -> np.ndarray:
-        """Say of each hit whether it is its query's first of a doc. A row below 0 is no hit."""
+        """Say whether each hit is its query's first hit of a doc. A row below 0 is no hit."""
         if self._single:
             return np.asarray(rows >= 0)
-        depth, docs = rows.shape[1], len(self._names) + 1  # the last stands for no hit
+        depth, docs = rows.shape[1], len(self._names) + 1  # the last number stands for no hit
         at_once = max(1, min(len(rows), SEEN_AT_ONCE // docs))
         seen, firsts = np.empty(at_once * docs, np.int32), np.empty(rows.shape, bool)
         places = np.tile(np.arange(depth, dtype=np.int32), at_once)
@@ -177,16 +177,16 @@ class _Dense:
             own = np.where(some >= 0, self._docs[some], docs - 1)
             own = (own + docs * np.arange(len(some))[:, None]).ravel()
             place = places[: len(own)]
-            seen[own[::-1].copy()] = place[::-1].copy()  # of one doc's places the last one written
+            seen[own[::-1].copy()] = place[::-1].copy()  # the last write, a first place, counts
             firsts[first : first + at_once] = (seen[own] == place).reshape(some.shape)
         return firsts & (rows >= 0)
 
     def _floor(
         self, queries: np.ndarray, scores: np.ndarray, rows: np.ndarray, firsts: np.ndarray, k: int
     ) -> np.ndarray:
-        """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer.
+        """Return, per query, the least score that may tie with its k-th doc; -inf without k docs.
 
-        `firsts` says which hits are a doc's first.
+        `firsts` marks the hits that are a doc's first.
         """
         found, last = firsts.sum(axis=1), np.full(len(rows), k - 1)
         if not self._single and firsts.any():
@@ -201,8 +201,8 @@ class _Dense:
         return np.where(last < 0, -np.inf, floor)
 
     def _scored(self, queries: np.ndarray, query: np.ndarray, doc: np.ndarray) -> pl.DataFrame:
-        """Return query, doc_id and score of each pair: that of the doc's best vector."""
-        if self._single:  # a doc's number is that of its vector
+        """Return query, doc_id and score of each pair, by the doc's best vector."""
+        if self._single:  # here a doc and its vector have the same number
             scores = self._products(queries, query, doc)
             return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": scores})
         each = self._counts[doc]
@@ -213,7 +213,7 @@ class _Dense:
         return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": best})
 
     def _products(self, queries: np.ndarray, query: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """Return float64 sums that a run rounds as it does a CPU's, whoever adds them up."""
+        """Return float64 sums that a run rounds as it rounds a CPU's sums, on any device."""
         if not self.index.products:
             return _dense_products(queries, self._vectors, query, row)
         scores, near = self.index.products(queries, query, row)
@@ -224,9 +224,9 @@ class _Dense:
 def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs with `score`, the inner product s_emb (CLEAR Eq. 4).
 
-    `pairs` has query (number of its vector) and doc_id, each pair once; a doc with several vectors
-    scores by its best. One shard's ids are held at a time, and of memory-mapped vectors those of
-    the pairs are read. Raises ResiduumError for a doc that has no vector.
+    `pairs` has query (number of its vector) and doc_id, each pair once. A doc with several vectors
+    scores by its best vector. Memory holds one shard's ids at a time. Of memory-mapped vectors only
+    those of the pairs are read. Raises ResiduumError for a doc without a vector.
     """
     key = ["query", "doc_id"]
     pairs = pairs.select(key)
@@ -253,7 +253,7 @@ def _shard_scores(shard: Vectors, queries: Vectors, pairs: pl.DataFrame) -> pl.D
 
 
 def row_scores(docs: Vectors, queries: Vectors, query: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Return the product of query `query[i]` and vector `row[i]`, as `pair_scores` has them."""
+    """Return the product of query `query[i]` and vector `row[i]`, as `pair_scores` does."""
     if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
         return products.pairs(queries, docs, query, row)
     return _dense_products(np.asarray(queries[1]), np.asarray(docs[1]), query, row)
@@ -272,10 +272,10 @@ def _dense_products(
 
 
 class _Rows:
-    """Rows of vectors as float64, in memory that is used again: new pages cost as much as sums.
+    """Rows of vectors as float64 in reused memory: new pages would cost as much as the sums.
 
-    They are cast here, not by einsum: its buffer would cut the sum of a row at a place that depends
-    on the rows before it.
+    Rows are cast here, not by einsum. Its buffer would split the sum of a row at a point that
+    depends on the rows before it.
     """
 
     def __init__(self, vectors: np.ndarray, count: int) -> None:
@@ -284,8 +284,8 @@ class _Rows:
         self._cast = np.empty((count, vectors.shape[1]))
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return some rows, until the next are taken."""
+        """Return the rows with these numbers; the next call overwrites them."""
         taken, cast = self._taken[: len(rows)], self._cast[: len(rows)]
-        np.take(self._vectors, rows, axis=0, out=taken, mode="clip")  # else it takes a copy
+        np.take(self._vectors, rows, axis=0, out=taken, mode="clip")  # any other mode copies
         cast[:] = taken
         return cast

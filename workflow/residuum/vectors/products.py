@@ -1,7 +1,7 @@
 """Inner products of sparse vectors: the best docs of each query, and the scores of given pairs.
 
-Usage: `best(queries, docs, k)`, `pairs(queries, docs, left, right)`, of `TermVectors`. Sums are of
-float64 and over rising terms, so that a product depends on its two vectors alone.
+Usage: `best(queries, docs, k)`, `pairs(queries, docs, left, right)`, with `TermVectors`. Products
+are summed in float64 over rising terms, so that a product depends on its two vectors alone.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ PAIRS_AT_ONCE = 100_000
 def best(
     queries: TermVectors, docs: TermVectors, k: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield query, doc (row numbers) and score of what may be among the best k of each query.
+    """Yield query, doc (row numbers) and score of docs that may be among the best k of each query.
 
-    Those are, of the docs that share a term with it, the best k and all that tie with the last of
-    them. Memory holds the products of some queries.
+    Only docs that share a term with the query count. A query gets the best k of them, and all that
+    tie with the last. Memory holds the products of some queries at a time.
     """
     asked, columns = aligned(queries, docs.terms), docs.rows.T.tocsr().astype(np.float64)
     for first in range(0, asked.shape[0], QUERIES_AT_ONCE):
@@ -49,7 +49,7 @@ def pairs(
 
 
 def aligned(vectors: TermVectors, terms: list[str]) -> csr_array:
-    """Return vectors with other terms as their columns, float64; a term that is none is dropped."""
+    """Return vectors with `terms` as their columns, float64; terms outside `terms` are dropped."""
     if vectors.terms == terms:
         return vectors.rows.astype(np.float64)
     columns = {term: number for number, term in enumerate(terms)}
@@ -59,5 +59,5 @@ def aligned(vectors: TermVectors, terms: list[str]) -> csr_array:
     ends = np.append(0, np.cumsum(kept))[vectors.rows.indptr]
     values = vectors.rows.data[kept].astype(np.float64), own[kept], ends
     made = csr_array(values, shape=(vectors.rows.shape[0], len(terms)))
-    made.sum_duplicates()  # puts columns in order, too
+    made.sum_duplicates()  # also sorts the columns
     return made

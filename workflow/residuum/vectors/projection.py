@@ -1,7 +1,7 @@
-"""Random projection of sparse vectors: as many dimensions as an encoder has, nothing learned.
+"""Random projection of sparse vectors to as many dimensions as an encoder has, without training.
 
-Usage: `project(rows, terms, 768, seed)`. A term has the same signs in a query and in a doc, in any
-process and for any collection, and no matrix of all terms is ever made. Sources: Lee et al. 2023
+Usage: `project(rows, terms, 768, seed)`. A term has the same signs in queries and docs, in every
+process and for every collection. No matrix of all terms is ever made. Sources: Lee et al. 2023
 (RoC), Eq. 3; Achlioptas 2001; Luan et al. 2021 (ME-BERT), section 3.
 """
 
@@ -19,7 +19,7 @@ ROWS_AT_ONCE = 4096
 def signs(terms: Sequence[str], dimensions: int, seed: int) -> np.ndarray:
     """Return 1 or -1 for each term and dimension: int8 (terms, dimensions).
 
-    They are the bits of SHAKE-256 of seed and term, so that no two draws have to agree.
+    The signs are the bits of SHAKE-256 of seed and term, so that separate processes draw the same.
     """
     size = -(-dimensions // 8)
     drawn = b"".join(hashlib.shake_256(f"{seed}\t{term}".encode()).digest(size) for term in terms)
@@ -28,9 +28,9 @@ def signs(terms: Sequence[str], dimensions: int, seed: int) -> np.ndarray:
 
 
 class Drawn:
-    """Columns of A for some terms, a block at a time, with entries of variance 1.
+    """Columns of the projection A for some terms, a block at a time, with entries of variance 1.
 
-    Rademacher: the `signs`. Gaussian: the normal quantiles of 32 bits of SHAKE-256 each.
+    Rademacher: the `signs`. Gaussian: the normal quantiles of 32 bits of SHAKE-256 per entry.
     """
 
     def __init__(self, terms: Sequence[str], dimensions: int, seed: int, distribution: str) -> None:
@@ -38,10 +38,10 @@ class Drawn:
         self.signs = signs(terms, dimensions, seed) if distribution == RADEMACHER else None
 
     def block(self, start: int, end: int) -> np.ndarray:
-        """Return the entries of some dimensions: float64 (terms, end - start)."""
+        """Return the entries of dimensions `start` to `end`: float64 (terms, end - start)."""
         if self.signs is not None:
             return self.signs[:, start:end].astype(np.float64)
-        from scipy.special import ndtri  # of Gaussian draws alone
+        from scipy.special import ndtri  # for Gaussian draws alone
 
         size, names = 4 * (end - start), (f"{self.seed}\t{start}\t{term}" for term in self.terms)
         drawn = b"".join(hashlib.shake_256(name.encode()).digest(size) for name in names)
@@ -52,7 +52,7 @@ class Drawn:
 def project(rows: csr_array, terms: Sequence[str], dimensions: int, seed: int) -> np.ndarray:
     """Return A x of each row x, float32 (rows, dimensions); A's entries are +-1/sqrt(dimensions).
 
-    `rows` is (rows, terms). Some rows are taken at a time, with the terms that these have.
+    `rows` is (rows, terms). It is projected a block at a time, with only the block's terms.
     """
     result = np.zeros((rows.shape[0], dimensions), dtype=np.float32)
     for first in range(0, rows.shape[0], ROWS_AT_ONCE):
