@@ -1,8 +1,8 @@
-"""The provenance of a number: its value, tests, per-query values, and all it was made from.
+"""Explain a number: its value, its tests, its per-query values, and its provenance.
 
-Usage: `residuum explain clear/table1/bm25/dev-rr`; of a figure over groups
-`roc/figure4/ours/gain/hard`, of circles `roc/figure1/a/residual`. Reads pages, tests, metrics and
-manifests.
+Usage: `residuum explain clear/table1/bm25/dev-rr`. Addresses such as `roc/figure4/ours/gain/hard`
+name points of figures over groups, and `roc/figure1/a/residual` quantities of circles. Reads pages,
+tests, metrics and manifests.
 """
 
 import re
@@ -28,10 +28,10 @@ SEEDED = re.compile(SEED)
 
 
 def explain(results: Path, address: str, full: bool = False, deep: bool = False) -> str:
-    """Return all that is known of a cell, as text; `full` prints command lines unshortened.
+    """Return a text with all that is known of a cell; `full` prints whole command lines.
 
-    Files behind it are compared with their manifests, those above LARGE bytes by size, if not
-    `deep`.
+    Files behind the cell are compared with their manifests. Files above LARGE bytes are compared by
+    size, unless `deep` is true.
     """
     cell = find(results, address)
     behind = provenance.described(provenance.ancestors(cell.graph, cell.roots), full)
@@ -41,7 +41,7 @@ def explain(results: Path, address: str, full: bool = False, deep: bool = False)
 
 
 def _value(cell: Cell) -> str:
-    """Lay out what was measured, what the paper reports, and the ledger's verdict."""
+    """Lay out the measured value, the reported value, and the ledger's verdict."""
     table, own = cell.page.entry, cell.line
     row = next(row for row in table.rows if row.id == own.row)
     measured = f"{own.absence}: {own.not_run}"
@@ -64,7 +64,7 @@ def _value(cell: Cell) -> str:
 
 
 def interval(cell: Cell) -> tuple[float, float] | None:
-    """Return the 95% interval of a number; that of a figure over groups is of a difference."""
+    """Return a number's 95% interval, or None; in figures over groups it is a difference's."""
     low, high = cell.line.ci_low, cell.line.ci_high
     if low is None or high is None or not cell.page.has_intervals:
         return None
@@ -72,14 +72,15 @@ def interval(cell: Cell) -> tuple[float, float] | None:
 
 
 def header(cell: Cell) -> str:
-    """Return what a column is called on its page."""
+    """Return the header of a cell's column on its page."""
     return cell.page.header(cell.line.column)
 
 
 def changed(cell: Cell, deep: bool) -> tuple[list[str], str]:
-    """Say which files behind a cell are not as manifests record them, and how many are not hashed.
+    """Return the files behind a cell that differ from their manifests, and a note on sizes.
 
-    Of what its pages were made from, the cell's own metrics count. The latter is empty if all are.
+    Inputs of the pages count only if they are this cell's metrics. The note says how many files
+    were compared by size; it is empty if all files were hashed.
     """
     names = (cell.path, PATHS.significance.fill(page=cell.line.table), PATHS.ledger)
     pages = [cell.graph[name] for name in names]
@@ -105,14 +106,14 @@ def _ledger(cell: Cell, kind: str) -> list[LedgerRow]:
 
 
 def _claims(cell: Cell) -> str:
-    """List the comparisons that the paper prints in this cell, with their verdicts."""
+    """List the paper's comparisons of this cell, with their verdicts."""
     rows = _ledger(cell, "comparison")
     lines = [wrapped(f"{row.claim}: {row.verdict} ({row.reason})", "  ", 2) for row in rows]
     return "\n".join(["What the paper's markers claim (ledger.tsv)", *lines]) if lines else ""
 
 
 def _first(cell: Cell) -> str:
-    """Say how a point of a figure compares with the first series there, as its data has it."""
+    """Describe a figure point's test against the first series, as the page's data has it."""
     if (first := cell.page.first()) is None:
         return ""
     path = intact.checked(cell.results / cell.path)
@@ -130,7 +131,7 @@ def _is(row: str, column: str) -> pl.Expr:
 
 
 def _tests(cell: Cell) -> str:
-    """Lay out the tests that the cell took part in, each difference from its row's side."""
+    """Lay out the tests of a cell; each difference has the sign of the cell's own row."""
     name, own = PATHS.significance.fill(page=cell.line.table), cell.line
     tests = [
         test
@@ -162,13 +163,13 @@ def _tests(cell: Cell) -> str:
 
 
 def tests_of(results: Path, page: str) -> list[Comparison]:
-    """Return the tests of a page; none where it has none."""
+    """Return the tests of a page, or [] if it has no tests."""
     path = results / PATHS.significance.fill(page=page)
     return grids.rows(path, Comparison) if path.is_file() else []
 
 
 def made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Value]:
-    """Return what a cell shows, then what it is a change from; none of a choice or a count."""
+    """Return the cell's value and, for a change, the value it is a change from."""
     own, kind = cell.line, cell.page.entry.kind
     if own.measured is None or kind not in VALUES:
         return []
@@ -178,16 +179,16 @@ def made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Value
 
 
 def values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:
-    """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id.
+    """Return query_id and value of a cell, averaged over seeds and sorted by query_id.
 
-    Of a change, the differences. A choice, a count and a ratio have none. Give a `read` that keeps
-    what it read where the values of many cells are taken.
+    For a change, values are differences. A choice, a count and a ratio have no values. For many
+    cells, pass a `read` that caches the files it reads.
     """
     return per_query(made(cell, read))
 
 
 def per_query(shown: list[derived.Value]) -> pl.DataFrame:
-    """Return query_id and value of what a cell shows, less what it is a change from."""
+    """Return query_id and value of the first matrix, less the matrix it is a change from."""
     matrices = [each for each in shown if isinstance(each, ScoreMatrix)]
     if not matrices:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
@@ -196,7 +197,7 @@ def per_query(shown: list[derived.Value]) -> pl.DataFrame:
 
 
 def counts(cell: Cell, shown: list[derived.Value]) -> list[str]:
-    """Count the queries behind a ratio that a cell shows, and behind what it is a change from."""
+    """Count the queries behind a cell's ratio, and behind the ratio it is a change from."""
     ratios = [each for each in shown if isinstance(each, Coverage)]
     names = ["", f"{cell.line.row}: ", "what it is a change from: "]
     return [
@@ -214,12 +215,12 @@ def _counts(cell: Cell) -> str:
 
 
 def _read(cell: Cell) -> str:
-    """Name the metrics files behind a cell, those of a system's seeds together."""
+    """Name the metrics files behind a cell; files that differ only by seed share a name."""
     return ", ".join(map(together, _systems(cell)))
 
 
 def _systems(cell: Cell) -> list[list[str]]:
-    """Return what a cell was read from, the files of a system's seeds together."""
+    """Return the files that a cell was read from, grouped by system across seeds."""
     systems: dict[str, list[str]] = {}
     for path in cell.roots:
         systems.setdefault(SEEDED.sub("", path), []).append(path)
@@ -227,7 +228,7 @@ def _systems(cell: Cell) -> list[list[str]]:
 
 
 def _per_query(cell: Cell) -> str:
-    """Summarise the per-query values and name the queries at both ends."""
+    """Summarise the per-query values; name the best and the worst queries."""
     each = values(cell)
     if each.is_empty():
         return ""

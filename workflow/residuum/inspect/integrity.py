@@ -1,7 +1,7 @@
-"""Which files of a results folder are no longer those that its manifests record.
+"""Find the files of a results folder that differ from what its manifests record.
 
-Usage: `Changes(results, graph).of(kin)`. A manifest records an artefact's files and those that it
-was made from. Files above LARGE bytes are compared by size alone, unless it is `deep`.
+Usage: `Changes(results, graph).of(kin)`. A manifest records an artefact's own files and its inputs.
+Files above LARGE bytes are compared by size, unless `deep` is true.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -17,7 +17,7 @@ LARGE = 100_000_000  # bytes: a tenth of a second to hash, if the disk keeps up
 
 
 class Change(NamedTuple):
-    """A file, the artefact whose manifest records it, and what that says against what was found."""
+    """A changed file, the artefact whose manifest records it, and the recorded and found value."""
 
     path: str
     by: str
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
 
 class Changes:
-    """The changes of one results folder, or of a bundle, which holds the manifests of all files.
+    """The changed files of a results folder, or of a bundle, which holds all manifests.
 
     `skipped` has the files that were too large to hash.
     """
@@ -43,10 +43,10 @@ class Changes:
         self.skipped: set[str] = set()
 
     def of(self, kin: Iterable[Artefact], inputs: Collection[str] | None = None) -> list[Change]:
-        """Return what changed of artefacts' own files and of what they were made from, each once.
+        """Return the changes of artefacts' own files and of their inputs, each once.
 
-        With `inputs`, of the latter only those count that are named there. A folder is left out
-        where a file of it is named.
+        `inputs` restricts the inputs that are compared to the paths in it. A folder is left out
+        where a changed file within it is returned.
         """
         found: dict[str, Change] = {}
         for artefact in kin:
@@ -77,7 +77,9 @@ class Changes:
                 yield Change(path, artefact.path, short(recorded), f"found {short(digest)}")
 
     def _sha256(self, path: str) -> str | None:
-        """Return the hash of a file or folder, by its own manifest where it is absent or large."""
+        """Return the hash of a file or folder; its manifest gives it if the file is absent or
+        large.
+        """
         place, own = self.results / path, self.own.get(path)
         if place.is_dir():
             return self._sha256_of(place, path)
@@ -88,7 +90,7 @@ class Changes:
         return own.sha256 if own else None
 
     def _sha256_of(self, folder: Path, path: str) -> str | None:
-        """Return the hash of a folder, by manifests as a file's; None where one is unknown."""
+        """Return the hash of a folder's files, or None where the hash of a file is unknown."""
         within = {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()}
         within |= {Path(name).relative_to(path) for name in self.own if name.startswith(f"{path}/")}
         if within == {Path(FOLDER)}:
