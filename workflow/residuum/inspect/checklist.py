@@ -2,9 +2,9 @@
 
 Usage: `residuum checklist --results results/mini > checklist.md`. Questions come from the ACM's
 artifact review and badging (version 1.1), the machine learning reproducibility checklist (version
-2.0), the NeurIPS paper checklist, and ECIR's and SIGIR's calls for reproducibility papers. Each
-answer is read from a file or says that nothing is recorded. Answers include run times and host
-names, so a bundle holds no checklist.
+2.0), and the NeurIPS paper checklist. Others come from the calls of ECIR's and SIGIR's
+reproducibility tracks. Each answer is read from a file or says that nothing is recorded. Answers
+include run times and host names, so a bundle holds no checklist.
 """
 
 import re

@@ -77,9 +77,7 @@ class Changes:
                 yield Change(path, artefact.path, short(recorded), f"found {short(digest)}")
 
     def _sha256(self, path: str) -> str | None:
-        """Return the hash of a file or folder; its manifest gives it if the file is absent or
-        large.
-        """
+        """Return the hash of a file or folder, from its manifest if it is absent or large."""
         place, own = self.results / path, self.own.get(path)
         if place.is_dir():
             return self._sha256_of(place, path)
