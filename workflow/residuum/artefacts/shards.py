@@ -1,4 +1,4 @@
-"""Folders of vectors: that they stem from one model, and are all shards of one corpus.
+"""Check that folders of vectors come from one model and are all shards of one corpus.
 
 Usage: `check(folders, facts_of([*folders, queries])[:-1])`, `read(folder)`.
 """
@@ -16,9 +16,9 @@ from residuum.cli.errors import ResiduumError
 
 
 def read(folder: Path, first: bool = False) -> tuple[list[str], np.ndarray] | TermVectors:
-    """Return the vectors of a folder, sparse or not: ids first.
+    """Return the ids and the vectors of a folder, dense or sparse.
 
-    Of docs with several dense ones, which stand together, the first alone if so said.
+    With `first`, only the first of a doc's dense vectors is returned; they are consecutive.
     """
     if (folder / termvectors.NAMES[-1]).is_file():
         return termvectors.read(folder)
@@ -30,7 +30,7 @@ def read(folder: Path, first: bool = False) -> tuple[list[str], np.ndarray] | Te
 
 
 def facts_of(folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return what the manifests of folders say of them; all must stem from one model."""
+    """Return the facts in the manifests of folders; vectors of different models are refused."""
     records = [json.loads(files.read_bytes(folder / "manifest.json")) for folder in folders]
     facts = [record["artefact"] for record in records]
     for folder, own in zip(folders, facts, strict=True):
@@ -43,7 +43,7 @@ def facts_of(folders: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def check(folders: Sequence[Path], facts: Sequence[dict[str, Any]]) -> None:
-    """Refuse folders that are not all shards of one corpus, each once."""
+    """Refuse folders that are not all shards of a corpus, each given once."""
     of = facts[0]["shard"]["of"]
     given = sorted((own["shard"]["of"], own["shard"]["number"]) for own in facts)
     if given != [(of, number) for number in range(of)]:
