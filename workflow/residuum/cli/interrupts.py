@@ -1,7 +1,7 @@
-"""What signals do to a command: Ctrl-C, SIGTERM and SIGHUP end it without a traceback.
+"""End a command on Ctrl-C, SIGTERM or SIGHUP without a traceback.
 
-Usage: importing this module, the package's first, makes Ctrl-C quiet while the others load;
-`command.main` then calls `catch`, and the command `residuum` calls `unwind`.
+Usage: importing this module first makes Ctrl-C quiet while other modules load. Then `command.main`
+calls `catch`, and the command `residuum` calls `unwind`.
 """
 
 import math
@@ -10,8 +10,8 @@ import sys
 import time
 
 AT_ONCE = 1.0  # seconds in which signals are one: `timeout` sends it to its child and to the group
-# `python -m residuum...` or the script of an installed package. Whoever imports residuum keeps what
-# Ctrl-C does there.
+# True for `python -m residuum...` and for an installed package's script. A program that imports
+# residuum keeps its own handling of Ctrl-C.
 COMMAND = sys.argv[:1] == ["-m"] or any(name.endswith("/residuum") for name in sys.argv[:1])
 
 if COMMAND and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -19,16 +19,16 @@ if COMMAND and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 
 
 def catch() -> None:
-    """Let Ctrl-C be an exception again: what is not finished goes before the process ends."""
+    """Make Ctrl-C an exception again, so that unfinished files are deleted before the end."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def unwind() -> None:
-    """Let SIGTERM and SIGHUP end this process as Ctrl-C does: what it has not finished goes too.
+    """Make SIGTERM and SIGHUP act as Ctrl-C, so that unfinished files are deleted.
 
-    A stage leaves them alone. It ends at once in whatever library it is, and its next run deletes
-    what it left, since that writes to the same place.
+    Stages do not use this. A stage ends at once, whichever library is running. Its next run writes
+    to the same place, and deletes the unfinished files.
     """
     last = -math.inf
 
