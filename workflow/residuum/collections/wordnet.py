@@ -85,9 +85,7 @@ def _whole(path: Path) -> str:
 
 
 def _entry(where: str, line: str) -> tuple[str, list[str]]:
-    """Read the line of a lemma in an index: `lemma pos synset_cnt p_cnt [symbol...] ...
-    offset...`.
-    """
+    """Read `lemma pos synset_cnt p_cnt [ptr_symbol...] sense_cnt tagsense_cnt offset...`."""
     fields = line.split()
     try:
         synsets, pointers = int(fields[2]), int(fields[3])
