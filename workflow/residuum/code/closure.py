@@ -180,9 +180,7 @@ class _Walk:
                 self._load(target for targets in module.bindings.values() for target in targets)
 
     def _line(self, statement: Statement) -> str:
-        """Queue what a statement uses; return its name, its hash, and its names' targets and
-        data.
-        """
+        """Queue what a statement uses; return its name, its hash, and what its names stand for."""
         library = self.library
         if statement.opaque:
             raise library.refusal(statement, f"{statement.opaque} cannot be followed")

@@ -197,9 +197,7 @@ class NormalForm(ast.NodeTransformer):
         return node
 
     def _take_entries(self, node: ast.Call, name: str) -> None:
-        """Record the entries of `OpenTable({"a": "module:name"})`, or `Kinds("module:T")`'s
-        table.
-        """
+        """Record the entries of `OpenTable({"a": "module:name"})`, or the table of a `Kinds`."""
         given = node.args[0] if node.args else None
         if isinstance(given, ast.Dict):
             self.branches += zip(map(text, given.keys), map(text, given.values), strict=True)

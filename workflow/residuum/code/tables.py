@@ -24,9 +24,7 @@ class OpenTable(Mapping[str, T]):
         self.entries, self._what = dict(entries), what
 
     def __getitem__(self, kind: str) -> T:
-        """Import and return an entry; a ResiduumError for an unknown kind hints at the closest
-        one.
-        """
+        """Import and return an entry; an unknown kind is a ResiduumError with the closest known."""
         if kind not in self.entries:
             raise ResiduumError(unknown(self._what, kind, self.entries))
         USED.add(kind)

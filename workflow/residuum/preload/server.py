@@ -171,9 +171,7 @@ class Parent:
         self.waiting.register(listener, READY, lambda: self._take(listener.accept()[0]))
 
     def serve(self) -> NoReturn:
-        """Fork for jobs, report their ends, and kill children that lost a client or idled too
-        long.
-        """
+        """Fork for jobs, report their ends, kill children that lost a client or idled too long."""
         while True:
             ready = self.waiting.select(KEPT_SECONDS if self.idle else None)
             for key, _ in ready[:1]:  # one, as it may end what others wait for
