@@ -104,7 +104,7 @@ def generate(
 
 
 def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:
-    """Yield the docs that questions are written for, in the order of the corpus; no empty ones."""
+    """Yield the non-empty docs that questions are written for, in the order of the corpus."""
     kept = None
     if how.docs is not None and how.docs < total:
         ids = (doc_id for doc_id, text in contracts.read_corpus(corpus) if text.strip())
@@ -118,7 +118,7 @@ def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:
 def written(
     writer: QuestionWriter, docs: Sequence[Doc], how: Sampling, batch_size: int
 ) -> dict[str, Any]:
-    """Return the questions of some docs by doc_id and number, and what was counted of them."""
+    """Return the questions of docs, by doc_id and number, and counts of them."""
     tokens = list(writer.tokenise_docs(text for _, text in docs))
     made = writer.write(tokens, [doc_id for doc_id, _ in docs], how, batch_size)
     kept: dict[str, dict[int, str]] = {}
@@ -140,14 +140,14 @@ def written(
 
 
 def questions(parts: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
-    """Yield the id of each question, its doc and its text, in the order of the corpus."""
+    """Yield (question id, doc_id, text) in the order of the corpus."""
     for path in parts:
         for doc_id, own in json.loads(files.read_bytes(path))["questions"].items():
             yield from ((f"{doc_id}.{n}", doc_id, text) for n, text in own.items())
 
 
 def described(parts: Sequence[Path]) -> dict[str, Any]:
-    """Return what the manifest says of all questions."""
+    """Return the facts on all questions for the manifest."""
     sums, docs, count = Counter[str](), 0, 0
     for path in parts:
         part = json.loads(files.read_bytes(path))

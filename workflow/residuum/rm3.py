@@ -77,7 +77,7 @@ def _values(
     measure: str,
     residual: Residual,
 ) -> Values:
-    """Return the measure of each setting and query, given by sorted ids; hits are not kept."""
+    """Return the measure as (settings, queries), queries sorted by id; hits are discarded."""
     k = searcher.system.k
     depth = min(k, cutoff(measure) or k)
     values: dict[Rm3, list[float]] = {setting: [] for setting in grid}

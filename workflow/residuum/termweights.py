@@ -76,7 +76,7 @@ def predict(
 
 
 def _write_part(folder: Path, number: int, tfs: dict[str, dict[str, int]]) -> dict[str, Any]:
-    """Write one part beside the finished ones; return its shard's facts and what it holds."""
+    """Write a part beside the finished parts; return its shard's facts and its counts."""
     path = folder / f"part-{number:05d}.jsonl.gz"
     with files.scratch(path) as alone:
         [shard] = contracts.write_term_weights(alone, tfs.items(), per_shard=len(tfs))
