@@ -35,7 +35,7 @@ class Cell(NamedTuple):
 
     address: str
     results: Path
-    path: str  # of the TSV, below the results
+    path: str  # the TSV's path below the results
     line: GridCell
     page: Judged
     graph: provenance.Graph

@@ -42,10 +42,10 @@ VALUES += [PATHS.significance, PATHS.groups, Template(folder_of(PATHS.fidelity) 
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
-BLOCK, MOST_BYTES = 1 << 20, 10_000_000_000  # read at once; of an unpacked archive
+BLOCK, MOST_BYTES = 1 << 20, 10_000_000_000  # bytes read at once; most bytes of an unpacked archive
 MOST_MEMBERS = 100_000
 LONGEST = 1000  # characters of a member's name
-LONG = 90  # characters of a differing line that are shown
+LONG = 90  # characters shown of a differing line
 
 
 class Index(BaseModel):
@@ -79,7 +79,7 @@ def write(results: Path, output: Path, deep: bool = False) -> str:
             f"Delete these files, then: {remade(results)}. A page that no entry of config/ "
             "has any more is not remade: delete its files instead"
         )
-    locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has them
+    locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has lock files
     members = {f"{RESULTS}/{name}": results / name for name in provenance.finished(results, KEPT)}
     members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in provenance.finished(ROOT, locks)}
     index = {
@@ -124,7 +124,7 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
     """
     size = 0
     try:
-        with gzip.open(archive) as whole:  # to its end, where gzip's checksum stands
+        with gzip.open(archive) as whole:  # to its end, where gzip's checksum is
             while block := whole.read(BLOCK):
                 size += len(block)
                 if size > MOST_BYTES:
@@ -150,7 +150,7 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
     except (tarfile.TarError, EOFError, zlib.error, OSError, MemoryError) as error:
         if full(error):
             raise
-        reason = str(error).partition("\n")[0]  # tarfile's lists what each compression says
+        reason = str(error).partition("\n")[0]  # further lines repeat it for each compression
         raise _refusal(archive, f"damaged, or not a bundle ({reason})") from None
     if not (folder / INDEX).is_file():
         raise _refusal(archive, f"not a bundle of residuum, it lacks {INDEX}")
@@ -219,7 +219,7 @@ def _page(bench: Bench, path: str) -> Finding:
         note = make(bench, path)
         written = [n for n in names if (bench.results / n).exists() or (bench.made / n).exists()]
         unlike = [_unlike(name, bench.results, bench.made) for name in written]
-    except Exception as error:  # a file that was changed can raise whatever its reader raises
+    except Exception as error:  # a changed file can raise any exception
         kind = "" if isinstance(error, ResiduumError) else f"{type(error).__name__}: "
         text = " ".join(str(error).split()).replace(f"{bench.results}/", "")
         fault = f"cannot be made again: {kind}{text}"

@@ -37,7 +37,7 @@ from residuum.pages.layout import grid
 CARD = "README.md"
 ALONE = "the model alone"
 Known = Mapping[str, Dataset]
-SHOWN_ELSEWHERE = {  # of a model's settings
+SHOWN_ELSEWHERE = {  # settings that other parts of the card show
     *("train_on", "corpora", "spans", "backbone", "training", "negatives", "trained", "kind"),
     *("loss", "losses", "seed"),
 }
@@ -271,7 +271,7 @@ def _citation(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
 
 
 RESIDUUM, TRANSFORMERS, SENTENCES = "residuum", "transformers", "sentence-transformers"
-OURS = {  # kind: room, class, and what uses it
+OURS = {  # kind: package, class, usage
     "term-weights": ("termweighter", "TermWeighter", 'print(model.predict(["a doc"], 8))'),
     "term-gate": (
         "termgate",
@@ -286,7 +286,7 @@ OURS = {  # kind: room, class, and what uses it
 }
 
 
-TASKS = {  # as hubs name them
+TASKS = {  # kind: task in the hub's terms
     "dual-encoder": "sentence-similarity",
     "inverse-cloze": "sentence-similarity",
     "cross-encoder": "text-ranking",
@@ -343,7 +343,7 @@ model = {name}.load(Path("{folder}"), devices.choose("cpu", "fp32", 1))
 {use}"""
 
 
-FORMS = {"ForMaskedLM": "AutoModelForMaskedLM", "": "AutoModel"}  # by the end of an architecture
+FORMS = {"ForMaskedLM": "AutoModelForMaskedLM", "": "AutoModel"}  # by ending of the class's name
 
 
 def library(folder: Path, kind: str) -> tuple[str, str | None]:

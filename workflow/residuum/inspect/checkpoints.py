@@ -110,7 +110,7 @@ def results_of(checkpoint: Checkpoint) -> list[Result]:
         if record is None or not (place := PATHS.metrics.parse(path)):
             continue
         if isinstance(RunId.parse(OrderId.parse(place["run"]).run).seed, Snapshot):
-            continue  # of the model on the way of its training
+            continue  # a snapshot's
         facts = record.artefact
         means = {name: float(mean) for name, mean in facts["means"].items()}
         queries, made_of = int(facts["queries"]), tuple(_made_of(checkpoint, path))

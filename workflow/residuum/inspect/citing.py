@@ -35,7 +35,7 @@ def software() -> str:
     )
 
 
-CONFIG = Path("config")  # where it is looked for unless a folder is named
+CONFIG = Path("config")  # default folder
 UNKNOWN = "not recorded"
 
 

@@ -31,8 +31,8 @@ from residuum.tuning.evaluation import evaluate, refuse_unjudged
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
 ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
-RELEVANT = 1  # the lowest grade that a measure without a level of its own counts
-Scores = dict[tuple[str, str], ScoreMatrix]  # (run, measure): its values per query
+RELEVANT = 1  # lowest relevance that counts in measures without a level
+Scores = dict[tuple[str, str], ScoreMatrix]  # (run, measure): values per query
 
 
 def report(
@@ -288,7 +288,7 @@ def _cells(of: Coverage) -> list[str]:
     return [*(f"{count:g}" for count in counts), *ratio]
 
 
-Orders = dict[str, list[str]]  # docs of a query, in their order
+Orders = dict[str, list[str]]  # query_id: docs in order
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ class Reproduction(Comparison):
     """A comparison whose b is the original run; docs/statistics.md defines its columns."""
 
     rmse: float
-    depth: int | None  # down to which rankings are compared: as far as the measure looks
+    depth: int | None  # the measure's cutoff, to which rankings are compared
     tau_union: float | None
     rbo: float
 

@@ -332,7 +332,7 @@ def _count(name: str, dataset: Dataset, split: str | None, known: list[Ids]) -> 
     made = "; judged by answers on export" if dataset.source_of(split).relevant_by else ""
     text = f"{splits.described(splits.count(rows))}{pins}; {judged} judged{made}"
     lacking = known[0].lacking(rows.qrels) if known else []
-    if lacking:  # as published of some collections, so it is no fault
+    if lacking:  # no fault: some collections are published so
         query_id, doc_id, _ = lacking[0]
         text += (
             f"; {len(lacking):,} of {len(rows.qrels):,} judgements are of docs that the corpus "

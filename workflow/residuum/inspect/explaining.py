@@ -23,7 +23,7 @@ from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.paired.coverage import Coverage
 
-SHOWN = 3  # queries at each end
+SHOWN = 3  # queries shown at each end
 SEEDED = re.compile(SEED)
 
 

@@ -13,7 +13,7 @@ from residuum.artefacts.manifest import FOLDER
 from residuum.inspect.provenance import Artefact, Graph, artefact_of
 from residuum.inspect.text import short
 
-LARGE = 100_000_000  # bytes: a tenth of a second to hash, if the disk keeps up
+LARGE = 100_000_000  # bytes; a fast disk hashes them in a tenth of a second
 
 
 class Change(NamedTuple):
@@ -61,7 +61,7 @@ class Changes:
     def _own(self, artefact: Artefact) -> Iterator[Change]:
         for path, own in artefact.files.items():
             if not (self.results / path).is_file():
-                continue  # intermediate files may be deleted once the pages stand
+                continue  # intermediate files may be deleted after the pages are made
             size, digest = (self.results / path).stat().st_size, self._sha256(path)
             if size != own.bytes:
                 recorded = f"{own.bytes:,} bytes"
@@ -92,7 +92,7 @@ class Changes:
         within = {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()}
         within |= {Path(name).relative_to(path) for name in self.own if name.startswith(f"{path}/")}
         if within == {Path(FOLDER)}:
-            return None  # of a bundle, from before own files were recorded
+            return None  # a bundle's, older than records of own files
         hashes = {name: self._sha256(f"{path}/{name.as_posix()}") for name in sorted(within)}
         known = [(name, digest) for name, digest in hashes.items() if digest]
         return files.sha256_of_all(known) if len(known) == len(hashes) else None

@@ -181,7 +181,7 @@ def _edited(text: str, editions: list[Edition], added: bool) -> str:
     lines[-1:] = [lines[-1].rstrip("\n") + "\n"]
     place, bracketed = _place(text)
     last = next((n for n, line in enumerate(lines) if re.match(r"\.\.\.\s", line)), len(lines))
-    after, lines = lines[last:], lines[:last]  # the document's end, if it says so
+    after, lines = lines[last:], lines[:last]  # the document's end marker and what follows
     column = None if bracketed else _column(lines, place)
     if added and place and column is not None:
         item = _block(editions[-1:]).partition("\n")[2].splitlines(keepends=True)

@@ -36,8 +36,8 @@ from residuum.wiring.paths import results_of
 from residuum.wiring.runs import player_of
 
 HUB = "hub"
-BYTES_PER_PARAMETER = 4  # float32, as nearly all of these checkpoints are stored
-HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
+BYTES_PER_PARAMETER = 4  # float32, the usual type of these checkpoints
+HEAP = "2g"  # as in residuum.lucene.jvm, which needs packages that may be missing here
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
 
 
@@ -45,8 +45,8 @@ JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
 FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)
 WILDCARD = re.compile(r"(\w+)=([^,]*)")
 NUMBER = re.compile(r"\b(\w+)=(\d+)(?=,|$)")
-CORES = 1_000_000  # so that Snakemake does not lower any job's threads to what this machine has
-ALL = "--forceall"  # finished jobs too
+CORES = 1_000_000  # more than any rule's threads, so that Snakemake lowers none
+ALL = "--forceall"  # includes finished jobs
 
 
 class Job(NamedTuple):
@@ -57,7 +57,7 @@ class Job(NamedTuple):
     inputs: list[str]
     outputs: list[str]
     threads: int
-    resources: Counter[str]  # 0 where the rule declares none
+    resources: Counter[str]  # missing ones count as 0
 
     @property
     def alike(self) -> int:
@@ -81,7 +81,7 @@ def sums(jobs: Iterable[Job]) -> Counter[str]:
 
 def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
     """Return the unfinished jobs, and all jobs."""
-    jobs = dry_runs([(config, [])] + [(config, [ALL])] * results.exists())  # else all have to run
+    jobs = dry_runs([(config, [])] + [(config, [ALL])] * results.exists())  # else all are pending
     return jobs[0], jobs[-1]
 
 
@@ -101,7 +101,7 @@ def dry_runs(requests: Iterable[tuple[Sequence[str], Sequence[str]]]) -> list[li
     try:
         return list(_finished(runs))
     finally:
-        for _, run in runs:  # of which one may have failed before others have ended
+        for _, run in runs:  # the other runs may still be going after a failure
             run.kill()
             run.communicate()
 
@@ -135,8 +135,8 @@ WEEK_H = 168.0
 SHARDS = 10**5
 TRIED_JOBS = 20_000
 ARGUMENTS = 2 * 2**20  # bytes
-ARGUMENT = 20  # bytes of an option and a folder beside their letters: --, two ends, two pointers
-WITHIN = 10  # times the planned docs, up to which a limit is shown that is not exceeded
+ARGUMENT = 20  # bytes besides the letters: --, two terminators, two pointers
+WITHIN = 10  # a limit is shown if it breaks below this multiple of the planned docs
 NO = "no size"
 LIMITS = ["limit", "of", "most", "planned", "times", "bears docs up to"]
 
@@ -459,7 +459,7 @@ def _hub_file(model: FromHub) -> File:
 def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
     """Return {folder outside the project: bytes still to be written there, unpacked}."""
     needs: dict[Path, float] = {}
-    counted: set[str] = set()  # with another dataset that is read from the same file
+    counted: set[str] = set()  # files that several datasets share count once
     for name, of in files.items():
         if all(file.available for file in of):
             continue
@@ -477,7 +477,7 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
     if not files:
         yield "Downloads: none."
         return
-    each = {file.name: file for of in files.values() for file in of}  # datasets may share one
+    each = {file.name: file for of in files.values() for file in of}  # datasets may share files
     missing = sum(file.bytes or 0 for file in each.values() if not file.available)
     yield f"Downloads: {amount(missing)} to come" if missing else "Downloads: all available"
     rows = []
@@ -555,7 +555,7 @@ def _gaps(registry: Registry) -> Iterator[str]:
 def disks(needs: dict[Path, float]) -> Iterator[str]:
     """Yield a grid of needed and free bytes per folder, then warnings of disks too small."""
     rows: list[list[str]] = []
-    disks: dict[int, tuple[int, dict[Path, float]]] = {}  # free bytes and needs of a file system
+    disks: dict[int, tuple[int, dict[Path, float]]] = {}  # device: free bytes, needs of its folders
     for folder, size in needs.items():
         existing = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
         free = shutil.disk_usage(existing).free

@@ -22,11 +22,11 @@ from residuum.inspect.text import LONG, NUMBERED, line, listed, together, wrappe
 from residuum.wiring.paths import MANIFEST, Paths, Template
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # one manifest for both
+SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # they share a manifest
 NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"
 MANIFESTS = ["**/*manifest.json"]
 AGAIN = "run snakemake --cores all again"
-CYCLE = 8  # artefacts of a cycle that are named
+CYCLE = 8  # artefacts named of a cycle
 
 
 class Manifest(BaseModel):
@@ -35,8 +35,8 @@ class Manifest(BaseModel):
     artefact: dict[str, Any]
     spec: dict[str, object]
     inputs: dict[str, Sha256]
-    files: dict[str, Own] = Field(default={})  # before they were recorded: none
-    code: Any  # manifest.Code, which is checked by the two names that it must have
+    files: dict[str, Own] = Field(default={})  # empty in old manifests
+    code: Any  # manifest.Code; fields below check two of its keys
     environment: dict[str, object]
     module: str = Field(validation_alias=AliasPath("code", "module"))
     sha256: Sha256 = Field(validation_alias=AliasPath("code", "sha256"))
@@ -64,7 +64,7 @@ class Artefact(NamedTuple):
         return {f"{self.folder}/{name}".removeprefix("./"): one for name, one in own.items()}
 
 
-Made = dict[str, tuple[Manifest, set[str]]]  # by path: a manifest, its parents within the results
+Made = dict[str, tuple[Manifest, set[str]]]  # path: manifest, its parents below results
 
 
 class Graph(dict[str, Artefact]):
@@ -127,7 +127,7 @@ def _refuse_cycles(results: Path, graph: Graph) -> None:
     try:
         TopologicalSorter({path: one.parents for path, one in graph.items()}).prepare()
     except CycleError as error:
-        around = error.args[1]  # each one is read by the next
+        around = error.args[1]  # each artefact is an input of the next
         shown = [*around[:CYCLE], "..."] if len(around) > CYCLE else around
         raise ResiduumError(
             f"{results}: manifests say that {around[0]} was made from itself: "
@@ -177,7 +177,7 @@ def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) ->
     done: dict[str, Artefact] = {}
     for root in roots:
         ahead = [_followed(graph, root, other)]
-        left = [iter(ahead[0].parents)]  # of each artefact on the way down
+        left = [iter(ahead[0].parents)]  # unvisited parents of each artefact on the path
         while ahead:
             parent = next((path for path in left[-1] if path not in done), None)
             if parent is None:

@@ -23,7 +23,7 @@ from residuum.wiring.paths import Paths, Template, folder_of
 
 Row = list[str]
 ANSWERS = PurePosixPath(PATHS.answers).name
-Manifests = dict[str, Manifest]  # by the path of their artefact
+Manifests = dict[str, Manifest]  # by the artefact's path
 
 
 class Recorded(NamedTuple):
@@ -78,7 +78,7 @@ class Recorded(NamedTuple):
         rows = []
         for path, made in self.graph.items():
             facts = made.manifest.artefact if made.manifest else {}
-            if "queries" in facts and "qrels" in facts:  # a split, in the folder of all data
+            if "queries" in facts and "qrels" in facts:  # it is a split
                 place = "/".join(PurePosixPath(path).parts[1:])
                 uses = ", ".join(sorted(used.get(place, {"none of these"})))
                 judged = f"{facts['qrels']:,}"
@@ -151,7 +151,7 @@ class Recorded(NamedTuple):
                 tried, at_edge = f"{len(record.tried)}: {ranges}", ", ".join(edges) or "no"
                 of += ", each fold on the others" if record.fold_of else ""
                 rows.append((what, of, by, tried, chosen, at_edge))
-        return [list(row) for row in dict.fromkeys(rows)]  # a depth is once for each split reranked
+        return [list(row) for row in dict.fromkeys(rows)]  # a depth occurs once per reranked split
 
     def _tuned_on(self, path: str) -> str:
         """Return the split a value was tuned on; a depth curve names it, else the path."""
@@ -282,7 +282,7 @@ class Stage(NamedTuple):
     seconds: float
     core_seconds: float
     memory: float
-    longest: str  # the job that took longest
+    longest: str  # the longest job
     longest_seconds: float
 
 

@@ -26,7 +26,7 @@ from residuum.pages.entries import parts_of
 from residuum.wiring.availability import all_available, why_no_export, why_no_model, why_unavailable
 from residuum.wiring.pages import gaps
 
-KINDS = {  # of entries: what their folder is called
+KINDS = {  # kind of entry: name of its folder
     "config": "config",
     "scale": "scales",
     "dataset": "datasets",
@@ -44,9 +44,9 @@ LABELS = (
     "title",
     "description",
     "test",
-)  # keys that say what an entry is, the first that has it
-MOST = 40  # characters of a value, beyond which where it comes from is not aligned
-LONGEST = 100  # characters of a label in a list
+)  # the first of these keys that an entry has is its label
+MOST = 40  # characters; the origins of longer values are not aligned
+LONGEST = 100  # characters shown of a label in a list
 
 
 class Line(NamedTuple):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 WIDTH = 100
 NUMBERED = re.compile(r"\b(seed|shard-)(\d+)")
 HASH = re.compile(r"[0-9a-f]{64}")
-LONG = 60  # characters of an argument or a value that are shown unless `full` is requested
+LONG = 60  # characters shown of a value, unless `full` is true
 
 
 class Finding(NamedTuple):
