@@ -62,7 +62,7 @@ def named_apart(charts: list[Chart]) -> list[Chart]:
 
 
 def _axis(label: str, scale: str) -> dict[str, str]:
-    return {"label": shown(label), "scale": scale}  # linear, log or point
+    return {"label": shown(label), "scale": scale}  # scale: linear, log or point
 
 
 def _timed(folder: Folder, job: BoundFigure) -> Iterator[Chart]:

@@ -46,7 +46,7 @@ class Compared(NamedTuple):
     equal: int
     numbers: list[Number]
     verdicts: list[Verdict]
-    pages: list[tuple[str, str]]  # that show other data: name and title
+    pages: list[tuple[str, str]]  # pages with other data: name and title
     only_here: list[str]
     only_there: list[str]
     first: str

@@ -25,7 +25,7 @@ from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
 from residuum.site.text import brief
 
-SHOWN = ("kind", "title", "printed_in")  # keys of an entry that each page shows
+SHOWN = ("kind", "title", "printed_in")  # keys of an entry that every page shows
 MADE_ELSEWHERE = (
     "It was edited, or made by another version of residuum; make it again there: "
     "snakemake --cores all"
@@ -37,10 +37,10 @@ class Sheet(NamedTuple):
 
     name: str
     kind: str
-    path: str  # of the TSV, below the results
+    path: str  # the TSV's path below the results
     entry: Mapping[str, Any]
     markdown: str
-    job: Judged | None  # where its lines are numbers
+    job: Judged | None  # None if its lines are no numbers
     cells: list[Cell]
     tests: list[Comparison]
 

@@ -12,7 +12,7 @@ from residuum.pages.verdicts import ABSENT, VERDICTS, LedgerRow
 from residuum.site.folder import Folder
 
 FIRST, AGAIN = "first", "as before"
-SHORT = 160  # characters of a reason in the ledger; behind the number it is whole
+SHORT = 160  # characters shown of a reason; the number's details show all
 Counts = list[tuple[str, int]]
 
 
@@ -29,7 +29,7 @@ class Line(NamedTuple):
     measured: str
     p: str
     verdict: str
-    why: str  # but for the scale's own reason, which the page gives once
+    why: str  # "" for the scale's own reason, which the page shows once
     reason: str
     href: str
     again: bool

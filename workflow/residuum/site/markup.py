@@ -19,8 +19,8 @@ from residuum.site.text import shortened
 # A wide grid scrolls on its own; tabindex lets the keyboard scroll it too.
 OPENING = '<div class="scroll" tabindex="0" role="region" aria-label="As printed"><table>\n'
 CLOSING = "</table></div>\n"
-MOST = 5_000  # characters of a text without marks; a long note has fewer
-Places = Sequence[Sequence[str | None]]  # of a grid's body: the number that a cell shows, if any
+MOST = 5_000  # characters shown of a text without markup
+Places = Sequence[Sequence[str | None]]  # for each cell of a grid's body, its number or None
 
 
 def html(text: str, places: Places = ()) -> Markup:

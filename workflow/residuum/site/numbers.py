@@ -22,7 +22,7 @@ from residuum.site.tested import Test, tests_of
 from residuum.site.text import shown
 
 STEPS = 32_767  # the largest signed integer of 16 bits
-ENDS = 5  # queries at each end of a difference, whose texts are shown
+ENDS = 5  # queries at each end of a difference, shown with their text
 
 
 class Values(NamedTuple):
@@ -57,7 +57,7 @@ class Numbers:
             return self._claims(sheet)
         if sheet.job is None:
             return {}
-        sets: dict[tuple[str, ...], tuple[int, str]] = {}  # queries: their number, their split
+        sets: dict[tuple[str, ...], tuple[int, str]] = {}  # query ids: number of the set, split
         values, reasons = dict[str, Values](), dict[str, int]()
         cells = dict[str, Any]()
         for cell in sheet.cells:

@@ -10,7 +10,7 @@ from residuum.inspect import provenance
 from residuum.pages.visible import visible
 from residuum.site.text import brief, shortened, shown
 
-LONG = 1500  # characters of a command that are shown
+LONG = 1500  # characters shown of a command
 
 
 class Provenance:

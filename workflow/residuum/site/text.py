@@ -5,8 +5,8 @@ Usage: `shown(query)`. Templates escape markup, so these functions do not.
 
 from residuum.pages.visible import visible
 
-PARTS = 3  # of a path, which tell files of one name apart
-MOST = 500  # characters of a text that a page shows
+PARTS = 3  # last parts of a path, which distinguish files of the same name
+MOST = 500  # characters shown of a text
 
 
 def shown(text: str) -> str:

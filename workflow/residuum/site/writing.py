@@ -33,8 +33,8 @@ ASSETS = [
 ]
 VENDORED = packaged("site/vendor/vendored.yaml")
 DRAWINGS = (".pdf", ".png")
-FILTERS = ("paper", "verdict", "kind", "printed", "scale")  # of the ledger's rows
-COLOURS = 64  # of a PNG: some lines, and their edges
+FILTERS = ("paper", "verdict", "kind", "printed", "scale")  # columns of the ledger
+COLOURS = 64  # colours of a PNG: a few lines, and their edges
 
 
 def write(results: Sequence[Path], output: Path, against: Path | None = None) -> Path:
