@@ -17,9 +17,9 @@ from residuum.config.schema.generated import GeneratedArticles
 
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5
 COVERED = 4
-ENOUGH = 4  # relevant docs of a topic
-THERAPY = "therapy"  # a study of this family tries an agent
-KINDS = ("condition", "aspect", "population", "agent")  # of what is named
+ENOUGH = 4  # relevant docs per topic
+THERAPY = "therapy"  # studies of this family have an agent
+KINDS = ("condition", "aspect", "population", "agent")  # kinds of named things
 
 
 class Aspect(Attribute):
@@ -97,8 +97,8 @@ class World:
 
     def __init__(self, rng: Stream, recipe: GeneratedArticles) -> None:
         self.recipe, self.forms = recipe, defaultdict[str, list[Concept]](list)
-        self.courses, self.drugs = list[str](), list[str]()  # of conditions; classes of agents
-        self.symptoms: list[list[str]] = []  # of conditions
+        self.courses, self.drugs = list[str](), list[str]()  # per condition; per agent
+        self.symptoms: list[list[str]] = []  # symptoms per condition
         table = words.conditions
         signs = [f"{look} {part}" for look in table["looks"] for part in table["parts"]]
         parts = (table["stems"], table["surnames"], signs)

@@ -13,11 +13,11 @@ from residuum.collections.worlds import Drawn, Grades, Stream, Topic, enumerated
 from residuum.config.schema.generated import BATCHES, GeneratedArticles, Gold
 
 ALIAS, CONTROL, PLAIN = 0.5, 0.25, 0.2
-IN_ABSTRACT, IN_BODY = 3, 4  # collocates of the aspect of a study
+IN_ABSTRACT, IN_BODY = 3, 4  # collocates of a study's aspect
 NOT_RELEVANT = 40
-NEW = 7  # of TREC-COVID's 35 topics of round 2, 30 are of round 1
+NEW = 7  # every seventh topic: TREC-COVID's round 2 added 5 topics to 30
 
-Parts = tuple[str, list[str], list[str]]  # title, and the sentences of abstract and body
+Parts = tuple[str, list[str], list[str]]  # title, sentences of the abstract, sentences of the body
 
 patterns = words.patterns
 

@@ -25,11 +25,11 @@ from residuum.config.schema.datasets import Collection
 from residuum.config.schema.sources import Containing
 from residuum.config.specs import derive
 
-QUERIES = "queries.jsonl"  # beside the docs: a split, a query, its text and the doc that holds it
+QUERIES = "queries.jsonl"  # beside the docs; a line: split, query_id, text, doc_id
 TOKENS_AT_ONCE = 1 << 22
-BLOCK = 4096  # spans that are looked for together, at least
+BLOCK = 4096  # least number of spans per search
 TRIES = 100
-FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the hash of a span
+FACTOR = np.uint64(0x9E3779B97F4A7C15)  # multiplier of the spans' hash
 Ids = npt.NDArray[np.uint32]
 
 
@@ -37,11 +37,11 @@ class Tokens(NamedTuple):
     """The tokens of all texts in sequence; a place is a token's position in the sequence."""
 
     ids: Ids
-    words: npt.NDArray[np.bool_]  # begins a word
-    plain: npt.NDArray[np.bool_]  # a word of letters by itself, which another may replace
-    docs: npt.NDArray[np.int64]  # where each doc begins, and the number of all tokens
-    segments: dict[int, npt.NDArray[np.int64]]  # length: first token of each, and behind its last
-    sentences: npt.NDArray[np.int64]  # where each begins, and the number of all tokens
+    words: npt.NDArray[np.bool_]  # whether a token begins a word
+    plain: npt.NDArray[np.bool_]  # whether a token is a word of letters, which may be replaced
+    docs: npt.NDArray[np.int64]  # each doc's first token, then the number of tokens
+    segments: dict[int, npt.NDArray[np.int64]]  # length: each segment's first token and end
+    sentences: npt.NDArray[np.int64]  # each sentence's first token, then the number of tokens
 
 
 class Query(NamedTuple):
@@ -49,7 +49,7 @@ class Query(NamedTuple):
 
     place: int
     length: int
-    changes: list[dict[int, int]]  # place: id of another word
+    changes: list[dict[int, int]]  # per distractor, {place: id of the new word}
 
 
 class Finder:

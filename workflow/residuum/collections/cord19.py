@@ -128,7 +128,7 @@ def _row(header: list[str], cells: list[str]) -> Row:
 def _store(archive: Path, store: Path, required: set[str]) -> None:
     """Make the store of this archive's parses unless it exists."""
     state, missing = archive.stat(), set(required)
-    mark = f"1 {state.st_size} {state.st_mtime_ns}".encode()  # of this form, of this archive
+    mark = f"1 {state.st_size} {state.st_mtime_ns}".encode()  # format, archive
     with suppress(FileNotFoundError, BadZipFile), ZipFile(store) as made:
         if made.comment == mark:
             return

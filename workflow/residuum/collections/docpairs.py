@@ -79,7 +79,7 @@ def _of_ids(triple: Triple, rows: Rows, collection: Collection) -> bool:
     is_id = any(query == query_id for query_id, _ in rows.queries)
     is_text = any(_plain(query) == _plain(text) for _, text in rows.queries)
     if is_id != is_text or not is_id:
-        return not is_text  # ids of other queries are counted, where triples are exported
+        return not is_text  # the export counts ids of other queries
     missing = {*docs}
     for doc_id, _ in track(files.docs(collection), "look for the first triple's docs"):
         missing.discard(doc_id)
@@ -111,7 +111,7 @@ class Index:
             self._ids += key.encode()
             ends.append(len(self._ids))
         unsorted = np.frombuffer(digests, np.uint64) if digests else np.zeros(0, np.uint64)
-        self._order = np.argsort(unsorted, kind="stable")  # of equal texts the first stays first
+        self._order = np.argsort(unsorted, kind="stable")  # stable: equal texts keep their order
         self._digests, self._ends = unsorted[self._order], ends
 
     def ids_of(self, texts: Sequence[str]) -> list[list[str]]:

@@ -28,12 +28,12 @@ REMEDY = (
     "hashes."
 )
 BROKEN = "the compressed data is cut short or damaged"
-MOST_SHOWN = 60  # bytes of an offending line
+MOST_SHOWN = 60  # bytes shown of a faulty line
 Packed = IO[bytes] | gzip.GzipFile
-Fault = tuple[str | None, int | None, str]  # member of an archive, line from 1, what is wrong
+Fault = tuple[str | None, int | None, str]  # member of an archive, line from 1, message
 _EXPECTED = re.compile(r"expected (\d+) (fields|columns), got \d+")
 _FILES = re.compile(r"found (\d+) files of the expected (\d+)")
-_watched: dict[int, tuple[str, list[Path]]] = {}  # by the id of the list: watches may be nested
+_watched: dict[int, tuple[str, list[Path]]] = {}  # by the list's id, as watches may be nested
 
 
 class MissingDocId(Exception):
@@ -56,7 +56,7 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
             seen.append(path)
 
 
-_listen = cache(sys.addaudithook)  # once: a hook can never be taken away again
+_listen = cache(sys.addaudithook)  # cached: a hook cannot be removed
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def first(paths: Sequence[Path], error: Exception) -> str | None:
     if lacking := _FILES.search(str(error)):
         return _files_lacking(paths, *lacking.groups())
     for path in reversed(list(dict.fromkeys(paths))):
-        docstore = any(part.endswith(".pklz4") for part in path.parts)  # ir_datasets' own form
+        docstore = any(part.endswith(".pklz4") for part in path.parts)  # ir_datasets' index
         if path.is_file() and not docstore and (fault := _look(path, error)):
             member, line, message = fault
             where = filter(None, [str(path), member, f"line {line}" if line else None])

@@ -93,7 +93,7 @@ def _read(path: Path, source: InFiles) -> Iterator[tuple[str, Record]]:
     if isinstance(source, TrecSource):
         return sgml.docs(path, source.encoding)
     records = forms.records(path, source.columns)
-    if isinstance(source, BeirSource):  # whose docs may have no title
+    if isinstance(source, BeirSource):  # docs may lack a title
         return ((where, {"title": "", **record}) for where, record in records)
     return records
 

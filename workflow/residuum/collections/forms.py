@@ -17,8 +17,8 @@ from residuum.collections.lines import MOST_SHOWN, ended, numbered
 from residuum.config import roots
 
 Record = dict[str, object]
-ROWS_AT_ONCE = 10_000  # of a Parquet file
-MOST_NESTED = 50  # levels of lists and objects in a record
+ROWS_AT_ONCE = 10_000  # rows of a Parquet file in memory
+MOST_NESTED = 50  # nesting levels in a record
 CR = "Was it made by an old Mac? Lines end with LF, not with CR alone: convert the file"
 TSV = ("doc_id", "text")
 HEADERS = (TSV, ("query_id", "text"), ("query_id", "query"), ("qid", "query"))  # of TSV elsewhere

@@ -43,7 +43,7 @@ def obtained(name: str) -> Path:
             allow_patterns=patterns,
             local_files_only=_local.get(),
         )
-    except Exception as error:  # whatever the network or the hub does
+    except Exception as error:  # the network or the hub can fail in any way
         text = " ".join(str(error).split())[:300]
         raise ResiduumError(
             f"{name}: the Hugging Face hub did not give it ({type(error).__name__}: {text}). Is "

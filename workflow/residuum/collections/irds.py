@@ -20,8 +20,8 @@ from residuum.config import roots
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.sources import IrdsSource
 
-MOST_SHOWN = 300  # characters of somebody else's error
-CORD19 = "2020-05-01"  # of TREC-COVID round 2; ir_datasets lists its metadata without the bodies
+MOST_SHOWN = 300  # characters shown of another library's error
+CORD19 = "2020-05-01"  # TREC-COVID's round 2; ir_datasets lists its metadata without bodies
 CORD19_URL = (
     "https://ai2-semanticscholar-cord-19.s3-us-west-2.amazonaws.com/historical_releases/"
     f"cord-19_{CORD19}.tar.gz"
@@ -97,7 +97,7 @@ def _raw_passages() -> Iterator[_Passage]:
 
 READERS: dict[str, Callable[[], Iterator[Any]]] = {
     f"cord19/fulltext/{CORD19}": _cord19,
-    "msmarco-passage/raw": _raw_passages,  # no id of ir_datasets
+    "msmarco-passage/raw": _raw_passages,  # not an id of ir_datasets
 }
 
 

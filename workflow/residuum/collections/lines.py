@@ -15,7 +15,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.collections.faults import COMPRESSED
 
 AGAIN = "Get the file again."
-MOST_SHOWN = 60  # characters of an offending line
+MOST_SHOWN = 60  # characters shown of a faulty line
 
 
 def numbered(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:

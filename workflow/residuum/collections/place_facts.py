@@ -36,7 +36,7 @@ class Words(Strict):
 words: Words = entries.parse(packaged("collections/words/places.yaml"), Words)
 patterns = words.patterns
 
-Forms = tuple[int, ...]  # which form a text has of its attribute, type, two modifiers and feature
+Forms = tuple[int, ...]  # a text's form of: attribute, type, two modifiers, feature
 _CONCEPTS = (words.attributes[0].forms, words.types[0], *words.modifiers[:2], words.features[0])
 SIZES = [len(concept) for concept in _CONCEPTS]
 

@@ -22,12 +22,12 @@ from residuum.config.schema.generated import FOLDS, LATER, GeneratedSource
 
 SPLITS = ("train", "tune", "dev", "judged")
 MENTION, ASIDE, FILLER = 0.75, 0.75, 0.2
-BY_NAME, BY_DESCRIPTION = 0.55, 0.25  # the rest of the queries give one word of the name
+BY_NAME, BY_DESCRIPTION = 0.55, 0.25  # shares of queries; the others give a word of the name
 BOTH_MODIFIERS = 0.5
 NOT_RELEVANT = 20
 REWORDINGS = 200
-GRADED = {"judged": "judgements", "topics": "topic-judgements"}  # and the stream of judgements
-Asks = Callable[[Stream, Doc], str]  # what is asked of the place of a passage
+GRADED = {"judged": "judgements", "topics": "topic-judgements"}  # graded splits: their streams
+Asks = Callable[[Stream, Doc], str]  # makes the query that a passage answers
 
 
 def generate(recipe: GeneratedSource) -> worlds.Generated:
@@ -67,7 +67,7 @@ class World:
         tables = (words.types, words.modifiers, words.features, words.attributes)
         types, modifiers, features, self.attributes = (Zipf(rng, len(table)) for table in tables)
         self.names = rng.sample(place_facts.names(), recipe.entities)
-        self.concepts: list[tuple[Concept, ...]] = []  # of each place: type, modifiers and feature
+        self.concepts: list[tuple[Concept, ...]] = []  # per place: type, modifiers and feature
         for _ in self.names:
             kind = words.types[types.draw(rng)]
             both = [words.modifiers[i] for i in modifiers.draw_distinct(rng, 2)]
@@ -251,7 +251,7 @@ class World:
             families = {words.attributes[i].family for i in (attributes[0], attribute)}
             return 3 if attributes[0] == attribute else 1 + (len(families) == 1)
         one, other = self.concepts[places[0]], self.concepts[place]
-        alike = (one[0], one[-1]) == (other[0], other[-1])  # in type and feature
+        alike = (one[0], one[-1]) == (other[0], other[-1])  # the same type and feature
         return int(attributes[0] == attribute and alike)
 
 

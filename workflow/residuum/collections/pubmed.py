@@ -46,7 +46,7 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     assert isinstance(source, PubmedSource)
     paths = resolved(source.folder, collection.access, source.within)
     _check_numbers(paths)
-    known = bytearray(MOST)  # a byte for each PMID: 1 where a newer file has or deletes it
+    known = bytearray(MOST)  # by PMID: 1 if a newer file has or deletes it
     for path in reversed(paths):
         _check_sum(path)
         records, deleted = read(path)

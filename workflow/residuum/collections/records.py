@@ -12,7 +12,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.files import InFiles
 from residuum.config.schema.sources import IrdsSource
 
-MOST_QUOTED = 60  # characters of an offending value
+MOST_QUOTED = 60  # characters shown of a faulty value
 
 
 class Rows(NamedTuple):
@@ -24,7 +24,7 @@ class Rows(NamedTuple):
     queries: list[tuple[str, str]]
     qrels: list[tuple[str, str, int]]
     answers: Mapping[str, list[str]] = {}
-    files: Sequence[Path] = ()  # those that ir_datasets read it from
+    files: Sequence[Path] = ()  # the files that ir_datasets read
     reworded: Mapping[str, int] = {}
 
     def of(self, ids: Container[str]) -> "Rows":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SENTENCE_END = re.compile(r"""(?<=[.!?])["'\u201d\u2019)\]]*\s+|\s*\n\s*""")
 TEXTS_AT_ONCE = 256
-Span = tuple[int, int]  # of tokens: the first, and the one behind the last
+Span = tuple[int, int]  # first token, and the token after the last
 
 
 class Encoded(NamedTuple):
@@ -35,7 +35,7 @@ class Encoded(NamedTuple):
     ids: Sequence[int]
     offsets: Sequence[Span]  # in characters
     words: Sequence[bool]
-    sentences: Sequence[int]  # the first token of each, and the number of all tokens
+    sentences: Sequence[int]  # each sentence's first token, then the number of tokens
 
     def slice(self, span: Span) -> str:
         """Return the text of a span of tokens."""

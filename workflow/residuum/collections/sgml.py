@@ -17,7 +17,7 @@ OLDER = "Older collections are latin-1: say `encoding: latin-1` in the source."
 TITLE = {"headline", "title", "h3", "h4"}
 BODY = {"text", "hl", "head", "ttl", "dd", "date", "lp", "leadpara"}
 DOCNO = re.compile(r"<DOCNO>(.*?)</DOCNO>", re.S)
-TAGS = {  # what a topic's parts are called in TREC's files, and what may stand before their text
+TAGS = {  # names of a topic's parts in TREC's files, and labels before their text
     "num": ("query_id", "Number:"),
     "title": ("title", "Topic:"),
     "desc": ("description", "Description:"),
@@ -112,7 +112,7 @@ def topics(path: Path, field: str, encoding: str) -> Iterator[tuple[str, tuple[s
                     raise _twice(f"{path}, line {number}", tag)
                 fields[reading] = part[match.end() :].lstrip().removeprefix(before)
             elif match and not tag.startswith("/"):
-                reading = ""  # of another section
+                reading = ""  # another section begins
             elif reading:
                 fields[reading] += part
     if start:
@@ -153,7 +153,7 @@ def _xml_topics(path: Path, field: str) -> Iterator[tuple[str, tuple[str, str]]]
         for tag in {field, *NUMBERS}:
             if len(topic.findall(tag)) > 1:
                 raise _twice(f"{path}, topic {number}", tag)
-        fields = {**topic.attrib, **(children or {"title": topic.text or ""})}  # the text alone
+        fields = {**topic.attrib, **(children or {"title": topic.text or ""})}  # without parts
         query_id = next((fields[name] for name in NUMBERS if name in fields), "")
         where = f"{path}, topic {number}"
         yield where, _topic(where, {**fields, "query_id": query_id}, field)

@@ -31,7 +31,7 @@ SPLITS: OpenTable[Callable[[Collection, str], Rows]] = OpenTable(
     "source",
 )
 
-LEAST_RELEVANT = 1  # what a measure without a level of its own counts
+LEAST_RELEVANT = 1  # least relevance that counts in measures without a level
 
 
 def load(dataset: str, collection: Collection, name: str) -> Rows:

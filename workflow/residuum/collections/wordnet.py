@@ -16,8 +16,8 @@ from residuum.config.schema import adverse
 STOP_WORDS = frozenset(
     roots.packaged("collections/words/stopwords.txt").read_text(encoding="utf-8").split()
 )
-OFFSET = re.compile(r"\d{8}")  # the byte at which a synset's line starts in its data file
-SYNTAX = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective may stand
+OFFSET = re.compile(r"\d{8}")  # byte offset of a synset's line in its data file
+SYNTAX = re.compile(r"\((?:a|p|ip)\)$")  # marks of an adjective's position
 GET = "Get WordNet 3.x and unpack its `dict` folder there: https://wordnet.princeton.edu/download"
 
 
@@ -52,7 +52,7 @@ class _Part:
         self.path, index = folder / f"data.{part}", folder / f"index.{part}"
         self.data, self.index = _whole(self.path), dict[str, list[str]]()
         for number, line in enumerate(_whole(index).splitlines(), start=1):
-            if not line.startswith("  "):  # the licence stands in front
+            if not line.startswith("  "):  # lines of the licence begin with spaces
                 lemma, offsets = _entry(f"{index}, line {number}", line)
                 self.index[lemma] = offsets
         for offsets in self.index.values():

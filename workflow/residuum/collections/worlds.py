@@ -19,14 +19,14 @@ from residuum.config.schema.base import Strict
 from residuum.config.schema.datasets import Collection
 
 T = TypeVar("T")
-Concept = tuple[str, ...]  # the surface forms of one thing
-Key = tuple[str, int]  # kind and position of something that docs name and topics ask for
-Topic = Mapping[str, int]  # what a query asks for: positions by kind
-Judgement = tuple[int, int, int]  # position of the query in its split, position of the doc, grade
-Drawn = tuple[list[str], list[Judgement]]  # the queries of a split, judged
-STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")  # no more: see Stream
+Concept = tuple[str, ...]  # surface forms of a concept
+Key = tuple[str, int]  # kind and position of a thing that docs name and topics ask for
+Topic = Mapping[str, int]  # what a query asks for, {kind: position}
+Judgement = tuple[int, int, int]  # positions of query (in its split) and doc, grade
+Drawn = tuple[list[str], list[Judgement]]  # queries and judgements of a split
+STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")  # closed: see Stream
 ZIPF_OFFSET = 2
-FEW = 8  # fewer than one item in so many are drawn without a copy of all
+FEW = 8  # samples below an eighth of the items are drawn without a copy
 
 
 class Generated(NamedTuple):
@@ -139,7 +139,7 @@ class Stream:
 
     def _few(self, items: Sequence[T], count: int) -> list[T]:
         """Return what `sample` returns, without copying `items`; their number costs no time."""
-        taken, moved, random = list[T](), dict[int, int](), self.random  # who stands at a place
+        taken, moved, random = list[T](), dict[int, int](), self.random  # {position: index}
         for i in range(count):
             j = i + int(random() * (len(items) - i))
             taken.append(items[moved.get(j, j)])
