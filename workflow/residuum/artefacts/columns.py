@@ -15,8 +15,8 @@ from residuum.cli.errors import NotRun, ResiduumError
 
 Columns = dict[str, type[pl.DataType]]
 REFUSED = "# not run: "
-GZIP = b"\x1f\x8b"  # what such data begins with
-MOST_SHOWN = 200  # characters of a line that cannot be read
+GZIP = b"\x1f\x8b"  # first bytes of gzip data
+MOST_SHOWN = 200  # characters shown of a faulty line
 RECODE = "Write the file in UTF-8, as by iconv -f latin1 -t utf-8, or get it again."
 
 
@@ -46,7 +46,7 @@ def read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
         )
     odd = not header and (b"\t" in text or b"\r" in text)
     table = None if odd else _parsed(text, columns, header)
-    if table is None and not header:  # as trec_eval reads it, ended and with one space
+    if table is None and not header:  # retry with single spaces, as trec_eval reads
         text = b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
         table = _parsed(text, columns, header)
     if table is None:

@@ -21,8 +21,8 @@ from residuum.cli.errors import ResiduumError
 
 DOCS_PER_SHARD = 100_000
 LINES_AT_ONCE = 256
-_line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for each doc
-Record = dict[str, Any]  # a line of JSON
+_line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would create an encoder per doc
+Record = dict[str, Any]  # a parsed line of JSON
 
 
 class Shard(TypedDict):
@@ -53,7 +53,7 @@ def write_corpus(
     with files.scratch(folder / "ids") as scratch:
         finder = DuplicateFinder(scratch)
         shards = _write_shards(folder, _checked_docs(docs, finder), per_shard)
-        for repeated in finder.repeated():  # digests: only an id that repeats is refused
+        for repeated in finder.repeated():  # these are digests: look for equal ids
             first: dict[str, int] = {}
             records = chain.from_iterable(_records(folder / shard["name"]) for shard in shards)
             for number, doc_id in enumerate((record["doc_id"] for record in records), start=1):
@@ -148,7 +148,7 @@ def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
                 yield record
             if first + number == kept.stop < end:
                 break
-        else:  # read to its end
+        else:  # the shard was read to its end
             if number != docs:
                 counts = f"{number} docs, but the manifest says {docs}"
                 raise ResiduumError(f"{path}: {counts}. {_remedy(path)}")
@@ -249,7 +249,7 @@ def read_vectors(folder: Path) -> tuple[list[str], np.ndarray]:
     ids = files.read_bytes(names).decode().splitlines()
     try:
         vectors = np.load(rows, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:  # of a file that no manifest records
+    except (ValueError, EOFError) as error:  # possible without a manifest
         raise ResiduumError(f"{rows}: truncated or damaged ({error}). {files.REMAKE}") from None
     if len(ids) != len(vectors):
         raise ResiduumError(f"{folder}: {len(ids)} ids but {len(vectors)} vectors")

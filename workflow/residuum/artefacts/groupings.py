@@ -13,7 +13,7 @@ from residuum.artefacts import files, intact
 from residuum.cli.errors import ResiduumError
 
 COLUMNS = ("group", "query_id", "value")
-Line = tuple[str, str, float | None]  # group, query_id, what it is grouped by, if it has that
+Line = tuple[str, str, float | None]  # group, query_id, the grouping value or None
 
 
 class Cut(NamedTuple):

@@ -16,7 +16,7 @@ from residuum.artefacts.manifest import FOLDER, Own
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 
-ABOVE = 2  # folders above a file that may hold its manifest: vectors lie in one per split
+ABOVE = 2  # parent folders searched for a manifest: vectors lie a folder per split
 
 
 class Listed(BaseModel):
@@ -94,7 +94,7 @@ def _places(path: Path) -> Iterator[tuple[Path, str]]:
         yield own, path.name
     for folder in path.parents[:ABOVE]:
         yield folder / FOLDER, path.relative_to(folder).as_posix()
-    if not own.is_file():  # that of queries has qrels too
+    if not own.is_file():  # the manifest of queries also records qrels
         others = path.parent.glob(manifest.beside(Path("*")).name)
         yield from ((place, path.name) for place in sorted(others))
 
@@ -104,7 +104,7 @@ def _files(place: Path) -> Mapping[str, Own]:
     return _listed(place, files.state(place)) if place.is_file() else {}
 
 
-@lru_cache(maxsize=100)  # of a folder with many files each asks for the same one
+@lru_cache(maxsize=100)  # each file of a folder asks for the same manifest
 def _listed(place: Path, _: files.State) -> Mapping[str, Own]:
     try:
         return Listed.model_validate_json(files.read_bytes(place)).files

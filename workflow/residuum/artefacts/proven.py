@@ -7,7 +7,7 @@ from pathlib import Path
 
 from residuum.artefacts import manifest
 
-PROVEN = "provably_exact"  # in the manifest of a fused run and of its metrics
+PROVEN = "provably_exact"  # key in the manifests of a fused run and its metrics
 
 
 def recorded(artefact: Path) -> dict[int, float]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 
-SHOWN = 60  # characters of a line that cannot be read
+SHOWN = 60  # characters shown of a faulty line
 FORMS = (
     'a line is {"id": ..., "contents": "word word ..."}, each word as often as its weight says, '
     '{"id": ..., "vector": {"word": weight}}, or the id, a tab and the words of contents'
@@ -62,5 +62,5 @@ def _doc(line: str) -> tuple[str, dict[str, int]]:
 
 
 def _counted(doc_id: str, words: list[str]) -> dict[str, int]:
-    "".join([doc_id, *words]).encode()  # half a character is no UTF-8
+    "".join([doc_id, *words]).encode()  # raises for half a character (a surrogate)
     return dict(Counter(words))

@@ -14,7 +14,7 @@ import polars as pl
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 
-REMOVED = "judged_before"  # in the manifest of an external run and of its metrics
+REMOVED = "judged_before"  # key in the manifests of an external run and its metrics
 
 
 class Residual:

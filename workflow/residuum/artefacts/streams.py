@@ -20,8 +20,8 @@ import numpy as np
 from residuum.artefacts import files
 
 DIGEST_BYTES = 8
-BUCKETS = 256  # one for each first byte of a digest
-WAITING = 1 << 17  # digests in memory: a megabyte
+BUCKETS = 256  # a bucket per first byte of a digest
+WAITING = 1 << 17  # digests held in memory: a megabyte
 TEXTS_AT_ONCE = 4096
 END = np.dtype("<i8")
 T = TypeVar("T")

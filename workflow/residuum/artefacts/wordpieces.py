@@ -37,7 +37,7 @@ def _of_hub(name: str, revision: str | None) -> Path:
 
     try:
         return Path(hf_hub_download(name, TOKENIZER, revision=revision))
-    except (OSError, ValueError) as error:  # as the hub's own errors are
+    except (OSError, ValueError) as error:  # the hub's own errors are of these types
         reason = str(error).strip().splitlines()[0]
         text = f"no {TOKENIZER} of '{name}': not a directory, and not to be had from the hub"
         raise ResiduumError(f"{text} ({reason})") from None

@@ -14,10 +14,10 @@ import yaml
 
 from residuum.cli import scalars
 
-MOST_NESTED = 50  # levels of mappings and lists
+MOST_NESTED = 50  # nesting levels of mappings and lists
 TAG = "tag:yaml.org,2002:"
 TEXT = f"{TAG}str"
-PLAIN = "!plain"  # of a scalar without quotes or a tag
+PLAIN = "!plain"  # tag of a scalar without quotes or tag
 KINDS: dict[str, Any] = {"null": type(None), "bool": bool, "int": int, "float": int | float}
 
 
@@ -99,7 +99,7 @@ def _value(node: yaml.ScalarNode) -> object:
     if node.tag == PLAIN:
         return value
     kind = node.tag.removeprefix(TAG)
-    truth = isinstance(value, bool)  # which Python takes for an integer
+    truth = isinstance(value, bool)  # Python counts bool as int
     if kind not in KINDS or truth != (kind == "bool") or not isinstance(value, KINDS[kind]):
         raise _no_kind(node)
     return float(value) if kind == "float" else value
@@ -145,7 +145,7 @@ def read(path: Path) -> Any:
         raise ValueError(f"{path}: {error}") from None
 
 
-@cache  # a file may be the base of many
+@cache  # many files may share a base
 def load(text: str, file: str = "") -> Any:
     """Return the content of YAML text, which callers must not change.
 
@@ -199,7 +199,7 @@ def _composed(text: str) -> yaml.Node:
     return yaml.compose(text, Loader=_Loader) or yaml.ScalarNode(TEXT, "", _START, _START)
 
 
-_START = yaml.Mark("", 0, 0, 0, None, 0)  # of a file that holds nothing
+_START = yaml.Mark("", 0, 0, 0, None, 0)  # place in an empty file
 
 
 def _parts(node: yaml.Node) -> Iterable[tuple[str, tuple[yaml.Node, yaml.Node]]]:
