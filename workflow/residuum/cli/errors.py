@@ -9,8 +9,8 @@ import os
 import re
 from collections.abc import Iterable
 
-MOST_PRINTED = 10_000  # characters of a message
-UNBROKEN, KEPT = re.compile(r"\S{600,}"), 300  # what no path is as long as; of it, the first ones
+MOST_PRINTED = 10_000  # characters shown of a message
+UNBROKEN, KEPT = re.compile(r"\S{600,}"), 300  # words too long for paths; characters kept
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = "Make room, then run the same command again: what is finished stays, training resumes."
 # Messages for a full disk in Rust (safetensors, Polars), Java, torch's streams and NumPy, as tried.

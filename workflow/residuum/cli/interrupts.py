@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 
-AT_ONCE = 1.0  # seconds in which signals are one: `timeout` sends it to its child and to the group
+AT_ONCE = 1.0  # seconds within which repeated signals count once: `timeout` sends two
 # True for `python -m residuum...` and for an installed package's script. A program that imports
 # residuum keeps its own handling of Ctrl-C.
 COMMAND = sys.argv[:1] == ["-m"] or any(name.endswith("/residuum") for name in sys.argv[:1])
@@ -39,5 +39,5 @@ def unwind() -> None:
             raise SystemExit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, end)

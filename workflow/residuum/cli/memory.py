@@ -7,8 +7,8 @@ import ctypes
 # freed.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 NO_TRIM = 2**31 - 1
-MODEST = 2**26  # bytes of a block; larger ones are few, and what they leave would stay
-HIGHEST = 2**25  # the upper limit of M_MMAP_THRESHOLD by its manual, which some versions hold to
+MODEST = 2**26  # bytes; larger blocks are few, and would hold much memory
+HIGHEST = 2**25  # M_MMAP_THRESHOLD's limit by its manual, which some versions enforce
 
 
 def keep(largest: int) -> None:

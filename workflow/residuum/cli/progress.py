@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 _subject = ""
 SECONDS_BETWEEN_LINES = 10.0
-QUIET = "RESIDUUM_QUIET"  # where it is set, what a job says goes to its log alone
+QUIET = "RESIDUUM_QUIET"  # if set, a job's output goes to its log only
 
 
 def about(arguments: list[str]) -> None:

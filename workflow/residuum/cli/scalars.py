@@ -11,7 +11,7 @@ DIGITS = re.compile(r"[-+]?[0-9]+")
 BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 DECIMAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 UNBOUNDED = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-STARTS = frozenset("-+.0123456789")  # of a number
+STARTS = frozenset("-+.0123456789")  # first characters of numbers
 
 
 def of(text: str) -> bool | int | float | str | None:
