@@ -40,7 +40,7 @@ APART = {
 MEASURED = re.compile(r"""(?:--measure[ =]'?|"(?=\w+@\d+"))(\w+)""")
 BUILTINS = frozenset([*dir(builtins), "__name__", "__file__"])
 Kinds = frozenset[str]
-Target = Statement | str  # a statement of the package, or what stands outside, such as `math:floor`
+Target = Statement | str  # a statement of the package, or a name outside, such as `math:floor`
 
 
 def kinds_of(*texts: str) -> Kinds | None:

@@ -22,7 +22,7 @@ MESSAGES = {
     "residuum.cli.progress.track": 1,
     "residuum.neural.resumable.log": 0,
 }
-RAISED = {"residuum.artefacts.columns.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # likewise
+RAISED = {"residuum.artefacts.columns.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # of errors
 RAISED |= {"residuum.collections.worlds.fault": 0}
 # Functions that receive an error of another library to classify it, not to print our words.
 ASKED = {"residuum.neural.cudagraphs.out_of_memory"}
@@ -40,7 +40,7 @@ BLIND = {
 # Exceptions that only hold their words, which a handler may read by naming the exception.
 WORDY = {"ValueError", "TypeError", "KeyError", "RuntimeError", "residuum.cli.errors.ResiduumError"}
 WORDY |= {"pydantic.ValidationError.from_exception_data", "zlib.error"}
-WRITTEN = "residuum.cli.errors.NotRun"  # its words are results, and always count
+WRITTEN = "residuum.cli.errors.NotRun"  # its words are results, so they always count
 TERMINAL = {"sys.stderr", "sys.stdout"}
 # Node types that only build a message; `yield` or a subscript could pass a value on.
 WITHIN_TEXTS = (
@@ -49,7 +49,7 @@ WITHIN_TEXTS = (
 )
 OF_TEXTS = {"str", "type", "len"}
 TABLE = "residuum.code.tables.OpenTable"
-FIELD = "residuum.code.tables.Kinds"  # annotates a field that holds an entry of a table
+FIELD = "residuum.code.tables.Kinds"  # annotates fields whose value is an open table's entry
 KEY = "kind"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -87,8 +87,8 @@ class NormalForm(ast.NodeTransformer):
         self.branches: list[tuple[str, Chain | str]] = []
         self.silent: set[ast.AST] = set()  # arguments of messages
         self.asked: set[ast.AST] = set()  # errors of other libraries, as arguments of ASKED
-        self.fields: set[ast.AST] = set()  # whose annotations a class may read
-        copied = pickle.loads(pickle.dumps(statement))  # in a fifth of copy.deepcopy's time
+        self.fields: set[ast.AST] = set()  # statements whose annotations a class may read
+        copied = pickle.loads(pickle.dumps(statement))  # takes a fifth of copy.deepcopy's time
         self.tree: ast.Module = self.visit(ast.Module([copied], []))
         if not worded:
             for function in [n for n in ast.walk(self.tree) if isinstance(n, Function)]:
@@ -103,7 +103,7 @@ class NormalForm(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
-        if vars(node).get("body") == []:  # ast has no class of all that have one
+        if vars(node).get("body") == []:  # ast has no base class of nodes with a body
             vars(node)["body"] = [ast.Pass()]
         return node
 
@@ -116,7 +116,7 @@ class NormalForm(ast.NodeTransformer):
             for argument in [n for n in ast.walk(node.args) if isinstance(n, ast.arg)]:
                 argument.annotation = None
         for decorator in [d for d in node.decorator_list if isinstance(d, ast.Call)]:
-            if chain(decorator.func)[1:] == ("command",):  # Typer's
+            if chain(decorator.func)[1:] == ("command",):  # Typer's decorator
                 named = text(decorator.args[0]) if decorator.args else ""
                 self.verb = named or node.name.replace("_", "-")
                 node.decorator_list.remove(decorator)
@@ -201,7 +201,7 @@ class NormalForm(ast.NodeTransformer):
         given = node.args[0] if node.args else None
         if isinstance(given, ast.Dict):
             self.branches += zip(map(text, given.keys), map(text, given.values), strict=True)
-            node.args = [ast.Constant(None)]  # without the word for an entry, for messages
+            node.args = [ast.Constant(None)]  # drops the entries' name in messages
         else:
             self.branches.append(("", text(given) if name == FIELD else ""))
 
@@ -251,7 +251,7 @@ def _silenced(function: Function, silent: set[ast.AST]) -> set[ast.AST]:
     """
     nodes = list(ast.walk(function))
     if any(isinstance(node, ast.Global | ast.Nonlocal | ast.ClassDef) for node in nodes):
-        return set()  # a name may be read elsewhere, or as an attribute
+        return set()  # other code may read a name
     blocks = [getattr(n, name, None) for n in nodes for name in ("body", "orelse", "finalbody")]
     ending = [b for b in blocks if isinstance(b, list) and b and isinstance(b[-1], ast.Raise)]
     assigned = [n for n in nodes if isinstance(n, ast.Assign) and _locals(n)]

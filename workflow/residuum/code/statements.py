@@ -32,10 +32,10 @@ OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", 
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
 OPAQUE |= {"traceback.format_exc", "inspect.getsource", "inspect.signature", "__file__"}
 HIDDEN = {"__subclasses__", "__init_subclass__", "__annotations__", "__doc__", "__file__"}
-HIDDEN |= {"_what", "exception"}  # of an open table; an error that no handler names
+HIDDEN |= {"_what", "exception"}  # of open tables; an error without a handler's name
 LOOKS_UP = {"LOAD_NAME", "LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"}
-LOOKS_UP |= {"LOAD_FROM_DICT_OR_GLOBALS"}  # of Python 3.12
-Imports = dict[str, str]  # `module` or `module:name`, by the name that an import binds
+LOOKS_UP |= {"LOAD_FROM_DICT_OR_GLOBALS"}  # Python 3.12
+Imports = dict[str, str]  # bound name: `module` or `module:name`
 
 
 class Form(NamedTuple):
@@ -52,7 +52,7 @@ class Statement:
     module: str
     name: str
     line: int
-    defines: bool  # a function or class, which may stand anywhere
+    defines: bool  # a function or class, whose order does not matter
     acts: bool  # does more than bind its name
     wordless: Form
     worded: Form
@@ -60,9 +60,9 @@ class Statement:
     verb: str | None
     kinds: tuple[str, ...]
     branches: list[tuple[str, Chain | str]]
-    imports: Imports  # made inside
-    data: list[str]  # files of the package
-    opaque: str  # what cannot be followed
+    imports: Imports  # imports inside the statement
+    data: list[str]  # data files of the package
+    opaque: str  # code that cannot be followed
 
 
 class Module(NamedTuple):
@@ -77,7 +77,7 @@ def read(path: Path, name: str) -> Module:
     source = path.read_bytes()
     key = hashlib.sha256(b"\0".join([_version(), name.encode(), source])).hexdigest()
     kept = path.parent / "__pycache__" / f"{path.stem}.statements"
-    with suppress(Exception):  # damaged bytes can spell any fault of an unpickler
+    with suppress(Exception):  # unpickling damaged bytes can raise anything
         kept_key, module = pickle.loads(kept.read_bytes())
         if kept_key == key:
             return Module(*module)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Field, GetCoreSchemaHandler, Ge
 from residuum.cli.errors import ResiduumError, unknown
 
 T = TypeVar("T")
-USED: set[str] = set()  # kinds that this process took from any table
+USED: set[str] = set()  # kinds that this process has taken from any table
 
 
 class OpenTable(Mapping[str, T]):
@@ -60,7 +60,7 @@ class Kinds:
         return cast(OpenTable[type[BaseModel]], _standing_at(self.table)).all()
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        union, annotated = cast(Any, Union), cast(Any, Annotated)  # made here, for no type checker
+        union, annotated = cast(Any, Union), cast(Any, Annotated)  # hidden from type checkers
         entry = union[tuple(self.classes().values())]
         whole = BeforeValidator(lambda value: {"kind": value} if isinstance(value, str) else value)
         return handler.generate_schema(annotated[entry, Field(discriminator="kind"), whole])
