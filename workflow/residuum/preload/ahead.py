@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from residuum.preload import jobs
 
-Stamp = tuple[str, int, int]  # path, time of the last change in nanoseconds, bytes
+Stamp = tuple[str, int, int]  # path, modification time in nanoseconds, bytes
 
 
 class Ahead:
@@ -41,7 +41,7 @@ class Ahead:
         if not known:
             self._begin(folder)
         if module.startswith("residuum."):
-            with suppress(BaseException):  # the child meets it too, and says so
+            with suppress(BaseException):  # the child raises the same error and reports it
                 importlib.import_module(module)
                 importlib.import_module("residuum.artefacts.manifest").look_ahead(module)
             self.prepared.add(module)
@@ -52,7 +52,7 @@ class Ahead:
     def _begin(self, folder: str) -> None:
         """Forget all modules, and stamp the files before any is read again."""
         jobs.forget()
-        gc.unfreeze()  # so that what is forgotten goes
+        gc.unfreeze()  # frees the forgotten modules
         importlib.invalidate_caches()
         spec = importlib.util.find_spec("residuum")
         self.package = os.path.dirname(spec.origin) if spec and spec.origin else os.devnull

@@ -21,7 +21,7 @@ from residuum.preload import jobs
 from residuum.preload.server import FOLDER
 
 BETWEEN_LOOKS = 10.0  # seconds
-CHILDREN = "children"  # proc(5); of Linux 4.2 and later, if it was built so
+CHILDREN = "children"  # proc(5); Linux 4.2 and later, depending on its build
 
 
 class Job(psutil.Process):
@@ -64,7 +64,7 @@ class Shell(psutil.Process):
         """Return all descendants, the running forked jobs, and the descendants of these jobs."""
         processes = [*below(self)]
         for path in _records(self.pid):
-            with suppress(psutil.NoSuchProcess, OSError, ValueError):  # ended, read, or just begun
+            with suppress(psutil.NoSuchProcess, OSError, ValueError):  # ended, or being written
                 before, *ended = path.read_text().splitlines()
                 if not ended:
                     job = Job(int(path.name.split(".")[1]), [*map(float, before.split())])
@@ -81,7 +81,7 @@ def below(process: psutil.Process) -> Iterator[psutil.Process]:
     tasks = f"/proc/{process.pid}/task"
     try:
         lists = [Path(f"{tasks}/{task}/{CHILDREN}").read_text() for task in os.listdir(tasks)]
-    except (FileNotFoundError, ProcessLookupError):  # it, or a thread of it, or the kernel's lists
+    except (FileNotFoundError, ProcessLookupError):  # the process or a thread ended, or no lists
         yield from psutil.Process(process.pid).children(recursive=True)
         return
     for child in " ".join(lists).split():

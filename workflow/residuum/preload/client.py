@@ -24,7 +24,7 @@ NEURAL = {
     "train",
     "learning score",
 }
-VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
+VOLATILE = {"_", "SHLVL", "OLDPWD"}  # variables that shells change
 
 
 def main() -> None:
@@ -55,7 +55,7 @@ def _forked(shell: int, words: list[str]) -> int | None:
     streams = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
     parent.sendmsg([len(request).to_bytes(4, "big")], streams)
     parent.sendall(request)
-    answer = parent.recv(4)  # arrives when the job has ended
+    answer = parent.recv(4)  # waits for the job's end
     if not answer:
         sys.stderr.write("error: the process that forked this job is gone; run it again\n")
         return 1

@@ -25,10 +25,10 @@ from typing import NamedTuple, NoReturn
 from residuum.preload import keeping
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-CHANNEL = 3  # the file descriptor by which a kept process hears of its next job
+CHANNEL = 3  # file descriptor over which a kept process receives its next job
 
 
-Counts = tuple[float, int, int]  # seconds of the CPU, bytes read, bytes written
+Counts = tuple[float, int, int]  # CPU seconds, bytes read, bytes written
 NOTHING: Counts = (0.0, 0, 0)
 
 
@@ -73,7 +73,7 @@ def send(connection: socket.socket, request: Request, streams: list[int]) -> Non
 def die_with(parent: int, by: signal.Signals) -> None:
     """Have the kernel send this process a signal when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, by)
-    if os.getppid() != parent:  # it ended before the signal was requested
+    if os.getppid() != parent:  # the parent ended before the call
         os.kill(os.getpid(), by)
 
 
@@ -124,8 +124,8 @@ def _attach(streams: list[int]) -> None:
 
 def _run(module: str) -> int:
     code: object = 0
-    if not hasattr(sys.modules.get(module), "__path__"):  # of a package, __main__ is run
-        sys.modules.pop(module, None)  # it may be loaded ahead for others that import it
+    if not hasattr(sys.modules.get(module), "__path__"):  # a package's __main__ is run
+        sys.modules.pop(module, None)  # it may be preloaded for other modules
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as end:
@@ -172,6 +172,6 @@ def _most_memory() -> float:
     """Return the peak memory in KB, and reset the kernel's peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
     most = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
-    with suppress(OSError):  # a kernel that forbids it: later jobs show what earlier ones held
+    with suppress(OSError):  # kernels may forbid it: then peaks include earlier jobs
         Path("/proc/self/clear_refs").write_text("5")
     return float(most)

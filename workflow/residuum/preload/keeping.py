@@ -7,8 +7,8 @@ that was not forked, they change nothing. This file must not import residuum.
 
 import os
 
-KEPT = "RESIDUUM_KEPT"  # set where an earlier job has run in this process
-ANEW = 75  # the exit status of a job that asks for a process of its own
+KEPT = "RESIDUUM_KEPT"  # set if an earlier job has run in this process
+ANEW = 75  # exit status that asks for a new process
 wanted = False
 
 

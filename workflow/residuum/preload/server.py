@@ -42,12 +42,12 @@ NEURAL = f"""{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim
     transformers.models.bert.modeling_bert transformers.models.bert.tokenization_bert
     transformers.models.align"""
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
-RENAMED = "transformers.conversion_mapping"  # has a table made for the first model that is loaded
+RENAMED = "transformers.conversion_mapping"  # builds a table when the first model is loaded
 PREFIX = "residuum-"
-OURS = re.compile(rf"{'|'.join(PACKAGES)}|\d+\.\d+\.\d+")  # files of the folder: sockets, records
-FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
-MOST_OF_NAME = 107 - len("/residuum-12345678/tables")  # bytes of the folder of a socket's own
-KEPT_SECONDS = 60  # an idle child ends after that
+OURS = re.compile(rf"{'|'.join(PACKAGES)}|\d+\.\d+\.\d+")  # a folder's sockets, records
+FOLDER = "RESIDUUM_PRELOAD"  # variable with the folder of the sockets
+MOST_OF_NAME = 107 - len("/residuum-12345678/tables")  # bytes of the folder's path
+KEPT_SECONDS = 60  # after which an idle child ends
 # Threads that importing Polars starts, which a fork may lose. jemalloc handles forks itself. The
 # other thread waits for spilled files, which a parent never has, because it computes nothing.
 IDLE = {"jemalloc_bg_thd", "polars-ooc-clea"}
@@ -72,7 +72,7 @@ def start() -> None:
         command = [sys.executable, "-X", "utf8", "-m", __name__, name, folder, str(os.getpid())]
         own = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
         parent = subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL, env=own)
-        atexit.register(parent.wait)  # after its end, so that its time counts as the starter's
+        atexit.register(parent.wait)  # adds its CPU time to the starter's
         atexit.register(parent.kill)
 
 
@@ -123,7 +123,7 @@ def main(name: str, folder: str, starter: str) -> None:
 
     signal.signal(signal.SIGTERM, end)
     jobs.die_with(int(starter), signal.SIGTERM)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a child takes the terminal's, as any job does
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # children handle the terminal's signal
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/{name}")
         listener.listen(64)
@@ -165,7 +165,7 @@ class Parent:
         self.environment: dict[str, str] | None = None
         self.path: list[str] = sys.path[1:]  # without the folder that this process started in
         self.ahead = Ahead()
-        self.idle: list[Child] = []  # the one that waits longest is the first
+        self.idle: list[Child] = []  # the longest idle first
         self.given = itertools.count(1)
         self.waiting = DefaultSelector()
         self.waiting.register(listener, READY, lambda: self._take(listener.accept()[0]))
@@ -174,7 +174,7 @@ class Parent:
         """Fork for jobs, report their ends, kill children that lost a client or idled too long."""
         while True:
             ready = self.waiting.select(KEPT_SECONDS if self.idle else None)
-            for key, _ in ready[:1]:  # one, as it may end what others wait for
+            for key, _ in ready[:1]:  # only one, as it may end children that others wait for
                 key.data()
             while self.idle and time.monotonic() - self.idle[0].idle_since > KEPT_SECONDS:
                 os.kill(self.idle.pop(0).process, signal.SIGKILL)
@@ -204,16 +204,16 @@ class Parent:
         self.environment = environment
         sys.path[:] = [*environment.get("PYTHONPATH", "").split(os.pathsep), *self.path]
         for package in self.packages:
-            with suppress(ImportError):  # a job that needs it says so
+            with suppress(ImportError):  # a job that needs it reports the error
                 importlib.import_module(package)
-        with suppress(Exception):  # not imported here, or of a version that has it otherwise
+        with suppress(Exception):  # absent, or different in another version
             sys.modules[RENAMED].get_checkpoint_conversion_mapping("bert")
 
     def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
         """Send a job to an idle child that has run its stage in its folder, if there is one."""
         for child in reversed(self.idle):
             if child.did == (request.module, request.folder):
-                with suppress(OSError):  # it has just ended
+                with suppress(OSError):  # the child has just ended
                     jobs.send(child.channel, request, streams)
                     self.idle.remove(child)
                     return child
@@ -223,7 +223,7 @@ class Parent:
         """Fork a child that becomes the job, unless imports have started threads."""
         self.ahead.prepare(request.module, request.folder)
         if not _settled():
-            self.environment = {}  # declines every job: a fork would lose the threads
+            self.environment = {}  # declines all jobs, because a fork would lose threads
             text = f"what {request.module} imports has started threads: jobs start by themselves"
             print(f"warning: {text}", file=sys.stderr, flush=True)
             return None
@@ -240,7 +240,7 @@ class Parent:
     def _give(self, child: Child, connection: socket.socket, request: jobs.Request) -> None:
         """Assign a job to a child, and kill the child if the job's client disconnects."""
 
-        def lost() -> None:  # a client sends nothing more
+        def lost() -> None:  # clients send nothing after the request
             self._unwatch(child)
             child.connection = None
             connection.close()
@@ -252,11 +252,11 @@ class Parent:
     def _heard(self, child: Child) -> None:
         """Record that a child has finished its job and waits for the next."""
         told = child.channel.recv(1024)
-        if not told:  # it ends: its handle says how
+        if not told:  # the child ends, which its handle reports
             self.waiting.unregister(child.channel)
             child.channel.close()
             return
-        if child.connection is None:  # it was lost, and its process is ending
+        if child.connection is None:  # the client was lost, and the child is ending
             return
         used = jobs.Used(*marshal.loads(told))
         self._unwatch(child)
@@ -291,7 +291,7 @@ def _settled() -> bool:
     """Say whether no thread runs that a fork would lose; new threads are named after a while."""
     for _ in range(100):
         tasks = set(Path("/proc/self/task").iterdir()) - {Path(f"/proc/self/task/{os.getpid()}")}
-        with suppress(OSError):  # one has just ended
+        with suppress(OSError):  # a thread has just ended
             if {(task / "comm").read_text().strip() for task in tasks} <= IDLE:
                 return True
         time.sleep(0.02)
