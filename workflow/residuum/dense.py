@@ -179,7 +179,7 @@ def _device(requested: str, threads: int, search: Search | None) -> str:
     """Return the device of a search, cpu or cuda; only loading torch (3 s) can tell for certain."""
     if requested not in ("auto", "cuda") or (requested == "auto" and not cards.possible()):
         return "cpu"
-    if search:  # FAISS knows by itself what it can
+    if search:  # FAISS detects the device itself
         cards.take()
         return "cuda"
     from residuum.neural import devices

@@ -138,7 +138,7 @@ class _InOrder:
     def __init__(self, held: DiskDict, corpus: Path) -> None:
         self.held, self.corpus = held, corpus
         self.count = self.words = self.tf = self.empty = self.lacking = 0
-        self.named: list[str] = []  # the first ones that are lacking
+        self.named: list[str] = []  # first docs without a line
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, int]]]:
         for doc_id, _ in contracts.read_corpus(self.corpus):

@@ -65,7 +65,7 @@ def score(
     made = KINDS[form.kind].on_held_out(form, begun, model, held)
     table = pl.DataFrame({**made.ids, **made.values})
     files.write_text(output, table.write_csv(separator="\t"))
-    at = revision and (hub.commit(start, revision) or revision)  # a branch as it was read
+    at = revision and (hub.commit(start, revision) or revision)  # the commit of a branch
     setting = {"model": form.model_dump(mode="json"), "start": start, "revision": at}
     setting |= {"top": top, "batch_size": batch_size, "threads": threads, **chosen._asdict()}
     facts = {"rows": table.height, "weights": foreign.weights_sha256(model)}

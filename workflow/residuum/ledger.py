@@ -29,7 +29,7 @@ from residuum.wiring.paths import Paths
 app = command.app(__doc__)
 HOLM = "comparisons, Holm"
 AGAINST = ("reversed", "differs")
-AGAIN = "as before"  # printed by a cell before, of the same runs, and counted there
+AGAIN = "as before"  # printed earlier, of the same runs, and counted there
 BLANK = "no marker"
 Rows = Sequence[LedgerRow]
 

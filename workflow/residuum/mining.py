@@ -21,7 +21,7 @@ from residuum.config.specs import derive
 from residuum.lucene.anserini import Searcher
 from residuum.pools import POOLS, Draw, Ranked
 
-PAIRS_AT_ONCE = 256  # bounds the ranked lists in memory
+PAIRS_AT_ONCE = 256  # limits the ranked lists in memory
 LISTS = [("query_id", pl.String), ("doc_id", pl.List(pl.String))]
 
 
@@ -54,7 +54,7 @@ class Miner:
         self._runs = dict(runs)
         self._left_out = defaultdict[str, set[str]](set)
         self._counts = {"random_fallbacks": 0, "drawn_with_replacement": 0}
-        self._gaps = array("d")  # how far positives score above their negatives
+        self._gaps = array("d")  # positives' scores less their negatives'
 
     def facts(self) -> dict[str, Any]:
         """Return counts of random fallbacks and repeated docs, and the score differences."""

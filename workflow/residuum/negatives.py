@@ -37,7 +37,7 @@ class Spec(Strict):
     negatives: Negatives
     system: LexicalSystem | None = None
     positive_level: Positive = 1
-    by_answers: bool = False  # the split has answers and no judgements
+    by_answers: bool = False  # true if the split has answers and no judgements
 
 
 @app.command()
@@ -115,7 +115,8 @@ def _pairs(
 ) -> tuple[pl.DataFrame, dict[str, object]]:
     """Return query_id and positive of all pairs, with the negatives of triples if there are any.
 
-    A triple is left out, and counted, if the qrels lack its positive or judge its negative relevant.
+    A triple is left out, and counted, if the qrels lack its positive, or judge its negative to be
+    relevant.
     """
     as_positive = pl.col("relevance") >= spec.positive_level
     pairs = judged.filter(as_positive).select("query_id", pl.col("doc_id").alias("positive"))
@@ -128,7 +129,7 @@ def _pairs(
     known = every.join(pairs, on=["query_id", "positive"], how="semi", maintain_order="left")
     as_negative = relevant.select("query_id", pl.col("doc_id").alias("negative"))
     kept = known.join(as_negative, on=["query_id", "negative"], how="anti", maintain_order="left")
-    in_order = kept.sort("query_id", maintain_order=True)  # a query is searched once
+    in_order = kept.sort("query_id", maintain_order=True)  # each query is searched only once
     return in_order, {"triples_left_out": every.height - kept.height}
 
 

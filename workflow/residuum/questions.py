@@ -31,8 +31,8 @@ from residuum.neural.resumable import fingerprint, open_folder
 from residuum.neural.seq2seq import Lengths, QuestionWriter
 
 app = command.app(__doc__)
-CONTENT = re.compile(r"\w{4,}")  # a word of content, near enough
-OF_DISTINCT = 100_000  # the first questions, whose bigrams are counted: more repeat more
+CONTENT = re.compile(r"\w{4,}")  # approximates content words
+OF_DISTINCT = 100_000  # first questions, whose bigrams count: the share falls with more
 RELEVANT = 1
 COUNTS = ("empty", "repeated", "words", "content", "copied")
 Doc = tuple[str, str]  # doc_id and text

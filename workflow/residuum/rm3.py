@@ -25,7 +25,7 @@ from residuum.tuning.choosing import Values, choose, read_folds, split_folds
 from residuum.tuning.evaluation import evaluate
 
 app = command.app(__doc__)
-SLACK = 10  # hits behind the cut-off, whose scores may become equal to its last by rounding
+SLACK = 10  # hits below the cutoff whose rounded scores may tie with the last hit's
 
 
 @app.command()
@@ -51,7 +51,7 @@ def tune(
     judged = trec.read_qrels(qrels)
     texts = lexical.read_texts(queries, judged, qrels)
     tuning = {query_id: texts[query_id] for query_id in sorted(set(judged["query_id"]))}
-    fold_of = read_folds(texts, fold or [])  # the collection's own, or drawn ones
+    fold_of = read_folds(texts, fold or [])  # the collection's own folds, or drawn ones
     fold_of = fold_of or split_folds(list(texts), set(tuning), rm3.folds, rm3.seed)
     grid, residual = rm3.grid.settings(), Residual(judged_before)
     values = _values(searcher, grid, tuning, judged, measure, residual)

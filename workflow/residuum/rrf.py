@@ -15,7 +15,7 @@ from residuum.cli import command
 from residuum.config.schema.systems import ReciprocalRankSystem
 
 app = command.app(__doc__)
-DECIMALS = 12  # deep ranks differ by less than a millionth: 1/1059 - 1/1060 is 8.9e-7
+DECIMALS = 12  # needed for deep ranks: 1/1059 - 1/1060 is 8.9e-7
 
 
 @app.command()

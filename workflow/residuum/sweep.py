@@ -23,7 +23,7 @@ from residuum.tuning.evaluation import evaluate
 from residuum.vectors.nearest import Index, Shard, use_threads
 
 app = command.app(__doc__)
-EXACT = 0  # the effort under which the exact search stands
+EXACT = 0  # stands for the exact search
 RECALLED = ["query_id", "doc_id"]
 
 

@@ -72,7 +72,7 @@ def predict(
         for path in folder.glob("*.done"):
             path.unlink()
         files.replace_directory(folder, output)
-        (output / MARK).unlink()  # last: without it the parts would be a stranger's
+        (output / MARK).unlink()  # last, because it marks the parts as residuum's
 
 
 def _write_part(folder: Path, number: int, tfs: dict[str, dict[str, int]]) -> dict[str, Any]:
