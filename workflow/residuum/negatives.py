@@ -113,7 +113,7 @@ def mine(
 def _pairs(
     spec: Spec, judged: pl.DataFrame, official: Path | None
 ) -> tuple[pl.DataFrame, dict[str, object]]:
-    """Return query_id and positive of all pairs, with the negatives of triples if there are any.
+    """Return query_id and positive of all pairs, with the negatives of any triples.
 
     A triple is left out, and counted, if the qrels lack its positive, or judge its negative to be
     relevant.

@@ -118,7 +118,7 @@ def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:
 def written(
     writer: QuestionWriter, docs: Sequence[Doc], how: Sampling, batch_size: int
 ) -> dict[str, Any]:
-    """Return the questions of docs, by doc_id and number, and counts of them."""
+    """Return the questions of docs, by doc_id and number, and their counts."""
     tokens = list(writer.tokenise_docs(text for _, text in docs))
     made = writer.write(tokens, [doc_id for doc_id, _ in docs], how, batch_size)
     kept: dict[str, dict[int, str]] = {}

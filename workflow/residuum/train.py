@@ -156,7 +156,7 @@ def left_out(tuples: Path, fold: Fold) -> dict[str, object]:
 
 
 def beside_it(model: Trained, docs: list[Path], queries: Path | None) -> FixedVectors | None:
-    """Return the fixed vectors beside a model's training, or None if the model uses none."""
+    """Return the fixed vectors beside a model's training, or None for other models."""
     fixed = model.fixed if isinstance(model, DualEncoder) else None
     if fixed is None:
         return None
@@ -176,7 +176,7 @@ def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
 
 
 def _check_gate(model: Trained, gate: Path | None) -> None:
-    """Refuse a model without its gate, and a gate for a model that names none."""
+    """Refuse a model whose gate is not given, and a given gate that the model does not name."""
     named = named_for(model, "gate")
     if named and gate is None:
         raise ResiduumError(f"encoder.pooling.gate: give --gate, the checkpoint of {named}")

@@ -26,7 +26,7 @@ Record = dict[str, Any]  # a parsed line of JSON
 
 
 class Shard(TypedDict):
-    """What a manifest records of each shard."""
+    """A manifest's record of a shard."""
 
     name: str
     docs: int

@@ -36,7 +36,7 @@ def read_left_out(index: Path) -> frozenset[str]:
 
 
 def other(stated: IndexStatistics, records: Iterable[Record | None]) -> str | None:
-    """Describe how a run's index differs from the stated one; None if all runs searched that."""
+    """Describe how a run's index differs from the stated index; None if no run's index does."""
     counts = stated.model_dump(exclude_none=True)
     for record in records:
         if record is None:

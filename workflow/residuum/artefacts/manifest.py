@@ -42,7 +42,7 @@ class Own(BaseModel):
 
 
 def beside(path: Path) -> Path:
-    """Return where the manifest of a file artefact lies."""
+    """Return the path of the manifest of a file artefact."""
     return Path(f"{path}.manifest.json")
 
 

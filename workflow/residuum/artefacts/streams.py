@@ -72,7 +72,7 @@ class DuplicateFinder:
 
 
 class DiskList:
-    """Texts in a file, by number; memory holds none of them."""
+    """Texts in a file, by number, and not in memory."""
 
     def __init__(self, texts: BinaryIO, ends: BinaryIO, length: int) -> None:
         self._texts, self._ends, self._length = texts, ends, length
@@ -118,7 +118,7 @@ def disk_list(path: Path, texts: Iterable[str]) -> Iterator[DiskList]:
 
 
 class DiskDict:
-    """Texts in a file, by key; memory holds none of them."""
+    """Texts in a file, by key, and not in memory."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database

@@ -37,7 +37,7 @@ class Spot(NamedTuple):
 
 
 class Keys(dict[Any, Any]):
-    """A mapping with the places of its keys, and of keys that were removed from it."""
+    """A mapping with the places of its keys, including removed keys."""
 
     def __init__(
         self,

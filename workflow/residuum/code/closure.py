@@ -160,7 +160,7 @@ class _Walk:
         self.waiting: list[Statement] = []
 
     def follow(self, start: list[Statement]) -> dict[Statement, str]:
-        """Walk from the start over all used statements; return the line of each."""
+        """Walk from the start over all used statements; return {statement: its line}."""
         self.waiting += start
         while self.waiting:
             statement = self.waiting.pop()

@@ -178,7 +178,7 @@ class _Reader:
         )
 
     def _opaque(self, parts: list[ast.AST]) -> str:
-        """Return a name in code that only running it could follow, or "" if there is none."""
+        """Return a name that only running the code could follow, or "" if every name can be."""
         named = [self.dotted(n) for n in parts if isinstance(n, ast.Name | ast.Attribute)]
         hidden = [name for name in named if name in OPAQUE or name.rpartition(".")[2] in HIDDEN]
         hidden += [n.attr for n in parts if isinstance(n, ast.Attribute) and n.attr in HIDDEN]

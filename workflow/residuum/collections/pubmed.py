@@ -27,7 +27,7 @@ AGAIN = "Get the file again."
 
 
 class Record(NamedTuple):
-    """A record of MEDLINE; its abstract is "" if it has none."""
+    """A record of MEDLINE; a missing abstract is ""."""
 
     pmid: int
     version: int

@@ -66,7 +66,7 @@ def _plain(value: object) -> str:
 
 
 def unquoted(value: str) -> str:
-    """Return a value without the quotes that CSV sets around it; doubled quotes become single.
+    """Return a value without CSV's surrounding quotes; doubled quotes become single.
 
     An unclosed quote is a ValueError.
     """

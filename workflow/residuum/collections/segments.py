@@ -56,7 +56,7 @@ def tokenizer_of(collection: Collection) -> "Tokenizer":
 
 
 def encoded(collection: Collection, source: Segmented) -> Iterator[Encoded]:
-    """Yield the docs of the source collection in wordpieces, except docs without any.
+    """Yield the docs of the source collection in wordpieces, except empty docs.
 
     A doc without the field raises ResiduumError.
     """

@@ -172,7 +172,7 @@ class Zipf:
 
 
 class Attribute(Strict):
-    """A thing that a doc can state: its family, its surface forms, and words that go with it."""
+    """A thing that a doc can state: its family, its surface forms, and its collocates."""
 
     family: str
     forms: Concept

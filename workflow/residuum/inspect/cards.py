@@ -223,7 +223,7 @@ def _learned(checkpoint: Checkpoint) -> str:
 
 
 def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
-    """Yield the means of every run that used the checkpoint, and the pages that show them."""
+    """Yield the means and the pages of every run that used the checkpoint."""
     if not measured:
         yield "No run of it was evaluated. Models that were made with it have results of their own."
         return

@@ -48,7 +48,7 @@ class Question(NamedTuple):
 
 
 def write(results: Path, config: Path) -> str:
-    """Return the checklist as Markdown; a folder without a ledger is a ResiduumError."""
+    """Return the checklist as Markdown; a folder without a ledger raises ResiduumError."""
     if not (results / PATHS.ledger).is_file():
         raise ResiduumError(
             f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "

@@ -38,7 +38,7 @@ class Result(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint below a results folder: its manifest and the graph around it."""
+    """A checkpoint below a results folder, with its manifest and the folder's graph."""
 
     results: Path
     graph: Graph
@@ -76,7 +76,7 @@ def verdict(checkpoint: Checkpoint) -> Learned | None:
 
 
 def find(results: Path, graph: Graph, model: str, seed: int) -> Checkpoint:
-    """Return a checkpoint by its model's id, from models/ or backbones/."""
+    """Find the checkpoint of a model's id and seed, below models/ or backbones/."""
     paths = [
         folder_of(PATHS.checkpoint.fill(model=model, seed=seed)),
         folder_of(PATHS.backbone.fill(model=model)),
@@ -95,7 +95,7 @@ def find(results: Path, graph: Graph, model: str, seed: int) -> Checkpoint:
 
 
 def named(path: str) -> str | None:
-    """Return how a checkpoint is named, `clear seed 1` or `mini-bert`; None for another path."""
+    """Return a checkpoint's name, `clear seed 1` or `mini-bert`; None for any other path."""
     if trained := PATHS.checkpoint.parse(f"{path}/{manifest.FOLDER}"):
         return f"{trained['model']} seed {trained['seed']}"
     made = PATHS.backbone.parse(f"{path}/{manifest.FOLDER}")
@@ -103,7 +103,7 @@ def named(path: str) -> str | None:
 
 
 def results_of(checkpoint: Checkpoint) -> list[Result]:
-    """Return the means of all runs that a checkpoint stands behind, those of it alone first."""
+    """Return the means of all runs made from a checkpoint, first those of no other parts."""
     made = []
     for path in _behind(checkpoint):
         record = checkpoint.graph[path].manifest
@@ -130,12 +130,12 @@ def scales_of(graph: Graph) -> dict[str, str]:
 
 
 def scale_of(results: Path, graph: Graph) -> str:
-    """Return the scale that pages name, whatever the folder is called now; without any its name."""
+    """Return the scale in the pages' specs, or without pages the results folder's name."""
     return next(iter(scales_of(graph)), results.resolve().name)
 
 
 def pages_of(checkpoint: Checkpoint) -> dict[str, str]:
-    """Return the pages that depend on a checkpoint, and where the papers print them."""
+    """Return {page that depends on a checkpoint: its place in the paper}."""
     pages: dict[str, str] = {}
     for path in _behind(checkpoint, joint=True):
         record = checkpoint.graph[path].manifest
@@ -177,7 +177,7 @@ def _joins(path: str, of: str) -> bool:
 
 
 def _made_of(checkpoint: Checkpoint, metrics: str) -> list[str]:
-    """Return the parts of a run: its spec's systems, or the other checkpoints behind it."""
+    """Return the parts of a run: its spec's systems, or the other checkpoints it used."""
     named_in: list[str] = []
     for path in checkpoint.graph[metrics].parents:
         record = checkpoint.graph[path].manifest

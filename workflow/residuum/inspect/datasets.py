@@ -30,7 +30,7 @@ from residuum.pages import layout
 
 
 class File(NamedTuple):
-    """A source file of a dataset; `bytes` and `md5` are None where no publisher states them."""
+    """A source file of a dataset; unpublished `bytes` and `md5` are None."""
 
     name: str
     path: Path | None
@@ -61,7 +61,7 @@ class File(NamedTuple):
 
 
 def load(config: Path) -> dict[str, Dataset]:
-    """Load config/datasets; faults raise one ResiduumError that names each of them."""
+    """Load config/datasets; all faults together raise one ResiduumError."""
     faults: list[str] = []
     folder = config / "datasets"
     if not any(folder.glob("*.yaml")):
@@ -311,7 +311,7 @@ def _hash(file: File, access: str) -> tuple[str, bool | None]:
 
 
 def _count(name: str, dataset: Dataset, split: str | None, known: list[Ids]) -> tuple[str, bool]:
-    """Read the corpus (split None) or a split as an export would; describe it, and judge it.
+    """Read the corpus (split None) or a split as an export would, and say whether it is sound.
 
     Returns (message, good). `known` receives the ids of the corpus, which are used to find
     judgements of unknown docs.

@@ -113,7 +113,7 @@ def _claims(cell: Cell) -> str:
 
 
 def _first(cell: Cell) -> str:
-    """Describe a figure point's test against the first series, as the page's data has it."""
+    """Describe a figure point's test against the first series, from the page's data."""
     if (first := cell.page.first()) is None:
         return ""
     path = intact.checked(cell.results / cell.path)

@@ -238,7 +238,7 @@ def _stages(folder: Path, run: str) -> dict[str, Known]:
 
 
 def _together(own: Manifest, behind: list[str]) -> Known:
-    """Return the runs or systems that a run combines, with the weight of each."""
+    """Return the runs or systems that a run combines, with their weights."""
     entries = cast(list[object], own.spec.get("parts") or [])
     if not all(isinstance(entry, str) for entry in entries):
         sizes = cast(list[Known], entries)

@@ -66,7 +66,7 @@ class Job(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The job's duration in seconds with its rule's threads, on a card if it uses one."""
+        """The job's duration in seconds, on a card if it uses a card, with its rule's threads."""
         return max(self.resources["gpu_s"], self.resources["core_s"] / self.threads)
 
 
@@ -179,7 +179,7 @@ class Limit(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the plan exceeds it."""
+        """Whether the plan exceeds the limit."""
         return self.planned > self.most
 
 

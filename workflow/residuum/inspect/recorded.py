@@ -304,7 +304,7 @@ def stages(results: Path) -> list[Stage]:
 
 
 def sum_of(stages: list[Stage]) -> Stage:
-    """Return the sum of stages, with the largest memory and the longest job among them."""
+    """Return the sum of stages, with the largest memory and the longest job of any stage."""
     longest = max(stages, key=lambda stage: stage.longest_seconds)
     return Stage(
         "all",

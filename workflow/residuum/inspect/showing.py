@@ -50,7 +50,7 @@ LONGEST = 100  # characters shown of a label in a list
 
 
 class Line(NamedTuple):
-    """A line of the page: a key, its value, and where that comes from."""
+    """A line of the page: a key, its value, and the value's origin."""
 
     key: str
     value: str
@@ -181,7 +181,7 @@ class Shown:
         return None
 
     def page(self, kind: str, name: str) -> str:
-        """Return an entry's page: its values, why it is not run, and which entries name it."""
+        """Return an entry's page: its values, reasons not to run, and the entries that name it."""
         known = self.ids(kind)
         trained = kind == "model" and name in self.registry.model_ids()
         if name not in known and not trained:

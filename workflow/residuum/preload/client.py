@@ -43,7 +43,7 @@ def served_by(words: list[str]) -> str:
 
 
 def _forked(shell: int, words: list[str]) -> int | None:
-    """Return the exit status of a forked job, or None if no parent takes it."""
+    """Return the exit status of a forked job, or None if no parent takes the job."""
     path = os.path.join(os.environ["RESIDUUM_PRELOAD"], served_by(words))
     parent = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:

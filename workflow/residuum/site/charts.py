@@ -126,7 +126,7 @@ def _point(of: Mapping[str, Any], y: float | None, **more: Any) -> dict[str, Any
 
 
 def _tested(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a point's test against the first series, or {} if it has none."""
+    """Return a point's test against the first series, or {} without a test."""
     if row.get("p") is None:
         return {}
     ends = {"from": rounded(row["ci_low"]), "to": rounded(row["ci_high"])}

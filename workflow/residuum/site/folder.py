@@ -33,7 +33,7 @@ MADE_ELSEWHERE = (
 
 
 class Sheet(NamedTuple):
-    """A page of a paper: its path, its entry in config/papers, and its numbers, if it has any."""
+    """A page of a paper: its path, its entry in config/papers, and its numbers (if any)."""
 
     name: str
     kind: str
@@ -51,7 +51,7 @@ class Sheet(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the page's title, and where the paper prints it."""
+        """Return the page's title and its place in the paper."""
         return f"{self.entry['printed_in']}: {self.entry['title']}"
 
 
