@@ -57,9 +57,9 @@ def find(results: Path, address: str) -> Cell:
 
     An unknown paper, page, row or column raises ResiduumError, which lists the known names.
     """
-    path, own = _line(results, address)
+    path, line = _line(results, address)
     graph = provenance.read(results)
-    return _cell(results, path, own, bound(results, path, graph), graph)
+    return _cell(results, path, line, bound(results, path, graph), graph)
 
 
 def every(results: Path, graph: provenance.Graph) -> Iterator[tuple[str, Judged, list[Cell]]]:
@@ -67,7 +67,7 @@ def every(results: Path, graph: provenance.Graph) -> Iterator[tuple[str, Judged,
     for path in _pages(results):
         name, lines = path.relative_to(results).as_posix(), _cells(path)
         page = bound(results, name, graph)
-        yield name, page, [_cell(results, name, own, page, graph) for own in lines.values()]
+        yield name, page, [_cell(results, name, line, page, graph) for line in lines.values()]
 
 
 def bound(results: Path, path: str, graph: provenance.Graph) -> Judged:
@@ -144,7 +144,7 @@ def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
     template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
     runs, judged = page.runs_behind(line.row, line.column)
-    of_row = [path for run in runs for path, own in named if own == run]
+    of_row = [path for run in runs for path, named_run in named if named_run == run]
     on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
     on_split += [path for path in read if _groups(path, line, page)]
     if line.not_learned:
@@ -156,9 +156,9 @@ def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
 
 def _groups(path: str, line: GridCell, page: Judged) -> bool:
     """Say whether a file holds the query groups that a number is computed over."""
-    of = PATHS.groups.parse(path)
+    parts = PATHS.groups.parse(path)
     return bool(
-        of
-        and f"{of['dataset']}/{of['split']}" == line.split_ref
-        and of["grouping"] == page.grouping(line.column)
+        parts
+        and f"{parts['dataset']}/{parts['split']}" == line.split_ref
+        and parts["grouping"] == page.grouping(line.column)
     )

@@ -67,13 +67,13 @@ def write(results: Path, model: str, seed: int, output: Path, config: Path) -> s
 def _copy(checkpoint: Checkpoint, folder: Path) -> int:
     """Copy a checkpoint's manifest and the files it lists; return their size in bytes."""
     source, size = checkpoint.results / checkpoint.path, 0
-    for name, own in checkpoint.made.files.items():
-        if not (source / name).is_file() or files.sha256(source / name) != own.sha256:
+    for name, record in checkpoint.made.files.items():
+        if not (source / name).is_file() or files.sha256(source / name) != record.sha256:
             again = f"delete {source}, then {provenance.AGAIN}"
             raise ResiduumError(f"{source / name}: not as its manifest records it; {again}")
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, folder / name)
-        size += own.bytes
+        size += record.bytes
     shutil.copyfile(source / manifest.FOLDER, folder / manifest.FOLDER)
     return size
 
@@ -348,8 +348,8 @@ FORMS = {"ForMaskedLM": "AutoModelForMaskedLM", "": "AutoModel"}  # by ending of
 
 def library(folder: Path, kind: str) -> tuple[str, str | None]:
     """Return (library that loads a checkpoint, task in the hub's terms or None)."""
-    own = kind in OURS and not _single(folder, kind)
-    if own:
+    ours = kind in OURS and not _single(folder, kind)
+    if ours:
         return RESIDUUM, TASKS.get(kind)
     sentences = kind == "cross-encoder" or (folder / "modules.json").is_file()
     return SENTENCES if sentences else TRANSFORMERS, TASKS.get(kind)

@@ -140,7 +140,9 @@ def _cited(made: Recorded) -> str:
 
 
 def _models(made: Recorded) -> str:
-    untrained = [f"`{each.name}`" for each in made.checkpoints() if not each.trained]
+    untrained = [
+        f"`{checkpoint.name}`" for checkpoint in made.checkpoints() if not checkpoint.trained
+    ]
     others = f"\n\nMade, not trained: {', '.join(untrained)}." if untrained else ""
     return table(*MODELS)(made.models()) + others
 
@@ -163,7 +165,7 @@ def _seeds(made: Recorded) -> str:
     seeds: dict[str, list[str]] = {}
     for checkpoint in made.trained():
         seeds.setdefault(checkpoint.name, []).append(str(checkpoint.made.spec.get("seed", UNKNOWN)))
-    rows = [[name, str(len(of)), ", ".join(of)] for name, of in seeds.items()]
+    rows = [[name, str(len(numbers)), ", ".join(numbers)] for name, numbers in seeds.items()]
     shown = (
         "Tables print the deviation over seeds where a model has several, and say which rows rest "
         "on one training; `significance/` has intervals over queries, and over seeds."

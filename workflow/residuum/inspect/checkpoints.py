@@ -216,7 +216,7 @@ def summed(spec: Mapping[str, object]) -> list[str]:
     spec of candidates says how many docs each system contributes.
     """
     entries = cast(list[object], spec.get("parts") or [])
-    return [str(each["system"] if isinstance(each, dict) else each) for each in entries]
+    return [str(part["system"] if isinstance(part, dict) else part) for part in entries]
 
 
 def systems_of(spec: Mapping[str, object]) -> list[str]:

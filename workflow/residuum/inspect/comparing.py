@@ -316,8 +316,8 @@ def against(
         depth = measures.cutoff(test.measure)
         queries = scores[test.b, test.measure].query_ids
         if (test.a, depth) not in taus:
-            first, own = (_orders(runs[name], depth) for name in (test.b, test.a))
-            taus[test.a, depth] = _rankings(first, own, queries)
+            first, orders = (_orders(runs[name], depth) for name in (test.b, test.a))
+            taus[test.a, depth] = _rankings(first, orders, queries)
         values = (scores[name, test.measure].values[:, 0] for name in (test.b, test.a))
         tau, rbo = taus[test.a, depth]
         error = reproduction.rmse(*values)

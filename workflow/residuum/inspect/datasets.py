@@ -95,10 +95,10 @@ def needed(dataset: Dataset, split: str | None, docpairs: bool = False) -> list[
     if split is None:
         return corpus
     read = {split, dataset.origin(split)}
-    own = [file for file in files if read & {*file.splits}]
+    listed = [file for file in files if read & {*file.splits}]
     if dataset.splits[split].adverse:
-        return [*corpus, *(file for file in own if file not in corpus)]
-    return own or corpus
+        return [*corpus, *(file for file in listed if file not in corpus)]
+    return listed or corpus
 
 
 def files_of(dataset: Dataset) -> list[File]:
@@ -135,10 +135,10 @@ def _file(download: Download) -> File:
         path = roots.irds() / download.irds.partition("/")[0] / cached if cached else None
         url, size, md5 = (known.get(key) for key in ("url", "size_hint", "expected_md5"))
         return File(download.irds, path, url, size, md5, splits, makes, False, download.docpairs)
-    name, own = str(download.home or download.file), download.by_hand(roots.data(), roots.irds())
-    path = roots.as_it_lies(own) if own else roots.irds() / name
+    name, local = str(download.home or download.file), download.by_hand(roots.data(), roots.irds())
+    path = roots.as_it_lies(local) if local else roots.irds() / name
     size = download.bytes or (path.stat().st_size if path.is_file() else None)
-    facts = download.url, size, download.md5, splits, makes, bool(own), download.docpairs
+    facts = download.url, size, download.md5, splits, makes, bool(local), download.docpairs
     return File(name, path, *facts)
 
 
@@ -255,7 +255,7 @@ class Ids:
         """Return the judgements whose docs are not in the corpus."""
         judged = np.array([files.digest(doc_id) for _, doc_id, _ in qrels], dtype=np.uint64)
         known = np.isin(judged, self._known)
-        return [one for one, has in zip(qrels, known, strict=True) if not has]
+        return [judgement for judgement, has in zip(qrels, known, strict=True) if not has]
 
 
 BLOCK = 1 << 22  # bytes hashed at once

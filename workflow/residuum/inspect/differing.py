@@ -74,12 +74,12 @@ def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]
     Compared per artefact: input bytes, parameters, inputs' names, facts. `changes` compares code
     and what varies between machines (command, versions, commit).
     """
-    own, theirs = ({artefact.path: artefact for artefact in each} for each in (kin, others))
+    ours, theirs = ({artefact.path: artefact for artefact in each} for each in (kin, others))
     result: list[Difference] = []
-    for path in (path for path in own if path in theirs):
-        result += [each for each in _between(own[path], theirs[path]) if each not in result]
-    result += [Difference(p, "absent", "", "made", "not made") for p in own if p not in theirs]
-    lost = [path for path in theirs if path not in own]
+    for path in (path for path in ours if path in theirs):
+        result += [each for each in _between(ours[path], theirs[path]) if each not in result]
+    result += [Difference(p, "absent", "", "made", "not made") for p in ours if p not in theirs]
+    lost = [path for path in theirs if path not in ours]
     return result + [Difference(path, "absent", "", "not made", "made") for path in lost]
 
 
@@ -118,7 +118,7 @@ def changes(kin: list[Artefact], others: list[Artefact]) -> list[str]:
     """Describe the differences in code and environments, each once."""
     theirs = {artefact.path: artefact.manifest for artefact in others}
     changed: dict[str, tuple[str, object, object]] = {}
-    pairs = ((each.path, each.manifest, theirs.get(each.path)) for each in kin)
+    pairs = ((artefact.path, artefact.manifest, theirs.get(artefact.path)) for artefact in kin)
     for path, a, b in pairs:
         if not (a and b):
             continue
@@ -150,11 +150,13 @@ def _first(unlike: list[Difference], kin: list[Artefact], others: list[Artefact]
     text = _described(unlike[0])
     if unlike[0].kind != "data":
         return text
-    own = [artefact for artefact in kin if artefact.path == unlike[0].path]
-    if own[0].manifest is None:
-        return f"{text} ({'its manifest is missing' if own[0].lacks else 'a file from outside'})"
+    changed = [artefact for artefact in kin if artefact.path == unlike[0].path]
+    if changed[0].manifest is None:
+        return (
+            f"{text} ({'its manifest is missing' if changed[0].lacks else 'a file from outside'})"
+        )
     unknown = "same code, same versions; it was edited since, or its making is not repeatable"
-    causes = "; ".join(changes(own, others)) or unknown
+    causes = "; ".join(changes(changed, others)) or unknown
     return f"{text}, with equal parameters and sources: {causes}"
 
 

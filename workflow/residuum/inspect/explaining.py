@@ -86,7 +86,7 @@ def changed(cell: Cell, deep: bool) -> tuple[list[str], str]:
     pages = [cell.graph[name] for name in names]
     changes = Changes(cell.results, cell.graph, deep)
     found = changes.of(provenance.ancestors(cell.graph, cell.roots))
-    found += [each for each in changes.of(pages, cell.roots) if each not in found]
+    found += [change for change in changes.of(pages, cell.roots) if change not in found]
     skipped = f"{len(changes.skipped)} files above {LARGE / 1e6:.0f} MB compared by size; --deep"
     return [*map(str, found)], f"{skipped} hashes them too" if changes.skipped else ""
 
@@ -99,8 +99,8 @@ def _changed(cell: Cell, deep: bool) -> str:
 
 
 def _ledger(cell: Cell, kind: str) -> list[LedgerRow]:
-    path, own = cell.results / PATHS.ledger, cell.line
-    address = (own.table, own.row, own.column, kind)
+    path, cell_line = cell.results / PATHS.ledger, cell.line
+    address = (cell_line.table, cell_line.row, cell_line.column, kind)
     rows = verdicts.ledger(path) if path.is_file() else []
     return [row for row in rows if (row.table, row.row, row.column, row.kind) == address]
 
@@ -170,12 +170,12 @@ def tests_of(results: Path, page: str) -> list[Comparison]:
 
 def made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Value]:
     """Return the cell's value and, for a change, the value it is a change from."""
-    own, kind = cell.line, cell.page.entry.kind
-    if own.measured is None or kind not in VALUES:
+    cell_line, kind = cell.line, cell.page.entry.kind
+    if cell_line.measured is None or kind not in VALUES:
         return []
     groups = read_groups(cell.results / p for p in cell.roots if PATHS.groups.parse(p))
     metrics = cell.results / PATHS.metrics_root
-    return VALUES[kind](cell.page, own.row, own.column, metrics, groups, read)
+    return VALUES[kind](cell.page, cell_line.row, cell_line.column, metrics, groups, read)
 
 
 def values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:
@@ -189,16 +189,16 @@ def values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:
 
 def per_query(shown: list[derived.Value]) -> pl.DataFrame:
     """Return query_id and value of the first matrix, less the matrix it is a change from."""
-    matrices = [each for each in shown if isinstance(each, ScoreMatrix)]
+    matrices = [value for value in shown if isinstance(value, ScoreMatrix)]
     if not matrices:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
-    own, *others = (matrix.values.mean(axis=1) for matrix in matrices)
-    return pl.DataFrame({"query_id": matrices[0].query_ids, "value": own - sum(others)})
+    first, *others = (matrix.values.mean(axis=1) for matrix in matrices)
+    return pl.DataFrame({"query_id": matrices[0].query_ids, "value": first - sum(others)})
 
 
 def counts(cell: Cell, shown: list[derived.Value]) -> list[str]:
     """Count the queries behind a cell's ratio, and behind the ratio it is a change from."""
-    ratios = [each for each in shown if isinstance(each, Coverage)]
+    ratios = [value for value in shown if isinstance(value, Coverage)]
     names = ["", f"{cell.line.row}: ", "what it is a change from: "]
     return [
         f"{name}D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
@@ -229,15 +229,15 @@ def _systems(cell: Cell) -> list[list[str]]:
 
 def _per_query(cell: Cell) -> str:
     """Summarise the per-query values; name the best and the worst queries."""
-    each = values(cell)
-    if each.is_empty():
+    table = values(cell)
+    if table.is_empty():
         return ""
-    quartiles = (each["value"].quantile(q, "linear") for q in (0.25, 0.5, 0.75))
+    quartiles = (table["value"].quantile(q, "linear") for q in (0.25, 0.5, 0.75))
     spread = ", ".join(f"{q:.4g}" for q in quartiles)
-    zero = f"{(each['value'] == 0).sum()} of {each.height} queries have 0"
+    zero = f"{(table['value'] == 0).sum()} of {table.height} queries have 0"
     means = ", means over seeds" * any(len(paths) > 1 for paths in _systems(cell))
     lines = [f"Per query ({_read(cell)}{means})", line("quartiles", f"{spread}; {zero}")]
     for name, descending in (("best", True), ("worst", False)):
-        ends = each.sort(["value", "query_id"], descending=[descending, False]).head(SHOWN)
+        ends = table.sort(["value", "query_id"], descending=[descending, False]).head(SHOWN)
         lines.append(line(name, ", ".join(f"{query_id} {v:.4g}" for query_id, v in ends.rows())))
     return "\n".join(lines)

@@ -77,7 +77,7 @@ def chosen(results: Path, dataset: str, split: str, runs: Sequence[str]) -> list
     folder = Path(runs_of.fill(dataset=dataset, split=split, run="")).parent
     if not (dataset and split and folder.is_dir()):
         parsed = (runs_of.parse(path) for path in results.glob(Paths().run.pattern))
-        known = {f"{each['dataset']}/{each['split']}" for each in parsed if each}
+        known = {f"{parts['dataset']}/{parts['split']}" for parts in parsed if parts}
         place = f"{dataset}/{split}".rstrip("/")
         raise ResiduumError(f"{results}: {unknown('split with runs', place, known)}")
     made = sorted(path.name.removesuffix(ENDING) for path in folder.glob(f"*{ENDING}"))

@@ -51,7 +51,9 @@ class Changes:
         found: dict[str, Change] = {}
         for artefact in kin:
             read = [
-                each for each in self._inputs(artefact) if inputs is None or each.path in inputs
+                change
+                for change in self._inputs(artefact)
+                if inputs is None or change.path in inputs
             ]
             for change in [*self._own(artefact), *read]:
                 found.setdefault(change.path, change)
@@ -59,15 +61,15 @@ class Changes:
         return [change for path, change in found.items() if path not in within]
 
     def _own(self, artefact: Artefact) -> Iterator[Change]:
-        for path, own in artefact.files.items():
+        for path, record in artefact.files.items():
             if not (self.results / path).is_file():
                 continue  # intermediate files may be deleted after the pages are made
             size, digest = (self.results / path).stat().st_size, self._sha256(path)
-            if size != own.bytes:
-                recorded = f"{own.bytes:,} bytes"
+            if size != record.bytes:
+                recorded = f"{record.bytes:,} bytes"
                 yield Change(path, artefact.path, recorded, f"found {size:,} bytes")
-            elif digest != own.sha256:
-                yield Change(path, artefact.path, short(own.sha256), f"found {short(digest)}")
+            elif digest != record.sha256:
+                yield Change(path, artefact.path, short(record.sha256), f"found {short(digest)}")
 
     def _inputs(self, artefact: Artefact) -> Iterator[Change]:
         inputs = artefact.manifest.inputs if artefact.manifest else {}
@@ -78,14 +80,14 @@ class Changes:
 
     def _sha256(self, path: str) -> str | None:
         """Return the hash of a file or folder, from its manifest if it is absent or large."""
-        place, own = self.results / path, self.own.get(path)
+        place, record = self.results / path, self.own.get(path)
         if place.is_dir():
             return self._sha256_of(place, path)
         if place.is_file() and (self.deep or place.stat().st_size <= LARGE):
             return files.sha256(place)
         if place.is_file():
             self.skipped.add(path)
-        return own.sha256 if own else None
+        return record.sha256 if record else None
 
     def _sha256_of(self, folder: Path, path: str) -> str | None:
         """Return the hash of a folder's files, or None where the hash of a file is unknown."""

@@ -62,15 +62,15 @@ def counted(name: str, dataset: Dataset, edition: str) -> Edition:
         text = f"a run cuts it from the docs that play {dataset.source.of}; nothing to read"
         raise ResiduumError(f"{name}: {text}")
     stream = track(data.DOCS[dataset.source.kind](dataset), f"count {name}", None, "docs")
-    own = Ids(doc_id for doc_id, _ in stream)
-    if not own.count:
+    ids = Ids(doc_id for doc_id, _ in stream)
+    if not ids.count:
         raise ResiduumError(f"{name}: the corpus has no docs. Are its files empty?")
-    if own.twice:
-        text = f"{own.twice} docs of the corpus have an id that another has"
+    if ids.twice:
+        text = f"{ids.twice} docs of the corpus have an id that another has"
         raise ResiduumError(f"{name}: {text}; no run takes such a corpus: give each its own")
     sizes = {split: _size(name, dataset, split) for split in dataset.splits}
     known = {split: size for split, size in sizes.items() if size}
-    return Edition.model_validate({"name": edition, "docs": own.count, "splits": known})
+    return Edition.model_validate({"name": edition, "docs": ids.count, "splits": known})
 
 
 def _size(name: str, dataset: Dataset, split: str) -> dict[str, object] | None:
@@ -138,11 +138,11 @@ def _says(written: str, before: Any, inside: str, editions: list[Edition]) -> bo
     """Say whether an edited text differs from the text before in the entry's editions only."""
     try:
         made = yamls.load(written)
-        entry, old = (one[SEVERAL][inside] if inside else one for one in (made, before))
+        entry, old = (content[SEVERAL][inside] if inside else content for content in (made, before))
         now = [*map(Edition.model_validate, entry[KEY])]
     except (ValueError, TypeError, KeyError):
         return False
-    others = (one[SEVERAL] | {inside: 0} if inside else {} for one in (made, before))
+    others = (content[SEVERAL] | {inside: 0} if inside else {} for content in (made, before))
     same = {**entry, KEY: 0} == {**old, KEY: 0} and next(others) == next(others)
     return now == editions and same
 
@@ -203,6 +203,6 @@ def _place(text: str) -> tuple[range | None, bool]:
 
 def _column(lines: list[str], place: range | None) -> int | None:
     """Return the indentation of the list's items, or None if no item starts a line."""
-    own = lines[place.start + 1 : place.stop] if place else []
-    first = next((line for line in own if line.lstrip()[:1] == "-"), None)
+    below = lines[place.start + 1 : place.stop] if place else []
+    first = next((line for line in below if line.lstrip()[:1] == "-"), None)
     return None if first is None else len(first) - len(first.lstrip())

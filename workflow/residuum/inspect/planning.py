@@ -74,8 +74,8 @@ def sums(jobs: Iterable[Job]) -> Counter[str]:
     """Return the sums of the jobs' resources; a job counts once for each job it stands for."""
     total: Counter[str] = Counter()
     for job in jobs:
-        for name, each in job.resources.items():
-            total[name] += job.alike * each
+        for name, quantity in job.resources.items():
+            total[name] += job.alike * quantity
     return total
 
 
@@ -422,9 +422,9 @@ def _pairs(chosen: Mapping[str, object]) -> list[str]:
 
 
 def _head(registry: Registry, jobs: str) -> list[str]:
-    of = f"Scale {registry.config.scale}, papers {', '.join(registry.config.papers)}"
+    chosen = f"Scale {registry.config.scale}, papers {', '.join(registry.config.papers)}"
     text = "Sizes, memory and hours are estimates; their assumptions are listed at the end."
-    return [wrapped(f"{of}{jobs}{text}")]
+    return [wrapped(f"{chosen}{jobs}{text}")]
 
 
 def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
@@ -460,14 +460,14 @@ def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]
     """Return {folder outside the project: bytes still to be written there, unpacked}."""
     needs: dict[Path, float] = {}
     counted: set[str] = set()  # files that several datasets share count once
-    for name, of in files.items():
-        if all(file.available for file in of):
+    for name, listed in files.items():
+        if all(file.available for file in listed):
             continue
-        local = sum(file.bytes or 0 for file in of if file.available or file.name in counted)
-        counted |= {file.name for file in of}
+        local = sum(file.bytes or 0 for file in listed if file.available or file.name in counted)
+        counted |= {file.name for file in listed}
         unpacked = 0 if name == HUB else 1e9 * registry.datasets[name].disk_gb
-        size = max(sum(file.bytes or 0 for file in of), unpacked) - local
-        of_hub = name == HUB or any(roots.HUB.fullmatch(f.name) for f in of if not f.available)
+        size = max(sum(file.bytes or 0 for file in listed), unpacked) - local
+        of_hub = name == HUB or any(roots.HUB.fullmatch(f.name) for f in listed if not f.available)
         home = roots.hub() if of_hub else roots.irds()
         needs[home] = needs.get(home, 0) + size
     return {home: size for home, size in needs.items() if size}
@@ -522,13 +522,18 @@ def table(pending: list[Job], every: list[Job]) -> list[list[str]]:
     last = {rule: row for row, rule in sorted((level(j.outputs[0]), j.rule) for j in every)}
     rows = []
     for rule in [*sorted(last, key=lambda rule: (last[rule], rule)), "total"]:
-        own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (pending, every))
-        took, largest = sums(own), reduce(or_, (job.resources for job in own), Counter[str]())
-        seconds = (job.seconds for job in own)
+        waiting, total = (
+            [j for j in jobs if rule in (j.rule, "total")] for jobs in (pending, every)
+        )
+        took, largest = (
+            sums(waiting),
+            reduce(or_, (job.resources for job in waiting), Counter[str]()),
+        )
+        seconds = (job.seconds for job in waiting)
         megabytes = (took["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
         row = [amount(1e6 * mb) if mb else "" for mb in megabytes]
         row += map(hours, (took["core_s"], took["gpu_s"], max(seconds, default=0)))
-        counts = (sum(job.alike for job in jobs) for jobs in (own, total))
+        counts = (sum(job.alike for job in jobs) for jobs in (waiting, total))
         rows.append([rule, " of ".join(f"{number:,}" for number in counts), *row])
     return rows
 

@@ -60,8 +60,10 @@ class Artefact(NamedTuple):
     @property
     def files(self) -> dict[str, Own]:
         """Return the records of the artefact's own files, by path below results."""
-        own = self.manifest.files if self.manifest else {}
-        return {f"{self.folder}/{name}".removeprefix("./"): one for name, one in own.items()}
+        records = self.manifest.files if self.manifest else {}
+        return {
+            f"{self.folder}/{name}".removeprefix("./"): record for name, record in records.items()
+        }
 
 
 Made = dict[str, tuple[Manifest, set[str]]]  # path: manifest, its parents below results
@@ -125,7 +127,7 @@ def _graph(results: Path, made: Made) -> Graph:
 def _refuse_cycles(results: Path, graph: Graph) -> None:
     """Raise ResiduumError if manifests say that an artefact was made from itself."""
     try:
-        TopologicalSorter({path: one.parents for path, one in graph.items()}).prepare()
+        TopologicalSorter({path: artefact.parents for path, artefact in graph.items()}).prepare()
     except CycleError as error:
         around = error.args[1]  # each artefact is an input of the next
         shown = [*around[:CYCLE], "..."] if len(around) > CYCLE else around
@@ -233,9 +235,9 @@ def grouped(kin: list[Artefact], full: bool = False) -> tuple[list[Group], dict[
     for artefact in reversed(kin):
         same = (NUMBERED.sub(r"\1*", artefact.path), artefact.lacks)
         alike.setdefault(same, []).append(artefact)
-    numbers = {a.path: number for number, own in enumerate(alike.values(), 1) for a in own}
-    made = (sorted(own, key=lambda artefact: artefact.path) for own in alike.values())
-    return [_group(own, numbers, full) for own in made], numbers
+    numbers = {a.path: number for number, members in enumerate(alike.values(), 1) for a in members}
+    made = (sorted(members, key=lambda artefact: artefact.path) for members in alike.values())
+    return [_group(members, numbers, full) for members in made], numbers
 
 
 def _group(own: list[Artefact], numbers: dict[str, int], full: bool) -> Group:

@@ -46,7 +46,9 @@ class Recorded(NamedTuple):
 
     def of(self, form: Template) -> Manifests:
         """Return the manifests of all artefacts whose path fits a template, by path."""
-        made = {path: one.manifest for path, one in self.graph.items() if form.parse(path)}
+        made = {
+            path: artefact.manifest for path, artefact in self.graph.items() if form.parse(path)
+        }
         return {path: record for path, record in made.items() if record}
 
     @property
@@ -186,20 +188,22 @@ class Recorded(NamedTuple):
         """Return the versions of each package that any manifest records."""
         named = environments(self.graph).items()
         mark = "packages."
-        return {key.removeprefix(mark): {*of} for key, of in named if key.startswith(mark)}
+        return {
+            key.removeprefix(mark): {*versions} for key, versions in named if key.startswith(mark)
+        }
 
     def spent(self) -> list[Row]:
         """Return, per stage, its jobs, wall time, CPU time and largest memory."""
         spent = stages(self.results)
         return [
             [
-                one.name,
-                str(one.jobs),
-                duration(one.seconds),
-                duration(one.core_seconds),
-                f"{one.memory:,.0f}",
+                stage.name,
+                str(stage.jobs),
+                duration(stage.seconds),
+                duration(stage.core_seconds),
+                f"{stage.memory:,.0f}",
             ]
-            for one in ([*spent, sum_of(spent)] if spent else [])
+            for stage in ([*spent, sum_of(spent)] if spent else [])
         ]
 
 
@@ -225,7 +229,9 @@ def _ranges(record: Record) -> str:
     for tried in record.tried:
         for name, value in tried.setting.items():
             values.setdefault(name, []).append(value)
-    return "; ".join(f"{name} {min(of):.6g} to {max(of):.6g}" for name, of in values.items())
+    return "; ".join(
+        f"{name} {min(numbers):.6g} to {max(numbers):.6g}" for name, numbers in values.items()
+    )
 
 
 PATHS = Paths()
@@ -319,9 +325,10 @@ def sum_of(stages: list[Stage]) -> Stage:
 
 def _stage(path: Path, root: Path) -> Stage:
     jobs = [(_job(file), file.relative_to(root).with_suffix("")) for file in path.rglob("*.tsv")]
-    times = [(own, name.as_posix()) for own, name in jobs if own]
+    times = [(record, name.as_posix()) for record, name in jobs if record]
     wall, core, memory = (
-        [_number(own.get(column)) for own, _ in times] for column in ("s", "cpu_time", "max_rss")
+        [_number(record.get(column)) for record, _ in times]
+        for column in ("s", "cpu_time", "max_rss")
     )
     longest = max(zip(wall, (name for _, name in times), strict=True), default=(0.0, ""))
     most = max(memory, default=0.0)

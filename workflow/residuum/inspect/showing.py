@@ -131,8 +131,8 @@ class Shown:
 
     def _keys(self, kind: str, name: str) -> Iterator[Node]:
         if kind in BOUND:
-            own = f"{BOUND[kind]}.{name}."
-            bound = [n for n in self.nodes("scale", self.scale) if f"{n.key}.".startswith(own)]
+            prefix = f"{BOUND[kind]}.{name}."
+            bound = [n for n in self.nodes("scale", self.scale) if f"{n.key}.".startswith(prefix)]
             yield from self._started(name, bound) if kind == "backbone" else bound
         elif kind == "model" and name not in self.registry.models:
             yield from self._trained(name)
@@ -163,10 +163,10 @@ class Shown:
 
     def _trained(self, name: str) -> Iterator[Node]:
         """Yield the keys of a model that is trained for a fold or at a tried learning rate."""
-        own = FixedId.parse(name).name
-        before = {node.key: node.value for node in self.nodes("model", own)}
+        model_id = FixedId.parse(name).name
+        before = {node.key: node.value for node in self.nodes("model", model_id)}
         spot = self._grid(name) or Spot("a training for one fold", 0)
-        for node in origins.nodes(self.registry.model(name), self._given("model", own)):
+        for node in origins.nodes(self.registry.model(name), self._given("model", model_id)):
             same = node.key in before and before[node.key] == node.value
             yield node if same else node._replace(spot=spot, removed=False)
 
@@ -311,24 +311,24 @@ class Shown:
         bound, key = getattr(self.registry.scale, BOUND[kind]).get(role), f"{BOUND[kind]}.{role}"
         if bound is None:
             return Line(f"  {role}", "not bound", self._removal(kind, role))
-        of, entry = "scale", self.scale
+        kind_of_entry, entry = "scale", self.scale
         if kind == "backbone":
             if isinstance(bound, ByDataset) and dataset:
-                own = dataset in bound.datasets
-                key += f".datasets.{dataset}" if own else ".otherwise"
+                named = dataset in bound.datasets
+                key += f".datasets.{dataset}" if named else ".otherwise"
                 bound = bound.datasets.get(dataset, bound.otherwise)
             start = self.registry.backbone(role, dataset)
             if not isinstance(bound, ByDataset) and start != bound:
-                bound, of, entry, key = start, "config", "config", "encoder"
-        return Line(f"  {role}", _written(bound), self._at(of, entry, key))
+                bound, kind_of_entry, entry, key = start, "config", "config", "encoder"
+        return Line(f"  {role}", _written(bound), self._at(kind_of_entry, entry, key))
 
     def _tuples(self, model: str) -> Iterator[Line]:
         """Yield how the shared tuples of a model are drawn: the `negatives` keys of their owner."""
-        of = FixedId.parse(model).name
-        for node in self.nodes("model", of):
+        owner = FixedId.parse(model).name
+        for node in self.nodes("model", owner):
             if node.leaf and node.key.startswith("negatives.") and node.spot:
                 key = node.key.removeprefix("negatives.")
-                yield Line(f"  {of}: {key}", _written(node.value), _origin(node))
+                yield Line(f"  {owner}: {key}", _written(node.value), _origin(node))
 
     def reasons(self, kind: str, name: str) -> Iterator[str]:
         """Yield why an entry is not run at the scale, in the words of `residuum plan`."""
@@ -446,8 +446,8 @@ def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
     parts: dict[str, dict[str, None]] = {}
     for why, part in found:
         parts.setdefault(why, {}).update({part: None} if part else {})
-    for why, of in parts.items():
-        yield f"{why} ({', '.join(of)})" if of else why
+    for why, names in parts.items():
+        yield f"{why} ({', '.join(names)})" if names else why
 
 
 def _origin(node: Node) -> str:

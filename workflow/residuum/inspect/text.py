@@ -62,10 +62,10 @@ def together(paths: list[str]) -> str:
         numbers.setdefault(kind, {})[number] = None
 
     def all_of(match: re.Match[str]) -> str:
-        each = list(numbers[match[1]])
-        unbroken = int(each[-1]) - int(each[0]) == len(each) - 1
-        shown = f"{each[0]}..{each[-1]}" if unbroken and len(each) > 5 else ",".join(each)
-        return match[1] + (f"{{{shown}}}" if len(each) > 1 else shown)
+        found = list(numbers[match[1]])
+        unbroken = int(found[-1]) - int(found[0]) == len(found) - 1
+        shown = f"{found[0]}..{found[-1]}" if unbroken and len(found) > 5 else ",".join(found)
+        return match[1] + (f"{{{shown}}}" if len(found) > 1 else shown)
 
     return NUMBERED.sub(all_of, paths[0])
 
