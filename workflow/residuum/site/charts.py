@@ -175,8 +175,11 @@ def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
         series = []
         for row, label in job.labels:
             rows = table.filter(panel=panel.id, row=row).iter_rows(named=True)
-            of = {str(one["at"]): _point(one, one["mean"], x=str(one["at"])) for one in rows}
-            points = [of.get(point.at, {"x": point.at, "y": None}) for point in panel.points]
+            by_point = {
+                str(values["at"]): _point(values, values["mean"], x=str(values["at"]))
+                for values in rows
+            }
+            points = [by_point.get(point.at, {"x": point.at, "y": None}) for point in panel.points]
             series.append({"id": row, "label": shown(label), "points": points})
         yield {
             "title": shown(panel.header),
@@ -213,12 +216,12 @@ def _dimensions(folder: Folder, job: BoundDimensions, cells: Sequence[Cell]) -> 
     for row in job.entry.rows:
         if row.id in job.absent:
             continue
-        own = {cell.line.column: cell for cell in cells if cell.line.row == row.id}
+        by_column = {cell.line.column: cell for cell in cells if cell.line.row == row.id}
         place = PATHS.fidelity_root, job.folders()[row.id]
         chart = {"title": shown(row.label), "x": _axis("terms of docs", "point")}
         chart["y"] = _axis(LEAST, "linear")
         if row.shows in ("recall", "bounds"):
-            yield chart | _of_cells(row, job, own)
+            yield chart | _of_cells(row, job, by_column)
         else:
             measured = fidelities.read(folder.results.joinpath(*place))
             yield chart | (_pairs if row.shows == "pairs" else _margins)(measured)
@@ -269,9 +272,9 @@ def _margins(of: fidelities.Measured) -> Chart:
     rows = groups.group_by("nearest", "length", maintain_order=True).agg(*quartiles, n=pl.len())
     series = []
     for nearest in rows["nearest"].unique().sort():
-        own = rows.filter(nearest=nearest).rename({"length": "x"}).drop("nearest")
+        lines = rows.filter(nearest=nearest).rename({"length": "x"}).drop("nearest")
         label = f"{fidelities.nth(nearest)} smallest, middle half of queries"
-        points = list(own.iter_rows(named=True))
+        points = list(lines.iter_rows(named=True))
         series.append({"id": str(nearest), "label": label, "points": points, "mark": "dots"})
     return {"y": _axis("normalised margin", "log"), "series": series}
 

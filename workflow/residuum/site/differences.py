@@ -135,8 +135,8 @@ def _pages(here: Folder, there: Folder) -> Iterator[tuple[str, str]]:
         other = theirs.get(sheet.name)
         if other and sheet.job is None:
             data, others = (
-                files.read_bytes(intact.checked(of.results / one.path))
-                for of, one in ((here, sheet), (there, other))
+                files.read_bytes(intact.checked(folder.results / shown.path))
+                for folder, shown in ((here, sheet), (there, other))
             )
             if data != others:
                 yield sheet.name, sheet.title

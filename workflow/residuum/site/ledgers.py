@@ -77,8 +77,8 @@ def counts(lines: Sequence[Line], paper: str) -> list[tuple[str, Counts]]:
     """Return the counts of verdicts for a paper's numbers, comparisons and claims."""
     made = []
     for kind, verdicts in VERDICTS.items():
-        own = (r for r in lines if r.paper == paper and r.kind == kind and not r.again)
-        counted = Counter(row.verdict for row in own)
+        counted_rows = (r for r in lines if r.paper == paper and r.kind == kind and not r.again)
+        counted = Counter(row.verdict for row in counted_rows)
         shown = [(verdict, counted[verdict]) for verdict in verdicts if counted[verdict]]
         if shown and kind != "no marker":
             made.append((kind, shown))

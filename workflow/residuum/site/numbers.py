@@ -146,8 +146,12 @@ class Numbers:
         tests: list[Test],
     ) -> dict[str, Any]:
         """Return the ids of a set of queries, and the texts that a chart may show."""
-        own = {place: of.values for place, of in values.items() if of.queries == number}
-        named = sorted({int(n) for order in _orders(own, tests) for n in _ends(order)})
+        by_number = {
+            place: number_values.values
+            for place, number_values in values.items()
+            if number_values.queries == number
+        }
+        named = sorted({int(n) for order in _orders(by_number, tests) for n in _ends(order)})
         texts = self._texts(split)
         return {
             "split": split,
@@ -164,7 +168,7 @@ class Numbers:
 
 def step_of(values: Mapping[str, Values]) -> float:
     """Return the page's step, by which equal values become equal integers in every row."""
-    largest = (float(np.abs(own.values).max(initial=0.0)) for own in values.values())
+    largest = (float(np.abs(number.values).max(initial=0.0)) for number in values.values())
     return max(largest, default=0.0) / STEPS or 1.0
 
 

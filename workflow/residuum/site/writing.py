@@ -81,7 +81,7 @@ def _write(path: Path, template: str, **values: Any) -> None:
 
 def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> dict[str, Any]:
     """Return the data of the first page: papers with counts, filters, and all ledger rows."""
-    every = [line for own in lines.values() for line in own]
+    every = [line for shown in lines.values() for line in shown]
     papers = [
         {
             "name": paper,
