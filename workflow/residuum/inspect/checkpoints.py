@@ -103,7 +103,7 @@ def named(path: str) -> str | None:
 
 
 def results_of(checkpoint: Checkpoint) -> list[Result]:
-    """Return the means of all runs made from a checkpoint, first those of no other parts."""
+    """Return the means of all runs made from a checkpoint; runs of no other parts come first."""
     made = []
     for path in _behind(checkpoint):
         record = checkpoint.graph[path].manifest
