@@ -72,7 +72,7 @@ def draw(
 
 
 def top_docs(run: pl.DataFrame, top: int, query_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return the first docs of each query; a query of another split is an error."""
+    """Return the first `top` docs of each query; a run of another split raises ResiduumError."""
     docs = dict(trec.lists_of(trec.cut(run, top)).iter_rows())
     if others := docs.keys() - {*query_ids}:
         raise ResiduumError(f"query {min(others)} of a part's run is not in the split's queries")
@@ -80,12 +80,12 @@ def top_docs(run: pl.DataFrame, top: int, query_ids: Iterable[str]) -> dict[str,
 
 
 def joined(tops: Iterable[Iterable[str]]) -> list[str]:
-    """Return the docs of several lists one behind another, each once."""
+    """Return the docs of several lists, one list after the other, each doc once."""
     return list(dict.fromkeys(doc for top in tops for doc in top))
 
 
 def ranked(lists: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Return lists as a run whose scores count down to 1."""
+    """Return lists as a run, with scores that count down to 1 in each list."""
     rows = [
         (query_id, doc_id, len(docs) - before)
         for query_id, docs in lists.items()

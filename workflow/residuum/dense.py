@@ -119,7 +119,7 @@ def gather(
 
 
 def _answers(hits: list[Path], splits: list[str]) -> Iterator[tuple[Path, str]]:
-    """Yield the folders of all shards of hits, each with the split of whose run they are a part."""
+    """Yield (folder of a shard's hits, split) for all shards of each split."""
     for name in splits:
         own = [path for path in hits if (path / f"{name}.parquet").is_file()]
         if not own:
@@ -169,7 +169,7 @@ def score_run(
 
 
 def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
-    """Yield the shards for each folder of queries: as many, encoded by the same model."""
+    """Yield, for each folder of queries, an equal part of the shards, encoded by the same model."""
     bounds = [len(folders) * number // len(queries) for number in range(len(queries) + 1)]
     for folder, (start, end) in zip(queries, pairwise(bounds), strict=True):
         own = folders[start:end]
@@ -178,10 +178,10 @@ def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
 
 
 def _device(requested: str, threads: int, search: Search | None) -> str:
-    """Return where vectors are searched: cpu or cuda. Loading torch, which knows, takes 3 s."""
+    """Return the device of a search, cpu or cuda; only loading torch (3 s) can tell for certain."""
     if requested not in ("auto", "cuda") or (requested == "auto" and not cards.possible()):
         return "cpu"
-    if search:  # FAISS knows by itself what it can
+    if search:  # FAISS detects the device itself
         cards.take()
         return "cuda"
     from residuum.neural import devices

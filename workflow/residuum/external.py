@@ -66,7 +66,7 @@ def accept(
 
 
 def _check_md5(path: Path, published: str | None, source: str) -> None:
-    """Refuse a file that is not the published one, where its MD5 is known."""
+    """Refuse a file whose MD5 is not the published MD5, if that is known."""
     if published is None:
         return
     found = hashlib.md5(files.read_bytes(path), usedforsecurity=False).hexdigest()
@@ -76,7 +76,7 @@ def _check_md5(path: Path, published: str | None, source: str) -> None:
 
 
 def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) -> str:
-    """Describe why a run is not of these queries and this corpus; "" if it is of both."""
+    """Describe why a run does not fit the queries or the corpus; "" if it does."""
     ranked, unknown = set(run["query_id"]), set(run["doc_id"])
     if others := sorted(ranked.difference(required)):
         return (
@@ -133,12 +133,12 @@ def _hold(held: DiskDict, paths: list[Path]) -> None:
 
 
 class _InOrder:
-    """The weights of a corpus's docs, in its order; what they amount to, once they were read."""
+    """The weights of a corpus's docs in its order, and counts of them after reading."""
 
     def __init__(self, held: DiskDict, corpus: Path) -> None:
         self.held, self.corpus = held, corpus
         self.count = self.words = self.tf = self.empty = self.lacking = 0
-        self.named: list[str] = []  # the first ones that are lacking
+        self.named: list[str] = []  # first docs without a line
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, int]]]:
         for doc_id, _ in contracts.read_corpus(self.corpus):
@@ -153,7 +153,7 @@ class _InOrder:
             yield doc_id, tfs
 
     def check(self, least: float, paths: list[Path]) -> None:
-        """Raise ResiduumError if docs are left over or too few have a line; report any lacking."""
+        """Raise ResiduumError if docs are left over or too many lack a line; warn of any lack."""
         if left := len(self.held):
             raise ResiduumError(
                 f"{paths[0]}: doc {self.held.first()} is not in {self.corpus} ({left} such docs). "
@@ -171,7 +171,7 @@ class _InOrder:
         print(f"warning: {fault}; they have no word", file=sys.stderr)
 
     def facts(self) -> dict[str, object]:
-        """Return what a manifest says of them."""
+        """Return the counts for the manifest."""
         docs = max(self.count, 1)
         return {
             "words_per_doc": round(self.words / docs, 3),

@@ -63,9 +63,10 @@ def measure(
 
 
 def by_length(job: Fidelity, lengths: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the rows of docs of up to 50 terms, of 51 to 100, ...; of as few as depth nothing.
+    """Yield (name, rows) of docs with 1 to 50 terms, with 51 to 100, and so on by `job.lengths`.
 
-    A doc without any term is in none, as one that is longer than the last bound.
+    A group needs more docs than `job.depth`. Docs without terms, and docs longer than the last
+    bound, are in no group.
     """
     for low, high in pairwise((0, *job.lengths)):
         rows = np.flatnonzero((lengths > low) & (lengths <= high))
@@ -76,9 +77,9 @@ def by_length(job: Fidelity, lengths: np.ndarray) -> Iterator[tuple[str, np.ndar
 def _turned(
     job: Fidelity, ranked: Rankings, pools: Mapping[str, Competitors], pairs: Pairs, threads: int
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return what each draw turns: by pool and query, and of all docs by bin.
+    """Return the numbers of pairs that each draw turns: per pool and query, and per bin of pairs.
 
-    int64 (draws, dimensions, queries) of each pool, and (draws, dimensions, bins).
+    Per pool: int64 (draws, dimensions, queries). For all docs: int64 (draws, dimensions, bins).
     """
     from threadpoolctl import threadpool_limits
 
@@ -97,9 +98,9 @@ def _turned(
 
 
 def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Yield the share of pairs turned, by bin and dimensions: mean, least and most of the draws.
+    """Yield the share of turned pairs per bin and dimensions: mean, least and most of the draws.
 
-    Of bins that have few pairs nothing.
+    Bins with few pairs are skipped.
     """
     for n in np.flatnonzero(pairs.count >= job.fewest):
         count, (margin, x) = int(pairs.count[n]), pairs.means(n)
@@ -114,7 +115,7 @@ def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[dict[st
 def _margins(
     job: Fidelity, ranked: Rankings, name: str, pool: Competitors
 ) -> Iterator[dict[str, Any]]:
-    """Yield the n-th smallest margins of each query, where it has so many."""
+    """Yield the n-th smallest margins of each query with at least n margins."""
     least = smallest((margins for _, margins in ranked.margins(pool)), job.nearest[-1])
     for query_id, own in zip(ranked.query_ids, least, strict=True):
         for nearest in job.nearest:
@@ -126,7 +127,7 @@ def _margins(
 def _recalled(
     job: Fidelity, name: str, pool: Competitors, turned: Mapping[str, np.ndarray]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the share of queries whose first doc stays among the first, by dimensions."""
+    """Yield, by dimensions, the share of queries whose first doc stays among the first docs."""
     with_first = pool.first >= 0
     for number, dimensions in enumerate(job.dimensions.values()):
         kept = (turned[name][:, number, with_first] < job.depth).sum(axis=1)
@@ -136,7 +137,7 @@ def _recalled(
 
 
 def _spread(name: str, counts: np.ndarray, of: int) -> dict[str, float]:
-    """Return the share of all draws, counted together, and the least and most of one draw."""
+    """Return a share: over all draws together, and the least and most of a single draw."""
     shares = {name: int(counts.sum()) / (len(counts) * of)}
     return shares | {f"{name}_least": counts.min() / of, f"{name}_most": counts.max() / of}
 
@@ -144,7 +145,7 @@ def _spread(name: str, counts: np.ndarray, of: int) -> dict[str, float]:
 def _facts(
     job: Fidelity, ranked: Rankings, pairs: Pairs, pools: Mapping[str, Competitors]
 ) -> dict[str, Any]:
-    """Return what is counted once: sizes, the least margin, and what Corollary 2 asks for."""
+    """Return the facts for the manifest: sizes, the least margin, Corollary 2's dimensions."""
     queries, docs = ranked.most_terms
     facts = {
         "error": job.error,

@@ -76,7 +76,7 @@ def folds(
 
 
 def words(corpus: Path, docs: set[str]) -> dict[str, int]:
-    """Return how many words, apart by white space, the texts of some docs have."""
+    """Return the number of words, separated by white space, in each of the docs' texts."""
     count = contracts.corpus_manifest(corpus)["docs"]
     stream = track(contracts.read_corpus(corpus), "count words", count, "docs")
     found = ((doc, len(text.split())) for doc, text in stream if doc in docs)
@@ -84,7 +84,7 @@ def words(corpus: Path, docs: set[str]) -> dict[str, int]:
 
 
 def by_length(lengths_of: Mapping[str, list[int]], width: int) -> Iterator[Line]:
-    """Yield the queries from the shortest group: `0-40` holds lengths from 0 to under 40.
+    """Yield (group, query, mean length), shortest first; `0-40` means from 0 to below 40.
 
     Queries without a length form the last group.
     """
@@ -99,9 +99,10 @@ def _group(mean: float | None, width: int) -> float:
 
 
 def by_halves(values: Mapping[str, float]) -> Iterator[Line]:
-    """Yield the queries by value, equal ones by a hash of their ids, each half by its ids.
+    """Yield (group, query, value) of two halves by value; ties go by a hash of the ids.
 
-    The lower half is hard (Wei and Zou, EMNLP 2019); of an odd number it has the smaller one.
+    The lower half is hard (Wei and Zou, EMNLP 2019); with an odd number it is the smaller half.
+    Within a half, queries are sorted by id.
     """
     ordered = sorted(values, key=lambda query: (values[query], _hash(query)))
     half = len(ordered) // 2
@@ -116,7 +117,7 @@ def _hash(query_id: str) -> str:
 def _record(
     output: Path, made: groupings.Groups, job: Lengths | Halves | Folds, inputs: Iterable[Path]
 ) -> None:
-    """Write the manifest, with the size of each group and what a bound parts, and print both."""
+    """Write the manifest with the groups' sizes and the cuts between groups, and print both."""
     sizes = {group: len(queries) for group, queries in made.members.items()}
     cuts = [str(cut) for cut in made.cuts()]
     print(" ".join([", ".join(f"{n} {group}" for group, n in sizes.items()) + ".", *cuts]))

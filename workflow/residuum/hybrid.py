@@ -81,7 +81,7 @@ def search(
 
 
 def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]]:
-    """Return the folders of each part, in their order."""
+    """Return {part: folders} in the order of the system's parts; a missing part is refused."""
     folders: dict[str, list[Path]] = {part: [] for part in system.parts}
     for text in given:
         part, _, folder = text.partition("=")
@@ -96,7 +96,7 @@ def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]
 def _docs(
     part: str, folders: Sequence[Path], queries: Vectors, first: bool
 ) -> Iterator[hybrid.Docs]:
-    """Yield the shards of a part, by their numbers; of a doc all vectors, or the first."""
+    """Yield the shards of a part by their numbers, with all vectors of a doc or only its first."""
     numbers = [own["shard"]["number"] for own in shards.facts_of(folders)]
     ordered = [folder for _, folder in sorted(zip(numbers, folders, strict=True))]
     for folder in track(ordered, f"search {part}", len(ordered), "shards"):
@@ -104,7 +104,7 @@ def _docs(
 
 
 def _file(weight: float) -> str:
-    """Return the name of the hits by a weight."""
+    """Return the file name of the hits at a weight."""
     return f"{weight!r}.parquet"
 
 
@@ -163,7 +163,7 @@ def gather(
 
 
 def _chosen(hits: Path, record: Record, known: Sequence[float]) -> pl.DataFrame:
-    """Return the hits by the weight of each query."""
+    """Return the hits of each query at the weight chosen for the query."""
     of_queries: Mapping[str, Setting] = record.of_queries()
     settings = [choice.setting for choice in record.choices]
     parts = []

@@ -65,7 +65,7 @@ def score(
     made = KINDS[form.kind].on_held_out(form, begun, model, held)
     table = pl.DataFrame({**made.ids, **made.values})
     files.write_text(output, table.write_csv(separator="\t"))
-    at = revision and (hub.commit(start, revision) or revision)  # a branch as it was read
+    at = revision and (hub.commit(start, revision) or revision)  # the commit of a branch
     setting = {"model": form.model_dump(mode="json"), "start": start, "revision": at}
     setting |= {"top": top, "batch_size": batch_size, "threads": threads, **chosen._asdict()}
     facts = {"rows": table.height, "weights": foreign.weights_sha256(model)}
@@ -77,9 +77,9 @@ def score(
 def held_out(
     run: Path, top: int, queries: Path, qrels: Path, corpus: Path, batch_size: int
 ) -> HeldOut:
-    """Return the first `top` docs of a run and all relevant ones, of the queries that have any.
+    """Return the first `top` docs of a run and all relevant docs, for queries with relevant docs.
 
-    Relevant docs that the corpus lacks, as a sample of it may, are left out.
+    Relevant docs that the corpus lacks, as a sampled corpus may, are left out.
     """
     judged = trec.read_qrels(qrels).filter(pl.col("relevance") >= 1).select(trec.PAIR)
     listed = trec.cut(trec.read_run(run), top).select(trec.PAIR)
@@ -102,7 +102,7 @@ def held_out(
 
 
 def _check_present(judged: int, present: int, qrels: Path, corpus: Path) -> None:
-    """Refuse judgements of which no relevant doc is in a corpus; say how many are not."""
+    """Refuse qrels none of whose relevant docs is in the corpus; log how many are missing."""
     if not present:
         raise ResiduumError(
             f"{qrels}: none of its {judged} relevant docs is in {corpus}, so nothing tells whether "
@@ -151,7 +151,7 @@ def judge(
 
 
 def _preflight(models: list[Path]) -> dict[str, float]:
-    """Return what manifests say of the first examples, the mean over trainings of each number."""
+    """Return the means over trainings of what manifests record of the first examples."""
     records = [json.loads(files.read_bytes(model / "manifest.json")) for model in models]
     seen = [record["artefact"].get("preflight", {}) for record in records]
     if len(seen) == 1:

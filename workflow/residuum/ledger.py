@@ -29,19 +29,19 @@ from residuum.wiring.paths import Paths
 app = command.app(__doc__)
 HOLM = "comparisons, Holm"
 AGAINST = ("reversed", "differs")
-AGAIN = "as before"  # printed by a cell before, of the same runs, and counted there
+AGAIN = "as before"  # printed earlier, of the same runs, and counted there
 BLANK = "no marker"
 Rows = Sequence[LedgerRow]
 
 
 class Kind(BaseModel):
-    """The part of an entry that tells its schema."""
+    """The field of an entry that names its kind."""
 
     kind: str
 
 
 class Named(BaseModel):
-    """The part of a bound page that tells its schema."""
+    """The field of a bound page that holds its entry's kind."""
 
     entry: Kind
 
@@ -81,7 +81,7 @@ def write(
 
 
 def bound(spec: str | bytes, source: str = "--spec") -> Judged:
-    """Read a bound page whose numbers are judged; another one is a ResiduumError."""
+    """Parse a bound page whose numbers are judged; another kind of page raises ResiduumError."""
     named = command.parse_spec(Named, spec, source).entry.kind
     if named not in JUDGED:
         raise ResiduumError(f"{source}: {unknown('kind of page that is judged', named, JUDGED)}")
@@ -89,7 +89,7 @@ def bound(spec: str | bytes, source: str = "--spec") -> Judged:
 
 
 def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:
-    """Yield rows that share a key, in the order of the keys' first rows."""
+    """Yield (key, rows with the key), in the order of the keys' first rows."""
     groups: dict[str, list[LedgerRow]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
@@ -97,11 +97,12 @@ def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str,
 
 
 def counts(ledger: Rows) -> str:
-    """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur.
+    """Return the counts of verdicts as a grid, with a line per paper and kind.
 
-    What was printed before, of the same runs, is counted there, and here in a column of its own.
-    Comparisons have a second line, all corrected by Holm within their column. Pairs that a paper
-    leaves without a marker are counted apart.
+    A dash marks a verdict that the kind cannot have. A row printed again, of the same runs, is
+    counted where it was first printed; a separate column counts such rows. Comparisons have a
+    second line, with all of a column corrected by Holm. Pairs that a paper leaves without a marker
+    are counted in a separate grid.
     """
     blanks, printed = [r for r in ledger if r.kind == BLANK], [r for r in ledger if r.kind != BLANK]
     return "\n\n".join(_counted(rows) for rows in (printed, blanks) if rows)
@@ -126,7 +127,7 @@ def _counted(ledger: Rows) -> str:
 
 
 def page(ledger: Rows, scale: str, reason: str) -> str:
-    """Write the whole page; what stands above `MORE` is the summary that is printed at the end."""
+    """Return the ledger's page; a run prints the part above `MORE` as its summary."""
     if not ledger:
         return f"# Ledger, scale {scale}\n\nThe chosen pages report no number and no comparison.\n"
     parts = [
@@ -152,7 +153,7 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
 
 
 def _every_row(rows: Rows, reason: str) -> str:
-    """Return the rows of a table as a grid; the scale's own reason is not repeated."""
+    """Return the rows of a table as a grid, without repeating the scale's own reason."""
     header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance"]
     header += ["effect ratio", "delta RI", "verdict"]
     last = [AGAIN] if any(row.same_as for row in rows) else []
@@ -167,9 +168,9 @@ def _every_row(rows: Rows, reason: str) -> str:
 
 
 def _in_short(every: Rows) -> Iterator[str]:
-    """Yield what contradicts a paper (reversed comparisons, numbers that differ) or is not run.
+    """Yield what contradicts a paper (reversed comparisons, differing numbers) and what is not run.
 
-    Only how many rows were printed before, of the same runs, is said of these.
+    Rows printed before, of the same runs, are only counted.
     """
     judged = [row for row in every if row.kind != BLANK]
     rows, again = (_rows_of(judged, same) for same in (False, True))
@@ -210,18 +211,18 @@ def _in_short(every: Rows) -> Iterator[str]:
 
 
 def _rows_of(every: Rows, same: bool) -> list[LedgerRow]:
-    """Return the rows that were printed before, or those that were not."""
+    """Return the rows that were printed before (`same`), or those that were not."""
     return [row for row in every if bool(row.same_as) == same]
 
 
 def _bare(row: LedgerRow) -> str:
-    """Return a reason without the row that a comparison's reason names first, and its full stop."""
+    """Return a row's reason without a leading row name (of comparisons) and a final full stop."""
     reason = row.reason.partition(": ")[2] if row.kind == "comparison" else row.reason
     return reason.rstrip(".")
 
 
 def _printed_in(rows: Rows) -> str:
-    """Write where rows are printed: table, its rows, how many numbers and comparisons."""
+    """Write where rows are printed: table, row names, counts of numbers and comparisons."""
     parts = []
     for page, own in _grouped(rows, lambda row: harmless(row.printed_in)):
         kinds = Counter(row.kind for row in own)
@@ -232,7 +233,7 @@ def _printed_in(rows: Rows) -> str:
 
 
 def _values(row: LedgerRow) -> list[str]:
-    """Return what is reported and measured; a difference carries its sign."""
+    """Return the reported and the measured value; differences have a sign."""
     form = ".4g" if row.kind == "number" else "+.4g"
     return [_rounded(row.reported, form), _rounded(row.measured, form)]
 
@@ -242,7 +243,7 @@ def _rounded(value: float | None, form: str = ".4g") -> str:
 
 
 def digest(results: Path) -> str:
-    """Return the counts of a results folder's ledger and where its page and rows lie."""
+    """Return the counts of a results folder's ledger, and the paths of its page and rows."""
     path = Path(results) / Paths().ledger
     if not path.is_file():
         made = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{path.name}"))

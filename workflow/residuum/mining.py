@@ -1,4 +1,4 @@
-"""Draws the negatives of training pairs from pools, and scores them by BM25.
+"""Draw the negatives of training pairs from pools, and score them by BM25.
 
 Usage: `Miner(negatives, doc_ids, judged, searcher, runs).mine(pairs)`. Source: CLEAR section 3.3,
 "Error-Based Negative Sampling".
@@ -21,12 +21,12 @@ from residuum.config.specs import derive
 from residuum.lucene.anserini import Searcher
 from residuum.pools import POOLS, Draw, Ranked
 
-PAIRS_AT_ONCE = 256  # bounds the ranked lists in memory
+PAIRS_AT_ONCE = 256  # limits the ranked lists in memory
 LISTS = [("query_id", pl.String), ("doc_id", pl.List(pl.String))]
 
 
 class Pair(NamedTuple):
-    """A training pair, and its negatives where they are not drawn."""
+    """A training pair; `given` holds its negatives if they are not drawn."""
 
     query_id: str
     text: str
@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 
 
 class Miner:
-    """Draws negatives; counts what it could not do as specified, and gaps between scores."""
+    """Draws negatives, and counts fallbacks and the differences of scores."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Miner:
         searcher: Searcher | None,
         runs: dict[str, pl.DataFrame],
     ) -> None:
-        """Take docs and lists: of queries, those judged, and those that systems rank, in LISTS."""
+        """Take the corpus's ids, the judgements, and the runs of systems, with columns LISTS."""
         relevant = judged.filter(pl.col("relevance") >= 1).group_by("query_id").agg("doc_id")
         self._relevant = {q: set(docs) for q, docs in relevant.iter_rows()}
         self._negatives, self._doc_ids, self._searcher = negatives, doc_ids, searcher
@@ -54,10 +54,10 @@ class Miner:
         self._runs = dict(runs)
         self._left_out = defaultdict[str, set[str]](set)
         self._counts = {"random_fallbacks": 0, "drawn_with_replacement": 0}
-        self._gaps = array("d")  # how far positives score above their negatives
+        self._gaps = array("d")  # positives' scores less their negatives'
 
     def facts(self) -> dict[str, Any]:
-        """Count pairs that fell back to random docs or repeat a doc; describe all gaps."""
+        """Return counts of random fallbacks and repeated docs, and the score differences."""
         spread = None
         if self._gaps:
             values = [np.mean(self._gaps), *np.percentile(self._gaps, [5, 50, 95])]
@@ -66,9 +66,9 @@ class Miner:
         return {**self._counts, "negatives": len(self._gaps), "score_difference": spread}
 
     def candidates(self, pairs: Iterable[Pair]) -> Iterator[tuple[str, set[str]]]:
-        """Yield queries with all docs that `mine` could draw for them, random ones included.
+        """Yield each query with all docs that `mine` could draw for it, including random docs.
 
-        The hits are kept: what follows does not search again.
+        The hits are kept, so that `mine` does not search again.
         """
         assert self._searcher is not None, "docs are left out of pools"
         self._counts |= {"docs_with_an_answer": 0, "pairs_without_a_negative": 0}
@@ -86,12 +86,12 @@ class Miner:
             self._runs[system] = pl.DataFrame(list(lists.items()), LISTS, orient="row")
 
     def leave_out(self, query_id: str, doc_id: str) -> None:
-        """Take a doc out of what a query's negatives are drawn from."""
+        """Exclude a doc from a query's negatives."""
         self._left_out[query_id].add(doc_id)
         self._counts["docs_with_an_answer"] += 1
 
     def mine(self, pairs: Iterable[Pair]) -> Iterator[contracts.Tuple]:
-        """Yield the tuple of each pair, whose positive is in the corpus, if it has negatives."""
+        """Yield the tuple of each pair that has negatives; all positives must be in the corpus."""
         for chunk in chunks(pairs, PAIRS_AT_ONCE):
             for mined in self._mine(chunk):
                 self._gaps.extend(mined.positive_score - score for score in mined.negative_scores)
@@ -115,7 +115,7 @@ class Miner:
             yield contracts.Tuple(query_id, positive, own, negatives, others)
 
     def _ranked(self, searcher: Searcher, texts: dict[str, str]) -> Ranked:
-        """Return the docs that each system of the pools ranks for some queries."""
+        """Return {system: {query_id: ranked docs}} for the pools' systems and the given queries."""
         ranked = {
             system: dict(run.filter(pl.col("query_id").is_in(list(texts))).iter_rows())
             for system, run in self._runs.items()
@@ -127,18 +127,18 @@ class Miner:
         return ranked
 
     def _draw_of(self, query_id: str, positive: str, ranked: Ranked) -> Draw:
-        """Return a pair's draw, from a seed of its own: the order of pairs does not matter."""
+        """Return the draw of a pair; its own seed makes it independent of the order of pairs."""
         per_pair, relevant = self._negatives.per_pair or 0, self._relevant[query_id]
         random = Random(derive(self._negatives.seed, query_id, positive))
         return Draw(query_id, random, per_pair, ranked, relevant, self._doc_ids)
 
     def _pooled(self, draw: Draw) -> list[str]:
-        """Return the docs of all pools, each once, without the relevant ones."""
+        """Return the union of the pools' docs, in order, without relevant docs."""
         union = dict.fromkeys(chain.from_iterable(pool.docs(draw) for pool in self._pools))
         return [doc_id for doc_id in union if doc_id not in draw.relevant]
 
     def _draw(self, query_id: str, positive: str, ranked: Ranked) -> list[str]:
-        """Draw a pair's negatives; none if each doc that could be one was left out."""
+        """Draw the negatives of a pair; [] if all possible docs are excluded."""
         draw, left_out = self._draw_of(query_id, positive, ranked), self._left_out.get(query_id, ())
         random, per_pair = draw.random, draw.per_pair
         docs = [doc_id for doc_id in self._pooled(draw) if doc_id not in left_out]

@@ -32,12 +32,12 @@ NO_ANSWERS = "the training split has no answers"
 
 
 class Spec(Strict):
-    """What to draw: the negatives of a model, the plain BM25 that scores, the positives."""
+    """What to draw: a model's negatives, the BM25 system for scores, the level of positives."""
 
     negatives: Negatives
     system: LexicalSystem | None = None
     positive_level: Positive = 1
-    by_answers: bool = False  # the split has answers and no judgements
+    by_answers: bool = False  # true if the split has answers and no judgements
 
 
 @app.command()
@@ -113,10 +113,10 @@ def mine(
 def _pairs(
     spec: Spec, judged: pl.DataFrame, official: Path | None
 ) -> tuple[pl.DataFrame, dict[str, object]]:
-    """Return query_id and positive of all pairs, with a negative where triples bring it.
+    """Return query_id and positive of all pairs, with the negatives of any triples.
 
-    A triple is left out, and counted, if the qrels do not have its positive, or have its negative
-    as relevant.
+    A triple is left out, and counted, if the qrels lack its positive, or judge its negative to be
+    relevant.
     """
     as_positive = pl.col("relevance") >= spec.positive_level
     pairs = judged.filter(as_positive).select("query_id", pl.col("doc_id").alias("positive"))
@@ -129,7 +129,7 @@ def _pairs(
     known = every.join(pairs, on=["query_id", "positive"], how="semi", maintain_order="left")
     as_negative = relevant.select("query_id", pl.col("doc_id").alias("negative"))
     kept = known.join(as_negative, on=["query_id", "negative"], how="anti", maintain_order="left")
-    in_order = kept.sort("query_id", maintain_order=True)  # a query is searched once
+    in_order = kept.sort("query_id", maintain_order=True)  # each query is searched only once
     return in_order, {"triples_left_out": every.height - kept.height}
 
 
@@ -152,7 +152,7 @@ def _searched(
     searcher: Searcher | None,
     texts: Mapping[str, str],
 ) -> dict[str, pl.DataFrame]:
-    """Search for the hits of pools' systems that no run gives."""
+    """Search for the hits of the pools' systems that have no run."""
     if not negatives.sources or searcher is None:
         raise ResiduumError(
             "the training split has answers and no judgements, so that positives are hits that "
@@ -169,7 +169,7 @@ def _searched(
 def _answered(
     negatives: Negatives, lists: Mapping[str, pl.DataFrame], answers: Path | None, corpus: Path
 ) -> pl.DataFrame:
-    """Judge the pools' hits by answers: those that hold one are relevant, others not judged."""
+    """Return judgements of the pools' hits: a hit that holds an answer is relevant."""
     if answers is None:
         raise ResiduumError("positives are hits that hold an answer: give --answers")
     hits = [
@@ -186,10 +186,10 @@ def _answered(
 def leave_out_answers(
     miner: Miner, pairs: Iterable[Pair], answers: Path | None, corpus: Path
 ) -> dict[str, object]:
-    """Have a miner draw no doc that holds an answer of its query; return what a manifest says.
+    """Exclude docs that hold an answer from their query's negatives; return facts for the manifest.
 
-    The docs of all pools are looked through in one reading of the corpus; memory holds their ids
-    and no text. A split without answers leaves nothing out.
+    The corpus is read once for the docs of all pools. Memory holds ids and no texts. Without
+    answers, no doc is excluded.
     """
     if answers is None:
         print(f"note: {NO_ANSWERS}: no negative is left out for one", file=sys.stderr)

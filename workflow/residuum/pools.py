@@ -1,7 +1,7 @@
-"""What negatives are drawn from: the hits of a system for the training queries, or the corpus.
+"""Pools of negatives: the hits of a system for the training queries, or the corpus.
 
-Usage: `docs = pool.docs(draw)`, with a pool as `negatives.pools` of a model has it. A new pool is a
-class here and a line in POOLS.
+Usage: `docs = pool.docs(draw)`, for a pool in a model's `negatives.pools`. A new pool needs a class
+here and a line in POOLS.
 """
 
 from abc import abstractmethod
@@ -20,7 +20,7 @@ Ranked = dict[str, dict[str, list[str]]]  # {system: {query_id: docs, best first
 
 
 class Draw(NamedTuple):
-    """The draw of one training pair's negatives, as its pools see it."""
+    """The inputs for drawing the negatives of a training pair."""
 
     query_id: str
     random: Random
@@ -30,7 +30,7 @@ class Draw(NamedTuple):
     corpus: "DiskList"
 
     def anywhere(self, count: int) -> list[str]:
-        """Return `count` docs or a few more, drawn uniformly from the corpus, none relevant."""
+        """Return at least `count` docs drawn uniformly from the corpus without relevant docs."""
         from residuum.artefacts.streams import drawn
 
         docs: list[str] = drawn(self.corpus, count, self.relevant, self.random)
@@ -40,11 +40,11 @@ class Draw(NamedTuple):
 
 
 class Drawable(Pool):
-    """A pool that says which docs it gives for a query."""
+    """A pool that returns the docs to draw a pair's negatives from."""
 
     @abstractmethod
     def docs(self, draw: Draw) -> list[str]:
-        """Return the docs that one pair's negatives are drawn from."""
+        """Return the docs that the negatives of a pair are drawn from."""
 
 
 class Hits(Drawable):
@@ -57,7 +57,7 @@ class Hits(Drawable):
 
     @property
     def source(self) -> Source:
-        """The system's hits."""
+        """Return the system, and how many of its top docs are taken."""
         return Source(self.system, self.top, self.seed)
 
     def docs(self, draw: Draw) -> list[str]:
@@ -66,13 +66,13 @@ class Hits(Drawable):
 
 
 class Corpus(Drawable):
-    """Docs drawn uniformly from the corpus, anew for each pair."""
+    """Docs drawn uniformly from the corpus, separately for each pair."""
 
     kind: Literal["corpus"]
     size: Positive | None = None
 
     def docs(self, draw: Draw) -> list[str]:
-        """Return `size` docs, or enough for the pair's negatives."""
+        """Return `size` docs, or as many as the pair needs if `size` is None."""
         return draw.anywhere(self.size or draw.per_pair)[: self.size]
 
 

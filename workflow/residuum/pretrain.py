@@ -102,13 +102,13 @@ def _check_corpora(corpus: Sequence[Path], named: Sequence[str]) -> None:
 
 
 def texts(corpora: Sequence[Path], what: str) -> Iterator[str]:
-    """Stream the docs' texts of several corpora, one corpus after the other."""
+    """Stream the texts of several corpora, a corpus at a time."""
     docs = chain.from_iterable(map(contracts.read_corpus, corpora))
     return (text for _, text in track(docs, what, unit="docs"))
 
 
 def make_model(spec: Backbone, vocabulary: int) -> Any:
-    """Return a BertModel of the spec's shape, all weights drawn from the spec's seed."""
+    """Return a BertModel of the spec's shape, with weights drawn from the spec's seed."""
     from transformers import BertConfig, BertModel
 
     if spec.hidden % spec.heads:
@@ -130,11 +130,11 @@ def make_model(spec: Backbone, vocabulary: int) -> Any:
 def set_word_embeddings(
     model: Any, tokenizer: Any, corpora: Sequence[Path], spec: Backbone, threads: int
 ) -> int:
-    """Put LSA vectors into the word embeddings; return how many dimensions they fill.
+    """Write LSA vectors into the word embeddings; return the number of dimensions they fill.
 
-    Each has the length that a random embedding has on average, initializer_range times the
-    root of its size, so that words and positions weigh what they weigh in BERT. Tokens that
-    the corpus does not hold, the special ones among them, keep their random embedding.
+    Each vector gets the expected length of a random embedding, initializer_range times the root of
+    the number of dimensions. Words and positions then have the same relative weight as in BERT.
+    Special tokens, and tokens that the corpus lacks, keep their random embedding.
     """
     import torch
 

@@ -31,8 +31,8 @@ from residuum.neural.resumable import fingerprint, open_folder
 from residuum.neural.seq2seq import Lengths, QuestionWriter
 
 app = command.app(__doc__)
-CONTENT = re.compile(r"\w{4,}")  # a word of content, near enough
-OF_DISTINCT = 100_000  # the first questions, whose bigrams are counted: more repeat more
+CONTENT = re.compile(r"\w{4,}")  # approximates content words
+OF_DISTINCT = 100_000  # first questions, whose bigrams count: the share falls with more
 RELEVANT = 1
 COUNTS = ("empty", "repeated", "words", "content", "copied")
 Doc = tuple[str, str]  # doc_id and text
@@ -106,7 +106,7 @@ def generate(
 
 
 def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:
-    """Yield the docs that questions are written for, in the order of the corpus; no empty ones."""
+    """Yield the non-empty docs that questions are written for, in the order of the corpus."""
     kept = None
     if how.docs is not None and how.docs < total:
         ids = (doc_id for doc_id, text in contracts.read_corpus(corpus) if text.strip())
@@ -120,7 +120,7 @@ def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:
 def written(
     writer: QuestionWriter, docs: Sequence[Doc], how: Sampling, batch_size: int
 ) -> dict[str, Any]:
-    """Return the questions of some docs by doc_id and number, and what was counted of them."""
+    """Return the questions of docs, by doc_id and number, and their counts."""
     tokens = list(writer.tokenise_docs(text for _, text in docs))
     made = writer.write(tokens, [doc_id for doc_id, _ in docs], how, batch_size)
     kept: dict[str, dict[int, str]] = {}
@@ -142,14 +142,14 @@ def written(
 
 
 def questions(parts: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
-    """Yield the id of each question, its doc and its text, in the order of the corpus."""
+    """Yield (question id, doc_id, text) in the order of the corpus."""
     for path in parts:
         for doc_id, own in json.loads(files.read_bytes(path))["questions"].items():
             yield from ((f"{doc_id}.{n}", doc_id, text) for n, text in own.items())
 
 
 def described(parts: Sequence[Path]) -> dict[str, Any]:
-    """Return what the manifest says of all questions."""
+    """Return the facts on all questions for the manifest."""
     sums, docs, count = Counter[str](), 0, 0
     for path in parts:
         part = json.loads(files.read_bytes(path))

@@ -25,7 +25,7 @@ from residuum.tuning.choosing import Values, choose, read_folds, split_folds
 from residuum.tuning.evaluation import evaluate
 
 app = command.app(__doc__)
-SLACK = 10  # hits behind the cut-off, whose scores may become equal to its last by rounding
+SLACK = 10  # hits below the cutoff whose rounded scores may tie with the last hit's
 
 
 @app.command()
@@ -51,7 +51,7 @@ def tune(
     judged = trec.read_qrels(qrels)
     texts = lexical.read_texts(queries, judged, qrels)
     tuning = {query_id: texts[query_id] for query_id in sorted(set(judged["query_id"]))}
-    fold_of = read_folds(texts, fold or [])  # the collection's own, or drawn ones
+    fold_of = read_folds(texts, fold or [])  # the collection's own folds, or drawn ones
     fold_of = fold_of or split_folds(list(texts), set(tuning), rm3.folds, rm3.seed)
     grid, residual = rm3.grid.settings(), Residual(judged_before)
     values = _values(searcher, grid, tuning, judged, measure, residual)
@@ -77,7 +77,7 @@ def _values(
     measure: str,
     residual: Residual,
 ) -> Values:
-    """Return the measure of each setting and query, given by sorted ids; hits are not kept."""
+    """Return the measure as (settings, queries), queries sorted by id; hits are discarded."""
     k = searcher.system.k
     depth = min(k, cutoff(measure) or k)
     values: dict[Rm3, list[float]] = {setting: [] for setting in grid}

@@ -15,7 +15,7 @@ from residuum.cli import command
 from residuum.config.schema.systems import ReciprocalRankSystem
 
 app = command.app(__doc__)
-DECIMALS = 12  # deep ranks differ by less than a millionth: 1/1059 - 1/1060 is 8.9e-7
+DECIMALS = 12  # needed for deep ranks: 1/1059 - 1/1060 is 8.9e-7
 
 
 @app.command()
@@ -40,7 +40,7 @@ def fuse(
 def by_rank(runs: Iterable[pl.DataFrame], constant: int, k: int) -> pl.DataFrame:
     """Return the k best docs of each query, ranked by the sum of 1 / (constant + rank).
 
-    Ranks count from 1. Equal sums, to twelve decimals, go by doc_id.
+    Ranks count from 1. Sums that are equal to twelve decimals are ordered by doc_id.
     """
     share = 1 / (constant + pl.col("rank"))
     shares = pl.concat(run.select(*trec.PAIR, score=share) for run in runs)

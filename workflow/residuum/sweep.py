@@ -23,12 +23,12 @@ from residuum.tuning.evaluation import evaluate
 from residuum.vectors.nearest import Index, Shard, use_threads
 
 app = command.app(__doc__)
-EXACT = 0  # the effort under which the exact search stands
+EXACT = 0  # stands for the exact search
 RECALLED = ["query_id", "doc_id"]
 
 
 class Searches:
-    """What searches of all shards found so far, compared and took, by their effort."""
+    """The hits, compared vectors and seconds of searches so far, by effort, over all shards."""
 
     def __init__(self) -> None:
         self.hits: dict[int, list[pl.DataFrame]] = defaultdict(list)
@@ -36,7 +36,7 @@ class Searches:
         self.seconds: dict[int, list[float]] = {}
 
     def search(self, index: Index, queries: Shard, k: int, effort: int, repeats: int) -> None:
-        """Search one shard several times; each finds the same."""
+        """Search a shard `repeats` times with the same result, and add hits, counts and seconds."""
         index.compared()
         took, found = [], list[pl.DataFrame]()
         for _ in range(repeats):
@@ -54,7 +54,7 @@ class Searches:
         ]
 
     def run(self, effort: int) -> pl.DataFrame:
-        """Return what was found, as a run."""
+        """Return the hits at an effort, as a run."""
         [hits] = self.hits[effort]
         return trec.rank(hits)
 
@@ -113,7 +113,7 @@ def measure(
 def _values(
     run: pl.DataFrame, exact: pl.DataFrame, judged: pl.DataFrame, names: Sequence[str]
 ) -> pl.DataFrame:
-    """Return query_id, measure, value: of a run its measures, and its recall of the exact one."""
+    """Return query_id, measure, value: the run's measures, and its recall of the exact search."""
     values = evaluate(run, judged, names)
     found = exact.join(run, on=RECALLED, how="left", coalesce=False)
     share = pl.col("doc_id_right").is_not_null().mean().alias("value")

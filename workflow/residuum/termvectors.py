@@ -29,7 +29,7 @@ SpecText = Annotated[str, typer.Option("--spec", help="Vectors as JSON")]
 
 
 class Vectors(Strict):
-    """A model of lexical vectors, with the system that it names in full."""
+    """A model of lexical vectors, with its system written out."""
 
     kind: str
     system: LexicalSystem
@@ -81,7 +81,7 @@ def weigh_queries(
 
 
 def _open(index: Path, model: Vectors, threads: int) -> Weigher:
-    """Open an index for a model; it must hold the analysis of the model's system."""
+    """Open an index for a model; its analysis and fields must be those of the model's system."""
     record = _facts(index)
     form = IndexForm.model_validate({k: record[k] for k in ("analysis", "fields", "joined")})
     if form != model.system.index():
@@ -97,7 +97,7 @@ def _facts(index: Path) -> dict[str, Any]:
 
 
 def _write(folder: Path, ids: list[str], vectors: Weighed, model: Vectors) -> dict[str, Any]:
-    """Write vectors as they are, or projected; return how many dimensions they have."""
+    """Write sparse or projected vectors; return the number of their dimensions as a fact."""
     terms, rows = vectors
     if model.dimensions is None:
         termvectors.write(folder, ids, terms, rows)
@@ -109,7 +109,7 @@ def _write(folder: Path, ids: list[str], vectors: Weighed, model: Vectors) -> di
 def _record(
     folder: Path, facts: dict[str, Any], model: Vectors, index: Path, inputs: list[Path]
 ) -> None:
-    """Write the manifest; `weights` tells vectors of one model and one index from others."""
+    """Write the manifest; `weights` identifies the model and index that vectors come from."""
     both = {"index": _facts(index), "model": model.model_dump(mode="json")}
     weights = hashlib.sha256(canonical_json(both).encode()).hexdigest()
     manifest.write(folder, facts | {"weights": weights}, model, inputs, "residuum.termvectors")

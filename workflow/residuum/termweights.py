@@ -72,11 +72,11 @@ def predict(
         for path in folder.glob("*.done"):
             path.unlink()
         files.replace_directory(folder, output)
-        (output / MARK).unlink()  # last: without it the parts would be a stranger's
+        (output / MARK).unlink()  # last, because it marks the parts as residuum's
 
 
 def _write_part(folder: Path, number: int, tfs: dict[str, dict[str, int]]) -> dict[str, Any]:
-    """Write one part beside the finished ones; return its shard's facts and what it holds."""
+    """Write a part beside the finished parts; return its shard's facts and its counts."""
     path = folder / f"part-{number:05d}.jsonl.gz"
     with files.scratch(path) as alone:
         [shard] = contracts.write_term_weights(alone, tfs.items(), per_shard=len(tfs))

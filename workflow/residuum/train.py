@@ -109,7 +109,7 @@ def train(
 
 
 def files_of(model: Trained, option: str, given: list[str]) -> dict[str, Path]:
-    """Return the file of each role that a model is trained on, the largest share's first."""
+    """Return {role: file} of the roles that a model is trained on, the largest share first."""
     roles = [*model.shares]
     if model.mixed:
         return command.named_paths(f"--{option}", given, roles)
@@ -122,9 +122,9 @@ def files_of(model: Trained, option: str, given: list[str]) -> dict[str, Path]:
 def fold_out(
     held_out: str | None, folds: list[str], queries: list[Path]
 ) -> tuple[Fold | None, list[Path]]:
-    """Return the fold that a training holds out, and the files of all folds of the split.
+    """Return the fold that a training holds out, or None, and the files of all folds.
 
-    Each query of the split is in exactly one of them.
+    Each query of the split is in exactly one fold.
     """
     paths = {name: Path(path) for name, _, path in (text.partition("=") for text in folds)}
     files = [*paths.values()]
@@ -143,7 +143,7 @@ def fold_out(
 
 
 def left_out(tuples: Path, fold: Fold) -> dict[str, object]:
-    """Return, and log, how many pairs of how many queries a training with a fold out is left."""
+    """Return, and log, how many pairs and queries remain for a training without the fold."""
     pairs = contracts.read_tuples(tuples)
     kept = [pair.query_id for pair in pairs if pair.query_id not in fold.queries]
     facts = {"pairs": len(pairs) - len(kept), "pairs_left": len(kept)}
@@ -156,7 +156,7 @@ def left_out(tuples: Path, fold: Fold) -> dict[str, object]:
 
 
 def beside_it(model: Trained, docs: list[Path], queries: Path | None) -> FixedVectors | None:
-    """Return what stands fixed beside a training; None for a model that needs nothing so."""
+    """Return the fixed vectors beside a model's training, or None for other models."""
     fixed = model.fixed if isinstance(model, DualEncoder) else None
     if fixed is None:
         return None
@@ -166,7 +166,7 @@ def beside_it(model: Trained, docs: list[Path], queries: Path | None) -> FixedVe
 
 
 def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
-    """Return the folders of the corpora whose spans a generator writes; none for most."""
+    """Return the folders of the corpora whose spans a generator writes; () for other models."""
     named = model.spans.corpora if isinstance(model, QuestionGenerator) and model.spans else []
     if len(named) != len(folders):
         of = ", ".join(named) or "none"
@@ -176,7 +176,7 @@ def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
 
 
 def _check_gate(model: Trained, gate: Path | None) -> None:
-    """Refuse a model whose gate is not given, and a gate that no model asks for."""
+    """Refuse a model whose gate is not given, and a given gate that the model does not name."""
     named = named_for(model, "gate")
     if named and gate is None:
         raise ResiduumError(f"encoder.pooling.gate: give --gate, the checkpoint of {named}")
@@ -185,7 +185,7 @@ def _check_gate(model: Trained, gate: Path | None) -> None:
 
 
 def chosen_rate(model: Trained, record: Path | None) -> float:
-    """Return the rate of a record, or any one of the grid for a model that takes no step."""
+    """Return the rate in a record; a model that is not trained gets the grid's first rate."""
     grid = model.training.learning_rate
     if isinstance(grid, RateGrid) and not model.trained:
         return grid.grid[0]
@@ -195,7 +195,7 @@ def chosen_rate(model: Trained, record: Path | None) -> float:
 
 
 def at_rate(model: Trained, rate: float) -> Trained:
-    """Return the model with a learning rate."""
+    """Return a copy of the model with the learning rate `rate`."""
     training = model.training.model_copy(update={"learning_rate": rate})
     return model.model_copy(update={"training": training})
 

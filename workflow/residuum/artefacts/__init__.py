@@ -1,1 +1,1 @@
-"""One writer and one checking reader per type of file, hashes, manifests; no stage, no rule."""
+"""Artefacts: a writer and a checking reader per type of file, hashes, manifests. Knows no stage."""

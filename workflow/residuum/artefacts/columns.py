@@ -1,7 +1,6 @@
-"""Tables of text lines: written, and read strictly, where a bad line is named.
+"""Write tables of text lines, and read them strictly; errors name the bad line.
 
-Usage: `columns.read(path, {"query_id": pl.String, "value": pl.Float64}, header=True)`. Must not
-know what a column means.
+Usage: `columns.read(path, {"query_id": pl.String, "value": pl.Float64}, header=True)`.
 """
 
 import codecs
@@ -26,9 +25,10 @@ def csv(table: pl.DataFrame, separator: str) -> str:
 
 
 def read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
-    """Read lines of these columns: with a header, apart by tabs; else by any white space.
+    """Read lines with the given columns; with a header, tabs separate them, else white space.
 
-    A line that does not fit is an error that names it; a reason in place of lines is a NotRun.
+    A line that does not fit raises ResiduumError with its number. A file that holds a reason
+    instead of lines raises NotRun.
     """
     text = files.read_bytes(intact.checked(path)).removeprefix(codecs.BOM_UTF8)
     if text.startswith(REFUSED.encode()):
@@ -45,7 +45,7 @@ def read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
         )
     odd = not header and (b"\t" in text or b"\r" in text)
     table = None if odd else _parsed(text, columns, header)
-    if table is None and not header:  # as trec_eval reads it, ended and with one space
+    if table is None and not header:  # retry with single spaces, as trec_eval reads
         text = b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
         table = _parsed(text, columns, header)
     if table is None:
@@ -54,7 +54,7 @@ def read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
 
 
 def _parsed(text: bytes, columns: Columns, header: bool) -> pl.DataFrame | None:
-    """Return a table, or None where a line has other columns or no number where one belongs."""
+    """Return a table, or None if a line has other columns, or a value that is no number."""
     separator = "\t" if header else " "
     with suppress(pl.exceptions.PolarsError):
         table = pl.read_csv(
@@ -65,7 +65,7 @@ def _parsed(text: bytes, columns: Columns, header: bool) -> pl.DataFrame | None:
 
 
 def _refuse_line(path: Path, text: bytes, columns: Columns, header: bool) -> NoReturn:
-    """Raise what is wrong with the first line that cannot be read."""
+    """Raise ResiduumError that describes the first line that cannot be read."""
     lines = text.removesuffix(b"\n").split(b"\n")[header:]
     for number, coded in enumerate(lines, 1 + header):
         try:
@@ -87,12 +87,12 @@ def _refuse_line(path: Path, text: bytes, columns: Columns, header: bool) -> NoR
 
 
 def repeats(*columns: str) -> pl.Expr:
-    """Return whether the values of columns stand in an earlier line already."""
+    """Return an expression: whether an earlier line has the same values in these columns."""
     return ~pl.struct(*columns).is_first_distinct()
 
 
 def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: bool = False) -> None:
-    """Raise an error that names the first bad line, its values and how many there are."""
+    """Raise an error that names the first bad line, its values, and the number of bad lines."""
     lines = table.with_row_index("line", 1 + header).filter(bad)
     if lines.height:
         line, *values = lines.row(0)

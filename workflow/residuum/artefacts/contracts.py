@@ -1,7 +1,7 @@
-"""Corpus shards, answers, training tuples and embeddings: their form on disk and what must hold.
+"""Corpus shards, answers, training tuples and embeddings: file formats and checks.
 
-Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Streaming: neither a corpus nor its
-ids are ever in memory, read or written.
+Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Reading and writing stream: memory
+holds neither a corpus nor its ids.
 """
 
 import gzip
@@ -21,12 +21,12 @@ from residuum.cli.errors import ResiduumError
 
 DOCS_PER_SHARD = 100_000
 LINES_AT_ONCE = 256
-_line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for each doc
-Record = dict[str, Any]  # a line of JSON
+_line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would create an encoder per doc
+Record = dict[str, Any]  # a parsed line of JSON
 
 
 class Shard(TypedDict):
-    """What a manifest records of each shard."""
+    """A manifest's record of a shard."""
 
     name: str
     docs: int
@@ -34,7 +34,7 @@ class Shard(TypedDict):
 
 
 class Tuple(NamedTuple):
-    """One training pair with its pool of negatives and their lexical scores."""
+    """A training pair with its negatives and their lexical scores."""
 
     query_id: str
     positive: str
@@ -48,12 +48,12 @@ def write_corpus(
 ) -> list[Shard]:
     """Write docs, (doc_id, fields with `text`), as `part-00000.jsonl.gz` and further shards.
 
-    Ids must be unique and free of white space, because run files separate by it.
+    Ids must be unique and without white space, because run files separate columns by it.
     """
     with files.scratch(folder / "ids") as scratch:
         finder = DuplicateFinder(scratch)
         shards = _write_shards(folder, _checked_docs(docs, finder), per_shard)
-        for repeated in finder.repeated():  # digests: only an id that repeats is refused
+        for repeated in finder.repeated():  # these are digests: look for equal ids
             first: dict[str, int] = {}
             records = chain.from_iterable(_records(folder / shard["name"]) for shard in shards)
             for number, doc_id in enumerate((record["doc_id"] for record in records), start=1):
@@ -94,7 +94,7 @@ def _write_shards(folder: Path, records: Iterable[Record], per_shard: int) -> li
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Write lines as gzip, holding some at a time; return their number."""
+    """Write lines as gzip, in blocks, and return their number."""
     counts = []
 
     def blocks() -> Iterator[bytes]:
@@ -112,12 +112,12 @@ def corpus_manifest(folder: Path) -> Record:
 
 
 def shard_of(corpus: Path, shard: int, of: int) -> range:
-    """Return the positions of the docs of a corpus that are a shard's."""
+    """Return the positions of a shard's docs in a corpus; positions count from 0."""
     return positions_of(shard, of, corpus_manifest(corpus)["docs"], corpus)
 
 
 def positions_of(shard: int, of: int, docs: int, source: Path) -> range:
-    """Return a shard's positions among docs: of n shards, shard i starts at doc i * docs // n."""
+    """Return a shard's positions: of n shards, shard i starts at doc i * docs // n."""
     if not 0 <= shard < of:
         raise ResiduumError(f"--shard {shard} --of {of}: shards are counted from 0 to {of - 1}")
     if positions := range(docs * shard // of, docs * (shard + 1) // of):
@@ -134,9 +134,9 @@ def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[
 
 
 def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
-    """Stream records, doc_id, text and named fields, checking each shard against the manifest.
+    """Stream records (doc_id, text, named fields), checking each file against the manifest.
 
-    `positions` keeps those docs only, counted from 0; a shard without any is not opened.
+    `positions`, from 0, selects docs. A file without selected docs is not opened.
     """
     kept = range(sys.maxsize) if positions is None else positions
     end = 0
@@ -151,7 +151,7 @@ def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
                 yield record
             if first + number == kept.stop < end:
                 break
-        else:  # read to its end
+        else:  # the shard was read to its end
             if number != docs:
                 counts = f"{number} docs, but the manifest says {docs}"
                 raise ResiduumError(f"{path}: {counts}. {_remedy(path)}")
@@ -160,7 +160,7 @@ def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
 def write_term_weights(
     folder: Path, docs: Iterable[tuple[str, dict[str, int]]], per_shard: int = DOCS_PER_SHARD
 ) -> list[Shard]:
-    """Write predicted term frequencies, {word: tf of 1 or more}, as `weights` of a doc's record."""
+    """Write predicted term frequencies, {word: tf of 1 or more}, as `weights` in a doc's record."""
 
     def records() -> Iterator[Record]:
         for doc_id, weights in docs:
@@ -187,7 +187,7 @@ def _records(path: Path) -> Iterator[Record]:
 
 
 def _remedy(path: Path) -> str:
-    """A shard is remade with its whole folder, any other file by itself."""
+    """Return how to remake a file; a file of a corpus is remade with its whole folder."""
     made = path.parent if path.name.startswith("part-") else path
     return f"Delete {made} and run the same command again to have it remade."
 
@@ -213,7 +213,7 @@ def read_answers(path: Path) -> dict[str, list[str]]:
 
 
 def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
-    """Write training tuples as gzipped JSON lines; no positive may be among its negatives."""
+    """Write training tuples as gzipped JSON lines; a negative that is the positive is refused."""
     lines = (json.dumps(_checked(path, item)._asdict()) + "\n" for item in tuples)
     with files.whole(files.packed(path)) as temporary:
         return _write_lines(temporary, lines)
@@ -235,7 +235,7 @@ def _checked(path: Path, item: Tuple) -> Tuple:
 def write_vectors(folder: Path, ids: list[str], vectors: np.ndarray) -> None:
     """Write embeddings into a folder: row i of vectors.npy belongs to line i of ids.txt.
 
-    `vectors` is float32 of shape (len(ids), dimensions); a multi-vector doc repeats its id.
+    `vectors` is float32 of shape (len(ids), dimensions). A doc with several vectors repeats its id.
     """
     if vectors.shape[0] != len(ids) or vectors.dtype != np.float32 or vectors.ndim != 2:
         raise ResiduumError(f"{folder}: {len(ids)} ids but vectors {vectors.shape} {vectors.dtype}")
@@ -247,12 +247,12 @@ def write_vectors(folder: Path, ids: list[str], vectors: np.ndarray) -> None:
 
 
 def read_vectors(folder: Path) -> tuple[list[str], np.ndarray]:
-    """Return the ids and the vectors of a folder; vectors are hashed, then memory-mapped."""
+    """Return the ids and vectors of a folder; vectors are checked by hash, then memory-mapped."""
     names, rows = (intact.checked(folder / name) for name in ("ids.txt", "vectors.npy"))
     ids = files.read_bytes(names).decode().splitlines()
     try:
         vectors = np.load(rows, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:  # of a file that no manifest records
+    except (ValueError, EOFError) as error:  # possible without a manifest
         raise ResiduumError(f"{rows}: truncated or damaged ({error}). {files.REMAKE}") from None
     if len(ids) != len(vectors):
         raise ResiduumError(f"{folder}: {len(ids)} ids but {len(vectors)} vectors")

@@ -1,7 +1,7 @@
-"""Official training triples on disk: a gzipped TSV line of query_id, positive and negative each.
+"""Official training triples on disk: gzipped TSV of query_id, positive, negative.
 
-Usage: `docpairs.write(path, rows)`, `docpairs.read(path, first=4_000_000)`. Neither the rows that
-are written nor those behind the last one read are in memory.
+Usage: `docpairs.write(path, rows)`, `docpairs.read(path, first=4_000_000)`. Writing streams.
+Reading stops after the first triples that were requested.
 """
 
 import gzip
@@ -23,7 +23,7 @@ LINES_AT_ONCE = 10_000
 
 
 def write(path: Path, rows: Iterable[DocPair]) -> int:
-    """Write triples in their order and return their number; ids are free of white space."""
+    """Write triples in order and return their number; ids must be without white space."""
     counts = []
 
     def blocks() -> Iterator[bytes]:
@@ -43,7 +43,7 @@ def _line(row: DocPair) -> str:
 
 
 def read(path: Path, first: int | None = None) -> pl.DataFrame:
-    """Return the first triples, or all, as a frame; fewer than are asked for are an error."""
+    """Return the first triples, or all; fewer triples than `first` raise ResiduumError."""
     try:
         with gzip.open(intact.checked(path), "rb") as handle:
             lines = list(islice(handle, first))

@@ -1,4 +1,4 @@
-"""A measurement of how far projections keep a ranking: three tables in a folder.
+"""Write and read a measurement of fidelity: three tables in a folder.
 
 Usage: `write(folder, pairs, margins, recall)`, `read(folder)`.
 """
@@ -14,18 +14,19 @@ from residuum.artefacts import files, intact, manifest
 from residuum.cli.errors import ResiduumError
 
 COLUMNS: dict[str, dict[str, Any]] = {
-    # a bin of pairs by x, its means; dimensions that turn as many as are allowed, exact if Gaussian
-    # and by Lemma 1; the share of its pairs that projections to some dimensions turn
+    # A row per bin of pairs by x, and number of dimensions. `exact` (for Gaussian projections) and
+    # `guaranteed` (by Lemma 1) dimensions turn as many pairs as are allowed. `error` is the share
+    # of pairs that projections to `dimensions` turn: mean, least and most of the draws.
     "pairs": {
         "from": pl.Float64, "to": pl.Float64, "pairs": pl.Int64, "margin": pl.Float64,
         "x": pl.Float64, "exact": pl.Int64, "guaranteed": pl.Int64, "dimensions": pl.Int64,
         "error": pl.Float64, "error_least": pl.Float64, "error_most": pl.Float64,
     },
-    # a group of docs by length; the n-th smallest margin of a query in it
+    # A row per query and group of docs by length: the n-th smallest margin.
     "margins": {
         "length": pl.String, "query_id": pl.String, "nearest": pl.Int64, "margin": pl.Float64,
     },
-    # the share of queries whose first doc of the group stays among the first
+    # The share of queries whose first doc in the group stays among the first docs.
     "recall": {
         "length": pl.String, "docs": pl.Int64, "queries": pl.Int64, "dimensions": pl.Int64,
         "recall": pl.Float64, "recall_least": pl.Float64, "recall_most": pl.Float64,
@@ -37,7 +38,7 @@ ALL = "all"  # docs of any length
 
 
 class Measured(NamedTuple):
-    """The tables, as COLUMNS has them, and what was counted once."""
+    """The three tables, with the columns of COLUMNS, and the facts in the manifest."""
 
     pairs: pl.DataFrame
     margins: pl.DataFrame
@@ -53,7 +54,7 @@ def write(folder: Path, **tables: Iterable[Mapping[str, Any]]) -> None:
 
 
 def read(folder: Path) -> Measured:
-    """Read them; a file of other bytes than its manifest records, or columns, is an error."""
+    """Read a measurement; other bytes or columns than were recorded raise ResiduumError."""
     pairs, margins, recall = (_read(folder / f"{name}.tsv", of) for name, of in COLUMNS.items())
     return Measured(pairs, margins, recall, manifest.facts(folder, "measurements of fidelity"))
 
@@ -65,7 +66,7 @@ def nth(number: int) -> str:
 
 
 def least(table: pl.DataFrame, by: list[str], enough: pl.Expr) -> pl.DataFrame:
-    """Return the least dimensions of each group of rows at which something is reached, or null."""
+    """Return, per group of rows, the least dimensions at which `enough` is true, or null."""
     reached = pl.col("dimensions").filter(enough).min()
     return table.group_by(by, maintain_order=True).agg(reached)
 

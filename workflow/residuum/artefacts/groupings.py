@@ -1,4 +1,4 @@
-"""The groups of a split's queries: one writer and one validating reader.
+"""Write and read the groups of a split's queries.
 
 Usage: `write(path, [("0-40", "q1", 12.0)])`, `read(path).members`.
 """
@@ -13,11 +13,11 @@ from residuum.artefacts import files, intact
 from residuum.cli.errors import ResiduumError
 
 COLUMNS = ("group", "query_id", "value")
-Line = tuple[str, str, float | None]  # group, query_id, what it is grouped by, if it has that
+Line = tuple[str, str, float | None]  # group, query_id, the grouping value or None
 
 
 class Cut(NamedTuple):
-    """Queries of one value that a bound parts: how many stand on each side of it."""
+    """Queries with the same value on both sides of a bound, and their numbers on each side."""
 
     value: float
     groups: tuple[str, str]
@@ -30,13 +30,13 @@ class Cut(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Groups in their order, the queries of each, and the value of those that have one."""
+    """Groups in order with their queries, and the value of each query that has one."""
 
     members: dict[str, list[str]]
     values: dict[str, float]
 
     def cuts(self) -> Iterator[Cut]:
-        """Yield what has one value and stands in two neighbouring groups."""
+        """Yield a Cut for each value that occurs in two neighbouring groups."""
         counts = {
             group: Counter(self.values[q] for q in queries if q in self.values)
             for group, queries in self.members.items()
@@ -47,14 +47,14 @@ class Groups(NamedTuple):
 
 
 def write(path: Path, lines: Iterable[Line]) -> Groups:
-    """Write a line for each query, and return the groups, which are in the order of the lines."""
+    """Write a line per query, and return the groups in the order of the lines."""
     rows = [(group, query, "" if value is None else repr(value)) for group, query, value in lines]
     files.write_text(path, "".join("\t".join(row) + "\n" for row in [COLUMNS, *rows]))
     return read(path)
 
 
 def read(path: Path) -> Groups:
-    """Read groups; a query that stands in two of them, or a line of another form, is an error."""
+    """Read groups; a query in two groups, or a malformed line, raises ResiduumError."""
     header, *lines = files.read_lines(intact.checked(path)) or [""]
     if header != "\t".join(COLUMNS):
         raise ResiduumError(f"{path}, line 1: expected {', '.join(COLUMNS)}, found {header!r}")

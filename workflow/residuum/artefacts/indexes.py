@@ -1,7 +1,7 @@
-"""Which index a measured run searched, and whether published numbers of a stated index compare.
+"""Describe the index behind a run, and compare it with the index that a paper states.
 
-Usage: `other(stated, [recorded(metrics_file)])`. Same statistics are taken for the same index; the
-empty docs that it leaves out are listed beside it.
+Usage: `other(stated, [recorded(metrics_file)])`. Indexes with the same statistics count as the same
+index. A file beside an index lists the empty docs that it leaves out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,24 +19,24 @@ LEFT_OUT = "left_out.txt"
 
 
 def recorded(artefact: Path) -> Record | None:
-    """Return the facts of the index in the manifest beside a run or metrics; None without any."""
+    """Return the index's facts from the manifest beside a run or metrics file, or None."""
     facts = manifest.facts_of(artefact)
     return dict(facts["index"]) if facts.get("index") else None
 
 
 def write_left_out(index: Path, doc_ids: Iterable[str]) -> Path:
-    """Write the ids of the docs of a corpus that are empty and not in the index, a line each."""
+    """Write the ids of the corpus's empty docs, which the index leaves out, a line each."""
     files.write_text(index / LEFT_OUT, "".join(f"{doc_id}\n" for doc_id in doc_ids))
     return index / LEFT_OUT
 
 
 def read_left_out(index: Path) -> frozenset[str]:
-    """Read what `write_left_out` wrote."""
+    """Read the ids of the docs that an index leaves out."""
     return frozenset(files.read_lines(intact.checked(index / LEFT_OUT)))
 
 
 def other(stated: IndexStatistics, records: Iterable[Record | None]) -> str | None:
-    """Return in which counts an index is not the stated one, or None if all runs searched that."""
+    """Describe how a run's index differs from the stated index; None if no run's index does."""
     counts = stated.model_dump(exclude_none=True)
     for record in records:
         if record is None:
@@ -49,12 +49,12 @@ def other(stated: IndexStatistics, records: Iterable[Record | None]) -> str | No
 
 
 def counted(stated: IndexStatistics) -> str:
-    """Write the statistics that are stated, such as `documents 3,204, total terms 320,968`."""
+    """Write stated statistics, such as `documents 3,204, total terms 320,968`."""
     return ", ".join(_worded(*item) for item in stated.model_dump(exclude_none=True).items())
 
 
 def described(records: Sequence[Record | None]) -> str | None:
-    """Write what is known of the index behind runs: its counts, then what analysed its texts."""
+    """Describe the index behind runs: its counts, then what analysed its texts; None if unknown."""
     record = next(filter(None, records), None)
     if record is None:
         return None

@@ -1,7 +1,7 @@
-"""Whether a file is still the one that its manifest records; asked where it is read for a result.
+"""Check, when a file is read for a result, that it is as its manifest records it.
 
-Usage: `pl.read_parquet(intact.checked(path))`. What no manifest records passes, as files of others
-do. A file is hashed once a process.
+Usage: `pl.read_parquet(intact.checked(path))`. A file that no manifest records passes, because it
+may be a user's own. A file is hashed once per process.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,17 +16,17 @@ from residuum.artefacts.manifest import FOLDER, Own
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 
-ABOVE = 2  # folders above a file that may hold its manifest: vectors lie in one per split
+ABOVE = 2  # parent folders searched for a manifest: vectors lie a folder per split
 
 
 class Listed(BaseModel):
-    """The part of a manifest that lists its files; in one from before they were listed, none."""
+    """The file list of a manifest; old manifests have none."""
 
     files: dict[str, Own] = Field(default={})
 
 
 class Recorded(NamedTuple):
-    """What a manifest records of a file; what is deleted, and named, to have it made again."""
+    """A file's record in a manifest, the path to delete if it differs, and Snakemake's target."""
 
     own: Own
     remade: Path
@@ -34,7 +34,7 @@ class Recorded(NamedTuple):
 
 
 def checked(path: Path) -> Path:
-    """Return the path of a file that is as its manifest records it; else it is a ResiduumError."""
+    """Return the path of a file; a file that differs from its manifest raises ResiduumError."""
     found = recorded(path) if path.is_file() else None
     if found and (unlike := difference(path, found.own)):
         raise ResiduumError(f"{path}: not the file that was made: {unlike}. {_remedy(found)}")
@@ -42,9 +42,9 @@ def checked(path: Path) -> Path:
 
 
 def made(path: Path) -> Path:
-    """Return what `checked` does, of a file of results: one that no manifest records is an error.
+    """Check a file of results as `checked` does; a file without a record is refused too.
 
-    Whoever edits a file can delete its manifest, too.
+    The record is required because an editor of the file may also have deleted its manifest.
     """
     if path.is_file() and recorded(path) is None:
         raise ResiduumError(
@@ -59,7 +59,7 @@ def _remedy(found: Recorded) -> str:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise ResiduumError if a file that a folder's own manifest records is absent or changed."""
+    """Raise ResiduumError if a file in a folder's own manifest is absent or changed."""
     place = folder / FOLDER
     for name, own in _files(place).items():
         if not (folder / name).is_file():
@@ -69,7 +69,7 @@ def check_folder(folder: Path) -> None:
 
 
 def difference(path: Path, own: Own) -> str | None:
-    """Return in what a file differs from what is recorded: its size, else its hash; or None."""
+    """Describe how a file differs from its record, by size, else by hash; None if it is equal."""
     size = path.stat().st_size
     if size != own.bytes:
         return f"found {size:,} bytes, its manifest records {own.bytes:,}"
@@ -79,7 +79,7 @@ def difference(path: Path, own: Own) -> str | None:
 
 
 def recorded(path: Path) -> Recorded | None:
-    """Return what is recorded of a file: beside it, above, or beside another of its folder."""
+    """Return a file's record from a manifest beside it, in a folder above, or beside a sibling."""
     for place, name in _places(path):
         if own := _files(place).get(name):
             whole = place.name == FOLDER
@@ -88,23 +88,23 @@ def recorded(path: Path) -> Recorded | None:
 
 
 def _places(path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the manifests that may record a file, each with the name that it has there."""
+    """Yield (manifest that may record a file, the file's name in it)."""
     own = manifest.beside(path)
     if own.is_file():
         yield own, path.name
     for folder in path.parents[:ABOVE]:
         yield folder / FOLDER, path.relative_to(folder).as_posix()
-    if not own.is_file():  # that of queries has qrels too
+    if not own.is_file():  # the manifest of queries also records qrels
         others = path.parent.glob(manifest.beside(Path("*")).name)
         yield from ((place, path.name) for place in sorted(others))
 
 
 def _files(place: Path) -> Mapping[str, Own]:
-    """Return the files that a manifest records; none if it is absent or a file of others."""
+    """Return the files that a manifest records; {} if it is absent or not residuum's."""
     return _listed(place, files.state(place)) if place.is_file() else {}
 
 
-@lru_cache(maxsize=100)  # of a folder with many files each asks for the same one
+@lru_cache(maxsize=100)  # each file of a folder asks for the same manifest
 def _listed(place: Path, _: files.State) -> Mapping[str, Own]:
     try:
         return Listed.model_validate_json(files.read_bytes(place)).files

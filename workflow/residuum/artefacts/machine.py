@@ -1,8 +1,8 @@
-"""The kind of processor that computes, and what pins the kernels that libraries choose by it.
+"""Identify the processor that computes, and pin the kernels that libraries choose for it.
 
 Usage: `machine.pin("portable")` before torch is imported; `machine.cpu()` for a manifest. ATen, MKL
-and oneDNN each choose kernels by the processor's instructions, and kernels sum in orders of their
-own, so that a model trained on another kind of processor is another model.
+and oneDNN choose kernels by the processor's instructions. Kernels differ in the order of their
+sums. A model trained on another kind of processor is therefore another model.
 """
 
 import os
@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
 
-# The kernels that every x86-64 processor has: PyTorch's without vector extensions, the conditional
-# reproducibility of Intel's oneMKL that "compatible" processors of other makers share, and
-# oneDNN's of SSE4.1. Setting one or two leaves the third to the processor.
+# Kernels that every x86-64 processor has: PyTorch's without vector extensions, oneDNN's of SSE4.1.
+# MKL's mode COMPATIBLE (conditional numerical reproducibility) covers processors of other makers.
+# All three must be set: a library without a setting goes by the processor.
 ARITHMETIC: dict[str, dict[str, str]] = {
     "native": {},
     "portable": {
@@ -26,7 +26,7 @@ ARITHMETIC: dict[str, dict[str, str]] = {
     },
 }
 STEERING = (*ARITHMETIC["portable"], "MKL_ENABLE_INSTRUCTIONS")
-# As ATen chooses (aten/src/ATen/native/DispatchStub.cpp), best first.
+# In ATen's order of preference (aten/src/ATen/native/DispatchStub.cpp), best first.
 INSTRUCTIONS = {
     "avx512": {"avx512f", "avx512vl", "avx512bw", "avx512dq", "fma"},
     "avx2": {"avx2", "fma"},
@@ -34,7 +34,7 @@ INSTRUCTIONS = {
 
 
 class Cpu(BaseModel):
-    """A kind of processor: its model, its best instructions, the variables that steer kernels."""
+    """A processor's model, its best instructions, and the set variables that choose kernels."""
 
     model: str
     instructions: str
@@ -46,14 +46,14 @@ class Cpu(BaseModel):
 
 
 def pin(arithmetic: str) -> None:
-    """Set the variables of an arithmetic; libraries read them once, when they first compute."""
+    """Set the environment variables of an arithmetic; libraries read them at their first use."""
     if arithmetic not in ARITHMETIC:
         raise ResiduumError(unknown("arithmetic", arithmetic, ARITHMETIC))
     os.environ.update(ARITHMETIC[arithmetic])
 
 
 def cpu() -> Cpu:
-    """Return the kind of the processor that computes, and the variables that are set."""
+    """Return the processor's model and instructions, and the set variables."""
     model, instructions = _processor()
     settings = {name: os.environ[name] for name in STEERING if name in os.environ}
     return Cpu(model=model, instructions=instructions, settings=settings)
@@ -61,7 +61,7 @@ def cpu() -> Cpu:
 
 @cache
 def _processor() -> tuple[str, str]:
-    """Return model and instructions as Linux has them; elsewhere what Python knows."""
+    """Return model and instructions from Linux's /proc/cpuinfo, elsewhere from Python."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.is_file() else []
     pairs = (line.partition(":")[::2] for line in reversed(lines))

@@ -1,9 +1,9 @@
-"""The manifest beside each artefact: its files, what it was made from, by which spec and code.
+"""Write the manifest beside each artefact: its files, inputs, spec, code and command.
 
-Usage: `manifest.write(output, {"hits": 12}, system, [queries], "residuum.lexical")`. Clock and host
-stay out, so that the same command gives the same manifest; Snakemake's benchmark files hold the
-times. What may vary without changing the artefact (command line, versions, commit) stands apart,
-under `environment`.
+Usage: `manifest.write(output, {"hits": 12}, system, [queries], "residuum.lexical")`. A manifest
+holds no time and no host, so that the same command gives the same manifest. Snakemake's benchmark
+files hold the times. `environment` holds what may vary for the same artefact: command line,
+versions, commit.
 """
 
 import importlib.metadata
@@ -36,19 +36,19 @@ FOLDER = "manifest.json"
 
 
 class Own(BaseModel):
-    """What a manifest records of each file that it answers for."""
+    """The record of one of an artefact's own files."""
 
     bytes: int
     sha256: str
 
 
 def beside(path: Path) -> Path:
-    """Return where the manifest of a file artefact lies."""
+    """Return the path of the manifest of a file artefact."""
     return Path(f"{path}.manifest.json")
 
 
 def facts_of(artefact: Path) -> dict[str, Any]:
-    """Return the facts in the manifest beside a file artefact; none without a manifest."""
+    """Return the facts in the manifest beside a file artefact, or {} without a manifest."""
     path = beside(artefact)
     return dict(json.loads(files.read_bytes(path))["artefact"]) if path.is_file() else {}
 
@@ -83,13 +83,12 @@ def write(
     own: Iterable[Path] | None = None,
     elsewhere: Mapping[str, Path] | None = None,
 ) -> None:
-    """Write the manifest in a folder or beside a file: facts, spec, hashes, code, command.
+    """Write a manifest into a folder, or beside a file: facts, spec, hashes, code, command.
 
-    Paths are as the command was given them; the manifest's own tells readers where results began.
-    `elsewhere` are inputs that go by an address, the same on every machine: files of the hub.
-    `stage` is the dotted name of the module that made the artefact; see `made_by`. `own` are the
-    files that it answers for: by default all of the folder, or the file itself. `intact` compares
-    them where they are read.
+    Paths are written as in the command. The manifest's own path shows where results began.
+    `elsewhere` maps addresses, the same on every machine, to input files of the hub. `stage` is the
+    dotted name of the module that made the artefact; see `made_by`. `own` are the artefact's own
+    files: by default all of the folder, or the file itself. `intact` checks them on reading.
     """
     path = artefact / FOLDER if artefact.is_dir() else beside(artefact)
     answered = _all_of(artefact) if own is None else own
@@ -114,30 +113,30 @@ def write(
 
 
 def _all_of(artefact: Path) -> list[Path]:
-    """Return the files of an artefact without its manifest, in the order of their names."""
+    """Return the files of an artefact except its manifest, sorted by name."""
     paths = sorted(artefact.rglob("*")) if artefact.is_dir() else [artefact]
     return [path for path in paths if path.is_file() and path != artefact / FOLDER]
 
 
 def described(path: Path) -> Own:
-    """Return what a manifest records of a file of its artefact; nothing of it is a clock's."""
+    """Return the record of a file: its size and hash, without times."""
     return Own(bytes=path.stat().st_size, sha256=files.sha256(path))
 
 
 def command_line() -> str | None:
-    """Return the stage's command, ready to paste; None where a stage is called as a function."""
+    """Return the stage's command, ready to paste; None if no stage is the main program."""
     stage = _running()
     return shlex.join(["python", "-m", stage, *sys.argv[1:]]) if stage else None
 
 
 def _running() -> str | None:
-    """Return the stage that this process runs; None for another program."""
+    """Return the stage that is this process's main program, or None."""
     name = str(getattr(sys.modules["__main__"].__spec__, "name", ""))
     return name if name.startswith("residuum.") else None
 
 
 def environment() -> dict[str, object]:
-    """Return what varies between machines and checkouts: versions, platform, git commit."""
+    """Return facts that vary between machines and checkouts: versions, platform, git commit."""
     return {
         "python": platform.python_version(),
         "platform": f"{sys.platform}-{platform.machine()}",
@@ -156,10 +155,10 @@ def _versions() -> Mapping[str, str]:
 
 
 def look_ahead(stage: str) -> None:
-    """Look up what all manifests of a stage say, for the jobs that are forked from here.
+    """Compute and cache what a stage's manifests share, before jobs are forked.
 
-    A process that does so must begin anew where a file of the package changes, as the code is read.
-    Packages are taken to stay as they were when they were imported.
+    A process that calls this function must start anew when a file of the package changes. Installed
+    packages are assumed not to change after they were imported.
     """
     _versions()
     machine.cpu()
@@ -177,7 +176,7 @@ def _git_commit() -> str | None:
 
 
 class Code(TypedDict):
-    """What a manifest records of the code behind a result."""
+    """A manifest's record of the code that made an artefact."""
 
     module: str
     verb: str | None
@@ -186,11 +185,11 @@ class Code(TypedDict):
 
 
 def made_by(module: str, spec: Mapping[str, object]) -> Code:
-    """Return the code behind a result: its verb and kinds, and one SHA-256 over what they reach.
+    """Return the module, verb, kinds and SHA-256 of the code that made a result.
 
-    Where a stage is called as a function it is all that the module reaches. A kind that was used
-    counts as one that the command names where the spec, with its defaults, names it; what neither
-    names was missed where the job was planned, and is a ValueError.
+    If the stage is called as a function, the hash covers all verbs and kinds. A kind that was used
+    counts if the command or the spec names it. A used kind that neither names was unknown when the
+    job was planned, and raises ValueError.
     """
     running = _running() == module
     verb, kinds = (sys.argv[1], closure.kinds_of(*sys.argv)) if running else (None, None)
@@ -208,7 +207,7 @@ def made_by(module: str, spec: Mapping[str, object]) -> Code:
 
 
 def same_code(made: Code) -> bool:
-    """Say whether this checkout's code is that of a manifest."""
+    """Say whether this checkout's code has the hash in a manifest."""
     kinds = frozenset(made["kinds"]) if made["kinds"] else None
     try:
         return made["sha256"] == closure.sha256(made["module"], made["verb"], kinds)

@@ -1,16 +1,16 @@
-"""For what share of its queries a union of lists is provably exact, as manifests record it.
+"""Read the share of queries for which a fused list is provably exact, from manifests.
 
-Usage: `recorded(run)` of a fused run or of its metrics.
+Usage: `recorded(run)` of a fused run or its metrics.
 """
 
 from pathlib import Path
 
 from residuum.artefacts import manifest
 
-PROVEN = "provably_exact"  # in the manifest of a fused run and of its metrics
+PROVEN = "provably_exact"  # key in the manifests of a fused run and its metrics
 
 
 def recorded(artefact: Path) -> dict[int, float]:
-    """Return the share of the queries by how many first docs are proven; empty without any."""
+    """Return {number of first docs: share of queries where they are proven}; {} if not recorded."""
     shares = manifest.facts_of(artefact).get(PROVEN) or {}
     return {int(depth): float(share) for depth, share in shares.items()}

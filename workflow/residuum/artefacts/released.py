@@ -1,4 +1,4 @@
-"""Term weights that others publish: a doc a line, in any order, as DeepCT and Anserini write them.
+"""Read term weights that others published, a doc per line, as DeepCT and Anserini write them.
 
 Usage: `for doc_id, tfs in read(path): ...`.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 
-SHOWN = 60  # characters of a line that cannot be read
+SHOWN = 60  # characters shown of a faulty line
 FORMS = (
     'a line is {"id": ..., "contents": "word word ..."}, each word as often as its weight says, '
     '{"id": ..., "vector": {"word": weight}}, or the id, a tab and the words of contents'
@@ -23,9 +23,9 @@ FORMS = (
 def read(path: Path) -> Iterator[tuple[str, dict[str, int]]]:
     """Stream (doc_id, {word: weight of 1 or more}) of a file, plain or gzipped.
 
-    Contents repeat a word, as `bert_term_sample_to_json.py` of AdeDZY/DeepCT writes tsv or json for
-    Anserini's JsonCollection; a vector is that of its JsonVectorCollection. A line that is none of
-    them is a ResiduumError.
+    A doc's contents repeat each word as often as its weight says, as `bert_term_sample_to_json.py`
+    of AdeDZY/DeepCT writes (tsv, or json for Anserini's JsonCollection). A doc's vector is as in
+    Anserini's JsonVectorCollection. Any other line raises ResiduumError.
     """
     for number, line in enumerate(_lines(path), start=1):
         try:
@@ -46,7 +46,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _doc(line: str) -> tuple[str, dict[str, int]]:
-    """Read a line; what does not fit is a ValueError, a KeyError, a TypeError or of attributes."""
+    """Parse a line; a malformed line raises ValueError, KeyError, TypeError or AttributeError."""
     if not line.startswith("{"):
         doc_id, words = line.split("\t")
         return doc_id, _counted(doc_id, words.split())
@@ -62,5 +62,5 @@ def _doc(line: str) -> tuple[str, dict[str, int]]:
 
 
 def _counted(doc_id: str, words: list[str]) -> dict[str, int]:
-    "".join([doc_id, *words]).encode()  # half a character is no UTF-8
+    "".join([doc_id, *words]).encode()  # raises for half a character (a surrogate)
     return dict(Counter(words))

@@ -1,9 +1,9 @@
-"""Residual collections: what an earlier round judged for a query leaves its list before the cut.
+"""Residual collections: remove docs that earlier rounds judged from a query's list.
 
 Usage: search `k + residual.most` deep with `residual = Residual(paths)`, then
-`trec.rank(residual.left(hits), k)`. The collection, its statistics and the docs that feed a query
-back stay whole: runs of TREC-COVID searched all docs, and NIST took what was judged out of what was
-sent in (Voorhees et al., SIGIR Forum 2020).
+`trec.rank(residual.left(hits), k)`. The collection, its statistics and the feedback docs of RM3
+stay complete. TREC-COVID's runs searched all docs, and NIST removed judged docs from submissions
+(Voorhees et al., SIGIR Forum 2020).
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,14 +14,14 @@ import polars as pl
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 
-REMOVED = "judged_before"  # in the manifest of an external run and of its metrics
+REMOVED = "judged_before"  # key in the manifests of an external run and its metrics
 
 
 class Residual:
-    """The pairs of query and doc that earlier rounds judged, whatever their relevance."""
+    """The (query, doc) pairs that earlier rounds judged, with any relevance."""
 
     def __init__(self, qrels: Sequence[Path] | None) -> None:
-        """Read the qrels of earlier rounds; without any, nothing is left out."""
+        """Read the qrels of earlier rounds; without qrels, nothing is removed."""
         self.paths = list(qrels or [])
         pairs = [trec.read_qrels(path).select(*trec.PAIR) for path in self.paths]
         empty = pl.DataFrame(schema=dict.fromkeys(trec.PAIR, pl.String))
@@ -29,17 +29,17 @@ class Residual:
 
     @property
     def most(self) -> int:
-        """The most docs that leave the list of a query: so much deeper its search has to go."""
+        """The most docs removed for any query, by which a search has to be deeper."""
         return max(self.pairs.group_by("query_id").len()["len"], default=0)
 
     def left(self, hits: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of hits, in their order, whose docs were not judged before."""
+        """Return the hits, in order, whose docs were not judged before."""
         if self.pairs.is_empty():
             return hits
         return hits.join(self.pairs, on=trec.PAIR, how="anti", maintain_order="left")
 
     def check(self, qrels: Iterable[tuple[str, str, int]], where: str) -> None:
-        """Refuse judgements of a pair that was judged before: its doc is in no run."""
+        """Refuse judgements of pairs that were judged before, as no run can hold these docs."""
         before = set(self.pairs.iter_rows())
         if twice := [pair for *pair, _ in qrels if tuple(pair) in before]:
             query_id, doc_id = twice[0]
@@ -52,9 +52,9 @@ class Residual:
 
 
 def removed(artefact: Path) -> int | None:
-    """Return how many lines were taken out of an external run, by its or its metrics' manifest.
+    """Return the number of lines removed from an external run, from its or its metrics' manifest.
 
-    None where nothing was to be taken out.
+    The result is None if the split has no earlier rounds.
     """
     count = manifest.facts_of(artefact).get(REMOVED)
     return None if count is None else int(count)

@@ -1,4 +1,4 @@
-"""Folders of vectors: that they stem from one model, and are all shards of one corpus.
+"""Check that folders of vectors come from one model and are all shards of one corpus.
 
 Usage: `check(folders, facts_of([*folders, queries])[:-1])`, `read(folder)`.
 """
@@ -15,9 +15,9 @@ from residuum.cli.errors import ResiduumError
 
 
 def read(folder: Path, first: bool = False) -> tuple[list[str], np.ndarray] | TermVectors:
-    """Return the vectors of a folder, sparse or not: ids first.
+    """Return the ids and the vectors of a folder, dense or sparse.
 
-    Of docs with several dense ones, which stand together, the first alone if so said.
+    With `first`, only the first of a doc's dense vectors is returned; they are consecutive.
     """
     if (folder / termvectors.NAMES[-1]).is_file():
         return termvectors.read(folder)

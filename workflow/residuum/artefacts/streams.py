@@ -1,4 +1,4 @@
-"""Streams that memory should not hold: cut into lists, searched for duplicates, kept on disk.
+"""Process streams that do not fit in memory: in lists, for duplicates, or kept on disk.
 
 Usage: `for batch in chunks(docs, 1000)`; `finder.add(doc_id)` for each, then `finder.repeated()`;
 `with disk_list(path, doc_ids) as doc_ids: doc_ids[7]`; `with disk_dict(path) as texts:
@@ -20,22 +20,22 @@ import numpy as np
 from residuum.artefacts import files
 
 DIGEST_BYTES = 8
-BUCKETS = 256  # one for each first byte of a digest
-WAITING = 1 << 17  # digests in memory: a megabyte
+BUCKETS = 256  # a bucket per first byte of a digest
+WAITING = 1 << 17  # digests held in memory: a megabyte
 TEXTS_AT_ONCE = 4096
 END = np.dtype("<i8")
 T = TypeVar("T")
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in lists of `size`, the last one shorter; one list is held at a time."""
+    """Yield the items in lists of `size`, the last possibly shorter, with one list in memory."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
 
 
 class DuplicateFinder:
-    """Digests of texts in 256 files: what repeats is found with one of the files in memory."""
+    """Digests of texts in 256 files; duplicates are found with a file at a time in memory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -44,11 +44,11 @@ class DuplicateFinder:
 
     @staticmethod
     def of(text: str) -> bytes:
-        """Return the digest of a text; two texts in 10^19 pairs share one."""
+        """Return a digest of a text; among 10^19 pairs of texts, two share their digest."""
         return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
 
     def add(self, text: str) -> None:
-        """Take the digest of a text."""
+        """Add the digest of a text."""
         digest = self.of(text)
         self._waiting[digest[0]] += digest
         self._count += 1
@@ -63,7 +63,7 @@ class DuplicateFinder:
                 waiting.clear()
 
     def repeated(self) -> Iterator[set[bytes]]:
-        """Yield the digests that were taken more than once, file by file."""
+        """Yield the sets of digests that were added more than once, file by file."""
         self._spill()
         for path in sorted(self._folder.iterdir()):
             digests, counts = np.unique(np.fromfile(path, np.uint64), return_counts=True)
@@ -72,7 +72,7 @@ class DuplicateFinder:
 
 
 class DiskList:
-    """Texts in a file, found by number; memory holds none of them."""
+    """Texts in a file, by number, and not in memory."""
 
     def __init__(self, texts: BinaryIO, ends: BinaryIO, length: int) -> None:
         self._texts, self._ends, self._length = texts, ends, length
@@ -81,7 +81,7 @@ class DiskList:
         return self._length
 
     def __getitem__(self, number: int) -> str:
-        """Return the text of a number from 0."""
+        """Return the text of a number, counted from 0."""
         ends = os.pread(self._ends.fileno(), 2 * END.itemsize, number * END.itemsize)
         start, end = np.frombuffer(ends, END).tolist()
         return os.pread(self._texts.fileno(), end - start, start).decode()
@@ -90,7 +90,7 @@ class DiskList:
 def drawn(
     texts: "DiskList | Sequence[str]", count: int, left_out: Set[str], random: Random
 ) -> list[str]:
-    """Draw `count` texts or a few more, uniformly from those not left out; of fewer, all."""
+    """Draw at least `count` texts uniformly from those not left out; all if there are fewer."""
     size = min(len(texts), count + len(left_out))
     taken = map(texts.__getitem__, random.sample(range(len(texts)), size))
     return [text for text in taken if text not in left_out]
@@ -98,7 +98,7 @@ def drawn(
 
 @contextmanager
 def disk_list(path: Path, texts: Iterable[str]) -> Iterator[DiskList]:
-    """Give texts by number, held beside `path` until the block ends."""
+    """Yield the texts as a DiskList, stored beside `path` until the block ends."""
     with (
         files.scratch(path) as folder,
         open(folder / "texts", "w+b") as held,
@@ -118,7 +118,7 @@ def disk_list(path: Path, texts: Iterable[str]) -> Iterator[DiskList]:
 
 
 class DiskDict:
-    """Texts in a file, found by a key; memory holds none of them."""
+    """Texts in a file, by key, and not in memory."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -128,24 +128,24 @@ class DiskDict:
         return int(self._database.execute("SELECT count(*) FROM held").fetchone()[0])
 
     def add(self, key: str, text: str) -> bool:
-        """Hold a text; say whether its key is a new one."""
+        """Store a text under a key; return False, and keep the old text, if the key exists."""
         added = self._database.execute("INSERT OR IGNORE INTO held VALUES (?, ?)", (key, text))
         return added.rowcount == 1
 
     def pop(self, key: str) -> str | None:
-        """Return the text of a key and hold it no longer; None without one."""
+        """Remove and return the text of a key, or None if the key does not exist."""
         found = self._database.execute("DELETE FROM held WHERE key = ? RETURNING text", (key,))
         rows = found.fetchall()
         return str(rows[0][0]) if rows else None
 
     def first(self) -> str:
-        """Return the least key that is held."""
+        """Return the smallest key."""
         return str(self._database.execute("SELECT min(key) FROM held").fetchone()[0])
 
 
 @contextmanager
 def disk_dict(path: Path) -> Iterator[DiskDict]:
-    """Give a mapping from keys to texts, empty, held beside `path` until the block ends."""
+    """Yield an empty DiskDict, stored beside `path` until the block ends."""
     with files.scratch(path) as folder:
         database = sqlite3.connect(folder / "held.db", isolation_level=None)
         try:

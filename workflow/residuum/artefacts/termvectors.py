@@ -1,7 +1,7 @@
-"""Sparse vectors of texts with a dimension for each term, written and read with checks.
+"""Write and read sparse vectors of texts, with a dimension per term.
 
-Usage: `write(folder, ids, terms, rows)`, `read(folder)`: ids.txt names the rows, terms.txt the
-columns, and vectors.npz holds the values as SciPy does.
+Usage: `write(folder, ids, terms, rows)`, `read(folder)`. ids.txt names the rows, terms.txt the
+columns, and vectors.npz holds the values in SciPy's format.
 """
 
 import zipfile
@@ -19,7 +19,7 @@ NAMES = ("ids.txt", "terms.txt", "vectors.npz")
 
 
 class TermVectors(NamedTuple):
-    """Vectors of texts: float32 weights (ids, terms), of which most are 0."""
+    """Sparse vectors of texts: float32 weights of shape (ids, terms)."""
 
     ids: list[str]
     terms: list[str]
@@ -27,7 +27,7 @@ class TermVectors(NamedTuple):
 
 
 def write(folder: Path, ids: Sequence[str], terms: Sequence[str], rows: sparse.csr_array) -> None:
-    """Write vectors into a folder; terms rise, so that equal vectors are equal bytes."""
+    """Write vectors into a folder; terms must be sorted, so that equal vectors give equal bytes."""
     if rows.shape != (len(ids), len(terms)) or rows.dtype != np.float32:
         fault = f"{len(ids)} ids, {len(terms)} terms, but weights {rows.shape} {rows.dtype}"
         raise ResiduumError(f"{folder}: {fault}")
@@ -45,7 +45,7 @@ def write(folder: Path, ids: Sequence[str], terms: Sequence[str], rows: sparse.c
 
 
 def read(folder: Path) -> TermVectors:
-    """Return the vectors of a folder, whose files are as its manifest records them."""
+    """Return the vectors of a folder, after checking its files against its manifest."""
     paths = [intact.checked(folder / name) for name in NAMES]
     ids, terms = (files.read_bytes(path).decode().splitlines() for path in paths[:2])
     try:

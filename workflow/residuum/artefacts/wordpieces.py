@@ -1,7 +1,7 @@
-"""A tokenizer of wordpieces, as the Hugging Face library tokenizers reads it from a model's folder.
+"""Load a model's wordpiece tokenizer through the Hugging Face library tokenizers.
 
-Usage: `pieces = wordpieces.load(wordpieces.find("backbones/mini-bert", None))`. Needs no model: no
-torch.
+Usage: `pieces = wordpieces.load(wordpieces.find("backbones/mini-bert", None))`. This needs neither
+torch nor the model's weights.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ TOKENIZER = "tokenizer.json"
 
 
 def find(vocabulary: str, revision: str | None) -> Path:
-    """Return the tokenizer's file of a model: a folder, or one of the hub; none is an error."""
+    """Return the tokenizer file of a model folder or hub model; no such file: ResiduumError."""
     own = Path(vocabulary)
     path = own / TOKENIZER
     if own.is_dir():
@@ -37,14 +37,14 @@ def _of_hub(name: str, revision: str | None) -> Path:
 
     try:
         return Path(hf_hub_download(name, TOKENIZER, revision=revision))
-    except (OSError, ValueError) as error:  # as the hub's own errors are
+    except (OSError, ValueError) as error:  # the hub's own errors are of these types
         reason = str(error).strip().splitlines()[0]
         text = f"no {TOKENIZER} of '{name}': not a directory, and not to be had from the hub"
         raise ResiduumError(f"{text} ({reason})") from None
 
 
 def load(tokenizer: Path) -> "Tokenizer":
-    """Read a tokenizer that neither cuts texts short nor fills them up."""
+    """Load a tokenizer with truncation and padding switched off."""
     from tokenizers import Tokenizer
 
     pieces = Tokenizer.from_file(str(intact.checked(tokenizer)))

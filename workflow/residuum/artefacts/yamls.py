@@ -1,8 +1,8 @@
-"""YAML by the core schema of version 1.2: read strictly, and written so that all read it alike.
+"""Read YAML strictly by the core schema of version 1.2, and write it for any reader.
 
 Usage: `yamls.load("k: 010")` is {"k": 10}; `yamls.read(path)`; `yamls.dump(value)`;
-`yamls.lines(path, ["k"])` are lines of keys. Whatever is YAML is read here. A mapping that is read
-knows the file and line of each of its keys.
+`yamls.lines(path, ["k"])` returns line numbers of keys. All YAML of the project is read here. A
+mapping that is read records the file and line of each of its keys.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,17 +14,17 @@ import yaml
 
 from residuum.cli import scalars
 
-MOST_NESTED = 50  # levels of mappings and lists
+MOST_NESTED = 50  # nesting levels of mappings and lists
 TAG = "tag:yaml.org,2002:"
 TEXT = f"{TAG}str"
-PLAIN = "!plain"  # of a scalar without quotes or a tag
+PLAIN = "!plain"  # tag of a scalar without quotes or tag
 KINDS: dict[str, Any] = {"null": type(None), "bool": bool, "int": int, "float": int | float}
 
 
 class Spot(NamedTuple):
-    """Where a key stands: a file, and a line counted from 1, or 0 where there is none.
+    """The place of a key: a file, and a line from 1, or 0 if the place is no line.
 
-    `by` says what brought it there, such as `budget triplet`; nothing where its own file did.
+    `by` names what brought the key there, such as `budget triplet`; "" means its own file.
     """
 
     file: str
@@ -37,7 +37,7 @@ class Spot(NamedTuple):
 
 
 class Keys(dict[Any, Any]):
-    """A mapping that knows the spots of its keys, and of those that were removed from it."""
+    """A mapping with the places of its keys, including removed keys."""
 
     def __init__(
         self,
@@ -49,23 +49,23 @@ class Keys(dict[Any, Any]):
 
 
 def spots_of(mapping: object) -> dict[Any, Spot]:
-    """Return the spots of a mapping's keys; none of what was not read from a file."""
+    """Return the places of a mapping's keys; {} for a mapping that was not read from a file."""
     return mapping.spots if isinstance(mapping, Keys) else {}
 
 
-# libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
+# libyaml, if built in, reads several times as fast. mypy cannot follow a computed base.
 class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
-    """PyYAML's parser with the core schema; a key that is given twice is a fault."""
+    """PyYAML's parser with the core schema; a repeated key is a fault."""
 
     file = ""
 
     def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
-        """Return the tag of what has none."""
+        """Return the tag of an untagged node."""
         plain = kind is yaml.ScalarNode and implicit[0]
         return PLAIN if plain else str(super().resolve(kind, value, implicit))
 
     def construct_object(self, node: yaml.Node, deep: bool = True) -> object:
-        """Construct a value at once: there are no aliases, so none can hold itself."""
+        """Construct a value directly; without aliases, no value can hold itself."""
         if isinstance(node, yaml.ScalarNode):
             return node.value if node.tag == TEXT else _value(node)
         if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":
@@ -90,7 +90,7 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
 
 
 def _value(node: yaml.ScalarNode) -> object:
-    """Return null, a truth, a number, or a plain text; a tag that does not fit is a fault."""
+    """Return null, a boolean, a number, or text; a tag that does not fit is a fault."""
     try:
         value = scalars.of(node.value)
     except ValueError:
@@ -99,7 +99,7 @@ def _value(node: yaml.ScalarNode) -> object:
     if node.tag == PLAIN:
         return value
     kind = node.tag.removeprefix(TAG)
-    truth = isinstance(value, bool)  # which Python takes for an integer
+    truth = isinstance(value, bool)  # Python counts bool as int
     if kind not in KINDS or truth != (kind == "bool") or not isinstance(value, KINDS[kind]):
         raise _no_kind(node)
     return float(value) if kind == "float" else value
@@ -115,7 +115,7 @@ def _line(node: yaml.Node) -> int:
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML's, for readers of YAML 1.1; quotes what those of 1.2 would take for a number too."""
+    """PyYAML's dumper for YAML 1.1; it also quotes text that YAML 1.2 reads as a number."""
 
     # Here, and not by a call below, which every module that imports this one would rest on.
     yaml_multi_representers: ClassVar[dict[Any, Any]] = {
@@ -124,7 +124,7 @@ class _Dumper(yaml.SafeDumper):
     }
 
     def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
-        """Return what a reader would take a plain text for."""
+        """Return the tag that a reader would give a plain text."""
         older: Any = super()
         tag = str(older.resolve(kind, value, implicit))
         scalar = kind is yaml.ScalarNode and implicit[0] and tag == TEXT
@@ -132,9 +132,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def read(path: Path) -> Any:
-    """Return what a file holds, which nobody may change; a ValueError names it and the line.
+    """Return the content of a file, which callers must not change; each mapping is a `Keys`.
 
-    Each mapping in it is a `Keys`.
+    A fault raises ValueError with the file and the line.
     """
     if not path.is_file():
         raise ValueError(f"{path}: not a file that can be read")
@@ -148,12 +148,12 @@ def read(path: Path) -> Any:
         raise ValueError(f"{path}: {error}") from None
 
 
-@cache  # a file may be the base of many
+@cache  # many files may share a base
 def load(text: str, file: str = "") -> Any:
-    """Return what a file's text holds, which nobody may change; a fault is a ValueError.
+    """Return the content of YAML text, which callers must not change.
 
-    It has its line. Aliases and keys given twice are faults, and so is nesting of more than 50
-    levels.
+    A fault raises ValueError with its line. Faults include aliases, repeated keys, and nesting of
+    more than 50 levels.
     """
     try:
         _refuse_unbounded(text)
@@ -168,7 +168,7 @@ def load(text: str, file: str = "") -> Any:
 
 
 def _refuse_unbounded(text: str) -> None:
-    """Refuse what grows without bound or end where it is built: aliases, and nesting too deep."""
+    """Refuse YAML that may grow without bound: aliases, and nesting that is too deep."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         line = event.start_mark.line + 1 if event.start_mark else 0
@@ -181,9 +181,9 @@ def _refuse_unbounded(text: str) -> None:
 
 
 def lines(path: Path, keys: Iterable[object]) -> list[int]:
-    """Return the first line of a file's value, then those of nested keys as far as it has them.
+    """Return the first line of a file's value, then of its nested keys, as far as they exist.
 
-    Lines count from 1. An item of a list goes by its number, or by its `id`.
+    Lines count from 1. A list's item is named by its index, or by its `id`.
     """
     node = _composed(path.read_bytes().decode("utf-8-sig"))
     found = [_line(node)]
@@ -198,15 +198,15 @@ def lines(path: Path, keys: Iterable[object]) -> list[int]:
 
 @cache
 def _composed(text: str) -> yaml.Node:
-    """Return what a text that `load` has read is made of."""
+    """Return the node tree of a text that `load` has read."""
     return yaml.compose(text, Loader=_Loader) or yaml.ScalarNode(TEXT, "", _START, _START)
 
 
-_START = yaml.Mark("", 0, 0, 0, None, 0)  # of a file that holds nothing
+_START = yaml.Mark("", 0, 0, 0, None, 0)  # place in an empty file
 
 
 def _parts(node: yaml.Node) -> Iterable[tuple[str, tuple[yaml.Node, yaml.Node]]]:
-    """Yield the name of each part of a mapping or a list, where it starts, and its value."""
+    """Yield (name, (node at which it starts, value node)) of each part of a mapping or list."""
     if isinstance(node, yaml.MappingNode):
         yield from ((key.value, (key, value)) for key, value in node.value)
     elif isinstance(node, yaml.SequenceNode):
@@ -218,10 +218,10 @@ def _parts(node: yaml.Node) -> Iterable[tuple[str, tuple[yaml.Node, yaml.Node]]]
 
 
 def lines_of(text: str, *keys: str) -> tuple[range, bool] | None:
-    """Return the lines of a nested key of a text, and whether its value has brackets or braces.
+    """Return the lines of a nested key, and whether its value has brackets or braces.
 
-    Lines count from 0. None is for a key that the text lacks. What is no mapping of a key a line is
-    a ValueError.
+    Lines count from 0. The result is None if the text lacks the key. A mapping in braces raises
+    ValueError.
     """
     node, lines = yaml.compose(text, Loader=_Loader), range(0)
     for key in keys:
@@ -237,9 +237,9 @@ def lines_of(text: str, *keys: str) -> tuple[range, bool] | None:
 
 
 def read_otherwise(path: Path) -> dict[str, object]:
-    """Return what Snakemake, which goes by YAML 1.1, takes for another value in a mapping's file.
+    """Return {key: value} where Snakemake, by YAML 1.1, reads another value than YAML 1.2.
 
-    What it leaves a text is none of it: that is read by the core schema later.
+    A value that Snakemake reads as text is left out, because the core schema is applied later.
     """
     made, older = read(path), yaml.load(path.read_bytes().decode("utf-8-sig"), yaml.SafeLoader)
     keys = made if isinstance(made, dict) else {}
@@ -255,7 +255,7 @@ def _alike(value: object, older: object) -> bool:
 
 
 def dump(value: object, one_line: bool = False) -> str:
-    """Write a value in the order of its keys, a key a line, or in one line with braces."""
+    """Write a value with its keys in order: a key per line, or all in one line with braces."""
     text = yaml.dump(
         value,
         Dumper=_Dumper,

@@ -1,1 +1,1 @@
-"""The command line of stages: errors, options, progress; no stages, configuration or files."""
+"""The command line of stages: errors, options, progress. Knows no stage, config or file format."""

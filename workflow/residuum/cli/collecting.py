@@ -1,4 +1,4 @@
-"""Python's garbage collector, where much is made that stays. Usage: `with uncollected(): ...`."""
+"""Suspend Python's garbage collector. Usage: `with uncollected(): ...` around lasting objects."""
 
 import gc
 from collections.abc import Iterator
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected(freeze: bool = True) -> Iterator[None]:
-    """Collect no garbage inside, nor, unless told otherwise, look later at what was made there.
+    """Collect no garbage in the block; with `freeze`, never examine the block's objects later.
 
-    The collector looks at all objects again and again while they become more: a fifth of the
-    seconds in which torch and transformers load, and a quarter of those of a generated collection.
+    The collector repeatedly examines all objects while they grow in number. This takes a fifth of
+    the time to load torch and transformers, and a quarter of the time to generate a collection.
     """
     collecting = gc.isenabled()
     gc.disable()

@@ -1,6 +1,6 @@
-"""The one exception that means "the user can fix this", and the wording of its hints.
+"""The exception for faults that a user can fix, and the wording of hints.
 
-Raised everywhere, shown by `residuum.cli.command.main` without a traceback.
+`residuum.cli.command.main` shows it without a traceback.
 """
 
 import difflib
@@ -9,11 +9,11 @@ import os
 import re
 from collections.abc import Iterable
 
-MOST_PRINTED = 10_000  # characters of a message
-UNBROKEN, KEPT = re.compile(r"\S{600,}"), 300  # what no path is as long as; of it, the first ones
+MOST_PRINTED = 10_000  # characters shown of a message
+UNBROKEN, KEPT = re.compile(r"\S{600,}"), 300  # words too long for paths; characters kept
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = "Make room, then run the same command again: what is finished stays, training resumes."
-# How Rust (safetensors, Polars), Java, torch's streams and NumPy say so, tried on a full disk.
+# Messages for a full disk in Rust (safetensors, Polars), Java, torch's streams and NumPy, as tried.
 UNWRITTEN = re.compile(
     rf"os error ({'|'.join(map(str, FULL))})\b|No space left on device|Disk quota exceeded|"
     r"File too large|iostream error|inline_container|\d+ requested and \d+ written"
@@ -21,22 +21,22 @@ UNWRITTEN = re.compile(
 
 
 class ResiduumError(Exception):
-    """A fault in the input, the config or the environment; its message says all of it."""
+    """A fault in the input, the config or the environment; its message is complete."""
 
 
 class NotRun(ResiduumError):
-    """What is requested was refused before, with this reason: no value, never a zero."""
+    """A refused result, with the reason; its value is missing, never 0."""
 
 
 def printable(text: str) -> str:
-    """Return a message without control characters, which files of others may hold, and not long."""
+    """Return a message without control characters, cut to a readable length."""
     text = UNBROKEN.sub(lambda long: f"{long[0][:KEPT]} ...", text)
     text = text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]} ..."
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def worded(error: Exception) -> str:
-    """Return an error's message; of the system's, the file, what it says, and what to do."""
+    """Return an error's message; system errors become file, cause and remedy."""
     if not isinstance(error, OSError):
         return str(error)
     if isinstance(error, FileNotFoundError) and not error.filename and not _somewhere():
@@ -55,10 +55,10 @@ def _somewhere() -> bool:
 
 
 def full(error: BaseException | None) -> bool:
-    """Say whether an error, or one behind it, means that a disk, a quota or a file's limit is full.
+    """Say whether an error or its context means a full disk, quota or file size limit.
 
-    Libraries raise errors of their own, some of which name another cause. What is wrong with a
-    text quotes it, whatever it says.
+    Libraries raise their own errors, some with another cause in front. A ResiduumError or
+    ValueError is not searched for such words, because it quotes texts of files.
     """
     while error:
         number, quoting = (
@@ -72,18 +72,18 @@ def full(error: BaseException | None) -> bool:
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Return `Did you mean x?` for the closest known name, or an empty string."""
+    """Return ` Did you mean x?` for the closest known name, or ""."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f" Did you mean {close[0]}?" if close else ""
 
 
 def not_bound(scale: str, role: str) -> str:
-    """Say that a scale leaves a role unbound: the reason why what needs the role is not run."""
+    """Return why a run is missing: its scale binds nothing to the role."""
     return f"scale {scale} binds nothing to {role}"
 
 
 def unknown(kind: str, name: str, known: Iterable[str], add: str = "") -> str:
-    """Word the complaint about a name that nothing defines; `add` names what would define it."""
+    """Return a message about an unknown name; `add` says where it would be defined."""
     names = sorted(known)
     how = f" To add one: {add}" if add else ""
     return f"no {kind} '{name}'; known: {', '.join(names) or 'none'}.{hint(name, names)}{how}"

@@ -1,4 +1,4 @@
-"""What signals do to a command: Ctrl-C, SIGTERM and SIGHUP end it without a traceback.
+"""End a command on Ctrl-C, SIGTERM or SIGHUP without a traceback.
 
 Usage: importing this module, the package's first, makes Ctrl-C quiet while the others load;
 `command.main` then works inside `caught`, and the command `residuum` calls `unwind`.
@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-AT_ONCE = 1.0  # seconds in which signals are one: `timeout` sends it to its child and to the group
-# `python -m residuum...` or the script of an installed package. Whoever imports residuum keeps what
-# Ctrl-C does there.
+AT_ONCE = 1.0  # seconds within which repeated signals count once: `timeout` sends two
+# True for `python -m residuum...` and for an installed package's script. A program that imports
+# residuum keeps its own handling of Ctrl-C.
 COMMAND = sys.argv[:1] == ["-m"] or any(name.endswith("/residuum") for name in sys.argv[:1])
 
 if COMMAND and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -39,10 +39,10 @@ def caught() -> Iterator[None]:
 
 
 def unwind() -> None:
-    """Let SIGTERM and SIGHUP end this process as Ctrl-C does: what it has not finished goes too.
+    """Make SIGTERM and SIGHUP act as Ctrl-C, so that unfinished files are deleted.
 
-    A stage leaves them alone. It ends at once in whatever library it is, and its next run deletes
-    what it left, since that writes to the same place.
+    Stages do not use this. A stage ends at once, whichever library is running. Its next run writes
+    to the same place, and deletes the unfinished files.
     """
     last = -math.inf
 
@@ -53,5 +53,5 @@ def unwind() -> None:
             raise SystemExit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, end)

@@ -1,4 +1,4 @@
-"""Progress and an estimate for long work: a bar on a terminal, a line now and then in a log.
+"""Show progress and an estimate for long work: a bar on a terminal, lines in a log.
 
 Usage: `for doc in track(docs, "encode", total=n): ...`.
 """
@@ -11,20 +11,20 @@ from typing import TypeVar
 T = TypeVar("T")
 _subject = ""
 SECONDS_BETWEEN_LINES = 10.0
-QUIET = "RESIDUUM_QUIET"  # where it is set, what a job says goes to its log alone
+QUIET = "RESIDUUM_QUIET"  # if set, a job's output goes to its log only
 
 
 def about(arguments: list[str]) -> None:
-    """Name the work by its `--output`: several jobs share one terminal."""
+    """Use `--output` as the name of the work, because several jobs share a terminal."""
     global _subject
     if "--output" in arguments[:-1]:
         _subject = f"{arguments[arguments.index('--output') + 1]}: "
 
 
 def track(items: Iterable[T], what: str, total: int | None = None, unit: str = "it") -> Iterator[T]:
-    """Yield the items and report on standard error how far the work is.
+    """Yield the items, and report progress on standard error.
 
-    `total` counts items; without it the estimate is left out.
+    `total` is the number of items; without it, no time is estimated.
     """
     if sys.stderr.isatty():
         from tqdm import tqdm

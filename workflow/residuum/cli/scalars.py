@@ -1,7 +1,6 @@
-"""What a plain text stands for by the core schema of YAML 1.2: null, a truth, a number or a text.
+"""Parse a plain scalar by the core schema of YAML 1.2: null, boolean, number or text.
 
-Usage: `of("010")` is 10, `of("10:00")` and `of("1_0")` are texts; `number("1_0")` is None. Must not
-know where a text stands.
+Usage: `of("010")` is 10, `of("10:00")` and `of("1_0")` are texts; `number("1_0")` is None.
 """
 
 import re
@@ -12,13 +11,13 @@ DIGITS = re.compile(r"[-+]?[0-9]+")
 BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 DECIMAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 UNBOUNDED = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-STARTS = frozenset("-+.0123456789")  # of a number
+STARTS = frozenset("-+.0123456789")  # first characters of numbers
 
 
 def of(text: str) -> bool | int | float | str | None:
-    """Return what a plain text stands for; the text itself where it is no more than that.
+    """Return the value of a plain scalar; it is the text itself if nothing else fits.
 
-    An integer of more digits than Python reads is a ValueError.
+    An integer with more digits than Python parses raises ValueError.
     """
     if text[:1] not in STARTS:
         return WORDS.get(text, text)
@@ -30,9 +29,9 @@ def of(text: str) -> bool | int | float | str | None:
 
 
 def number(text: str) -> int | float | None:
-    """Return the number that decimal digits are, with a sign, a point or an exponent; else None.
+    """Return the number in decimal digits, with optional sign, point and exponent; else None.
 
-    So `1_0`, `nan` and digits of other scripts, which Python's `float` reads, are none.
+    Python's `float` also accepts `1_0`, `nan` and other scripts' digits; here they give None.
     """
     if DIGITS.fullmatch(text):
         return int(text)

@@ -1,1 +1,1 @@
-"""Which code decides a result. Usage: `closure.sha256("residuum.fusion", "fuse", kinds)`."""
+"""The code behind a result. Usage: `closure.sha256("residuum.fusion", "fuse", kinds)`."""

@@ -1,9 +1,9 @@
-"""Which code decides a result: the statements that a verb reaches, for the kinds of a job.
+"""Compute which code decides a result: the statements that a verb reaches for a job's kinds.
 
 Usage: `closure.sha256("residuum.fusion", "fuse", closure.kinds_of(spec))`, a parameter of every
-rule and part of every manifest. From the verb's function every name is followed to the top-level
-statement that binds it, in any module of the package; classes count whole, and so does what merely
-importing the modules does. What cannot be followed is refused.
+rule and a part of every manifest. The walk starts at the verb's function. It follows each name to
+the top-level statements that bind it, in any module of the package. A class counts as a whole. What
+importing the reached modules executes counts too. Code that cannot be followed is refused.
 """
 
 import builtins
@@ -21,7 +21,7 @@ from residuum.code.normal import Chain
 from residuum.code.statements import Module, Statement
 
 PACKAGE = Path(__file__).resolve().parents[1]
-# What cannot change a byte of a result, and why.
+# Code that cannot change a byte of a result, with the reason.
 APART = {
     "residuum.code": "finds out what is reached; entries of tables are followed",
     "residuum.config.roots:packaged": "a file counts where it is named",
@@ -37,15 +37,15 @@ APART = {
     "residuum.collections.faults:first": "looks for what broke a reader, for its message",
     "residuum.neural.resumable:log": "a line in a log",
 }
-# A measure is of a kind by its name: `--measure 'RR@10'`, or "RR@10" in JSON.
+# A measure's name is its kind: `--measure 'RR@10'`, or "RR@10" in JSON.
 MEASURED = re.compile(r"""(?:--measure[ =]'?|"(?=\w+@\d+"))(\w+)""")
 BUILTINS = frozenset([*dir(builtins), "__name__", "__file__"])
 Kinds = frozenset[str]
-Target = Statement | str  # a statement of the package, or what stands outside, such as `math:floor`
+Target = Statement | str  # a statement of the package, or a name outside, such as `math:floor`
 
 
 def kinds_of(*texts: str) -> Kinds | None:
-    """Return the kinds in the JSON among the arguments of a command, and of measures, or None."""
+    """Return the kinds that JSON arguments and measures of a command name, or None."""
     kinds = set(MEASURED.findall(" ".join(texts)))
 
     def note(entry: dict[str, object]) -> None:
@@ -60,9 +60,9 @@ def kinds_of(*texts: str) -> Kinds | None:
 
 
 class Library:
-    """The modules of a package, read when they are reached and never imported.
+    """The modules of a package, read when they are reached, and never imported.
 
-    What is missing is a ValueError.
+    A missing module or name raises ValueError.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -73,27 +73,27 @@ class Library:
         self.imported: dict[str, list[str]] = {}
 
     def module(self, name: str) -> Module | None:
-        """Return a module of the package; None for what is no module of it."""
+        """Return a module of the package, or None for any other name."""
         if name not in self.modules:
             path = self.path(name)
             self.modules[name] = statements.read(path, name) if path else None
         return self.modules[name]
 
     def path(self, name: str) -> Path | None:
-        """Return a module's file; None for what is no module of the package."""
+        """Return the file of a module of the package, or None for any other name."""
         first, *rest = name.split(".")
         base = self.folder.joinpath(*rest)
         paths = [base / "__init__.py", *([base.with_suffix(".py")] if rest else [])]
         return next((p for p in paths if first == self.name and p.is_file()), None)
 
     def existing(self, name: str) -> Module:
-        """Return a module of the package; a ValueError where there is none."""
+        """Return a module of the package; ValueError if it does not exist."""
         if (module := self.module(name)) is None:
             raise ValueError(f"no module {name} under {self.folder}")
         return module
 
     def run_by(self, targets: Iterable[Target]) -> Iterator[str]:
-        """Yield the modules of the package that imports run: packages first."""
+        """Yield the package's modules that importing the targets executes, packages first."""
         for target in (one for one in targets if isinstance(one, str)):
             if target not in self.imported:
                 parts = target.replace(":", ".").split(".")
@@ -102,11 +102,11 @@ class Library:
             yield from self.imported[target]
 
     def refusal(self, statement: Statement, reason: object) -> ValueError:
-        """Return an error that says where a statement stands."""
+        """Return an error with the file and line of a statement."""
         return ValueError(f"{self.path(statement.module)}, line {statement.line}: {reason}")
 
     def resolve(self, statement: Statement, use: Chain) -> list[Target]:
-        """Return what a name that a statement uses stands for: one thing, or what it may be."""
+        """Return what a name used in a statement can stand for; usually a single target."""
         if (statement, use) not in self.resolved:
             first, rest = use[0], use[1:]
             bound = list(self.existing(statement.module).bindings.get(first, []))
@@ -121,7 +121,7 @@ class Library:
         return self.resolved[statement, use]
 
     def find(self, target: Target, rest: Chain = ()) -> list[Target]:
-        """Return what a statement, `module` or `module:name` stands for, with attributes of it."""
+        """Return what `module`, `module:name` or an attribute of either stands for."""
         if isinstance(target, Statement):
             return [target]
         name, _, member = target.partition(":")
@@ -138,7 +138,7 @@ class Library:
         raise ValueError(f"{name} has no {first}")
 
     def data(self, statement: Statement, name: str) -> str:
-        """Return the hash of a file that a statement names; of YAML, of what it says."""
+        """Return the hash of a data file that a statement names; for YAML, of its content."""
         path = self.folder / name
         if not path.is_file() or path.suffix == ".py":
             raise self.refusal(statement, f"'{name}' is not a file of data of the package")
@@ -152,7 +152,7 @@ class Library:
 
 
 class _Walk:
-    """The statements that are reached from a start, and what each of their names stands for."""
+    """A walk over the statements reached from a start, with what their names stand for."""
 
     def __init__(self, library: Library, kinds: Kinds | None, worded: bool = False) -> None:
         self.library, self.kinds, self.worded = library, kinds, worded
@@ -161,7 +161,7 @@ class _Walk:
         self.waiting: list[Statement] = []
 
     def follow(self, start: list[Statement]) -> dict[Statement, str]:
-        """Reach the statements of a start and all that they use; return the line of each."""
+        """Walk from the start over all used statements; return {statement: its line}."""
         self.waiting += start
         while self.waiting:
             statement = self.waiting.pop()
@@ -172,7 +172,7 @@ class _Walk:
         return self.reached
 
     def _load(self, targets: Iterable[Target]) -> None:
-        """Count what importing modules does, and the packages around them."""
+        """Queue the statements that importing modules, and the packages around them, executes."""
         for name in self.library.run_by(targets):
             if name not in self.run and not _apart(name):
                 self.run.add(name)
@@ -181,7 +181,7 @@ class _Walk:
                 self._load(target for targets in module.bindings.values() for target in targets)
 
     def _line(self, statement: Statement) -> str:
-        """Follow a statement; return its name and hash, what its names stand for, and its data."""
+        """Queue what a statement uses; return its name, its hash, and what its names stand for."""
         library = self.library
         if statement.opaque:
             raise library.refusal(statement, f"{statement.opaque} cannot be followed")
@@ -201,14 +201,14 @@ class _Walk:
             kinds = {kind} if kind else {kind for target in own for kind in target.kinds}
             if self.kinds is None or not kinds or kinds & self.kinds:
                 parts.append(f"{kind}={self._reach(targets)}")
-                # The schema of a field that holds an entry of a table imports all of its modules.
+                # The schema of a field with an open table's entry imports all modules of the table.
                 entries = (entry for target in own for _, entry in target.branches)
                 self._load(entry.partition(":")[0] for entry in entries if isinstance(entry, str))
         parts += [f"{name}={library.data(statement, name)}" for name in statement.data]
         return " ".join(parts)
 
     def _reach(self, targets: list[Target]) -> str:
-        """Wait for statements to be followed; name them, and what stands outside of the package."""
+        """Queue the targets that are statements of the package; return the names of all targets."""
         own = [target for target in targets if isinstance(target, Statement)]
         self.waiting += [statement for statement in own if not _apart(_name(statement))]
         return "|".join(map(_name, targets))
@@ -219,7 +219,7 @@ def _name(target: Target) -> str:
 
 
 def _apart(name: str) -> bool:
-    """Say whether a module, or a `module:name`, cannot change a result."""
+    """Say whether a module, or `module:name`, cannot change a result."""
     return any(name == one or name.startswith((f"{one}.", f"{one}:")) for one in APART)
 
 
@@ -229,10 +229,10 @@ INSTALLED = Library(PACKAGE)
 def closure(
     module: str, verb: str | None = None, kinds: Kinds | None = None, library: Library = INSTALLED
 ) -> list[str]:
-    """Return a line for every statement that a verb reaches; None: all verbs, all kinds.
+    """Return a line per statement that a verb reaches; None stands for all verbs or all kinds.
 
-    A missing module or verb, and what cannot be followed, are a ValueError. Where the words of an
-    exception reach the result, those of all count.
+    A missing module or verb, and code that cannot be followed, raise ValueError. If any reached
+    code writes an exception's words into the result, the words of all exceptions count.
     """
     every = library.existing(module).statements
     start = [s for s in every if s.verb and verb in (None, s.verb)]
@@ -243,7 +243,7 @@ def closure(
         reached = _Walk(library, kinds, worded=True).follow(start or every)
 
     def place(statement: Statement) -> tuple[str, str, int]:
-        """Functions and classes may stand in any order."""
+        """Return a sort key that ignores the order of functions and classes in a module."""
         return statement.module, statement.name if statement.defines else "", statement.line
 
     return [reached[statement] for statement in sorted(reached, key=place)]
@@ -253,6 +253,6 @@ def closure(
 def sha256(
     module: str, verb: str | None = None, kinds: Kinds | None = None, library: Library = INSTALLED
 ) -> str:
-    """Return one SHA-256 over the code of a package, of this one, that a verb reaches."""
+    """Return the SHA-256 of the code that a verb reaches, by default in this package."""
     lines = closure(module, verb, kinds, library)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

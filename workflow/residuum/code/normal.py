@@ -1,9 +1,9 @@
-"""The normal form of a statement: its code without what no result can depend on.
+"""Reduce a statement to its normal form: its code without parts that change no result.
 
-Usage: `NormalForm(statement, dotted).tree`, where `dotted` writes a name as its import does. Left
-out are docstrings, annotations that nothing reads, the words of messages and of what is raised;
-`worded` keeps those of exceptions, for code whose caller writes them into a result. Members of
-unions by kind and entries of open tables are taken out, so that a new one changes no statement.
+Usage: `NormalForm(statement, dotted).tree`; `dotted` writes a name as its import does. The form
+omits docstrings, annotations that no code reads, and the words of messages and exceptions. With
+`worded`, the words of exceptions stay, for code whose caller writes them into a result. Members of
+unions by kind and entries of open tables are taken out, so that a new member changes no statement.
 """
 
 import ast
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 Dotted = Callable[[ast.expr], str]
 Chain = tuple[str, ...]
 
-# Functions whose texts people read on a terminal or in a log, and no stage does: the number of the
-# first argument that is a message.
+# Functions that print texts for people, which no stage reads: the position of their first argument
+# that is a message.
 MESSAGES = {
     "print": 0,
     "typer.echo": 0,
@@ -22,62 +22,62 @@ MESSAGES = {
     "residuum.cli.progress.track": 1,
     "residuum.neural.resumable.log": 0,
 }
-RAISED = {"residuum.artefacts.columns.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # likewise
+RAISED = {"residuum.artefacts.columns.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # of errors
 RAISED |= {"residuum.collections.worlds.fault": 0}
-# Functions that ask an error of another library what it is, and no words of ours.
+# Functions that receive an error of another library to classify it, not to print our words.
 ASKED = {"residuum.neural.cudagraphs.out_of_memory"}
-# Keywords that hold the texts of --help and of the JSON schemas of config/.
+# Keyword arguments with texts of --help and of the JSON schemas of config/.
 HELP = {
     "typer.Option": {"help", "metavar"},
     "typer.Argument": {"help", "metavar"},
     "pydantic.Field": {"description", "title"},
 }
-# Decorators that read no annotation; any other one may.
+# Decorators that read no annotations; other decorators may.
 BLIND = {
     *("property", "staticmethod", "classmethod", "functools.cache", "abc.abstractmethod"),
     *("contextlib.contextmanager", "pydantic.field_validator", "pydantic.model_validator"),
 }
-# Exceptions that do nothing but hold their words, for a handler that names the exception.
+# Exceptions that only hold their words, which a handler may read by naming the exception.
 WORDY = {"ValueError", "TypeError", "KeyError", "RuntimeError", "residuum.cli.errors.ResiduumError"}
 WORDY |= {"pydantic.ValidationError.from_exception_data", "zlib.error"}
-WRITTEN = "residuum.cli.errors.NotRun"  # its words are results, and always count
+WRITTEN = "residuum.cli.errors.NotRun"  # its words are results, so they always count
 TERMINAL = {"sys.stderr", "sys.stdout"}
-# What a message is made of: nothing that may hand a value on, such as `yield` or a subscript.
+# Node types that only build a message; `yield` or a subscript could pass a value on.
 WITHIN_TEXTS = (
     *(ast.JoinedStr, ast.FormattedValue, ast.IfExp, ast.BoolOp, ast.Attribute),
     *(ast.List, ast.Tuple, ast.Starred, ast.ListComp, ast.GeneratorExp),
 )
 OF_TEXTS = {"str", "type", "len"}
 TABLE = "residuum.code.tables.OpenTable"
-FIELD = "residuum.code.tables.Kinds"  # annotates a field that holds an entry of a table
+FIELD = "residuum.code.tables.Kinds"  # annotates fields whose value is an open table's entry
 KEY = "kind"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def chain(node: ast.AST) -> Chain:
-    """Return the names of `a.b.c`; empty for what does not start with a name."""
+    """Return the names of `a.b.c`, or () for any other expression."""
     if isinstance(node, ast.Attribute) and (before := chain(node.value)):
         return (*before, node.attr)
     return (node.id,) if isinstance(node, ast.Name) else ()
 
 
 def called(node: ast.expr) -> ast.expr:
-    """Return what a call calls; of `OpenTable[int](...)` without the type."""
+    """Return the callee of a call; for `OpenTable[int](...)`, without the type."""
     callee = node.func if isinstance(node, ast.Call) else node
     return callee.value if isinstance(callee, ast.Subscript) else callee
 
 
 def text(node: ast.AST | None) -> str:
-    """Return the text that a constant is; empty for anything else."""
+    """Return the text of a string constant, or "" for any other node."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 class NormalForm(ast.NodeTransformer):
-    """The `tree` of a statement without what no result depends on, and what was noted of it.
+    """The `tree` of a statement without parts that change no result, and notes on it.
 
-    `verb` is that of a command, `kinds` are those of a schema class. `branches` are members of
-    unions, with an empty kind, and entries of open tables as (kind, `module:name`), empty where it
-    is not written out. `reads_errors`: words of an exception are used for more than messages.
+    `verb` is a command's verb, and `kinds` are a schema class's kinds. `branches` are members of
+    unions (with kind "") and entries of open tables as (kind, `module:name`). An entry that is not
+    written out is "". `reads_errors` is true if words of an exception are used outside messages.
     """
 
     def __init__(self, statement: ast.stmt, dotted: Dotted, worded: bool = False) -> None:
@@ -87,8 +87,8 @@ class NormalForm(ast.NodeTransformer):
         self.branches: list[tuple[str, Chain | str]] = []
         self.silent: set[ast.AST] = set()  # arguments of messages
         self.asked: set[ast.AST] = set()  # errors of other libraries, as arguments of ASKED
-        self.fields: set[ast.AST] = set()  # whose annotations a class may read
-        copied = pickle.loads(pickle.dumps(statement))  # in a fifth of copy.deepcopy's time
+        self.fields: set[ast.AST] = set()  # statements whose annotations a class may read
+        copied = pickle.loads(pickle.dumps(statement))  # takes a fifth of copy.deepcopy's time
         self.tree: ast.Module = self.visit(ast.Module([copied], []))
         if not worded:
             for function in [n for n in ast.walk(self.tree) if isinstance(n, Function)]:
@@ -103,7 +103,7 @@ class NormalForm(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
-        if vars(node).get("body") == []:  # ast has no class of all that have one
+        if vars(node).get("body") == []:  # ast has no base class of nodes with a body
             vars(node)["body"] = [ast.Pass()]
         return node
 
@@ -116,7 +116,7 @@ class NormalForm(ast.NodeTransformer):
             for argument in [n for n in ast.walk(node.args) if isinstance(n, ast.arg)]:
                 argument.annotation = None
         for decorator in [d for d in node.decorator_list if isinstance(d, ast.Call)]:
-            if chain(decorator.func)[1:] == ("command",):  # Typer's
+            if chain(decorator.func)[1:] == ("command",):  # Typer's decorator
                 named = text(decorator.args[0]) if decorator.args else ""
                 self.verb = named or node.name.replace("_", "-")
                 node.decorator_list.remove(decorator)
@@ -125,13 +125,13 @@ class NormalForm(ast.NodeTransformer):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """Keep the annotations of a class that its base or its decorator may read."""
+        """Mark the fields of a class whose annotations its base or decorator may read."""
         if node.bases or node.decorator_list:
             self.fields |= set(node.body)
         return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
-        """Read a field such as `field: A | B = Field(discriminator="kind")`."""
+        """Take apart a field such as `field: A | B = Field(discriminator="kind")`."""
         if node in self.fields:
             if chain(node.target) == (KEY,):
                 self.kinds = tuple(filter(None, map(text, ast.walk(node.annotation))))
@@ -144,14 +144,14 @@ class NormalForm(ast.NodeTransformer):
         return self.generic_visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Read `Annotated[A | B, Field(discriminator="kind")]`."""
+        """Take apart `Annotated[A | B, Field(discriminator="kind")]`."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
         if self.dotted(node.value) == "typing.Annotated" and any(map(_by_kind, parts[1:])):
             parts[0] = self._without_members(parts[0])
         return self.generic_visit(node)
 
     def _without_members(self, union: ast.expr) -> ast.expr:
-        """Note the members that are names; return what else the union has."""
+        """Record the union's members that are names; return the union's other members."""
         parts = list(self._flat(union))
         self.branches += [("", names) for part in parts if (names := chain(part))]
         return ast.Tuple([part for part in parts if not chain(part)], ast.Load())
@@ -165,7 +165,7 @@ class NormalForm(ast.NodeTransformer):
             yield union
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:
-        """Nothing under TYPE_CHECKING is run."""
+        """Drop the body under TYPE_CHECKING, which is never executed."""
         if chain(node.test)[-1:] != ("TYPE_CHECKING",):
             return self.generic_visit(node)
         return [self.visit(other) for other in node.orelse]
@@ -197,11 +197,11 @@ class NormalForm(ast.NodeTransformer):
         return node
 
     def _take_entries(self, node: ast.Call, name: str) -> None:
-        """Note those of `OpenTable({"a": "module:name"})`, or the table of `Kinds("module:T")`."""
+        """Record the entries of `OpenTable({"a": "module:name"})`, or the table of a `Kinds`."""
         given = node.args[0] if node.args else None
         if isinstance(given, ast.Dict):
             self.branches += zip(map(text, given.keys), map(text, given.values), strict=True)
-            node.args = [ast.Constant(None)]  # without the word for an entry, for messages
+            node.args = [ast.Constant(None)]  # drops the entries' name in messages
         else:
             self.branches.append(("", text(given) if name == FIELD else ""))
 
@@ -212,7 +212,7 @@ def _by_kind(node: ast.expr) -> bool:
 
 
 class _Unquoted(ast.NodeTransformer):
-    """Writes a type that stands as a text, such as `list["Row"]`, as what it names."""
+    """Replaces a type that is quoted, such as `list["Row"]`, by its expression."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         name = chain(node.value)[-1:]
@@ -226,7 +226,7 @@ class _Unquoted(ast.NodeTransformer):
 
 
 class _Texts(ast.NodeTransformer):
-    """Empties the texts of a message; the arguments of a call stay, unless it works on texts."""
+    """Empties the texts of a message, but not in a call's arguments, unless it works on texts."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         return super().generic_visit(node) if _within_texts(node) else node
@@ -236,7 +236,7 @@ class _Texts(ast.NodeTransformer):
 
 
 def _within_texts(node: ast.AST) -> bool:
-    """Say whether a node of a message does no more than put texts together."""
+    """Say whether a node of a message only puts texts together."""
     function = node.func if isinstance(node, ast.Call) else None
     if isinstance(function, ast.Attribute):
         return function.attr == "join" and isinstance(function.value, ast.Constant)
@@ -244,13 +244,14 @@ def _within_texts(node: ast.AST) -> bool:
 
 
 def _silenced(function: Function, silent: set[ast.AST]) -> set[ast.AST]:
-    """Empty the texts of local names that only messages read; return their values.
+    """Empty the texts of local names that only messages read; return the assigned values.
 
-    In blocks that end with `raise` such names go whole: they are words of what is raised.
+    In blocks that end with `raise`, these assignments are removed, because they are words of the
+    exception.
     """
     nodes = list(ast.walk(function))
     if any(isinstance(node, ast.Global | ast.Nonlocal | ast.ClassDef) for node in nodes):
-        return set()  # a name may be read elsewhere, or as an attribute
+        return set()  # other code may read a name
     blocks = [getattr(n, name, None) for n in nodes for name in ("body", "orelse", "finalbody")]
     ending = [b for b in blocks if isinstance(b, list) and b and isinstance(b[-1], ast.Raise)]
     assigned = [n for n in nodes if isinstance(n, ast.Assign) and _locals(n)]
@@ -269,7 +270,7 @@ def _silenced(function: Function, silent: set[ast.AST]) -> set[ast.AST]:
 
 
 def _locals(node: ast.Assign) -> set[str]:
-    """Return the names that an assignment binds; none if it stores or hands on anything else."""
+    """Return the names that an assignment binds, or none if it has any other effect."""
     targets = [n for target in node.targets for n in ast.walk(target) if isinstance(n, ast.expr)]
     plain = all(isinstance(n, ast.Name | ast.Tuple) for n in targets)
     hands = (ast.Yield, ast.YieldFrom, ast.NamedExpr)
@@ -279,7 +280,7 @@ def _locals(node: ast.Assign) -> set[str]:
 
 
 def _read(node: ast.AST, silent: set[ast.AST], within: bool = False) -> Iterator[ast.Name]:
-    """Yield the names that are read; not those that a silent node only puts into its text."""
+    """Yield the names that are read, except by silent nodes that only put them into a text."""
     within = within or node in silent
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store) and not within:
         yield node

@@ -1,7 +1,7 @@
-"""What a module's top-level statements bind, use and come to; read without importing anything.
+"""Read a module's top-level statements, what they bind and use, without importing it.
 
-Usage: `read(path, "residuum.fusion").statements`. Kept under the hash of the module's text beside
-Python's own caches, in __pycache__.
+Usage: `read(path, "residuum.fusion").statements`. Results are cached in __pycache__, by the hash of
+the module's text.
 """
 
 import ast
@@ -22,24 +22,24 @@ from residuum.code import normal
 from residuum.code.normal import Chain, NormalForm, called, chain, text
 
 PACKAGED = "residuum.config.roots.packaged"
-# Decorators and calls that change nothing but what they return.
+# Decorators and calls without effects besides their return value.
 PURE = {*normal.BLIND, "dataclasses.dataclass", "functools.lru_cache", "functools.total_ordering"}
 PURE |= {"enum.unique", "typing.overload", "residuum.cli.command.app", normal.TABLE}
 PURE |= {"residuum.config.schema.base.Ref", "residuum.config.schema.base.Name", PACKAGED}
 PURE |= {"residuum.config.measures.Own"}
-# What finds code by names that are made when it runs, or reads what a normal form leaves out.
+# Names that find code by computed names, or that read what a normal form omits.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
 OPAQUE |= {"traceback.format_exc", "inspect.getsource", "inspect.signature", "__file__"}
 HIDDEN = {"__subclasses__", "__init_subclass__", "__annotations__", "__doc__", "__file__"}
-HIDDEN |= {"_what", "exception"}  # of an open table; an error that no handler names
+HIDDEN |= {"_what", "exception"}  # of open tables; an error without a handler's name
 LOOKS_UP = {"LOAD_NAME", "LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"}
-LOOKS_UP |= {"LOAD_FROM_DICT_OR_GLOBALS"}  # of Python 3.12
-Imports = dict[str, str]  # `module` or `module:name`, by the name that an import binds
+LOOKS_UP |= {"LOAD_FROM_DICT_OR_GLOBALS"}  # Python 3.12
+Imports = dict[str, str]  # bound name: `module` or `module:name`
 
 
 class Form(NamedTuple):
-    """The hash of a normal form, and the names that it uses of its module or of builtins."""
+    """The hash of a normal form, and the names of its module or of builtins that it uses."""
 
     sha256: str
     uses: tuple[Chain, ...]
@@ -47,12 +47,12 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A top-level statement; from `reads_errors` to `branches` see `NormalForm`."""
+    """A top-level statement; `NormalForm` describes `reads_errors`, `verb`, `kinds`, `branches`."""
 
     module: str
     name: str
     line: int
-    defines: bool  # a function or class, which may stand anywhere
+    defines: bool  # a function or class, whose order does not matter
     acts: bool  # does more than bind its name
     wordless: Form
     worded: Form
@@ -60,24 +60,24 @@ class Statement:
     verb: str | None
     kinds: tuple[str, ...]
     branches: list[tuple[str, Chain | str]]
-    imports: Imports  # made inside
-    data: list[str]  # files of the package
-    opaque: str  # what cannot be followed
+    imports: Imports  # imports inside the statement
+    data: list[str]  # data files of the package
+    opaque: str  # code that cannot be followed
 
 
 class Module(NamedTuple):
-    """The statements of a module, and what its names stand for: statements, or imports."""
+    """The statements of a module, and its names with the statements or imports that bind them."""
 
     statements: list[Statement]
     bindings: dict[str, list[Statement | str]]
 
 
 def read(path: Path, name: str) -> Module:
-    """Return what the statements of a module's file are; a SyntaxError names the file."""
+    """Return the statements of a module's file; a SyntaxError names the file."""
     source = path.read_bytes()
     key = hashlib.sha256(b"\0".join([_version(), name.encode(), source])).hexdigest()
     kept = path.parent / "__pycache__" / f"{path.stem}.statements"
-    with suppress(Exception):  # damaged bytes can spell any fault of an unpickler
+    with suppress(Exception):  # unpickling damaged bytes can raise anything
         kept_key, module = pickle.loads(kept.read_bytes())
         if kept_key == key:
             return Module(*module)
@@ -89,13 +89,13 @@ def read(path: Path, name: str) -> Module:
 
 @cache
 def _version() -> bytes:
-    """Return what else the statements depend on: this code and Python."""
+    """Return bytes that identify this package's code and the Python version, for the cache key."""
     own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
     return b"\0".join([sys.version.encode(), *own])
 
 
 class _Reader:
-    """Takes a module apart; the names are those of all its imports, wherever they stand."""
+    """Reads a module's statements; `names` are the names of all its imports, at any depth."""
 
     def __init__(self, tree: ast.Module, name: str) -> None:
         self.name = name
@@ -111,7 +111,7 @@ class _Reader:
         self.forms: dict[str, Form] = {}
 
     def module(self) -> Module:
-        """Return the module's statements, with what its names stand for."""
+        """Return the module's statements, and what its names stand for."""
         statements = []
         for node in self.body:
             for inner in _run_on_import(node):
@@ -127,7 +127,7 @@ class _Reader:
             self.bindings.setdefault(name, []).append(target)
 
     def dotted(self, node: ast.expr) -> str:
-        """Write a name as its import does, such as `residuum.artefacts.trec.rank`; else empty."""
+        """Return a name as its import writes it, such as `residuum.artefacts.trec.rank`, or ""."""
         first, *rest = chain(node) or ("",)
         root = f"{self.name}.{first}" if first in self.own else self.names.get(first, first)
         return ".".join([root.replace(":", "."), *rest])
@@ -165,7 +165,7 @@ class _Reader:
         return self.forms[source]
 
     def _acts(self, node: ast.stmt) -> bool:
-        """Say whether a statement may do more than bind its name, such as run code of ours."""
+        """Say whether a statement may do more than bind its name, such as call package code."""
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return any(self.dotted(called(d)) not in PURE for d in node.decorator_list)
         parts = list(ast.walk(node))
@@ -178,7 +178,7 @@ class _Reader:
         )
 
     def _opaque(self, parts: list[ast.AST]) -> str:
-        """Name what cannot be followed without running it; empty where there is nothing."""
+        """Return a name that only running the code could follow, or "" if every name can be."""
         named = [self.dotted(n) for n in parts if isinstance(n, ast.Name | ast.Attribute)]
         hidden = [name for name in named if name in OPAQUE or name.rpartition(".")[2] in HIDDEN]
         hidden += [n.attr for n in parts if isinstance(n, ast.Attribute) and n.attr in HIDDEN]
@@ -189,7 +189,7 @@ class _Reader:
 
 
 def imported(node: ast.AST) -> Imports:
-    """Return what an import binds; the whole name of `import a.b` stands for what it runs."""
+    """Return {bound name: import}; after `import a.b`, `a` stands for `a` and "a.b" for `a.b`."""
     if isinstance(node, ast.ImportFrom):
         return {a.asname or a.name: f"{node.module}:{a.name}" for a in node.names}
     names = node.names if isinstance(node, ast.Import) else []
@@ -198,13 +198,13 @@ def imported(node: ast.AST) -> Imports:
 
 
 def unclear(node: ast.AST) -> str:
-    """Write an import that cannot be followed: a relative one, or of all names."""
+    """Return an import that cannot be followed (relative, or of all names) as text, else ""."""
     odd = isinstance(node, ast.ImportFrom) and (node.level or node.names[0].name == "*")
     return ast.unparse(node) if odd else ""
 
 
 def _whole(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a tree; of names such as `a.b.c` not their parts."""
+    """Yield the nodes of a tree; a dotted name such as `a.b.c` counts as a single node."""
     yield node
     if not chain(node):
         for child in ast.iter_child_nodes(node):
@@ -212,7 +212,7 @@ def _whole(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _idle(node: ast.stmt) -> bool:
-    """Say whether a top-level statement does nothing where the module is imported."""
+    """Say whether a top-level statement has no effect on import."""
     main = isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
     constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return main or constant or (_typed(node) and not getattr(node, "orelse", []))
@@ -223,14 +223,14 @@ def _typed(node: ast.stmt) -> bool:
 
 
 def _bound(node: ast.stmt) -> list[str]:
-    """Return the names that a top-level statement binds in its module, imports left out."""
+    """Return the names that a top-level statement binds in its module, without imports."""
     code = compile(ast.Module([node], []), "", "exec", dont_inherit=True)
     imports = {name for inner in _run_on_import(node) for name in imported(inner)}
     return [n for n in dict.fromkeys(_operands(code, {"STORE_NAME"})) if n not in imports]
 
 
 def _run_on_import(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that run where a module is imported."""
+    """Yield the nodes that an import of the module executes."""
     yield node
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         for child in ast.iter_child_nodes(node):
@@ -238,9 +238,9 @@ def _run_on_import(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _looked_up(code: CodeType, bound: set[str]) -> set[str]:
-    """Return the names that code looks up in its module, which binds `bound`, or in builtins.
+    """Return the names that code looks up in its module (with names `bound`) or in builtins.
 
-    The body of a class looks there for what it has not bound itself yet.
+    The body of a class looks up there the names that it has not bound yet.
     """
     own = {*_operands(code, {"STORE_NAME"})} - bound
     inner = (part for part in code.co_consts if isinstance(part, CodeType))

@@ -1,8 +1,8 @@
-"""Open tables: kinds as entries, each imported when it is used and not before.
+"""Open tables: {kind: `module:name`}, where an entry is imported when it is first used.
 
 Usage: `LOSSES: OpenTable[Loss] = OpenTable({"nll": "residuum.neural.losses:nll"}, "loss")`, then
-`LOSSES[form.kind]`. A new kind is a new entry. The keys are the `kind` of specs, or the names of
-measures: residuum.code counts an entry for the jobs that name it.
+`LOSSES[form.kind]`. A new kind needs a new entry only. Keys are the `kind` of specs, or names of
+measures. residuum.code counts an entry for the jobs that name its key.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,17 +14,17 @@ from pydantic import BaseModel, BeforeValidator, Field, GetCoreSchemaHandler, Ge
 from residuum.cli.errors import ResiduumError, unknown
 
 T = TypeVar("T")
-USED: set[str] = set()  # kinds that this process took from any table
+USED: set[str] = set()  # kinds that this process has taken from any table
 
 
 class OpenTable(Mapping[str, T]):
-    """A mapping from kinds to what stands at `module:name`; `what` is the word for an entry."""
+    """A mapping from kinds to objects at `module:name`; `what` is an entry's name in messages."""
 
     def __init__(self, entries: Mapping[str, str], what: str = "kind") -> None:
         self.entries, self._what = dict(entries), what
 
     def __getitem__(self, kind: str) -> T:
-        """Import and return an entry; a kind without one is an error with the closest known."""
+        """Import and return an entry; an unknown kind is a ResiduumError with the closest known."""
         if kind not in self.entries:
             raise ResiduumError(unknown(self._what, kind, self.entries))
         USED.add(kind)
@@ -46,9 +46,9 @@ class OpenTable(Mapping[str, T]):
 
 
 class Kinds:
-    """Annotation of a field that holds an entry of an open table, given as `module:NAME`.
+    """Annotation of a field whose value is checked by an entry of an open table `module:NAME`.
 
-    The value's `kind` chooses the class that checks it; a kind alone stands for an entry without
+    The value's `kind` chooses the class that checks it. A kind alone stands for an entry without
     parameters. The table is imported when the first value is checked.
     """
 
@@ -56,11 +56,11 @@ class Kinds:
         self.table = table
 
     def classes(self) -> dict[str, type[BaseModel]]:
-        """Return the class of each kind."""
+        """Return the schema class of each kind."""
         return cast(OpenTable[type[BaseModel]], _standing_at(self.table)).all()
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        union, annotated = cast(Any, Union), cast(Any, Annotated)  # made here, for no type checker
+        union, annotated = cast(Any, Union), cast(Any, Annotated)  # hidden from type checkers
         entry = union[tuple(self.classes().values())]
         whole = BeforeValidator(lambda value: {"kind": value} if isinstance(value, str) else value)
         return handler.generate_schema(annotated[entry, Field(discriminator="kind"), whole])

@@ -1,1 +1,1 @@
-"""Where a collection comes from: generated, ir_datasets, or files of your own."""
+"""Sources of collections: generated, ir_datasets, or files of your own."""

@@ -1,7 +1,7 @@
-"""Adverse queries: what a query shares with its relevant docs gives way to synonyms they lack.
+"""Adverse queries: replace the words that a query shares with its relevant docs by synonyms.
 
-Usage: `reworded(rows, texts, SYNONYMS[spec.kind](spec))`. What else a query says stays as it is, to
-the byte.
+Usage: `reworded(rows, texts, SYNONYMS[spec.kind](spec))`. A synonym must not occur in the relevant
+docs. The rest of the query keeps its bytes.
 """
 
 import re
@@ -15,14 +15,14 @@ WORD = re.compile(r"\w+(?:[.'\u2019-]\w+)*")
 
 
 class Synonyms(Protocol):
-    """What may be replaced, and by what."""
+    """A source of synonyms: the units of a text that have any, and their synonyms."""
 
     def units(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield what has synonyms, if any, in a text of lower case: words, or phrases."""
+        """Yield the units, words or phrases, of a lower-case text that may have synonyms."""
         ...
 
     def of(self, unit: str) -> Iterable[str]:
-        """Return the synonyms of a unit, the first to be tried first."""
+        """Return the synonyms of a unit, in the order in which they are tried."""
         ...
 
 
@@ -36,7 +36,7 @@ SYNONYMS: OpenTable[Callable[[Any], Synonyms]] = OpenTable(
 
 
 class Lexicon:
-    """Concepts whose forms, words or phrases, are each other's synonyms."""
+    """Concepts with several forms, words or phrases, which are synonyms of each other."""
 
     def __init__(self, concepts: Iterable[Sequence[str]]) -> None:
         self.others = {
@@ -48,26 +48,27 @@ class Lexicon:
         self.form = re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
 
     def units(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the forms in a text of lower case."""
+        """Yield the forms that occur in a lower-case text."""
         return self.form.finditer(text)
 
     def of(self, unit: str) -> list[str]:
-        """Return the other forms of a concept, in the order of the lexicon."""
+        """Return the other forms of a form's concept, in the order of the lexicon."""
         return self.others[unit]
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in lower case; hyphen, apostrophe and dot hold a word together."""
+    """Return the lower-case words of a text; hyphens, apostrophes and dots do not split a word."""
     return WORD.findall(text.lower())
 
 
 def reworded(rows: Rows, texts: Mapping[str, Sequence[str]], synonyms: Synonyms) -> Rows:
-    """Replace what each query shares with a relevant doc, ids, judgements and answers unchanged.
+    """Replace the words that each query shares with a relevant doc; keep ids, qrels and answers.
 
-    `texts` are those of the relevant docs by query_id. A unit is shared if its words stand in a row
-    in one of them, in any case. Its first synonym without a word of any of them takes its place;
-    where there is none, the unit stays. After section 4.2 of Lee et al. (ACL 2023). `reworded` of
-    the rows counts the queries that changed, and the words of theirs that gave way.
+    `texts` are the relevant docs' texts by query_id. A unit is shared if its words occur
+    consecutively in a relevant doc, in any case. It is replaced by its first synonym without a word
+    of these docs. If there is no such synonym, the unit stays. Source: section 4.2 of Lee et al.
+    (ACL 2023). `reworded` of the result counts the changed queries, and the words that were
+    replaced.
     """
     made = [(i, *_query(text, texts.get(i, ()), synonyms)) for i, text in rows.queries]
     gone = [number for _, _, number in made if number]
@@ -76,7 +77,7 @@ def reworded(rows: Rows, texts: Mapping[str, Sequence[str]], synonyms: Synonyms)
 
 
 def _query(query: str, texts: Sequence[str], synonyms: Synonyms) -> tuple[str, int]:
-    """Return a query reworded, and how many of its words gave way."""
+    """Return a reworded query, and how many of its words were replaced."""
     docs = [f" {' '.join(words(text))} " for text in texts]
     held = {word for doc in docs for word in doc.split()}
     parts, end, gone = [], 0, 0
@@ -90,5 +91,5 @@ def _query(query: str, texts: Sequence[str], synonyms: Synonyms) -> tuple[str, i
 
 
 def _lower(text: str) -> str:
-    """Put into lower case what keeps its length so, since spans are of the text as it is."""
+    """Return a text in lower case with its length unchanged, because spans index the original."""
     return "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)

@@ -1,7 +1,7 @@
-"""What the generated articles are about, drawn from a seed before any text is written, and grades.
+"""Draw the facts of the generated articles from a seed, and grade docs for topics.
 
-Usage: `World(rng, recipe).draw_facts(rng)` gives what each doc states, covers or only names;
-`draw_topics(rng, grades)` what is asked.
+Usage: `World(rng, recipe).draw_facts(rng)` returns what each doc states, covers or only names.
+`draw_topics(rng, grades, key, size, least)` returns what queries ask for.
 """
 
 from collections import defaultdict
@@ -17,13 +17,13 @@ from residuum.config.schema.generated import GeneratedArticles
 
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5
 COVERED = 4
-ENOUGH = 4  # relevant docs of a topic
-THERAPY = "therapy"  # a study of this family tries an agent
-KINDS = ("condition", "aspect", "population", "agent")  # of what is named
+ENOUGH = 4  # relevant docs per topic
+THERAPY = "therapy"  # studies of this family have an agent
+KINDS = ("condition", "aspect", "population", "agent")  # kinds of named things
 
 
 class Aspect(Attribute):
-    """What a study can be about, with a plain question for it."""
+    """A subject of studies, with a plain question about it."""
 
     question: str
 
@@ -43,12 +43,13 @@ words: Words = entries.parse(packaged("collections/words/articles.yaml"), Words)
 
 
 class Facts(NamedTuple):
-    """What a doc states of its condition, and what it names without stating anything.
+    """What a doc states of its condition, and what it only names.
 
-    A study states what it is `about`, with an agent in therapy alone, from the title on; only its
-    body states `findings`, pairs of condition and aspect, and `uses`, pairs of condition and agent.
-    A review covers the aspects in `findings`. A notice names all and states nothing. Of `other`, a
-    condition, and of `aside`, an aspect, nothing is stated outside `findings`.
+    A study states the topic `about` from the title on; only a study of a therapy has an agent
+    there. Only a study's body states `findings`, which are (condition, aspect), and `uses`, which
+    are (condition, agent). A review covers the aspects in `findings`. A notice names its topic and
+    states nothing. The condition `other` and the aspect `aside` are named; nothing is stated of
+    them outside `findings`.
     """
 
     kind: str
@@ -59,12 +60,12 @@ class Facts(NamedTuple):
     aside: int | None = None
 
     def names(self) -> list[Key]:
-        """What is named and can be asked for, the other condition too; not a population alone."""
+        """Return the named things that a topic may ask for, which are no populations."""
         named = [key for key in self.about.items() if key[0] != "population"]
         return [*named, ("condition", self.other)]
 
     def relevance(self, topic: Topic) -> int:
-        """2, 1 or 0; one that does not name the condition of the topic has 0."""
+        """Return the grade for a topic, 2, 1 or 0; a doc that does not name its condition has 0."""
         if self.kind == "notice":
             return 0
         condition, group = topic["condition"], topic.get("population")
@@ -75,13 +76,13 @@ class Facts(NamedTuple):
             return int((condition, topic["agent"]) in self.uses)
         if states and self.about["aspect"] == topic["aspect"]:
             return 1
-        # a finding on other conditions, or of a review, is of anyone
+        # A finding of a review, or on another condition, holds for any population.
         suits = group is None or (states and group == self.about["population"])
         return int(suits and (condition, topic["aspect"]) in self.findings)
 
 
 def faults(recipe: GeneratedArticles) -> Iterator[ValueError]:
-    """Two conditions and agents at least, so that a doc can name another; none without a name."""
+    """Yield faults: fewer than two conditions or agents, or more than there are names."""
     for key, names in (
         ("conditions", [words.conditions["stems"], words.conditions["surnames"]]),
         ("agents", [words.agents["onsets"], words.agents["trade_names"]]),
@@ -92,12 +93,12 @@ def faults(recipe: GeneratedArticles) -> Iterator[ValueError]:
 
 
 class World:
-    """What can be named, by kind and position; the first form of each concept is the usual one."""
+    """The things that docs can name, by kind and position; a concept's usual form is its first."""
 
     def __init__(self, rng: Stream, recipe: GeneratedArticles) -> None:
         self.recipe, self.forms = recipe, defaultdict[str, list[Concept]](list)
-        self.courses, self.drugs = list[str](), list[str]()  # of conditions; classes of agents
-        self.symptoms: list[list[str]] = []  # of conditions
+        self.courses, self.drugs = list[str](), list[str]()  # per condition; per agent
+        self.symptoms: list[list[str]] = []  # symptoms per condition
         table = words.conditions
         signs = [f"{look} {part}" for look in table["looks"] for part in table["parts"]]
         parts = (table["stems"], table["surnames"], signs)
@@ -120,12 +121,12 @@ class World:
         self.frequent = {kind: Zipf(rng, len(self.forms[kind])) for kind in KINDS}
 
     def form(self, rng: Stream, kind: str, position: int) -> str:
-        """The usual form of a concept or, with the probability `shift`, another."""
+        """Return the usual form of a concept or, with probability `shift`, another form."""
         concept, shift = self.forms[kind][position], rng.happens(self.recipe.shift)
         return concept[rng.another(len(concept), 0) if shift else 0]
 
     def draw_facts(self, rng: Stream) -> list[Facts]:
-        """The facts of all docs, in an order that tells nothing about their kind."""
+        """Return the facts of all docs, shuffled so that the order does not reveal their kind."""
         aspects = self.frequent["aspect"]
         studies = [self._study(rng) for _ in range(self.recipe.articles)]
         reviews = [self._review(rng) for _ in range(self.recipe.reviews)]
@@ -134,7 +135,7 @@ class World:
         return rng.shuffled(studies + reviews + notices)
 
     def _study(self, rng: Stream) -> Facts:
-        """A study of one aspect, whose body has another and, at times, one of another condition."""
+        """Draw a study of an aspect; its body states another aspect and maybe another condition."""
         aspect, side, elsewhere, aside = self.frequent["aspect"].draw_distinct(rng, 4)
         base = self._named(rng, "study", aspect)
         condition = base.about["condition"]
@@ -147,7 +148,7 @@ class World:
         return base._replace(findings=tuple(findings), uses=tuple(uses), aside=named)
 
     def _review(self, rng: Stream) -> Facts:
-        """A paper that covers several aspects of a condition and has none of its own."""
+        """Draw a review, which covers several aspects of a condition without a study of its own."""
         covered = self.frequent["aspect"].draw_distinct(rng, COVERED)
         base = self._named(rng, "review", covered[0])
         findings = tuple((base.about["condition"], aspect) for aspect in covered)
@@ -165,10 +166,10 @@ class World:
     def draw_topics(
         self, rng: Stream, grades: Grades, key: str, size: int, least: int
     ) -> list[Topic]:
-        """A quarter of the topics ask for a population too, a quarter for an agent.
+        """Draw topics: a quarter ask for a population too, a quarter ask for an agent.
 
-        Some doc of each has grade 2 and at least so many a grade; ValueError if too few topics do,
-        with the key of the recipe that asks for them.
+        Every topic has a doc of grade 2, and at least `least` docs of grade 1 or 2. If too few
+        topics have, a ValueError names `key`, the key of the recipe.
         """
         drawn: list[Topic] = []
         for what, kinds, count in (

@@ -1,7 +1,7 @@
-"""Articles of an invented medicine made from a seed, with graded topics or with gold docs.
+"""Generate articles of an invented medicine from a seed, with graded topics or gold docs.
 
-Usage: `generate(recipe)`, of source `generated-articles`; docs/generated-collection.md says what is
-modelled. Grades are those of TREC-COVID: 2 relevant, 1 partially relevant, 0 not relevant.
+Usage: `generate(recipe)`, of source `generated-articles`. docs/generated-collection.md says what is
+modelled. Grades are TREC-COVID's: 2 relevant, 1 partially relevant, 0 not relevant.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from residuum.collections.worlds import Drawn, Grades, Stream, Topic, enumerated
 from residuum.config.schema.generated import BATCHES, GeneratedArticles, Gold
 
 ALIAS, CONTROL, PLAIN = 0.5, 0.25, 0.2
-IN_ABSTRACT, IN_BODY = 3, 4  # collocates of the aspect of a study
+IN_ABSTRACT, IN_BODY = 3, 4  # collocates of a study's aspect
 NOT_RELEVANT = 40
-NEW = 7  # of TREC-COVID's 35 topics of round 2, 30 are of round 1
+NEW = 7  # every seventh topic: TREC-COVID's round 2 added 5 topics to 30
 
-Parts = tuple[str, list[str], list[str]]  # title, and the sentences of abstract and body
+Parts = tuple[str, list[str], list[str]]  # title, sentences of the abstract, sentences of the body
 
 patterns = words.patterns
 
 
 def generate(recipe: GeneratedArticles) -> worlds.Generated:
-    """Make the collection of a recipe; one that asks for more than can be made is a ValueError."""
+    """Make the collection of a recipe; an impossible recipe raises ValueError."""
     worlds.refuse("the generated articles", faults(recipe))
     rng = Stream(recipe.seed, "docs")
     world = World(rng, recipe)
@@ -44,7 +44,7 @@ def generate(recipe: GeneratedArticles) -> worlds.Generated:
 
 
 def _gold(seed: int, sizes: Gold, world: World, grades: Grades) -> dict[str, Drawn]:
-    """Draw questions of training, development and test, no topic twice, and the docs of grade 2."""
+    """Draw questions for training, development and test without repeated topics, with gold docs."""
     rng, splits = Stream(seed, "gold"), dict[str, Drawn]()
     counts = {"train": sizes.train, "dev": sizes.dev, "test": sizes.test}
     topics = iter(world.draw_topics(rng, grades, "gold", sum(counts.values()), 1))
@@ -62,7 +62,7 @@ def _gold(seed: int, sizes: Gold, world: World, grades: Grades) -> dict[str, Dra
 
 
 def _in_batches(made: worlds.Generated, size: int) -> worlds.Generated:
-    """Add the batches of the test questions, so many in each, in their order."""
+    """Split the test questions, in their order, into batches of `size` questions."""
     queries, qrels = dict(made.queries), dict(made.qrels)
     for number, batch in enumerate(BATCHES):
         queries[batch] = made.queries["test"][number * size : (number + 1) * size]
@@ -72,9 +72,10 @@ def _in_batches(made: worlds.Generated, size: int) -> worlds.Generated:
 
 
 def _in_rounds(made: worlds.Generated, rng: Stream, share: float) -> worlds.Generated:
-    """Draw an earlier round's share of the judgements, of all topics that are not new since.
+    """Move a share of the judgements to an earlier round, for all topics that existed then.
 
-    As TREC-COVID's: what one round judged the next does not, and each seventh topic is new.
+    As in TREC-COVID, no pair is judged in both rounds. Every seventh topic is new in the later
+    round.
     """
     old = [query for number, query in enumerate(made.queries["judged"], 1) if number % NEW]
     ids = {query_id for query_id, _ in old}
@@ -86,7 +87,7 @@ def _in_rounds(made: worlds.Generated, rng: Stream, share: float) -> worlds.Gene
 
 
 def _question(rng: Stream, world: World, topic: Topic) -> str:
-    """The text of a topic, in lower case; every concept may take another form than in docs."""
+    """Return the lower-case text of a topic; a concept's form may differ from the docs' form."""
     condition = world.form(rng, "condition", topic["condition"])
     if "agent" in topic:
         agent = world.form(rng, "agent", topic["agent"])
@@ -102,7 +103,7 @@ def _question(rng: Stream, world: World, topic: Topic) -> str:
 
 
 class _Writer:
-    """One doc in the making; what it is about has one form in all of its fields."""
+    """A writer of a single doc, which keeps to one form of each concept it is about."""
 
     def __init__(self, rng: Stream, world: World, facts: Facts) -> None:
         self.rng, self.world, self.facts = rng, world, facts
@@ -114,14 +115,14 @@ class _Writer:
         self.words |= self.setting()
 
     def article(self) -> dict[str, str]:
-        """The fields of the doc; the text is title and abstract, the body a field of its own."""
+        """Return the doc's fields; the text is title and abstract, without the body."""
         parts = {"study": self.study, "review": self.review, "notice": self.notice}
         title, *sentences = parts[self.facts.kind]()
         abstract, body = map(" ".join, sentences)
         return {"text": f"{title} {abstract}", "title": title, "abstract": abstract, "body": body}
 
     def study(self) -> Parts:
-        """One aspect, in other words in the body; and what only the body states."""
+        """Return the parts of a study; the body rewords the aspect and adds facts."""
         facts, trial = self.facts, "agent" in self.facts.about
         collocates = words.aspects[facts.about["aspect"]].collocates
         terms = self.rng.sample(collocates, IN_ABSTRACT + IN_BODY)
@@ -143,7 +144,7 @@ class _Writer:
         return title, abstract, [*body, self.sentence("funding", **self.setting())]
 
     def review(self) -> Parts:
-        """Several aspects, one by one in the body."""
+        """Return the parts of a review, whose body covers several aspects in turn."""
         title = self.filled(patterns["review_titles"])
         listed = enumerated([self.form("aspect", aspect) for _, aspect in self.facts.findings])
         abstract = self.sentences("reviews", "backgrounds")
@@ -153,7 +154,7 @@ class _Writer:
         return title, abstract, body + self.sentences("funding")
 
     def notice(self) -> Parts:
-        """A call or a letter, which states nothing."""
+        """Return the parts of a notice (a call or a letter), which states nothing."""
         title = self.filled(patterns["notice_titles"])
         abstract = self.different("notices", 2) + self.sentences("closings")
         body = self.opening() + self.different("calendar", len(patterns["calendar"]))
@@ -177,12 +178,12 @@ class _Writer:
         return [self.sentence(table) for table in tables]
 
     def different(self, table: str, count: int, terms: Sequence[str] = ()) -> list[str]:
-        """Sentences of which no two have the same pattern, nor any of the terms, two in each."""
+        """Return `count` sentences of different patterns, each with two other terms, if given."""
         chosen = enumerate(self.rng.sample(patterns[table], count))
         return [self.filled([one], **_terms(terms[2 * i : 2 * i + 2])) + "." for i, one in chosen]
 
     def opening(self) -> list[str]:
-        """How the condition shows and, at times, what else it is called."""
+        """Return sentences on the signs of the condition and, sometimes, its other names."""
         one, two = self.rng.sample(self.world.symptoms[self.condition], 2)
         signs = [self.sentence("signs", one=one, two=two)]
         if not self.rng.happens(ALIAS):
@@ -192,13 +193,13 @@ class _Writer:
         return [*signs, self.sentence("aliases", alias=alias)]
 
     def mention(self, table: str) -> list[str]:
-        """Another condition by name alone, where the doc states nothing of it."""
+        """Return a sentence that names another condition, unless the doc states something of it."""
         if any(condition == self.facts.other for condition, _ in self.facts.findings):
             return []
         return [self.sentence(table, condition=self.form("condition", self.facts.other))]
 
     def finding(self, table: str, pair: tuple[int, int]) -> str:
-        """What a body states of an aspect, of its own condition or of another."""
+        """Return a sentence with a finding on an aspect of the doc's or another condition."""
         condition, aspect = pair
         terms = self.setting() | _terms(self.rng.sample(words.aspects[aspect].collocates, 2))
         if condition != self.condition:

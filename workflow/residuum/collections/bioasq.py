@@ -1,4 +1,4 @@
-"""BioASQ's files as its organisers give them: questions of task B, articles of task A.
+"""Read BioASQ's files as its organisers publish them: questions of task B, articles of task A.
 
 Usage: `split(collection, name)` of a split with `bioasq:`, `docs(collection)` of source `bioasq`.
 """
@@ -25,9 +25,10 @@ AGAIN = "Get the file again."
 
 
 def split(collection: Collection, name: str) -> Rows:
-    """Return the questions of some files, and the docs that they name, each once, as relevant.
+    """Return the questions of a split's files; each doc that a question names is relevant.
 
-    Docs that the corpus lacks stay: they are relevant and cannot be found. Snippets are not read.
+    Docs that the corpus lacks are kept as relevant docs that no system can find. Snippets are not
+    read.
     """
     queries: list[tuple[str, str]] = []
     qrels: list[tuple[str, str, int]] = []
@@ -60,7 +61,7 @@ def _questions(path: Path) -> list[dict[str, Any]]:
 
 
 def _text(path: Path, number: int, question: dict[str, Any], key: str) -> str:
-    """Return a text of a question, on one line."""
+    """Return the text of a question's field on one line; an empty field raises ResiduumError."""
     value = question.get(key)
     text = " ".join(value.split()) if isinstance(value, str) else ""
     if not text:
@@ -80,7 +81,7 @@ def _pmid(path: Path, query_id: str, url: object) -> str:
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Stream (PMID, fields) of the articles that have an abstract, in the file's order.
 
-    The text is title and abstract. A line that is no article is named by file and number.
+    The text is title and abstract. An error about a line names its file and number.
     """
     source, without = collection.source, 0
     assert isinstance(source, TaskASource)
@@ -98,7 +99,7 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold an article, without what stands around them in the whole."""
+    """Yield (line number, article) without the JSON around the list of articles."""
     number, ended = 0, False
     for number, line in numbered(path):
         text = line.strip()

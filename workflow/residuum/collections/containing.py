@@ -1,9 +1,9 @@
-"""The containing-passage task: find the one doc that holds a query word for word.
+"""Make the containing-passage task: find the only doc that holds a query word for word.
 
-Usage: `docs(collection)` of source `containing`, which also writes what its splits are read from.
-Queries are spans of sentences, the same ones at every length, each in one doc of each collection;
-distractors are copies of such docs in which one or two words of each query are others. Source: Luan
-et al., TACL 2021, section 5.
+Usage: `docs(collection)` of source `containing`, which also writes the file of its splits' queries.
+Queries are spans of sentences. They are the same at every doc length, and each collection has a
+single doc for each query. Distractors are copies of such docs in which one or two words of each
+query are replaced. Source: Luan et al., TACL 2021, section 5.
 """
 
 import json
@@ -25,35 +25,35 @@ from residuum.config.schema.datasets import Collection
 from residuum.config.schema.sources import Containing
 from residuum.config.specs import derive
 
-QUERIES = "queries.jsonl"  # beside the docs: a split, a query, its text and the doc that holds it
+QUERIES = "queries.jsonl"  # beside the docs; a line: split, query_id, text, doc_id
 TOKENS_AT_ONCE = 1 << 22
-BLOCK = 4096  # spans that are looked for together, at least
+BLOCK = 4096  # least number of spans per search
 TRIES = 100
-FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the hash of a span
+FACTOR = np.uint64(0x9E3779B97F4A7C15)  # multiplier of the spans' hash
 Ids = npt.NDArray[np.uint32]
 
 
 class Tokens(NamedTuple):
-    """All texts, one behind another; places are numbers of tokens."""
+    """The tokens of all texts in sequence; a place is a token's position in the sequence."""
 
     ids: Ids
-    words: npt.NDArray[np.bool_]  # begins a word
-    plain: npt.NDArray[np.bool_]  # a word of letters by itself, which another may replace
-    docs: npt.NDArray[np.int64]  # where each doc begins, and the number of all tokens
-    segments: dict[int, npt.NDArray[np.int64]]  # length: first token of each, and behind its last
-    sentences: npt.NDArray[np.int64]  # where each begins, and the number of all tokens
+    words: npt.NDArray[np.bool_]  # whether a token begins a word
+    plain: npt.NDArray[np.bool_]  # whether a token is a word of letters, which may be replaced
+    docs: npt.NDArray[np.int64]  # each doc's first token, then the number of tokens
+    segments: dict[int, npt.NDArray[np.int64]]  # length: each segment's first token and end
+    sentences: npt.NDArray[np.int64]  # each sentence's first token, then the number of tokens
 
 
 class Query(NamedTuple):
-    """A span of a sentence, and what each distractor has in place of some of its words."""
+    """A span of a sentence, and the replaced words of each distractor."""
 
     place: int
     length: int
-    changes: list[dict[int, int]]  # place: id of another word
+    changes: list[dict[int, int]]  # per distractor, {place: id of the new word}
 
 
 class Finder:
-    """Where spans of tokens occur."""
+    """A search for the occurrences of spans in a sequence of tokens."""
 
     def __init__(self, spans: Sequence[Ids]) -> None:
         self._least = min(map(len, spans))
@@ -82,7 +82,7 @@ class Finder:
 
 
 def _hashes(ids: Ids, length: int) -> npt.NDArray[np.uint64]:
-    """Return a hash of the `length` tokens from each place; none where fewer follow."""
+    """Return a hash of the `length` tokens from each place; the last places have no hash."""
     total = np.zeros(max(0, len(ids) - length + 1), np.uint64)
     for step in range(length):
         total = total * FACTOR + ids[step : step + len(total)]
@@ -90,7 +90,7 @@ def _hashes(ids: Ids, length: int) -> npt.NDArray[np.uint64]:
 
 
 def read(collection: Collection, source: Containing) -> Tokens:
-    """Read all texts as numbers, cut into segments of every length."""
+    """Read all texts as one sequence of tokens, with segments of every length."""
     ids, words, docs = array("I"), bytearray(), array("q", [0])
     sentences = array("q")
     cut = {length: array("q") for length in source.lengths}
@@ -119,19 +119,20 @@ def read(collection: Collection, source: Containing) -> Tokens:
 
 
 def _letters(collection: Collection) -> npt.NDArray[np.bool_]:
-    """Say of each id whether it is a word of letters by itself."""
+    """Return, for each token id, whether the token is a whole word of letters."""
     pieces = segments.tokenizer_of(collection).get_vocab()
     letters = np.zeros(max(pieces.values()) + 1, np.bool_)
-    # Longer than a letter: a Chinese character is a word, and needs no space around it.
+    # Words of a single letter are excluded: each Chinese character is a word without spaces around
+    # it.
     words = (number for piece, number in pieces.items() if piece.isalpha() and len(piece) > 1)
     letters[list(words)] = True
     return letters
 
 
 def draw(tokens: Tokens, source: Containing) -> list[Query]:
-    """Draw the queries of all splits, at most one of each of the shortest segments.
+    """Draw the queries of all splits, at most one from each of the shortest segments.
 
-    Each occurs once in all texts. Fewer than were asked for is an error.
+    Each query occurs once in all texts. Too few such spans raise ResiduumError.
     """
     total, cut = sum(source.queries.values()), tokens.segments[min(source.lengths)]
     random = Random(derive(source.seed, "queries"))
@@ -159,7 +160,7 @@ def draw(tokens: Tokens, source: Containing) -> list[Query]:
 def _span(
     tokens: Tokens, source: Containing, segment: Sequence[int], random: Random
 ) -> Span | None:
-    """Draw a span of whole words within a whole sentence of a segment, one of them plain."""
+    """Draw a span of whole words in a sentence of a segment, one replaceable; None if none fits."""
     first, last = np.searchsorted(tokens.sentences, segment)
     bounds = pairwise(tokens.sentences[first : last + 1].tolist())
     least, most = source.tokens
@@ -181,9 +182,9 @@ def _span(
 def _distracted(
     tokens: Tokens, source: Containing, span: Span, random: Random, finder: Finder
 ) -> Query:
-    """Draw what each distractor of a query has in place of its words, as frequent as in the texts.
+    """Draw the replaced words of each distractor of a query, by their frequency in the texts.
 
-    None makes a span that is a query.
+    A replacement that makes a span equal to any query is rejected.
     """
     plain = (span[0] + np.flatnonzero(tokens.plain[slice(*span)])).tolist()
     around = slice(max(0, span[0] - source.tokens[1]), span[1] + source.tokens[1])
@@ -204,21 +205,21 @@ def _distracted(
 
 
 def _word(tokens: Tokens, random: Random) -> int:
-    """Draw a word of letters, as often as it occurs; some word is one, as each span has one."""
+    """Draw a word of letters by its frequency; every drawn span has such a word, so one exists."""
     while not tokens.plain[place := random.randrange(len(tokens.plain))]:
         pass
     return int(tokens.ids[place])
 
 
 class Chosen(NamedTuple):
-    """The segments that are docs, and the queries of each."""
+    """The numbers of the segments that are docs, and the queries that each of them holds."""
 
     docs: set[int]
     holding: dict[int, list[int]]
 
 
 def choose(tokens: Tokens, source: Containing, queries: Sequence[Query]) -> Chosen:
-    """Choose docs: the segments that hold queries, and others by chance, distractors counted in."""
+    """Choose docs: the segments that hold queries, and random others; distractors count as docs."""
     cut = tokens.segments[source.length]
     holding: dict[int, list[int]] = {}
     numbers = np.searchsorted(cut[:, 0], [query.place for query in queries], side="right") - 1
@@ -240,7 +241,7 @@ def choose(tokens: Tokens, source: Containing, queries: Sequence[Query]) -> Chos
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the docs, distractors behind what they copy; then write the queries beside them."""
+    """Yield the docs, each followed by its distractors; at the end, write the file of queries."""
     source, output = collection.source, collection.behind.output
     assert isinstance(source, Containing) and output, "the table says so"
     tokens = read(collection, source)
@@ -271,7 +272,7 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def replaced(doc: Encoded, span: Span, words: dict[int, str]) -> str:
-    """Return the text of a span with other words at some of its tokens."""
+    """Return the text of a span after replacing the words at some of its tokens."""
     parts, at = [], doc.offsets[span[0]][0]
     for place in sorted(words):
         first, last = doc.offsets[place]
@@ -281,7 +282,7 @@ def replaced(doc: Encoded, span: Span, words: dict[int, str]) -> str:
 
 
 def split(collection: Collection, name: str) -> Rows:
-    """Return the queries of a split, each with the one doc that holds it."""
+    """Return the queries of a split, each with the only doc that holds it as relevant doc."""
     corpus = collection.behind.corpus
     if corpus is None:
         raise ResiduumError(f"splits.{name}: give --corpus, beside which its queries lie")

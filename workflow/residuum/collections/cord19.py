@@ -1,7 +1,8 @@
-"""A full release of CORD-19: a row of metadata for each paper, its parsed text in tars.
+"""Read a full release of CORD-19: a row of metadata per paper, and parsed texts in tars.
 
-Usage: `papers(archive, store)`; `store` is a zip file of the texts. Releases before 12 May 2020
-have a tar for each subset and say whether there is a parse; later ones have one and name files.
+Usage: `papers(archive, store)`; `store` is a zip file of the parsed texts. Releases before 12 May
+2020 have a tar per subset, and say whether a parse exists. Later releases have a single tar, and
+name the parse's file.
 """
 
 import csv
@@ -24,7 +25,7 @@ Row = dict[str, str]
 
 
 class Paper(NamedTuple):
-    """A row of the metadata with its body as (section, paragraph); empty where none was parsed."""
+    """A row of the metadata, with its body as (section, paragraph); no parse means no body."""
 
     doc_id: str
     title: str
@@ -35,10 +36,10 @@ class Paper(NamedTuple):
 
 
 def papers(archive: Path, store: Path) -> Iterator[Paper]:
-    """Stream the papers of a release, a repeated row again.
+    """Stream the papers of a release; repeated rows are repeated.
 
-    A parse that the metadata names and the release lacks leaves the body empty, and is counted on
-    standard error. What cannot be read is a ResiduumError that names archive, member and line.
+    If the release lacks a parse that the metadata names, the body is empty, and standard error
+    reports a count. An unreadable file raises ResiduumError with archive, member and line.
     """
     rows = _metadata(archive)
     _store(archive, store, {parse_of(row) for row in rows} - {""})
@@ -52,7 +53,7 @@ def papers(archive: Path, store: Path) -> Iterator[Paper]:
 
 
 def parse_of(row: Row) -> str:
-    """Return the path of the parse to read: that of PMC's XML, else of the first PDF, else ''."""
+    """Return the path of the preferred parse: PMC's XML, else the first PDF's, else ""."""
     if "pmc_json_files" in row:
         return (row["pmc_json_files"] or row["pdf_json_files"]).split(";")[0].strip()
     folder = row["full_text_file"]
@@ -77,7 +78,7 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 @contextmanager
 def _readable(where: str) -> Iterator[None]:
-    """Name where compressed data that the block reads is damaged."""
+    """Turn an error of damaged compressed data in the block into one that names its place."""
     try:
         yield
     except DAMAGE as error:
@@ -85,7 +86,7 @@ def _readable(where: str) -> Iterator[None]:
 
 
 def _rows(where: str, lines: Iterable[bytes]) -> Iterator[Row]:
-    """Read the metadata; only the line ends of its file end a line, not U+2028 in a title."""
+    """Yield the metadata's rows; only line feeds end a line, as titles may hold U+2028."""
     reader = csv.reader((line.decode() for line in lines), strict=True)
     start = 1
     try:
@@ -106,7 +107,7 @@ def _rows(where: str, lines: Iterable[bytes]) -> Iterator[Row]:
 
 
 def _checked(header: list[str]) -> list[str]:
-    """Refuse a header without the columns that either layout needs."""
+    """Return a header that has the columns of one of the two layouts; else raise ResiduumError."""
     needed = {"cord_uid", "title", "doi", "publish_time", "abstract"}
     old = {"has_pmc_xml_parse", "has_pdf_parse", "full_text_file", "pmcid", "sha"}
     layout = {"pmc_json_files", "pdf_json_files"} if "pmc_json_files" in header else old
@@ -127,7 +128,7 @@ def _row(header: list[str], cells: list[str]) -> Row:
 def _store(archive: Path, store: Path, required: set[str]) -> None:
     """Make the store of this archive's parses unless it exists."""
     state, missing = archive.stat(), set(required)
-    mark = f"1 {state.st_size} {state.st_mtime_ns}".encode()  # of this form, of this archive
+    mark = f"1 {state.st_size} {state.st_mtime_ns}".encode()  # format, archive
     with suppress(FileNotFoundError, BadZipFile), ZipFile(store) as made:
         if made.comment == mark:
             return
@@ -156,7 +157,7 @@ def _parses(archive: Path, required: set[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _body(where: str, text: bytes) -> bytes:
-    """Keep sections and paragraphs of a parse; what is not a parse is named."""
+    """Return the sections and paragraphs of a parse; another text raises ResiduumError."""
     try:
         parts = json.loads(text).get("body_text", [])
         return json.dumps([(part["section"], part["text"]) for part in parts]).encode()

@@ -1,7 +1,7 @@
-"""Training triples in people's own files: of ids, or of texts that the collection's files hold.
+"""Read training triples in people's own files, of ids or of texts.
 
-Usage: `docpairs(collection, "train")` streams query_id, positive, negative. Texts are looked up by
-digests, so that memory holds 24 bytes and an id for each doc.
+Usage: `docpairs(collection, "train")` streams query_id, positive, negative. Texts must occur in the
+collection's files. They are looked up by digest, so that memory holds 24 bytes and an id per doc.
 """
 
 from array import array
@@ -26,17 +26,18 @@ Triple = tuple[str, str, str]  # query_id, positive, negative; or their texts
 
 
 class Line(NamedTuple):
-    """A line of a file of triples, and its number."""
+    """The number of a line in a file of triples, and its triple."""
 
     number: int
     triple: Triple
 
 
 def docpairs(collection: Collection, name: str) -> Iterator[Triple]:
-    """Stream a split's training triples; a line that is none is named by file and number.
+    """Stream a split's training triples; an error about a line names its file and number.
 
-    The first line decides whether all are of ids or of texts. A text that several ids share is
-    the one whose doc is judged relevant, else the first; texts of no id are counted, and an error.
+    The first line decides whether all lines hold ids or texts. For a text with several ids, the id
+    of a relevant doc is taken, else the first. Texts without an id are counted, and raise
+    ResiduumError at the end.
     """
     path = files.resolve(str(collection.splits[name].docpairs), collection.access)
     lines = _lines(path)
@@ -61,7 +62,7 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def _rows(collection: Collection, name: str) -> Rows:
-    """Return all queries of a split, those without a judgement too, and its judgements."""
+    """Return all queries of a split, judged or not, and its judgements."""
     entry = collection.splits[name]
     if entry.questions:
         return files.questions(collection, name)
@@ -71,14 +72,14 @@ def _rows(collection: Collection, name: str) -> Rows:
 
 
 def _of_ids(triple: Triple, rows: Rows, collection: Collection) -> bool:
-    """Say whether a triple is of ids: its query is one, of the queries, and so are its docs."""
+    """Say whether a triple holds ids: a query_id of the split, and doc_ids of the corpus."""
     query, *docs = triple
     if any(" " in field.strip() for field in triple):
         return False  # no id holds white space
     is_id = any(query == query_id for query_id, _ in rows.queries)
     is_text = any(_plain(query) == _plain(text) for _, text in rows.queries)
     if is_id != is_text or not is_id:
-        return not is_text  # ids of other queries are counted, where triples are exported
+        return not is_text  # the export counts ids of other queries
     missing = {*docs}
     for doc_id, _ in track(files.docs(collection), "look for the first triple's docs"):
         missing.discard(doc_id)
@@ -98,9 +99,9 @@ def _ids(path: Path, first: Line, lines: Iterator[Line]) -> Iterator[Triple]:
 
 
 class Index:
-    """Ids by the digest of their text, in the order they came: arrays of numbers, and one of bytes.
+    """A map from texts' digests to ids, as arrays of numbers and an array of bytes.
 
-    `Index(rows)` of (id, text) reads them once; `ids_of(texts)` looks many up together.
+    `Index(rows)` reads (id, text) once. `ids_of(texts)` looks up many texts at once.
     """
 
     def __init__(self, rows: Iterable[tuple[str, str]]) -> None:
@@ -110,11 +111,11 @@ class Index:
             self._ids += key.encode()
             ends.append(len(self._ids))
         unsorted = np.frombuffer(digests, np.uint64) if digests else np.zeros(0, np.uint64)
-        self._order = np.argsort(unsorted, kind="stable")  # of equal texts the first stays first
+        self._order = np.argsort(unsorted, kind="stable")  # stable: equal texts keep their order
         self._digests, self._ends = unsorted[self._order], ends
 
     def ids_of(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return the ids of each text, none where no id has it."""
+        """Return the ids of each text; [] for a text without an id."""
         digests = np.fromiter(map(_digest, texts), np.uint64, len(texts))
         sides = (np.searchsorted(self._digests, digests, side) for side in ("left", "right"))
         spans = zip(*(side.tolist() for side in sides), strict=True)
@@ -174,7 +175,7 @@ def _joined(first: Line, lines: Iterator[Line]) -> Iterator[list[Line]]:
 def _judged(
     queries: list[str], positives: list[str], relevant: dict[str, set[str]]
 ) -> tuple[str, str]:
-    """Return the query and the doc that are judged relevant to each other, else the first."""
+    """Return a query and a doc that is relevant to it, or the first query and the first doc."""
     if len(queries) == len(positives) == 1:
         return queries[0], positives[0]
     pairs = ((q, d) for q in queries for d in positives if d in relevant.get(q, ()))

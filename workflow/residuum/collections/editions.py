@@ -1,4 +1,4 @@
-"""Which of its pinned editions a collection is, by the number of its docs.
+"""Find which pinned edition a collection is, by its number of docs.
 
 Usage: `matching("nfcorpus", collection.editions, 3633)`.
 """
@@ -10,9 +10,9 @@ from residuum.config.schema.datasets import Edition
 
 
 def matching(dataset: str, editions: Sequence[Edition], docs: int) -> str | None:
-    """Return the name of the edition with this number of docs, or about it; none is an error.
+    """Return the name of the edition with (about) this number of docs.
 
-    Where nothing is pinned it is None: any number but 0 will do.
+    No such edition, or no docs at all, raises ResiduumError. Without pins, the result is None.
     """
     if not docs:
         raise ResiduumError(f"{dataset}: the corpus has no docs. Are its files empty?")
@@ -32,7 +32,7 @@ def matching(dataset: str, editions: Sequence[Edition], docs: int) -> str | None
 
 
 def unpinned(dataset: str, docs: int) -> str:
-    """Word what follows where nothing is pinned, and how to pin it."""
+    """Return a sentence on the consequence of missing pins, and how to pin."""
     return (
         f"{dataset}: {docs:,} docs, and nothing is pinned: their vectors are one shard, and plans "
         f"guess. `residuum datasets pin {dataset}` counts and pins them."

@@ -1,7 +1,7 @@
-"""Where a file of somebody else's collection is broken: the file, the line, what is in it.
+"""Find where a file of a third party's collection is broken: file, line, and fault.
 
-Usage: `with opened_below(home) as seen: ...`, and `first(seen, error)` after a reader failed or
-missed a fault: files are read again, the last one opened first.
+Usage: `with opened_below(home) as seen: ...`. Call `first(seen, error)` after a reader failed or
+returned too little. It reads the files again, the last opened first.
 """
 
 import gzip
@@ -28,20 +28,20 @@ REMEDY = (
     "hashes."
 )
 BROKEN = "the compressed data is cut short or damaged"
-MOST_SHOWN = 60  # bytes of an offending line
+MOST_SHOWN = 60  # bytes shown of a faulty line
 Packed = IO[bytes] | gzip.GzipFile
-Fault = tuple[str | None, int | None, str]  # member of an archive, line from 1, what is wrong
+Fault = tuple[str | None, int | None, str]  # member of an archive, line from 1, message
 _EXPECTED = re.compile(r"expected (\d+) (fields|columns), got \d+")
 _FILES = re.compile(r"found (\d+) files of the expected (\d+)")
-_watched: dict[int, tuple[str, list[Path]]] = {}  # by the id of the list: watches may be nested
+_watched: dict[int, tuple[str, list[Path]]] = {}  # by the list's id, as watches may be nested
 
 
 class MissingDocId(Exception):
-    """A reader handed on a doc without an id."""
+    """A reader returned a doc without an id."""
 
 
 class TooFewDocs(Exception):
-    """A reader ended without an error and with fewer records than are pinned."""
+    """A reader ended without an error, and with fewer records than are pinned."""
 
 
 def _note(event: str, arguments: tuple[object, ...]) -> None:
@@ -56,12 +56,12 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
             seen.append(path)
 
 
-_listen = cache(sys.addaudithook)  # once: a hook can never be taken away again
+_listen = cache(sys.addaudithook)  # cached: a hook cannot be removed
 
 
 @contextmanager
 def opened_below(folder: Path) -> Iterator[list[Path]]:
-    """Give a list that grows by each file below the folder that is opened for reading."""
+    """Yield a list to which every file below `folder` that is opened for reading is added."""
     _listen(_note)
     seen: list[Path] = []
     _watched[id(seen)] = (os.path.abspath(folder) + os.sep, seen)
@@ -72,11 +72,11 @@ def opened_below(folder: Path) -> Iterator[list[Path]]:
 
 
 def first(paths: Sequence[Path], error: Exception) -> str | None:
-    """Describe the first fault in one of the files; None where all look sound."""
+    """Describe the first fault in the files, the last opened first; None if none is found."""
     if lacking := _FILES.search(str(error)):
         return _files_lacking(paths, *lacking.groups())
     for path in reversed(list(dict.fromkeys(paths))):
-        docstore = any(part.endswith(".pklz4") for part in path.parts)  # ir_datasets' own form
+        docstore = any(part.endswith(".pklz4") for part in path.parts)  # ir_datasets' index
         if path.is_file() and not docstore and (fault := _look(path, error)):
             member, line, message = fault
             where = filter(None, [str(path), member, f"line {line}" if line else None])
@@ -85,7 +85,7 @@ def first(paths: Sequence[Path], error: Exception) -> str | None:
 
 
 def _unpacked(path: Path) -> str:
-    """Name the archives that a plain file may have been unpacked from, which must go as well."""
+    """Name the archives that a plain file may come from, which have to be deleted as well."""
     if path.suffix.lower() in (".gz", *COMPRESSED):
         return ""
     home = roots.irds().absolute()
@@ -106,7 +106,7 @@ def _files_lacking(paths: Sequence[Path], present: str, expected: str) -> str:
 
 
 def _look(path: Path, error: Exception) -> Fault | None:
-    """Read a file to its end; damage of compressed data says more than what it made of a line."""
+    """Find a file's first fault; damage of compressed data takes precedence over faulty lines."""
     if isinstance(error, ParseError) and path.suffix == ".xml":
         return None, error.position[0], f"the XML ends early or is broken ({error})"
     fault: Fault | None = None
@@ -124,7 +124,7 @@ def _look(path: Path, error: Exception) -> Fault | None:
 
 
 def _texts(path: Path) -> Iterator[tuple[str | None, Packed]]:
-    """Open a file's text, or that of each member of a tar."""
+    """Yield a file's text, or the text of each member of a tar."""
     suffix = path.suffix.lower()
     if suffix in COMPRESSED:
         from ir_datasets import lazy_libs
@@ -142,7 +142,7 @@ def _texts(path: Path) -> Iterator[tuple[str | None, Packed]]:
 
 
 def streamed(unpacked: Packed) -> Iterator[tuple[str, IO[bytes]]]:
-    """Stream the files of a tar that is read forwards only; tarfile itself ends at a bad header."""
+    """Yield the files of a tar read as a stream; tarfile would stop silently at a bad header."""
     with tarfile.open(fileobj=unpacked, mode="r|") as tar:
         for entry in tar:
             if member := tar.extractfile(entry):
@@ -152,7 +152,7 @@ def streamed(unpacked: Packed) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 class _Counted:
-    """Lines of bytes, iterated or read piece by piece, and the number of the last one."""
+    """Lines of a binary file, iterated or read in pieces, with the number of the last line."""
 
     def __init__(self, handle: Packed) -> None:
         self.handle, self.number, self.ended = handle, 0, True
@@ -180,8 +180,8 @@ def _json_faults(lines: _Counted) -> Iterator[tuple[int, str]]:
 
 
 def _faults(lines: _Counted, error: Exception) -> Iterator[tuple[int, str]]:
-    """Look for what the reader complained of, or for what makes it drop docs without a word."""
-    # of TREC's tags, each <DOC> has a DOCNO and an end, each <top> an end
+    """Yield faults that explain the reader's error, or that make a reader drop docs silently."""
+    # In TREC's SGML, each <DOC> has a DOCNO and an end tag; each <top> has an end tag.
     tagged = isinstance(error, (MissingDocId, TooFewDocs, AssertionError))
     start, tag, named, line = 0, b"", True, b"\n"
     for line in lines:
@@ -206,7 +206,7 @@ def _faults(lines: _Counted, error: Exception) -> Iterator[tuple[int, str]]:
 
 
 def _line_fault(line: bytes, error: Exception) -> str | None:
-    """Say what is wrong with a line of a table, looking for what the reader complained of."""
+    """Describe the fault of a line of a table, given the reader's error; None if it is sound."""
     if expected := _EXPECTED.search(str(error)):
         columns, tabbed = int(expected[1]), expected[2] == "fields"
         count = len(line.rstrip(b"\r\n").split(b"\t" if tabbed else None))
@@ -232,7 +232,7 @@ def _shown(line: bytes) -> str:
 
 
 def listed(paths: Iterable[Path]) -> str:
-    """Name files for a message; of many, the first and how many there are."""
+    """Name files for a message: all of a few, else the first and their number."""
     every = list(dict.fromkeys(paths))
     shown = ", ".join(map(str, every[:3]))
     return shown + (f" and {len(every) - 3:,} others" if len(every) > 3 else "")

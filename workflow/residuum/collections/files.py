@@ -1,8 +1,8 @@
-"""Collections in people's own files: docs, queries, judgements, triples, DPR's questions.
+"""Read collections in people's own files: docs, queries, judgements, DPR's questions.
 
-Usage: `docs(collection)`, `split(collection, name)`, `questions(collection, name)`. Which files
-these are, the source says; how each is read, its form. Paths are relative to the folder that
-RESIDUUM_DATA names, or to data/, or on the hub.
+Usage: `docs(collection)`, `split(collection, name)`, `questions(collection, name)`. The source says
+which files these are, and in which form they are written. Paths are relative to the folder that
+RESIDUUM_DATA names, or to data/. Files may lie on the hub instead.
 """
 
 import ast
@@ -23,7 +23,7 @@ from residuum.config.schema.files import BeirSource, InFiles, TrecSource
 
 
 def resolve(name: str, access: str) -> Path:
-    """Return the path of a file of the collection; an absent one is an error that says where."""
+    """Return the path of a collection's file; an absent file is a ResiduumError with its place."""
     path = roots.as_it_lies(_located(name))
     if not path.is_file():
         raise _absent(name, path, "no such file", access)
@@ -31,7 +31,7 @@ def resolve(name: str, access: str) -> Path:
 
 
 def resolved(name: str, access: str, within: roots.Within = roots.EVERY) -> list[Path]:
-    """Return the files that a name stands for: itself, or those of a folder that fit a pattern."""
+    """Return the files that a name stands for: a file, or a folder's files that fit a pattern."""
     return _among(name, _located(name), access, within)
 
 
@@ -60,9 +60,9 @@ def _among(name: str, path: Path, access: str, within: roots.Within) -> list[Pat
 
 
 def of_the_hub(name: str, access: str, within: roots.Within = roots.EVERY) -> dict[str, Path]:
-    """Return the files of a dataset of the hub by their addresses; none of a name of yours.
+    """Return {address: path} of a hub dataset's files, or {} for a name of a local file.
 
-    An address is the same on every machine, whatever lies where in its cache.
+    Addresses are the same on every machine, wherever the cache lies.
     """
     if not roots.HUB.fullmatch(name):
         return {}
@@ -86,7 +86,7 @@ def _absent(name: str, path: Path, what: str, access: str) -> ResiduumError:
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
-    """Stream (doc_id, fields) in the order of files and lines; a bad line is named."""
+    """Stream (doc_id, fields) in the order of files and lines; errors name the line."""
     source = collection.source
     assert isinstance(source, InFiles)
     if isinstance(source, BeirSource):
@@ -105,17 +105,16 @@ def _read(path: Path, source: InFiles) -> Iterator[tuple[str, Record]]:
     if isinstance(source, TrecSource):
         return sgml.docs(path, source.encoding)
     records = forms.records(path, source.columns)
-    if isinstance(source, BeirSource):  # whose docs may have no title
+    if isinstance(source, BeirSource):  # docs may lack a title
         return ((where, {"title": "", **record}) for where, record in records)
     return records
 
 
 def split(collection: Collection, name: str, every: bool = False) -> Rows:
-    """Return queries and qrels of a split; no qrels of one that has no public judgements.
+    """Return the queries and qrels of a split; without public judgements there are no qrels.
 
-    Which queries it has says the source, or the split, unless `every` is given: all, or those
-    alone that are judged. An id that is empty, holds white space or is given twice is an error
-    that names its line.
+    `judged_only` of the split or source drops queries without judgements, unless `every` is true.
+    An id that is empty, holds white space or is repeated raises ResiduumError with its line.
     """
     source, laid, entry = collection.source, collection.split_files(name), collection.splits[name]
     assert isinstance(source, InFiles)
@@ -136,7 +135,7 @@ def split(collection: Collection, name: str, every: bool = False) -> Rows:
 
 
 def _once(given: Iterable[tuple[str, tuple[str, str]]]) -> Iterator[tuple[str, str]]:
-    """Yield queries, each of which has an id of its own, and text that can be written."""
+    """Yield queries, checking that ids are valid and unique, and that UTF-8 holds the text."""
     seen = set[str]()
     for where, (query_id, text) in given:
         if query_id.split() != [query_id]:
@@ -151,7 +150,7 @@ def _once(given: Iterable[tuple[str, tuple[str, str]]]) -> Iterator[tuple[str, s
 
 
 def _queries(path: Path, source: InFiles, field: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield where a query is, its id and text: topics, records with named columns, or TSV."""
+    """Yield (place in the file, (query_id, text)) from topics, named columns, or TSV."""
     encoding = source.encoding if isinstance(source, TrecSource) else "utf-8"
     if forms.named(path):
         for where, record in forms.records(path):
@@ -190,7 +189,7 @@ def _query(where: str, record: Record, source: InFiles, field: str) -> tuple[str
 
 
 def _judgements(path: Path, names: Mapping[str, str]) -> Iterable[tuple[str, str, int]]:
-    """Read qrels: of named columns, of BEIR's TSV with its header, or TREC's four columns."""
+    """Read qrels from named columns, BEIR's TSV with its header, or TREC's four columns."""
     if forms.named(path):
         records = forms.records(path)
     else:
@@ -225,7 +224,7 @@ def _judgement(where: str, record: Record, names: Mapping[str, str]) -> tuple[st
 
 
 def questions(collection: Collection, name: str) -> Rows:
-    """Return the questions of a file in DPR's form, with their answers; ids count from 0."""
+    """Return the questions of a file in DPR's form with their answers; ids count from 0."""
     entry = collection.splits[name]
     assert entry.questions is not None
     path = resolve(entry.questions, collection.access)
@@ -243,7 +242,7 @@ def questions(collection: Collection, name: str) -> Rows:
 
 
 def _question(text: str) -> tuple[str, list[str]]:
-    """Read a line as DPR's csv.reader does, which takes quotes around a column away."""
+    """Split a line into question and answers as DPR's csv.reader does, which removes quotes."""
     question, _, listed = text.partition("\t")
     try:
         with warnings.catch_warnings():

@@ -1,6 +1,6 @@
-"""Files of records by their form: JSON lines, CSV, Parquet, Arrow, or TSV without a header.
+"""Read files of records: JSON lines, CSV, Parquet, Arrow, or TSV without a header.
 
-Usage: `for where, record in records(path): ...`, where `where` names file and line, as messages do.
+Usage: `for where, record in records(path): ...`. `where` names file and line, for messages.
 """
 
 import csv
@@ -17,13 +17,13 @@ from residuum.collections.lines import MOST_SHOWN, ended, numbered
 from residuum.config import roots
 
 Record = dict[str, object]
-ROWS_AT_ONCE = 10_000  # of a Parquet file
-MOST_NESTED = 50  # levels of lists and objects in a record
+ROWS_AT_ONCE = 10_000  # rows of a Parquet file in memory
+MOST_NESTED = 50  # nesting levels in a record
 CR = "Was it made by an old Mac? Lines end with LF, not with CR alone: convert the file"
 TSV = ("doc_id", "text")
 HEADERS = (TSV, ("query_id", "text"), ("query_id", "query"), ("qid", "query"))  # of TSV elsewhere
 ARROW = b"ARROW1"
-# What others call these columns: BEIR, its datasets on the hub, JSON of everywhere.
+# Column names of others: BEIR, its datasets on the hub, and common JSON.
 KNOWN = {
     "doc_id": ("doc_id", "_id", "id", "corpus-id"),
     "query_id": ("query_id", "_id", "id", "query-id"),
@@ -32,15 +32,15 @@ KNOWN = {
 
 
 def named(path: Path) -> bool:
-    """Say whether a file, by its name, is of a form whose columns have names."""
+    """Say whether a file's form, by its ending, has named columns."""
     return roots.ending(path) in NAMED
 
 
 def records(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, Record]]:
-    """Yield each record of a file and where it is, as `docs.jsonl, line 7`, in the file's order.
+    """Yield (place, record) in the file's order; a place is such as `docs.jsonl, line 7`.
 
-    What has no names for its columns is TSV, with these `columns`, by default doc_id and text,
-    which may hold tabs. A line that is no such record is a ResiduumError that names it.
+    A form without column names is TSV with these `columns`. By default they are doc_id and text,
+    and the text may hold tabs. A line that is no such record raises ResiduumError with its place.
     """
     read = NAMED.get(roots.ending(path))
     if read and columns:
@@ -73,9 +73,9 @@ def _jsonl(path: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _deep(record: object) -> bool:
-    """Say whether values are nested more than 50 levels deep, or, of None, more than can be read.
+    """Say whether values are nested more than 50 levels deep; None means too deep to be read.
 
-    What walks through a record calls itself for each level.
+    Functions that walk through a record call themselves for each level.
     """
     level = [record] if isinstance(record, dict | list) else []
     for _ in range(MOST_NESTED):
@@ -85,7 +85,7 @@ def _deep(record: object) -> bool:
 
 
 def _once(pairs: list[tuple[str, object]]) -> Record:
-    """Make an object of its pairs, each key once."""
+    """Return an object's pairs as a dict; a repeated key is a ValueError."""
     record = dict(pairs)
     if len(record) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -109,7 +109,7 @@ def _tsv(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
 
 
 def refuse_header(path: Path, line: str) -> None:
-    """Raise ResiduumError if the first line of TSV, which has no header, is one."""
+    """Raise ResiduumError if the first line of a TSV file is a header; TSV has none here."""
     if tuple(line.lower().split("\t")) in HEADERS:
         raise ResiduumError(f"{path}, line 1: a header, {line!r}. Delete it: TSV has none.")
 
@@ -132,7 +132,7 @@ def _csv(path: Path) -> Iterator[tuple[str, Record]]:
 
 
 def once(where: str, names: list[str]) -> list[str]:
-    """Return the names in a header; one that is given twice is a ResiduumError."""
+    """Return the names in a header; a repeated name raises ResiduumError."""
     if twice := [name for name in names if name and names.count(name) > 1]:
         text = f"the header has {twice[0][:MOST_SHOWN]!r} twice; which column is meant?"
         raise ResiduumError(f"{where}: {text} Rename one.")
@@ -153,7 +153,7 @@ def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
         lazy = pl.scan_parquet(path, glob=False)
         for start in range(0, lazy.select(pl.len()).collect().item(), ROWS_AT_ONCE):
             rows = lazy.slice(start, ROWS_AT_ONCE).collect()
-            # No zeros are lost here: a column of numbers never had any.
+            # Reading numbers as integers loses no leading zeros: a column of numbers has none.
             for number, record in enumerate(rows.iter_rows(named=True), start=start + 1):
                 where = f"{path}, row {number}"
                 yield where, _texts(where, record)
@@ -163,7 +163,7 @@ def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _arrow(path: Path) -> Iterator[tuple[str, Record]]:
-    """Read what datasets' save_to_disk writes, a stream, or a file in Arrow's format of files."""
+    """Read Arrow data: a stream, as datasets' save_to_disk writes, or Arrow's file format."""
     import polars as pl
 
     try:
@@ -179,7 +179,7 @@ def _arrow(path: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _texts(where: str, record: Record) -> Record:
-    """Return a record with texts for its integers, and for bytes, which must be UTF-8."""
+    """Return a record whose integers and bytes have become texts; bytes must be UTF-8."""
     try:
         return {name: _text(value) for name, value in record.items()}
     except UnicodeDecodeError as error:
@@ -208,7 +208,7 @@ ENDINGS = f"{', '.join(NAMED)} or .tsv, gzipped or not"
 
 
 def writable(text: str) -> bool:
-    """Say whether UTF-8 can hold a text, as JSON's escapes may cut a character in two."""
+    """Say whether UTF-8 can hold a text; escapes in JSON can split a character in two."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -217,9 +217,10 @@ def writable(text: str) -> bool:
 
 
 def value(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> object:
-    """Return what stands in the column of a doc_id, a query_id or a relevance; ValueError if none.
+    """Return the value in the column of a doc_id, a query_id or a relevance.
 
-    `names` says what columns of the file are, before what is known.
+    `names` maps the file's own column names, and precedes the known names. Without such a column
+    the result is a ValueError.
     """
     given = [theirs for theirs, ours in names.items() if ours == of]
     column = next((name for name in (*given, *KNOWN[of]) if name in record), None)
@@ -230,7 +231,7 @@ def value(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> ob
 
 
 def id_of(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> str:
-    """Return the doc_id or query_id of a record: text without white space; else a ValueError."""
+    """Return a record's doc_id or query_id; ValueError unless it is text without white space."""
     given = value(record, of, names)
     if not isinstance(given, str):
         shown = json.dumps(given, default=str)
@@ -242,7 +243,7 @@ def id_of(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> st
 
 
 def grade_of(record: Mapping[str, object], names: Mapping[str, str]) -> int:
-    """Return the relevance of a judgement, a whole number; ValueError if it is none."""
+    """Return a judgement's relevance as an integer; any other value is a ValueError."""
     given = value(record, "relevance", names)
     grade = scalars.number(str(given).strip())
     if grade is None or grade != grade // 1:

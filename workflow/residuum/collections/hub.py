@@ -1,4 +1,4 @@
-"""Files of a dataset of the Hugging Face hub, in the hub's cache or downloaded into it.
+"""Find files of Hugging Face hub datasets in the hub's cache, or download them into it.
 
 Usage: `obtained("hf://datasets/mteb/scifact@COMMIT/corpus.jsonl")`.
 """
@@ -16,7 +16,7 @@ _local = ContextVar("_local", default=False)
 
 @contextmanager
 def cached_only() -> Iterator[None]:
-    """Let nothing be downloaded in the block, nor the hub be asked."""
+    """Forbid downloads and requests to the hub within the block."""
     token = _local.set(True)
     try:
         yield
@@ -25,9 +25,9 @@ def cached_only() -> Iterator[None]:
 
 
 def obtained(name: str) -> Path:
-    """Return where a file or folder of a dataset lies, after a download if it is not cached.
+    """Return the path of a file or folder of a hub dataset, downloading it if it is not cached.
 
-    A ResiduumError says what the hub does not give.
+    What the hub does not give raises ResiduumError.
     """
     from huggingface_hub import snapshot_download
 
@@ -43,7 +43,7 @@ def obtained(name: str) -> Path:
             allow_patterns=patterns,
             local_files_only=_local.get(),
         )
-    except Exception as error:  # whatever the network or the hub does
+    except Exception as error:  # the network or the hub can fail in any way
         text = " ".join(str(error).split())[:300]
         raise ResiduumError(
             f"{name}: the Hugging Face hub did not give it ({type(error).__name__}: {text}). Is "

@@ -1,8 +1,7 @@
-"""Collections read through ir_datasets: any of its ids, fields joined in the order given.
+"""Read collections through ir_datasets, by any of its ids, with fields joined as configured.
 
 Usage: `docs(collection)`, `split(collection, name)`. ir_datasets looks into IR_DATASETS_HOME first
-and downloads what is missing; docs that it does not give as they are have a reader here
-(`READERS`).
+and downloads what is missing. READERS has readers of docs that ir_datasets changes on reading.
 """
 
 import fcntl
@@ -21,8 +20,8 @@ from residuum.config import roots
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.sources import IrdsSource
 
-MOST_SHOWN = 300  # characters of somebody else's error
-CORD19 = "2020-05-01"  # of TREC-COVID round 2; ir_datasets lists its metadata without the bodies
+MOST_SHOWN = 300  # characters shown of another library's error
+CORD19 = "2020-05-01"  # TREC-COVID's round 2; ir_datasets lists its metadata without bodies
 CORD19_URL = (
     "https://ai2-semanticscholar-cord-19.s3-us-west-2.amazonaws.com/historical_releases/"
     f"cord-19_{CORD19}.tar.gz"
@@ -32,7 +31,7 @@ CORD19_URL = (
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Stream (doc_id, fields) in the collection's order.
 
-    A doc without an id is an error, and so are fewer docs than pinned where a file shows why.
+    A doc without an id raises ResiduumError. So do fewer docs than pinned, if a file explains them.
     """
     source = collection.source
     assert isinstance(source, IrdsSource)
@@ -59,9 +58,9 @@ def _named_docs(irds_id: str) -> Iterator[Any]:
 
 
 def _cord19() -> Iterator[cord19.Paper]:
-    """Stream the papers; ir_datasets downloads the release where it is not in its home.
+    """Stream the papers of CORD-19's release; ir_datasets downloads a missing release.
 
-    Its own reader of releases takes the words True and False of the metadata for truth, and knows
+    ir_datasets' own reader turns the words True and False of the metadata into booleans, and knows
     four of the five subsets (ir_datasets/datasets/cord19.py, Cord19Docs).
     """
     from ir_datasets.util import home_path
@@ -78,10 +77,11 @@ class _Passage(NamedTuple):
 
 
 def _raw_passages() -> Iterator[_Passage]:
-    """Stream MS MARCO's passages as they are distributed, from the download of ir_datasets.
+    """Stream MS MARCO's passages as distributed, from ir_datasets' download.
 
-    Its own reader decodes once more what is encoded twice (ir_datasets/datasets/msmarco_passage.py,
-    FixEncoding); Anserini and the papers index collection.tsv as it is.
+    ir_datasets' own reader repairs texts that were encoded twice
+    (ir_datasets/datasets/msmarco_passage.py, FixEncoding). Anserini and the papers index
+    collection.tsv unchanged.
     """
     from ir_datasets.datasets.msmarco_passage import DUA, NAME
     from ir_datasets.util import DownloadConfig, TarExtract, home_path
@@ -97,12 +97,12 @@ def _raw_passages() -> Iterator[_Passage]:
 
 READERS: dict[str, Callable[[], Iterator[Any]]] = {
     f"cord19/fulltext/{CORD19}": _cord19,
-    "msmarco-passage/raw": _raw_passages,  # no id of ir_datasets
+    "msmarco-passage/raw": _raw_passages,  # not an id of ir_datasets
 }
 
 
 def _sampled(collection: Collection, source: IrdsSource) -> set[str]:
-    """Return the ids of a sample: all docs judged as required, and those whose ids hash lowest."""
+    """Return a sample's doc ids: all docs judged at its level, and those of the lowest hashes."""
     sample = source.sample
     assert sample is not None
     judged = {
@@ -137,7 +137,7 @@ def _fields(doc: Any, source: IrdsSource) -> dict[str, str]:
 
 
 def split(collection: Collection, name: str) -> Rows:
-    """Return queries, qrels and answers of a split, as ir_datasets has them."""
+    """Return the queries, qrels and answers that ir_datasets has for a split."""
     entry = collection.splits[name]
     assert entry.irds is not None
     with _alone(entry.irds), _explained(entry.irds, collection.access) as seen:
@@ -162,7 +162,7 @@ def split(collection: Collection, name: str) -> Rows:
 
 
 def docpairs(collection: Collection, name: str) -> Iterator[tuple[str, str, str]]:
-    """Stream (query_id, positive, negative), a split's training triples, in the file's order."""
+    """Stream a split's training triples (query_id, positive, negative), in the file's order."""
     irds_id = str(collection.splits[name].docpairs)
     with _explained(irds_id, collection.access):
         data = _load(irds_id)
@@ -192,9 +192,9 @@ def _load(irds_id: str) -> Any:
 
 @contextmanager
 def _alone(irds_id: str) -> Iterator[None]:
-    """Let one process at a time read splits of a collection, where its home can be written.
+    """Let only one process at a time read splits, if ir_datasets' home can be written.
 
-    What ir_datasets makes of DPR's questions passes through a file whose name all processes share
+    All processes share the name of a temporary file for DPR's questions
     (ir_datasets/datasets/dpr_w100.py, DprW100Manager).
     """
     with ExitStack() as held:
@@ -207,7 +207,7 @@ def _alone(irds_id: str) -> Iterator[None]:
 
 @contextmanager
 def _explained(irds_id: str, access: str) -> Iterator[list[Path]]:
-    """Give the list of files read; of what ir_datasets raises, name file and line, and access."""
+    """Yield a list of the files read; give ir_datasets' errors a file, a line and access notes."""
     home = roots.irds()
     with faults.opened_below(home) as seen:
         try:
@@ -224,7 +224,7 @@ def _explained(irds_id: str, access: str) -> Iterator[list[Path]]:
 
 
 def _cause(error: BaseException) -> str:
-    """Word the first of a chain of errors; of failed downloads, the addresses that were tried."""
+    """Describe the first error of a chain; for failed downloads, list the addresses tried."""
     while error.__context__ is not None and not isinstance(error.__context__, KeyError):
         reworded = error.__suppress_context__ and error.__cause__ is None  # raise ... from None
         if reworded or "http" in str(error).lower():

@@ -1,7 +1,6 @@
-"""Lines of people's files, with their numbers: plain, gzipped, or what Unix compress made.
+"""Read numbered lines of people's files: plain, gzipped, or packed by Unix compress.
 
-Usage: `for number, line in numbered(path): ...`. A byte order mark is no part of a line. Must not
-know what stands in one.
+Usage: `for number, line in numbered(path): ...`. A byte order mark is removed.
 """
 
 import gzip
@@ -16,20 +15,20 @@ from residuum.cli.errors import ResiduumError
 from residuum.collections.faults import COMPRESSED
 
 AGAIN = "Get the file again."
-MOST_SHOWN = 60  # characters of an offending line
+MOST_SHOWN = 60  # characters shown of a faulty line
 
 
 def numbered(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not empty, without their ends, with their numbers from 1."""
+    """Yield (number from 1, line without its end), leaving out empty lines."""
     for number, line in ended(path, encoding):
         if line.strip():
             yield number, line.rstrip("\r\n")
 
 
 def ended(path: Path, encoding: str = "utf-8", hint: str = "") -> Iterator[tuple[int, str]]:
-    """Yield all lines as they are, with their numbers; `hint` follows what is no such encoding.
+    """Yield (number from 1, line with its end); `hint` is added to errors of decoding.
 
-    Data that is cut short or cannot be decoded, and an encoding without a name, are ResiduumErrors.
+    Truncated data, undecodable bytes, and an unknown encoding raise ResiduumError.
     """
     number = 0
     try:
@@ -51,7 +50,7 @@ def ended(path: Path, encoding: str = "utf-8", hint: str = "") -> Iterator[tuple
 
 
 def opened(path: Path) -> IO[bytes] | gzip.GzipFile:
-    """Open a file for its bytes, unpacked."""
+    """Open a file for reading unpacked bytes."""
     if path.suffix.lower() == ".gz":
         return gzip.open(path, "rb")
     if path.suffix.lower() not in COMPRESSED:

@@ -1,8 +1,8 @@
-"""Pages about invented places: what the passages of a place state, section by section, and by whom.
+"""Generate pages about invented places: sections of statements, each with its own person.
 
-Usage: `generate(recipe)`, of source `generated-pages`; docs/generated-collection.md says what is
-modelled. A page is long, a query asks for one section of it, and a person whom no other section
-names is the answer.
+Usage: `generate(recipe)`, of source `generated-pages`. docs/generated-collection.md says what is
+modelled. Pages are long. A query asks for a single section of a page. The answer is the section's
+person, whom no other section names.
 """
 
 from itertools import product
@@ -28,12 +28,12 @@ words: Words = entries.parse(packaged("collections/words/pages.yaml"), Words)
 
 
 def people() -> list[str]:
-    """Every two-word name of a person that can be made, each once."""
+    """Return every two-word name of a person, each once."""
     return [" ".join(name) for name in product(words.given, words.family)]
 
 
 def generate(recipe: GeneratedPages) -> worlds.Generated:
-    """Make the collection of a recipe; one that asks for more than can be made is a ValueError."""
+    """Make the collection of a recipe; an impossible recipe raises ValueError."""
     shared = {name: getattr(recipe, name) for name in GeneratedPages.model_fields if name != "kind"}
     source = GeneratedSource(kind="generated", listings=0, stubs=0, **shared)
     place_facts.refuse(source)
@@ -76,13 +76,13 @@ ORDER = (*places.SPLITS[1:], places.SPLITS[0])  # train gives way to the others
 
 
 def _asking(seed: int, split: str, texts: list[str]) -> list[str]:
-    """Ask for the person behind what each text asks for."""
+    """Turn queries for a statement into questions for the statement's person."""
     rng = Stream(seed, f"{split} by whom")
     return [rng.pick(words.questions).format(query=text) for text in texts]
 
 
 def _of_pages(drawn: worlds.Drawn, pages: list[int]) -> worlds.Drawn:
-    """Judge pages by the best of their sections; `pages` has the page of each passage."""
+    """Grade a page by its best section; `pages` has the page of each passage."""
     texts, judgements = drawn
     best: dict[tuple[int, int], int] = {}
     for query, doc, grade in judgements:

@@ -1,4 +1,4 @@
-"""What the generated places are made of: words, docs and what they name, what a recipe may ask.
+"""Vocabulary and docs of the generated places, and checks of a recipe.
 
 Usage: `refuse(recipe)` before places are drawn, `Doc(...).names()`, `lexicon(spec)` for the other
 forms of a concept.
@@ -21,7 +21,7 @@ LISTED = 6
 
 
 class Words(Strict):
-    """The layout of words/places.yaml; concepts of one kind have equally many forms."""
+    """The layout of words/places.yaml; all concepts of a kind have the same number of forms."""
 
     attributes: list[Attribute]
     types: list[Concept]
@@ -36,13 +36,13 @@ class Words(Strict):
 words: Words = entries.parse(packaged("collections/words/places.yaml"), Words)
 patterns = words.patterns
 
-Forms = tuple[int, ...]  # which form a text has of its attribute, type, two modifiers and feature
+Forms = tuple[int, ...]  # a text's form of: attribute, type, two modifiers, feature
 _CONCEPTS = (words.attributes[0].forms, words.types[0], *words.modifiers[:2], words.features[0])
 SIZES = [len(concept) for concept in _CONCEPTS]
 
 
 class Doc(NamedTuple):
-    """A text and what it names; a passage states its first attribute of its first place."""
+    """A text and what it names; a passage states the first attribute of its first place."""
 
     kind: str
     text: str
@@ -51,13 +51,13 @@ class Doc(NamedTuple):
     forms: Forms
 
     def names(self) -> list[Key]:
-        """Every place, and the attribute that a passage states."""
+        """Return the keys of all places and of the attribute that a passage states."""
         stated = self.attributes[: self.kind == "passage"]
         return [*(("place", place) for place in self.places), *(("attribute", a) for a in stated)]
 
     @property
     def topic(self) -> Topic:
-        """What a passage states, a stub asks for or a listing names first."""
+        """Return the first place and attribute: stated, asked for, or named first."""
         return {"place": self.places[0], "attribute": self.attributes[0]}
 
 
@@ -102,18 +102,18 @@ def _faults(recipe: GeneratedSource) -> Iterator[ValueError]:
 
 
 def names() -> list[str]:
-    """Every two-word name that can be made, each once."""
+    """Return every two-word place name, each once."""
     syllables = zip(words.name_starts, words.name_ends, strict=True)
     return [" ".join(name) for name in product(*(map("".join, product(*s)) for s in syllables))]
 
 
 def with_article(phrase: str) -> str:
-    """The phrase after "a" or "an"; "university" is spoken with a consonant."""
+    """Return a phrase after "a" or "an"; "uni..." takes "a", as in "university"."""
     vowel = phrase[0] in "aeiou" and not phrase.startswith("uni")
     return f"{'an' if vowel else 'a'} {phrase}"
 
 
 def lexicon(spec: OtherForms) -> Lexicon:
-    """Return the synonyms of this collection: the other forms of each concept, in their order."""
+    """Return synonyms for this collection: the other forms of each concept, in order."""
     attributes = (attribute.forms for attribute in words.attributes)
     return Lexicon([*attributes, *words.types, *words.modifiers, *words.features])

@@ -1,7 +1,7 @@
-"""Docs about invented places, made from a seed, with the queries of all splits.
+"""Generate docs about invented places from a seed, with the queries of all splits.
 
-Usage: `generate(recipe)`, of source `generated`; docs/generated-collection.md says what is
-modelled: a passage answers a query; listing pages and question stubs distract.
+Usage: `generate(recipe)`, of source `generated`. docs/generated-collection.md says what is
+modelled. Passages answer queries; listing pages and question stubs distract.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,21 +22,21 @@ from residuum.config.schema.generated import FOLDS, LATER, GeneratedSource
 
 SPLITS = ("train", "tune", "dev", "judged")
 MENTION, ASIDE, FILLER = 0.75, 0.75, 0.2
-BY_NAME, BY_DESCRIPTION = 0.55, 0.25  # the rest of the queries give one word of the name
+BY_NAME, BY_DESCRIPTION = 0.55, 0.25  # shares of queries; the others give a word of the name
 BOTH_MODIFIERS = 0.5
 NOT_RELEVANT = 20
 REWORDINGS = 200
-GRADED = {"judged": "judgements", "topics": "topic-judgements"}  # and the stream of judgements
-Asks = Callable[[Stream, Doc], str]  # what is asked of the place of a passage
+GRADED = {"judged": "judgements", "topics": "topic-judgements"}  # graded splits: their streams
+Asks = Callable[[Stream, Doc], str]  # makes the query that a passage answers
 
 
 def generate(recipe: GeneratedSource) -> worlds.Generated:
-    """Make the collection of a recipe; one that asks for more than can be made is a ValueError."""
+    """Make the collection of a recipe; an impossible recipe raises ValueError."""
     place_facts.refuse(recipe)
     world = World(recipe)
     passages = world.draw_answers()
     later = [split for split in LATER if passages[split]]
-    # train gives way where its wording would repeat a tune, dev or judged query; later splits to it
+    # Wordings are unique: train takes none of tune, dev and judged, and later splits none of train.
     order = (*SPLITS[1:], SPLITS[0], *later)
     queries = {split: world.queries(split, passages[split]) for split in order}
     docs = ({"text": doc.text} for doc in world.docs)
@@ -50,7 +50,7 @@ def generate(recipe: GeneratedSource) -> worlds.Generated:
 
 
 def _divide(made: worlds.Generated) -> None:
-    """Deal the topics out to the folds in turn; ids stay, and so do judgements."""
+    """Deal the topics to the folds in turn; ids and judgements stay."""
     topics = made.queries["topics"]
     for number, fold in enumerate(FOLDS):
         made.queries[fold] = own = topics[number :: len(FOLDS)]
@@ -59,7 +59,7 @@ def _divide(made: worlds.Generated) -> None:
 
 
 class World:
-    """The places and docs of a collection; passages answer queries by their position."""
+    """The places and docs of a collection; a passage's position identifies it as an answer."""
 
     def __init__(self, recipe: GeneratedSource) -> None:
         self.recipe, self.worded = recipe, set[str]()
@@ -67,7 +67,7 @@ class World:
         tables = (words.types, words.modifiers, words.features, words.attributes)
         types, modifiers, features, self.attributes = (Zipf(rng, len(table)) for table in tables)
         self.names = rng.sample(place_facts.names(), recipe.entities)
-        self.concepts: list[tuple[Concept, ...]] = []  # of each place: type, modifiers and feature
+        self.concepts: list[tuple[Concept, ...]] = []  # per place: type, modifiers and feature
         for _ in self.names:
             kind = words.types[types.draw(rng)]
             both = [words.modifiers[i] for i in modifiers.draw_distinct(rng, 2)]
@@ -110,7 +110,7 @@ class World:
         return Doc("passage", text, tuple(places), tuple(attributes), forms)
 
     def _statement(self, rng: Stream, place: int, attribute: int, forms: Forms) -> str:
-        """What a passage says of its place, in answer to a query."""
+        """Return the sentence by which a passage states its attribute, which answers a query."""
         stated, kind, *modifiers, feature = self._phrases(place, attribute, forms)
         description = f"{with_article(', '.join(rng.shuffled(modifiers)))} {kind}"
         return rng.pick(patterns["statements"]).format(
@@ -121,7 +121,7 @@ class World:
         )
 
     def _listing(self, rng: Stream) -> Doc:
-        """A page that names places and attributes and describes the first place alone."""
+        """Draw a page that names places and attributes, and describes only the first place."""
         places = tuple(rng.sample(range(len(self.names)), LISTED))
         attributes = self.attributes.draw_distinct(rng, LISTED)
         forms = tuple([rng.below(size) for size in SIZES])
@@ -136,7 +136,7 @@ class World:
         return Doc("listing", text, places, attributes, forms)
 
     def _stub(self, rng: Stream, passage: Doc) -> Doc:
-        """A question about what the passage states, in a query's words, without an answer."""
+        """Draw a question about a passage's statement, in a query's words, without an answer."""
         place, attribute = passage.places[0], passage.attributes[0]
         aside = rng.another(len(words.attributes), attribute)
         other = rng.another(len(self.names), place)
@@ -149,7 +149,7 @@ class World:
         return Doc("stub", text, (place, other), (attribute, aside), passage.forms)
 
     def _question(self, rng: Stream, passage: Doc) -> str:
-        """What a query asks of a place, given by name, by description or in part."""
+        """Return a query on a passage; its place is named in full, described, or named in part."""
         requested, kind, *others = self._requested(rng, passage)
         name = self.names[passage.places[0]]
         pattern, chance = rng.pick(patterns["queries"]), rng.random()
@@ -160,32 +160,32 @@ class World:
         return pattern.format(attribute=requested, place=name)
 
     def _which_place(self, rng: Stream, passage: Doc) -> str:
-        """Ask for the name of the place that a description fits."""
+        """Return a question for the name of the described place."""
         requested, kind, *others = self._requested(rng, passage)
         pattern = rng.pick(patterns["questions"])
         return pattern.format(attribute=requested, place=_description(rng, kind, others))
 
     def _keywords(self, rng: Stream, passage: Doc) -> str:
-        """Name the attribute and the place, and no more."""
+        """Return a query of keywords: the attribute and the place."""
         return f"{self._requested(rng, passage)[0]} {self.names[passage.places[0]]}"
 
     def name(self, doc: int) -> str:
-        """The name of the first place of a doc, given by its position."""
+        """Return the name of a doc's first place; `doc` is its position."""
         return self.names[self.docs[doc].places[0]]
 
     def _requested(self, rng: Stream, passage: Doc) -> list[str]:
-        """The phrases of a passage in the words of its query: forms shift."""
+        """Return a passage's phrases in a query's words; forms change with probability `shift`."""
         shift, sizes = self.recipe.shift, zip(SIZES, passage.forms, strict=True)
         forms = tuple([rng.another(n, f) if rng.happens(shift) else f for n, f in sizes])
         return self._phrases(passage.places[0], passage.attributes[0], forms)
 
     def _phrases(self, place: int, attribute: int, forms: Forms) -> list[str]:
-        """The attribute, and its place's type, modifiers and feature, in the words of one text."""
+        """Return the attribute, and its place's type, modifiers and feature, in the given forms."""
         concepts = words.attributes[attribute].forms, *self.concepts[place]
         return [concept[form] for concept, form in zip(concepts, forms, strict=True)]
 
     def draw_answers(self) -> dict[str, list[int]]:
-        """For every query of every split, the passage that answers it."""
+        """Return, for each split, the position of the passage that answers each query."""
         rng, recipe = Stream(self.recipe.seed, "splits"), self.recipe
         passages = rng.shuffled(self.passages)
         trained = round(recipe.train_share * recipe.passages)
@@ -193,7 +193,7 @@ class World:
         judged = set(chosen := self._graded("judged", held_out, recipe.judged))
         free = [i for i in held_out if i not in judged]
         left = free[recipe.tune + recipe.dev :]
-        # a passage comes once in every round, so that any half of the train pairs covers them all
+        # Each round draws every passage once, so that any half of the train pairs covers them all.
         rounds = chain.from_iterable(rng.shuffled(train) for _ in repeat(None))
         return {
             "train": list(islice(rounds, recipe.train_pairs)),
@@ -205,7 +205,7 @@ class World:
         }
 
     def _graded(self, split: str, passages: Iterable[int], count: int) -> list[int]:
-        """The first passages that have docs of all grades."""
+        """Return the first `count` passages for which docs of all grades exist."""
         grades = ((i, set(self.grades.of(self.docs[i].topic).values())) for i in passages)
         complete = list(islice((i for i, own in grades if own >= {0, 1, 2, 3}), count))
         if len(complete) < count:
@@ -216,7 +216,7 @@ class World:
         return complete
 
     def queries(self, split: str, passages: list[int]) -> worlds.Drawn:
-        """A query for each passage: graded as in TREC DL, or with one relevant doc as MS MARCO."""
+        """Return a query per passage, graded as in TREC DL or with one relevant doc (MS MARCO)."""
         rng = Stream(self.recipe.seed, split)
         own: dict[str, Asks] = {"questions": self._which_place, "topics": self._keywords}
         asks = own.get(split, self._question)
@@ -228,7 +228,7 @@ class World:
         return texts, list(self.grades.judged(rng, topics, NOT_RELEVANT))
 
     def _new_query(self, rng: Stream, passage: Doc, asks: Asks) -> str:
-        """A query text that no other query of the collection has."""
+        """Return a query text that no other query of the collection has."""
         for _ in range(REWORDINGS):
             text = asks(rng, passage).lower()
             if text not in self.worded:
@@ -251,12 +251,12 @@ class World:
             families = {words.attributes[i].family for i in (attributes[0], attribute)}
             return 3 if attributes[0] == attribute else 1 + (len(families) == 1)
         one, other = self.concepts[places[0]], self.concepts[place]
-        alike = (one[0], one[-1]) == (other[0], other[-1])  # in type and feature
+        alike = (one[0], one[-1]) == (other[0], other[-1])  # the same type and feature
         return int(attributes[0] == attribute and alike)
 
 
 def _description(rng: Stream, kind: str, others: Sequence[str]) -> str:
-    """A place by its type, its feature and one of its modifiers, or both."""
+    """Return a description of a place: its type, its feature, and one or both of its modifiers."""
     *modifiers, feature = others
     description = rng.pick(patterns["descriptions"])
     used = rng.sample(modifiers, 2 if rng.happens(BOTH_MODIFIERS) else 1)

@@ -1,7 +1,7 @@
-"""PubMed as NLM gives it: gzipped XML files, of which newer ones revise records and delete them.
+"""Read PubMed as NLM publishes it: gzipped XML files, in which newer files revise or delete.
 
-Usage: `docs(collection)` of source `pubmed`. Files are read from the newest on, so that the first
-record of a PMID is its last revision.
+Usage: `docs(collection)` of source `pubmed`. Files are read from the newest to the oldest, so that
+the first record of a PMID is its last revision.
 """
 
 import gzip
@@ -27,7 +27,7 @@ AGAIN = "Get the file again."
 
 
 class Record(NamedTuple):
-    """A record of MEDLINE; the abstract is empty where it has none."""
+    """A record of MEDLINE; a missing abstract is ""."""
 
     pmid: int
     version: int
@@ -36,17 +36,17 @@ class Record(NamedTuple):
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
-    """Stream (PMID, fields) of all records with an abstract, in their last revision.
+    """Stream (PMID, fields) of the last revision of every record with an abstract.
 
-    The text is title and abstract. What is left out is counted on standard error. A file that is
-    damaged, that is no XML, whose MD5 is another than the one beside it, or that is missing in
-    their numbering is a ResiduumError.
+    The text is title and abstract. Standard error reports the number of skipped records.
+    ResiduumError names a file that is damaged, is no XML, differs from the MD5 beside it, or is
+    missing in the numbering.
     """
     source, counts = collection.source, Counter[str]()
     assert isinstance(source, PubmedSource)
     paths = resolved(source.folder, collection.access, source.within)
     _check_numbers(paths)
-    known = bytearray(MOST)  # a byte for each PMID: 1 where a newer file has or deletes it
+    known = bytearray(MOST)  # by PMID: 1 if a newer file has or deletes it
     for path in reversed(paths):
         _check_sum(path)
         records, deleted = read(path)
@@ -76,7 +76,7 @@ def _fields(record: Record) -> dict[str, str]:
 
 
 def read(path: Path) -> tuple[list[Record], list[int]]:
-    """Return the records of a file, and the PMIDs that it deletes."""
+    """Return the records of a file, and the PMIDs that the file deletes."""
     records: list[Record] = []
     deleted: list[int] = []
     try:
@@ -101,7 +101,7 @@ def read(path: Path) -> tuple[list[Record], list[int]]:
 
 
 def _record(path: Path, number: int, article: Element) -> Record:
-    """Read a record: its own title, and the parts of its abstract in their order, by a space."""
+    """Return a record with its own title; the parts of its abstract are joined by spaces."""
     own = article.find("MedlineCitation/PMID")
     if own is None:
         raise ResiduumError(f"{path}, record {number}: it has no MedlineCitation/PMID. {AGAIN}")
@@ -122,12 +122,12 @@ def _pmid(path: Path, where: str, element: Element) -> int:
 
 
 def _text(element: Element) -> str:
-    """Return the text of an element with that of the markup within it, on one line."""
+    """Return the text of an element and of markup within it, on one line."""
     return " ".join("".join(element.itertext()).split())
 
 
 def _check_numbers(paths: Iterable[Path]) -> None:
-    """Refuse files of other names, and gaps in their numbers."""
+    """Refuse files with other names, and gaps in the files' numbers."""
     numbers: dict[str, list[int]] = {}
     for path in paths:
         match = NAME.fullmatch(path.name)
@@ -143,7 +143,7 @@ def _check_numbers(paths: Iterable[Path]) -> None:
 
 
 def _check_sum(path: Path) -> None:
-    """Compare a file with the MD5 beside it, if there is one: `MD5(name)= hex`."""
+    """Compare a file with the MD5 file beside it, if there is one: `MD5(name)= hex`."""
     beside = path.with_name(f"{path.name}.md5")
     if not beside.is_file():
         return

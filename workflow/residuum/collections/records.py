@@ -1,7 +1,6 @@
-"""Docs and splits as every source of collections gives them.
+"""Docs and splits in the form that every source of collections gives them.
 
-Usage: `join_fields(record, source)` of a doc, `Rows(queries, qrels, answers)` of a split. Must not
-know where a record comes from.
+Usage: `join_fields(record, source)` for a doc, `Rows(queries, qrels, answers)` for a split.
 """
 
 import math
@@ -13,23 +12,23 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.files import InFiles
 from residuum.config.schema.sources import IrdsSource
 
-MOST_QUOTED = 60  # characters of an offending value
+MOST_QUOTED = 60  # characters shown of a faulty value
 
 
 class Rows(NamedTuple):
-    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers} if any.
+    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers}.
 
-    Of an adverse split, how many queries were `reworded`, and how many of their words gave way.
+    `reworded` of an adverse split counts its changed queries, and the words replaced in them.
     """
 
     queries: list[tuple[str, str]]
     qrels: list[tuple[str, str, int]]
     answers: Mapping[str, list[str]] = {}
-    files: Sequence[Path] = ()  # those that ir_datasets read it from
+    files: Sequence[Path] = ()  # the files that ir_datasets read
     reworded: Mapping[str, int] = {}
 
     def of(self, ids: Container[str]) -> "Rows":
-        """Return what belongs to these queries, in its order."""
+        """Return the rows of the given query ids, in the same order."""
         return Rows(
             [row for row in self.queries if row[0] in ids],
             [row for row in self.qrels if row[0] in ids],
@@ -38,10 +37,10 @@ class Rows(NamedTuple):
 
 
 def join_fields(record: Mapping[str, object], source: IrdsSource | InFiles) -> dict[str, str]:
-    """Join a doc's text fields into `text`; keep them by name if there are several, and `fields`.
+    """Join a doc's text fields into `text`; keep several text fields, and `fields`, by name.
 
-    One that is called text itself, beside a title say, is kept as `body`. A field that the record
-    lacks is a ValueError.
+    A field that is itself called text, beside a title say, is kept as `body`. A missing field is a
+    ValueError.
     """
     names = [*source.text_fields, *source.fields]
     if missing := [name for name in ("doc_id", *names) if name not in record]:
@@ -55,9 +54,9 @@ def join_fields(record: Mapping[str, object], source: IrdsSource | InFiles) -> d
 
 
 def _plain(value: object) -> str:
-    """The text of a field, of none or of a number; a body that comes in sections is one text.
+    """Return a field as text: a number as written, None as "", the sections of a body joined.
 
-    What is no number (NaN), true or false, and a field with fields of its own are a ValueError.
+    NaN, a boolean, and a field with fields of its own are ValueErrors.
     """
     if isinstance(value, (list, tuple)):
         return " ".join(part for part in map(_plain, value) if part)
@@ -67,9 +66,9 @@ def _plain(value: object) -> str:
 
 
 def unquoted(value: str) -> str:
-    """Take away the quotes that CSV sets around a value, and one of each two within it.
+    """Return a value without CSV's surrounding quotes; doubled quotes become single.
 
-    A quote that nothing closes is a ValueError.
+    An unclosed quote is a ValueError.
     """
     if not value.startswith('"'):
         return value

@@ -1,8 +1,8 @@
-"""Collections cut from another one's docs: whole sentences packed into segments of wordpieces.
+"""Cut another collection's docs into segments: whole sentences, packed by wordpieces.
 
-Usage: `docs(collection)` of source `segments`; `encoded` and `segments` for what is made of them.
-Source: Lee, Chang and Toutanova, ACL 2019, section 6 (blocks of whole sentences); Luan et al., TACL
-2021, sections 5 and 6, for several lengths.
+Usage: `docs(collection)` of source `segments`; `encoded` and `segments` are its parts. Source: Lee,
+Chang and Toutanova, ACL 2019, section 6 (blocks of whole sentences). Luan et al., TACL 2021,
+sections 5 and 6, use several lengths.
 """
 
 import re
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 SENTENCE_END = re.compile(r"""(?<=[.!?])["'\u201d\u2019)\]]*\s+|\s*\n\s*""")
 TEXTS_AT_ONCE = 256
-Span = tuple[int, int]  # of tokens: the first, and the one behind the last
+Span = tuple[int, int]  # first token, and the token after the last
 
 
 class Encoded(NamedTuple):
-    """A doc's tokens: their ids, where each lies in the text, which begin a word, or a sentence."""
+    """A doc's tokens: ids, places in the text, and which begin a word or a sentence."""
 
     doc_id: str
     text: str
     ids: Sequence[int]
     offsets: Sequence[Span]  # in characters
     words: Sequence[bool]
-    sentences: Sequence[int]  # the first token of each, and the number of all tokens
+    sentences: Sequence[int]  # each sentence's first token, then the number of tokens
 
     def slice(self, span: Span) -> str:
         """Return the text of a span of tokens."""
@@ -43,12 +43,12 @@ class Encoded(NamedTuple):
 
 
 def sentences(text: str) -> list[int]:
-    """Return where sentences begin: behind a stop and white space, or on a new line."""
+    """Return where sentences begin: after a full stop and white space, or on a new line."""
     return [0, *(match.end() for match in SENTENCE_END.finditer(text))]
 
 
 def tokenizer_of(collection: Collection) -> "Tokenizer":
-    """Read the tokenizer that cuts a collection's texts."""
+    """Read the tokenizer by which a collection's texts are cut."""
     behind = collection.behind
     if behind.vocabulary is None:
         raise ResiduumError("source.tokenizer: give --vocabulary, the model that has it")
@@ -56,9 +56,9 @@ def tokenizer_of(collection: Collection) -> "Tokenizer":
 
 
 def encoded(collection: Collection, source: Segmented) -> Iterator[Encoded]:
-    """Yield the docs of the collection that is cut, in wordpieces; those without any are left out.
+    """Yield the docs of the source collection in wordpieces, except empty docs.
 
-    A doc without the field is an error.
+    A doc without the field raises ResiduumError.
     """
     corpus, tokenizer = collection.behind.of, tokenizer_of(collection)
     if corpus is None:
@@ -86,9 +86,9 @@ def _encoded(doc_id: str, text: str, tokens: "Encoding") -> Encoded:
 
 
 def segments(doc: Encoded, length: int) -> list[Span]:
-    """Pack sentences, as many as fit, into segments of at most `length` tokens.
+    """Pack sentences into segments of at most `length` tokens, as many as fit.
 
-    A longer sentence is cut where a word begins, and a longer word anywhere.
+    A sentence that is too long is cut before a word, and a word that is too long anywhere.
     """
     packed: list[Span] = []
     for first, last in (
@@ -111,7 +111,7 @@ def _pieces(doc: Encoded, sentence: Span, length: int) -> Iterator[Span]:
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield all segments: `<doc_id>-<number>` and the text, as it stands in the doc."""
+    """Yield all segments: the id `<doc_id>-<number>`, and the text as it stands in the doc."""
     source = collection.source
     assert isinstance(source, Segmented), "the table says so"
     longest = 0
@@ -123,7 +123,7 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def refuse_whole(longest: int, length: int) -> None:
-    """Raise an error where no doc is longer than a segment, so that none was cut."""
+    """Raise ResiduumError if no doc is longer than a segment, because no doc would be cut."""
     if longest <= length:
         text = f"the longest doc has {longest} wordpieces, so that none would be cut"
         raise ResiduumError(f"source.length: {length}, but {text}; lower it")

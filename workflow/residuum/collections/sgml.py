@@ -1,8 +1,7 @@
-"""TREC's forms: docs in SGML, and topics, in <top> elements or in XML.
+"""Read TREC's forms: docs in SGML, and topics in <top> elements or in XML.
 
 Usage: `docs(path, "latin-1")` yields records with title and body, `topics(path, "title", ...)`
-query_ids and texts. Text is taken out of markup as ir_datasets does it for TREC's disks. Must not
-know any collection.
+query_ids and texts. Text is taken out of markup as ir_datasets does for TREC's disks.
 """
 
 import re
@@ -14,27 +13,27 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.collections.lines import AGAIN, MOST_SHOWN, ended, opened
 
 OLDER = "Older collections are latin-1: say `encoding: latin-1` in the source."
-# Of ir_datasets/formats/trec.py: TrecDocs, whose parser `sax` reads the disks; TrecQueries.
+# From ir_datasets/formats/trec.py: TrecDocs, whose parser `sax` reads the disks, and TrecQueries.
 TITLE = {"headline", "title", "h3", "h4"}
 BODY = {"text", "hl", "head", "ttl", "dd", "date", "lp", "leadpara"}
 DOCNO = re.compile(r"<DOCNO>(.*?)</DOCNO>", re.S)
-TAGS = {  # what a topic's parts are called in TREC's files, and what may stand before their text
+TAGS = {  # names of a topic's parts in TREC's files, and labels before their text
     "num": ("query_id", "Number:"),
     "title": ("title", "Topic:"),
     "desc": ("description", "Description:"),
     "narr": ("narrative", "Narrative:"),
 }
 OF_TOPICS = [name for name, _ in TAGS.values() if name != "query_id"]
-# A part begins with its tag, wherever it stands; any other one ends it at the start of a line.
+# A part begins at its tag, anywhere in a line; any other tag at the start of a line ends it.
 PARTS = re.compile(rf"(?=</?top>|<(?:{'|'.join(TAGS)})>)", re.I)
 PART = re.compile(r"\s*<(/?\w+)\b[^>]*>")
 NUMBERS = ("number", "num", "id")  # what XML calls a topic's id
 
 
 def docs(path: Path, encoding: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield each doc of a file and where it starts: doc_id, title and body.
+    """Yield (place, record) of each doc of a file; a record has doc_id, title and body.
 
-    Markup that does not close, a doc without a DOCNO, and a file without docs are ResiduumErrors.
+    Unclosed markup, a doc without a DOCNO, and a file without docs raise ResiduumError.
     """
     start, lines, count = 0, list[str](), 0
     for number, line in ended(path, encoding, OLDER):
@@ -73,7 +72,7 @@ def _doc(where: str, markup: str) -> dict[str, object]:
 
 
 def is_topics(path: Path, encoding: str) -> bool:
-    """Say whether a file holds topics: XML by its name, or what begins as topics do."""
+    """Say whether a file holds topics: its name ends in .xml, or it begins as topics do."""
     if any(suffix.lower() == ".xml" for suffix in path.suffixes):
         return True
     return bool(re.match(r"<(top|topics|topic|\?xml)\b", _start(path, encoding), re.I))
@@ -84,10 +83,10 @@ def _start(path: Path, encoding: str) -> str:
 
 
 def topics(path: Path, field: str, encoding: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield where each topic is, its query_id, and the text of one of its fields.
+    """Yield (place, (query_id, text)) of each topic, where the text is one of its fields.
 
-    That is title, description or narrative; XML may have others. A topic without the field, or
-    without a number, is a ResiduumError.
+    TREC's fields are title, description and narrative; XML may have others. A topic without the
+    field or a number raises ResiduumError.
     """
     if not _start(path, encoding).lower().startswith("<top>"):
         yield from _xml_topics(path, field)
@@ -113,7 +112,7 @@ def topics(path: Path, field: str, encoding: str) -> Iterator[tuple[str, tuple[s
                     raise _twice(f"{path}, line {number}", tag)
                 fields[reading] = part[match.end() :].lstrip().removeprefix(before)
             elif match and not tag.startswith("/"):
-                reading = ""  # of another section
+                reading = ""  # another section begins
             elif reading:
                 fields[reading] += part
     if start:
@@ -154,7 +153,7 @@ def _xml_topics(path: Path, field: str) -> Iterator[tuple[str, tuple[str, str]]]
         for tag in {field, *NUMBERS}:
             if len(topic.findall(tag)) > 1:
                 raise _twice(f"{path}, topic {number}", tag)
-        fields = {**topic.attrib, **(children or {"title": topic.text or ""})}  # the text alone
+        fields = {**topic.attrib, **(children or {"title": topic.text or ""})}  # without parts
         query_id = next((fields[name] for name in NUMBERS if name in fields), "")
         where = f"{path}, topic {number}"
         yield where, _topic(where, {**fields, "query_id": query_id}, field)

@@ -1,4 +1,4 @@
-"""The queries, judgements and answers of a split, whatever its source: drawn, counted, checked.
+"""Load the queries, judgements and answers of a split from any source, checked against pins.
 
 Usage: `load(dataset, collection, "dev").queries`.
 """
@@ -31,16 +31,15 @@ SPLITS: OpenTable[Callable[[Collection, str], Rows]] = OpenTable(
     "source",
 )
 
-LEAST_RELEVANT = 1  # what a measure without a level of its own counts
+LEAST_RELEVANT = 1  # least relevance that counts in measures without a level
 
 
 def load(dataset: str, collection: Collection, name: str) -> Rows:
-    """Return the rows of a split, with holdouts drawn from it taken away.
+    """Return the rows of a split, without the queries that holdouts take from it.
 
-    Those of an adverse split are its origin's, for `residuum.collections.adverse` to reword.
-    The source is counted as it is, before anything is drawn from it, because those are the
-    counts that others publish. A split without published judgements has no qrels, whatever is made
-    of its answers.
+    For an adverse split, the rows are its origin's; `residuum.collections.adverse` rewords them.
+    The source is counted before anything is drawn from it, because published counts are of whole
+    splits. A split without published judgements has no qrels, even if answers make some later.
     """
     if adverse := collection.splits[name].adverse:
         return load(dataset, collection, adverse.of)
@@ -62,7 +61,7 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
 
 
 def whole(dataset: str, collection: Collection, name: str) -> Rows:
-    """Return the rows of a split as its source has them, whatever is pinned or drawn from it."""
+    """Return all rows of a split in its source, before pins are checked or parts drawn."""
     if collection.splits[name].questions:
         rows = files.questions(collection, name)
     elif collection.splits[name].bioasq:
@@ -78,7 +77,7 @@ def whole(dataset: str, collection: Collection, name: str) -> Rows:
 
 
 def taken(collection: Collection, name: str) -> Rows:
-    """Return queries and answers of a split of another collection; what is relevant follows."""
+    """Return queries and answers taken from another collection's split; qrels are made later."""
     folder = collection.behind.questions
     if folder is None:
         raise ResiduumError(f"splits.{name}: give --questions, the folder of the split it takes")
@@ -87,12 +86,12 @@ def taken(collection: Collection, name: str) -> Rows:
 
 
 def taken_from(folder: Path | None) -> list[Path]:
-    """Return the files of a split whose questions and answers another one takes, if one does."""
+    """Return the files of the split whose questions and answers are taken, or [] if none are."""
     return [folder / "queries.tsv", folder / "answers.jsonl"] if folder else []
 
 
 def _listed(where: str, rows: Rows, listed: Listed) -> Rows:
-    """Return the rows of listed queries, each of which must be there."""
+    """Return the rows of the listed queries, each of which must exist."""
     if unknown := sorted({*listed.ids}.difference(query_id for query_id, _ in rows.queries)):
         raise ResiduumError(
             f"{where}: part.ids lists {len(unknown)} queries that '{listed.of}' does not have: "
@@ -102,14 +101,14 @@ def _listed(where: str, rows: Rows, listed: Listed) -> Rows:
 
 
 def _eligible(collection: Collection, of: str, rows: Rows) -> list[str]:
-    """Return the queries that a holdout is drawn from: judged ones, or those with answers."""
+    """Return the query ids that a holdout is drawn from: judged ones, or those with answers."""
     by_answers = collection.splits[of].relevant_by
     known = {*rows.answers} if by_answers else {query_id for query_id, _, _ in rows.qrels}
     return [query_id for query_id, _ in rows.queries if query_id in known]
 
 
 def _held_out(name: str, queries: list[str], holdout: Holdout) -> set[str]:
-    """Draw the queries of a holdout: the last, or by a hash of their ids, whatever their order."""
+    """Draw the query ids of a holdout: the last ones, or by a hash of ids in any order."""
     ids = list(queries)
     if holdout.queries > len(ids):
         raise ResiduumError(
@@ -139,7 +138,7 @@ def _check_ids(where: str, rows: Rows) -> None:
 
 
 def _check_relevance(where: str, rows: Rows) -> None:
-    """Refuse judgements none of which is of a relevant doc: every measure would be 0."""
+    """Refuse judgements without any relevant doc, because every measure would be 0."""
     highest = max((relevance for *_, relevance in rows.qrels), default=None)
     if highest is None or highest < LEAST_RELEVANT:
         found = "there are none" if highest is None else f"the highest relevance is {highest}"
@@ -150,7 +149,7 @@ def _check_relevance(where: str, rows: Rows) -> None:
 
 
 def count(rows: Rows) -> SplitCount:
-    """Return the size of a split: queries, qrels, and qrels of each level of relevance."""
+    """Return the size of a split: its queries, its qrels, and its qrels per relevance level."""
     levels = Counter(relevance for _, _, relevance in rows.qrels)
     return SplitCount.model_construct(
         queries=len(rows.queries), qrels=len(rows.qrels), relevance=dict(sorted(levels.items()))
@@ -158,7 +157,7 @@ def count(rows: Rows) -> SplitCount:
 
 
 def _check_counts(dataset: str, name: str, collection: Collection, rows: Rows) -> None:
-    """Refuse a split that fits none of its pins, if it has any; a pin need not name levels."""
+    """Refuse a split that matches none of its pins, if it has any; pins may omit levels."""
     pins = {e.name: e.splits[name] for e in collection.editions if name in e.splits}
     counts = count(rows)
     fitting = (
@@ -179,6 +178,6 @@ def _check_counts(dataset: str, name: str, collection: Collection, rows: Rows) -
 
 
 def described(size: SplitCount) -> str:
-    """Word the size of a split, such as `43 queries, 9260 qrels (0: 5158, 1: 1601)`."""
+    """Write a split's size, such as `43 queries, 9260 qrels (0: 5158, 1: 1601)`."""
     levels = ", ".join(f"{level}: {number}" for level, number in sorted(size.relevance.items()))
     return f"{size.queries} queries, {size.qrels} qrels" + (f" ({levels})" if levels else "")

@@ -1,7 +1,7 @@
-"""Synonyms of words from WordNet's database files (its manual, wndb(5) and wninput(5)).
+"""Synonyms from WordNet's database files (its manual, wndb(5) and wninput(5)).
 
-Usage: `WordNet(spec).of("city")`; the folder is below that of RESIDUUM_DATA. An inflected form that
-WordNet does not list has no synonyms here.
+Usage: `WordNet(spec).of("city")`. The folder is below the one that RESIDUUM_DATA names. An
+inflected form that WordNet does not list has no synonyms.
 """
 
 import re
@@ -16,16 +16,16 @@ from residuum.config.schema import adverse
 STOP_WORDS = frozenset(
     roots.packaged("collections/words/stopwords.txt").read_text(encoding="utf-8").split()
 )
-OFFSET = re.compile(r"\d{8}")  # the byte at which a synset's line starts in its data file
-SYNTAX = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective may stand
+OFFSET = re.compile(r"\d{8}")  # byte offset of a synset's line in its data file
+SYNTAX = re.compile(r"\((?:a|p|ip)\)$")  # marks of an adjective's position
 GET = "Get WordNet 3.x and unpack its `dict` folder there: https://wordnet.princeton.edu/download"
 
 
 class WordNet:
-    """The synsets of each lemma, most frequent sense first: nouns, verbs, adjectives, adverbs."""
+    """The synsets of each lemma, most frequent sense first, by part of speech."""
 
     def __init__(self, spec: adverse.WordNet) -> None:
-        """Read the database; one that is absent, incomplete or damaged is an error."""
+        """Read the database; missing, incomplete or damaged files raise ResiduumError."""
         folder = roots.data() / spec.folder
         if not folder.is_dir():
             raise ResiduumError(f"{folder}: no such folder. {GET}")
@@ -35,24 +35,24 @@ class WordNet:
         self.parts = [_Part(folder, part) for part in adverse.WORDNET]
 
     def units(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the words of a text of lower case, but stop words and single characters."""
+        """Yield the words of a lower-case text, except stop words and single characters."""
         found = WORD.finditer(text)
         return (word for word in found if len(word[0]) > 1 and word[0] not in STOP_WORDS)
 
     def of(self, unit: str) -> Iterator[str]:
-        """Yield the other lemmas of a word's synsets: by synset, in each by lemma."""
+        """Yield the other lemmas of a word's synsets, in the order of synsets, then lemmas."""
         lemmas = (lemma for part in self.parts for lemma in part.lemmas(unit))
         return (lemma for lemma in dict.fromkeys(lemmas) if lemma != unit)
 
 
 class _Part:
-    """The index and the synsets of a part of speech."""
+    """The index and the synsets of one part of speech."""
 
     def __init__(self, folder: Path, part: str) -> None:
         self.path, index = folder / f"data.{part}", folder / f"index.{part}"
         self.data, self.index = _whole(self.path), dict[str, list[str]]()
         for number, line in enumerate(_whole(index).splitlines(), start=1):
-            if not line.startswith("  "):  # the licence stands in front
+            if not line.startswith("  "):  # lines of the licence begin with spaces
                 lemma, offsets = _entry(f"{index}, line {number}", line)
                 self.index[lemma] = offsets
         for offsets in self.index.values():
@@ -61,7 +61,7 @@ class _Part:
                     raise _damaged(f"{self.path}, byte {offset}", "no synset starts here")
 
     def lemmas(self, word: str) -> Iterator[str]:
-        """Yield the lemmas of a word's synsets, in lower case, with spaces between their words."""
+        """Yield the lower-case lemmas of a word's synsets; spaces separate the words of a lemma."""
         for offset in self.index.get(word, ()):
             line = self.data[int(offset) : self.data.index("\n", int(offset))]
             fields = line.split()
@@ -77,7 +77,7 @@ class _Part:
 
 
 def _whole(path: Path) -> str:
-    """Return a file with a character for each byte, since offsets count bytes."""
+    """Return a file decoded to a character per byte, because WordNet's offsets count bytes."""
     text = path.read_bytes().decode("latin-1")
     if not text.endswith("\n"):
         raise _damaged(str(path), "it ends within a line" if text else "it is empty")

@@ -1,7 +1,7 @@
-"""What the generated collections share: seeded draws, grades of docs, ids; and the table of them.
+"""Shared parts of the generated collections: seeded draws, grades, ids, and their table.
 
-The only randomness is random.Random(...).random(): a recipe gives the same bytes on any machine.
-Usage: `Stream(seed, "docs")`, `Grades(names, grade)`.
+All randomness comes from random.Random(...).random(), so that a recipe gives the same bytes on
+every machine. Usage: `Stream(seed, "docs")`, `Grades(names, grade)`.
 """
 
 from bisect import bisect_right
@@ -19,20 +19,20 @@ from residuum.config.schema.base import Strict
 from residuum.config.schema.datasets import Collection
 
 T = TypeVar("T")
-Concept = tuple[str, ...]  # the surface forms of one thing
-Key = tuple[str, int]  # kind and position of something that docs name and topics ask for
-Topic = Mapping[str, int]  # what a query asks for: positions by kind
-Judgement = tuple[int, int, int]  # position of the query in its split, position of the doc, grade
-Drawn = tuple[list[str], list[Judgement]]  # the queries of a split, judged
-STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")  # no more: see Stream
+Concept = tuple[str, ...]  # surface forms of a concept
+Key = tuple[str, int]  # kind and position of a thing that docs name and topics ask for
+Topic = Mapping[str, int]  # what a query asks for, {kind: position}
+Judgement = tuple[int, int, int]  # positions of query (in its split) and doc, grade
+Drawn = tuple[list[str], list[Judgement]]  # queries and judgements of a split
+STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")  # closed: see Stream
 ZIPF_OFFSET = 2
-FEW = 8  # fewer than one item in so many are drawn without a copy of all
+FEW = 8  # samples below an eighth of the items are drawn without a copy
 
 
 class Generated(NamedTuple):
     """Docs as (doc_id, fields); per split, (query_id, text) and (query_id, doc_id, relevance).
 
-    Of a split of questions, the answers by query_id.
+    `answers` by query_id exist for splits of questions.
     """
 
     docs: list[tuple[str, dict[str, str]]]
@@ -61,12 +61,12 @@ def generate(collection: Collection) -> Generated:
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
-    """Stream (doc_id, fields)."""
+    """Stream (doc_id, fields) of a generated collection."""
     return iter(generate(collection).docs)
 
 
 def split(collection: Collection, name: str) -> Rows:
-    """Return the queries and qrels of a split."""
+    """Return the queries and qrels of a generated split."""
     generated = generate(collection)
     if name not in generated.queries:
         made = ", ".join(generated.queries)
@@ -77,7 +77,7 @@ def split(collection: Collection, name: str) -> Rows:
 
 
 def named(prefix: str, docs: Iterable[dict[str, str]], splits: Mapping[str, Drawn]) -> Generated:
-    """Give ids to docs, which come as their fields, and to the queries of each split."""
+    """Give ids to docs, which are dicts of fields, and to the queries of each split."""
     made = Generated([(f"{prefix}{i:06d}", fields) for i, fields in enumerate(docs, 1)], {}, {})
     for split, (texts, judgements) in splits.items():
         queries = [(f"{split}-{i:05d}", text) for i, text in enumerate(texts, 1)]
@@ -87,7 +87,7 @@ def named(prefix: str, docs: Iterable[dict[str, str]], splits: Mapping[str, Draw
 
 
 def fault(text: str) -> ValueError:
-    """Return a fault of a recipe, for `refuse` to raise."""
+    """Return a fault of a recipe, as an exception for `refuse` to raise."""
     return ValueError(text)
 
 
@@ -98,10 +98,10 @@ def refuse(what: str, faults: Iterator[ValueError]) -> None:
 
 
 class Stream:
-    """Seeded draws, a stream for each part: more train pairs leave docs and dev queries alone.
+    """Seeded draws with a stream per part, so that more train pairs change no doc or dev query.
 
-    The seeds of the first parts are their places among STREAMS, which a further name would move;
-    all others are seeded by their names.
+    The first parts are seeded by their position in STREAMS, which must not get more names. All
+    other parts are seeded by their names.
     """
 
     def __init__(self, seed: int, part: str) -> None:
@@ -111,23 +111,23 @@ class Stream:
         ).random
 
     def happens(self, probability: float) -> bool:
-        """Whether something of this probability comes about."""
+        """Return True with the given probability."""
         return self.random() < probability
 
     def below(self, size: int) -> int:
-        """A number from 0 to below `size`."""
+        """Return a random integer from 0 to `size` - 1."""
         return int(self.random() * size)
 
     def another(self, size: int, taken: int) -> int:
-        """A number below `size` other than the one taken."""
+        """Return a random integer from 0 to `size` - 1 other than `taken`."""
         return (taken + 1 + self.below(size - 1)) % size
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of the items."""
+        """Return a random item."""
         return items[self.below(len(items))]
 
     def sample(self, items: Sequence[T], count: int) -> list[T]:
-        """`count` of the items, each at most once; all of them where there are fewer."""
+        """Return `count` different random items, or all in random order if there are fewer."""
         size = len(items)
         if count < size // FEW:
             return self._few(items, count)
@@ -138,8 +138,8 @@ class Stream:
         return pool[:count]
 
     def _few(self, items: Sequence[T], count: int) -> list[T]:
-        """What `sample` draws, without a copy of all: its time does not grow with the items."""
-        taken, moved, random = list[T](), dict[int, int](), self.random  # who stands at a place
+        """Return what `sample` returns, without copying `items`; their number costs no time."""
+        taken, moved, random = list[T](), dict[int, int](), self.random  # {position: index}
         for i in range(count):
             j = i + int(random() * (len(items) - i))
             taken.append(items[moved.get(j, j)])
@@ -147,24 +147,24 @@ class Stream:
         return taken
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
-        """All the items in a drawn order."""
+        """Return all items in random order."""
         return self.sample(items, len(items))
 
 
 class Zipf:
-    """A Zipf law over positions; which position is frequent is drawn, not the order of a table."""
+    """A Zipf law over positions; a random permutation decides which positions are frequent."""
 
     def __init__(self, rng: Stream, size: int) -> None:
-        """Draw the law; integer weights have the same sums on every machine."""
+        """Draw the permutation; integer weights have the same sums on every machine."""
         weights = (1_000_000 // (rank + ZIPF_OFFSET) for rank in range(1, size + 1))
         self.order, self.cumulative = rng.shuffled(range(size)), list(accumulate(weights))
 
     def draw(self, rng: Stream) -> int:
-        """One position."""
+        """Return a position drawn by its frequency."""
         return self.order[bisect_right(self.cumulative, rng.below(self.cumulative[-1]))]
 
     def draw_distinct(self, rng: Stream, count: int) -> tuple[int, ...]:
-        """`count` different positions, in the order drawn."""
+        """Return `count` different positions, in the order drawn."""
         drawn: dict[int, None] = {}
         while len(drawn) < count:
             drawn[self.draw(rng)] = None
@@ -172,7 +172,7 @@ class Zipf:
 
 
 class Attribute(Strict):
-    """What a doc can state: its family, surface forms and the words that go with it."""
+    """A thing that a doc can state: its family, its surface forms, and its collocates."""
 
     family: str
     forms: Concept
@@ -180,14 +180,14 @@ class Attribute(Strict):
 
 
 class Grades:
-    """The docs that share a name with a topic, and the grade of each."""
+    """The docs that share a name with a topic, and the grade of each such doc."""
 
     def __init__(
         self, docs: Iterable[tuple[int, Iterable[Key]]], grade: Callable[[int, Topic], int]
     ) -> None:
-        """Take the position of each doc and what it names, and what grades a doc by its position.
+        """Take (position, names) of docs, and a function that grades a doc by position and topic.
 
-        Docs are fastest taken in the order in which they were made, as they lie in memory.
+        Passing docs in the order in which they were made is fastest, because they lie so in memory.
         """
         self.grade = grade
         self.naming = defaultdict[str, defaultdict[int, list[int]]](lambda: defaultdict(list))
@@ -196,12 +196,12 @@ class Grades:
                 self.naming[kind][number].append(position)
 
     def of(self, topic: Topic) -> dict[int, int]:
-        """Position -> grade, in the order of the docs; all others have grade 0."""
+        """Return {position: grade} in the order of the docs; docs outside it have grade 0."""
         positions = set().union(*(self.naming[kind][number] for kind, number in topic.items()))
         return {position: self.grade(position, topic) for position in sorted(positions)}
 
     def judged(self, rng: Stream, topics: Iterable[Topic], count: int) -> Iterator[Judgement]:
-        """All docs of grade 1 and above, and `count` of those that were looked at in vain."""
+        """Yield judgements: all docs of grade 1 and above, and `count` docs of grade 0 a topic."""
         for query, topic in enumerate(topics):
             grades = self.of(topic)
             useless = set(rng.sample([doc for doc, grade in grades.items() if grade == 0], count))
@@ -219,5 +219,5 @@ def positions_in(order: Sequence[int]) -> list[int]:
 
 
 def enumerated(items: Sequence[str]) -> str:
-    """The items as a list in a sentence: "x, y and z"."""
+    """Return the items as a list in a sentence: "x, y and z"."""
     return ", ".join(items[:-1]) + " and " + items[-1]

@@ -1,1 +1,1 @@
-"""What the command `residuum` answers, by calling what the stages call; no stage imports it."""
+"""Inspection of results and config for the command `residuum`; no stage imports this package."""

@@ -1,7 +1,7 @@
-"""Numbers of pages by their address: the line of a TSV, its page, and what it was read from.
+"""Find a number of a page by its address: its line, its page, and the files it was read from.
 
-Usage: `find(Path("results/mini"), "roc/figure4/ours/gain/hard")`: cells of tables, points of
-figures over groups, quantities of circles.
+Usage: `find(Path("results/mini"), "roc/figure4/ours/gain/hard")`. Addresses exist for cells of
+tables, points of figures over groups, and quantities of circles.
 """
 
 from collections.abc import Collection, Iterator
@@ -32,11 +32,11 @@ WRITE = (
 
 
 class Cell(NamedTuple):
-    """A number: the line of its page's TSV, the page, and what its value was read from."""
+    """A number: its line in the page's TSV, its page, and the files its value was read from."""
 
     address: str
     results: Path
-    path: str  # of the TSV, below the results
+    path: str  # the TSV's path below the results
     line: GridCell
     page: Judged
     graph: provenance.Graph
@@ -54,22 +54,25 @@ def address(page: str, row: str, column: str) -> str:
 
 
 def find(results: Path, address: str) -> Cell:
-    """Find a number; an unknown paper, page, row or column is an error that lists the known."""
-    path, own = _line(results, address)
+    """Find a number by its address.
+
+    An unknown paper, page, row or column raises ResiduumError, which lists the known names.
+    """
+    path, line = _line(results, address)
     graph = provenance.read(results)
-    return _cell(results, path, own, bound(results, path, graph), graph)
+    return _cell(results, path, line, bound(results, path, graph), graph)
 
 
 def every(results: Path, graph: provenance.Graph) -> Iterator[tuple[str, Judged, list[Cell]]]:
-    """Yield the pages whose lines are numbers: path below the results, page, its numbers."""
+    """Yield (path below results, page, numbers) of each page whose TSV has a line per number."""
     for path in _pages(results):
         name, lines = path.relative_to(results).as_posix(), _cells(path)
         page = bound(results, name, graph)
-        yield name, page, [_cell(results, name, own, page, graph) for own in lines.values()]
+        yield name, page, [_cell(results, name, line, page, graph) for line in lines.values()]
 
 
 def bound(results: Path, path: str, graph: provenance.Graph) -> Judged:
-    """Return the page of a TSV below the results, as its manifest has it."""
+    """Return a page, rebuilt from the spec in the manifest of its TSV; `path` is below results."""
     spec = graph.manifest(path).spec
     try:
         return ledger.bound(canonical_json(spec), path)
@@ -132,7 +135,7 @@ def _check(names: Names, known: Collection[Names], more: str = "") -> None:
 
 
 def _cells(path: Path) -> dict[Names, GridCell]:
-    """Return the lines of a page's TSV by their address; none is an error."""
+    """Return the lines of a page's TSV by address; a TSV without lines raises ResiduumError."""
     lines = grids.rows(path, GridCell, optional=grids.OPTIONAL)
     if not lines:
         raise ResiduumError(f"{path}: a header and no row, where a page has some; {grids.AGAIN}")
@@ -140,14 +143,14 @@ def _cells(path: Path) -> dict[Names, GridCell]:
 
 
 def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
-    """Return what a cell was read from: metrics, tuning records, verdicts, or a split's qrels."""
+    """Return the files that a cell was read from: metrics, tuning records, verdicts or groups."""
     ending = page.measured_in(line.row, line.column, line.measure)
     if ending is not None:
         return [path for path in read if ending and path.endswith(f"/{ending}")]
     template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
     runs, judged = page.runs_behind(line.row, line.column)
-    of_row = [path for run in runs for path, own in named if own == run]
+    of_row = [path for run in runs for path, named_run in named if named_run == run]
     on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
     on_split += [path for path in read if _groups(path, line, page)]
     if line.not_learned:
@@ -158,10 +161,10 @@ def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
 
 
 def _groups(path: str, line: GridCell, page: Judged) -> bool:
-    """Say whether a file has the groups that a number is of."""
-    of = PATHS.groups.parse(path)
+    """Say whether a file holds the query groups that a number is computed over."""
+    parts = PATHS.groups.parse(path)
     return bool(
-        of
-        and f"{of['dataset']}/{of['split']}" == line.split_ref
-        and of["grouping"] == page.grouping(line.column)
+        parts
+        and f"{parts['dataset']}/{parts['split']}" == line.split_ref
+        and parts["grouping"] == page.grouping(line.column)
     )

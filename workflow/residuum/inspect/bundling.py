@@ -1,8 +1,9 @@
-"""One archive of a results folder's pages and what they are made from, and every page made again.
+"""Write a results folder's pages and their inputs as one archive, and check such an archive.
 
-Usage: `residuum bundle write --output mini.tar.gz`, `residuum bundle verify mini.tar.gz`. Equal
-results give equal bytes, as long as the folder's name, the commit and the packages are the same
-too: its index records them. Holds no texts, runs, indexes or models.
+Usage: `residuum bundle write --output mini.tar.gz`, `residuum bundle verify mini.tar.gz`.
+Verification makes every page again. An archive's index records the folder's name, the commit and
+the packages. Where these and the results are equal, the bytes are equal. An archive holds no texts,
+runs, indexes or models.
 """
 
 import gzip
@@ -31,7 +32,7 @@ from residuum.wiring.paths import Paths, Template, folder_of
 FORMAT = 3
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
-# Python 3.11 has it from 3.11.4 on; what leaves the folder or is no file is refused in any.
+# Python 3.11 has `data_filter` from 3.11.4 on. MEMBER refuses unsafe names in every version.
 FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
@@ -41,14 +42,14 @@ VALUES += [PATHS.significance, PATHS.groups, Template(folder_of(PATHS.fidelity) 
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
-BLOCK, MOST_BYTES = 1 << 20, 10_000_000_000  # read at once; of an unpacked archive
+BLOCK, MOST_BYTES = 1 << 20, 10_000_000_000  # bytes read at once; most bytes of an unpacked archive
 MOST_MEMBERS = 100_000
 LONGEST = 1000  # characters of a member's name
-LONG = 90  # characters of a differing line that are shown
+LONG = 90  # characters shown of a differing line
 
 
 class Index(BaseModel):
-    """What a bundle says of itself, as far as it is read again."""
+    """The fields of a bundle's index that are read again; other fields are ignored."""
 
     format: int = Field(ge=FORMAT, le=FORMAT)
     files: dict[str, str]  # name: sha256
@@ -57,7 +58,7 @@ class Index(BaseModel):
 def write(results: Path, output: Path, deep: bool = False) -> str:
     """Write the archive, whole or not at all, and describe what it holds.
 
-    What is no longer as its manifest records it is a ResiduumError; see `integrity` for `deep`.
+    A file that differs from its manifest raises ResiduumError; see `integrity` for `deep`.
     """
     if not (results / PATHS.ledger).is_file():
         raise ResiduumError(
@@ -78,7 +79,7 @@ def write(results: Path, output: Path, deep: bool = False) -> str:
             f"Delete these files, then: {remade(results)}. A page that no entry of config/ "
             "has any more is not remade: delete its files instead"
         )
-    locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has them
+    locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has lock files
     members = {f"{RESULTS}/{name}": results / name for name in provenance.finished(results, KEPT)}
     members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in provenance.finished(ROOT, locks)}
     index = {
@@ -95,7 +96,7 @@ def write(results: Path, output: Path, deep: bool = False) -> str:
 
 
 def _changed(results: Path, graph: provenance.Graph, deep: bool = False) -> list[Change]:
-    """Return what differs from a manifest: behind the pages anything, elsewhere own files alone."""
+    """Return the changes against manifests: own files everywhere, inputs only behind pages."""
     roots = [path for path in graph if any(page.parse(path) is not None for page in PAGES)]
     changes = Changes(results, graph, deep)
     behind = changes.of(provenance.ancestors(graph, roots))
@@ -103,7 +104,7 @@ def _changed(results: Path, graph: provenance.Graph, deep: bool = False) -> list
 
 
 def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
-    """Write a tar without clock, owner or order of its own, gzipped without a name."""
+    """Write a gzipped tar whose bytes depend only on names and contents, sorted by name."""
     with (
         open(path, "wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
@@ -119,11 +120,11 @@ def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
 def unpack(archive: Path, folder: Path) -> list[Finding]:
     """Unpack a bundle into an empty folder; return what is wrong with its files.
 
-    What is not a bundle, is cut short or names a path outside itself is a ResiduumError.
+    An archive that is no bundle, is cut short, or names a path outside itself raises ResiduumError.
     """
     size = 0
     try:
-        with gzip.open(archive) as whole:  # to its end, where gzip's checksum stands
+        with gzip.open(archive) as whole:  # to its end, where gzip's checksum is
             while block := whole.read(BLOCK):
                 size += len(block)
                 if size > MOST_BYTES:
@@ -149,7 +150,7 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
     except (tarfile.TarError, EOFError, zlib.error, OSError, MemoryError) as error:
         if full(error):
             raise
-        reason = str(error).partition("\n")[0]  # tarfile's lists what each compression says
+        reason = str(error).partition("\n")[0]  # further lines repeat it for each compression
         raise _refusal(archive, f"damaged, or not a bundle ({reason})") from None
     if not (folder / INDEX).is_file():
         raise _refusal(archive, f"not a bundle of residuum, it lacks {INDEX}")
@@ -177,7 +178,7 @@ def _refusal(archive: Path, why: str) -> ResiduumError:
 
 
 def verify(archive: Path) -> list[Finding]:
-    """Check an archive: a finding per faulty file and per page, the ledger last, and their sum."""
+    """Check an archive: return findings per faulty file, per page, for the ledger, then a total."""
     with files.temporary("bundle") as folder:
         root = folder / "bundle"
         findings = unpack(archive, root)
@@ -206,7 +207,7 @@ def _of_change(change: Change) -> Finding:
 
 
 def _page(bench: Bench, path: str) -> Finding:
-    """Check the page that a TSV belongs to; what differs or cannot be made is no exception."""
+    """Check the page of a TSV; a page that differs or fails is a Finding, not an exception."""
     page = Path(path).stem
     if bench.graph[path].manifest is None:
         return Finding(page, f"no manifest of {path}: it cannot be made again", False)
@@ -218,7 +219,7 @@ def _page(bench: Bench, path: str) -> Finding:
         note = make(bench, path)
         written = [n for n in names if (bench.results / n).exists() or (bench.made / n).exists()]
         unlike = [_unlike(name, bench.results, bench.made) for name in written]
-    except Exception as error:  # a file that was changed can raise whatever its reader raises
+    except Exception as error:  # a changed file can raise any exception
         kind = "" if isinstance(error, ResiduumError) else f"{type(error).__name__}: "
         text = " ".join(str(error).split()).replace(f"{bench.results}/", "")
         fault = f"cannot be made again: {kind}{text}"
@@ -233,7 +234,7 @@ def _page(bench: Bench, path: str) -> Finding:
 
 
 def _unlike(name: str, results: Path, made: Path) -> str | None:
-    """Return the first line in which a page of the bundle and the one made again differ."""
+    """Describe the first line that differs between a bundle's page and the remade page, or None."""
     pages = [(folder / name).read_bytes() for folder in (results, made)]
     if pages[0] == pages[1]:
         return None

@@ -1,8 +1,8 @@
-"""A checkpoint as a folder that is ready for a hub: its files, and a model card as README.md.
+"""Write a checkpoint as a folder that is ready for a hub, with a model card as README.md.
 
-Usage: `residuum card clear --seed 1 --output clear-seed1`. A card has results, which come after the
-checkpoint, so it is no part of it and makes nothing run again. All that it says is read from
-manifests, metrics, verdicts on learning and config/.
+Usage: `residuum card clear --seed 1 --output clear-seed1`. A card reports results, which are made
+after the checkpoint. It is therefore no artefact of the graph, and no job depends on it. Its facts
+come from manifests, metrics, verdicts on learning and config/.
 """
 
 import json
@@ -37,7 +37,7 @@ from residuum.pages.layout import grid
 CARD = "README.md"
 ALONE = "the model alone"
 Known = Mapping[str, Dataset]
-SHOWN_ELSEWHERE = {  # of a model's settings
+SHOWN_ELSEWHERE = {  # settings that other parts of the card show
     *("train_on", "corpora", "spans", "backbone", "training", "negatives", "trained", "kind"),
     *("loss", "losses", "seed"),
 }
@@ -50,8 +50,8 @@ IN_BATCH = "none were searched for; the other docs of a batch are (in_batch)"
 def write(results: Path, model: str, seed: int, output: Path, config: Path) -> str:
     """Write the folder, whole or not at all, and describe it.
 
-    An unknown model, a folder that exists, and a file that is no longer as its manifest records
-    it are ResiduumErrors.
+    An unknown model, an existing output folder, and a file that differs from its manifest raise
+    ResiduumError.
     """
     checkpoint = find(results, provenance.read(results), model, seed)
     text = card(checkpoint, datasets.load(config), described(config, checkpoint.name))
@@ -65,21 +65,21 @@ def write(results: Path, model: str, seed: int, output: Path, config: Path) -> s
 
 
 def _copy(checkpoint: Checkpoint, folder: Path) -> int:
-    """Copy the files that the manifest answers for, and it; return their bytes."""
+    """Copy a checkpoint's manifest and the files it lists; return their size in bytes."""
     source, size = checkpoint.results / checkpoint.path, 0
-    for name, own in checkpoint.made.files.items():
-        if not (source / name).is_file() or files.sha256(source / name) != own.sha256:
+    for name, record in checkpoint.made.files.items():
+        if not (source / name).is_file() or files.sha256(source / name) != record.sha256:
             again = f"delete {source}, then {provenance.AGAIN}"
             raise ResiduumError(f"{source / name}: not as its manifest records it; {again}")
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, folder / name)
-        size += own.bytes
+        size += record.bytes
     shutil.copyfile(source / manifest.FOLDER, folder / manifest.FOLDER)
     return size
 
 
 def described(config: Path, name: str) -> str:
-    """Return what the model's entry in config/models says that it is; nothing without one."""
+    """Return the description in the model's entry in config/models, or "" without an entry."""
     held, model = entries.Folder(config / "models"), FixedId.parse(name).name
     try:
         entry = held.entry(model, dict[str, Any]) if held.may_hold(model) else {}
@@ -89,7 +89,7 @@ def described(config: Path, name: str) -> str:
 
 
 def card(checkpoint: Checkpoint, known: Known, description: str) -> str:
-    """Return the text of a model card, with the metadata that hubs read at its head."""
+    """Return the text of a model card, with the hub's metadata block at its head."""
     measured = results_of(checkpoint)
     header = yamls.dump(metadata(checkpoint, known, measured))
     parts = [f"---\n{header}---\n", f"# {checkpoint.name}\n"]
@@ -108,7 +108,7 @@ def card(checkpoint: Checkpoint, known: Known, description: str) -> str:
 
 
 def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -> dict[str, Any]:
-    """Return the head of a card, in the form of the Hugging Face hub's model cards."""
+    """Return the metadata block of a card in the Hugging Face hub's format for model cards."""
     read_by, task = library(checkpoint.results / checkpoint.path, checkpoint.kind)
     start = str(checkpoint.made.spec.get("start") or "")
     names = list(dict.fromkeys(place.partition("/")[0] for place in trained_on(checkpoint)))
@@ -141,7 +141,7 @@ def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -
 
 
 def _what(checkpoint: Checkpoint, description: str) -> Iterator[str]:
-    """Yield what the model is, by its entry and the settings that made it."""
+    """Yield the model's description, its kind, start and seed, and the settings that made it."""
     if description:
         yield f"{description}\n"
     start = checkpoint.made.spec.get("start")
@@ -156,7 +156,7 @@ def _what(checkpoint: Checkpoint, description: str) -> Iterator[str]:
 
 
 def _of(checkpoint: Checkpoint, start: str) -> str:
-    """Return a start's name: its place below results, or hub id and commit."""
+    """Return the name of a start: its path below results, or its hub id and commit."""
     revision = checkpoint.made.spec.get("revision")
     if revision:
         return f"[{start}](https://huggingface.co/{start}) at {revision}"
@@ -165,7 +165,7 @@ def _of(checkpoint: Checkpoint, start: str) -> str:
 
 
 def _data(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
-    """Yield the collections that it was trained on, with licence and access, and its negatives."""
+    """Yield the training collections with licence and access, and the model's negatives."""
     rows = []
     for place in trained_on(checkpoint):
         name = place.partition("/")[0]
@@ -182,7 +182,7 @@ def _data(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
 
 
 def _negatives(checkpoint: Checkpoint) -> str:
-    """Return what a training had as negatives; nothing of one that has no use for any."""
+    """Return the negatives of a training, or "" if its loss uses no negatives."""
     given = checkpoint.settings.get("negatives") or {}
     if any(given.get(key) for key in ("pools", "same_as", "triples")):
         return listed(given, full=True)
@@ -194,7 +194,7 @@ def _fact(checkpoint: Checkpoint, key: str) -> object:
 
 
 def _training(checkpoint: Checkpoint) -> Iterator[str]:
-    """Yield loss, optimiser, steps and arithmetic."""
+    """Yield a training's loss, optimiser, steps and arithmetic."""
     settings = checkpoint.settings if checkpoint.trained else {}
     losses = settings.get("losses") or [settings.get("loss")]
     if named := [listed(loss) for loss in losses if loss]:
@@ -214,7 +214,7 @@ def _training(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def _learned(checkpoint: Checkpoint) -> str:
-    """Return the verdict on learning, or that there is none."""
+    """Return the verdict on learning, or a sentence that no verdict was made."""
     if (made := verdict(checkpoint)) is None:
         return "No verdict on learning was made of this checkpoint."
     answer = "Yes" if made.learned else "No: a table would say `not learned` of it"
@@ -223,7 +223,7 @@ def _learned(checkpoint: Checkpoint) -> str:
 
 
 def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
-    """Yield the means of all runs that it stands behind, and the pages that show them."""
+    """Yield the means and the pages of every run that used the checkpoint."""
     if not measured:
         yield "No run of it was evaluated. Models that were made with it have results of their own."
         return
@@ -246,7 +246,7 @@ def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
 
 
 def _provenance(checkpoint: Checkpoint) -> Iterator[str]:
-    """Yield command, code and environment of the job that made it."""
+    """Yield the command, code and environment of the job that made the checkpoint."""
     around = checkpoint.made.environment
     yield f"```\n{around.get('command') or 'command not recorded'}\n```\n"
     packages = around.get("packages")
@@ -262,7 +262,7 @@ def _provenance(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def _citation(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
-    """Yield what to cite: the pages' papers, the collections, residuum."""
+    """Yield what to cite: the papers of the pages, the collections, and residuum."""
     papers = dict.fromkeys(parts_of(page)[0] for page in pages_of(checkpoint))
     yield from (f"- {paper}" for paper in citing.papers(papers))
     for name in dict.fromkeys(place.partition("/")[0] for place in trained_on(checkpoint)):
@@ -271,7 +271,7 @@ def _citation(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
 
 
 RESIDUUM, TRANSFORMERS, SENTENCES = "residuum", "transformers", "sentence-transformers"
-OURS = {  # kind: room, class, and what uses it
+OURS = {  # kind: package, class, usage
     "term-weights": ("termweighter", "TermWeighter", 'print(model.predict(["a doc"], 8))'),
     "term-gate": (
         "termgate",
@@ -286,7 +286,7 @@ OURS = {  # kind: room, class, and what uses it
 }
 
 
-TASKS = {  # as hubs name them
+TASKS = {  # kind: task in the hub's terms
     "dual-encoder": "sentence-similarity",
     "inverse-cloze": "sentence-similarity",
     "cross-encoder": "text-ranking",
@@ -343,20 +343,20 @@ model = {name}.load(Path("{folder}"), devices.choose("cpu", "fp32", 1))
 {use}"""
 
 
-FORMS = {"ForMaskedLM": "AutoModelForMaskedLM", "": "AutoModel"}  # by the end of an architecture
+FORMS = {"ForMaskedLM": "AutoModelForMaskedLM", "": "AutoModel"}  # by ending of the class's name
 
 
 def library(folder: Path, kind: str) -> tuple[str, str | None]:
-    """Return the library that reads a checkpoint, and its task as hubs name it, if it has one."""
-    own = kind in OURS and not _single(folder, kind)
-    if own:
+    """Return (library that loads a checkpoint, task in the hub's terms or None)."""
+    ours = kind in OURS and not _single(folder, kind)
+    if ours:
         return RESIDUUM, TASKS.get(kind)
     sentences = kind == "cross-encoder" or (folder / "modules.json").is_file()
     return SENTENCES if sentences else TRANSFORMERS, TASKS.get(kind)
 
 
 def _single(folder: Path, kind: str) -> bool:
-    """Say whether a dual encoder has one dense vector a text, as sentence-transformers gives."""
+    """Say whether a dual encoder makes one vector per text, as sentence-transformers needs."""
     pooling = _read(folder, "residuum.json").get("pooling")
     return kind == "dual-encoder" and isinstance(pooling, str)
 
@@ -367,7 +367,7 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
 
 
 def how(folder: Path, kind: str, shown: str = "OWNER/NAME") -> str:
-    """Return lines of Markdown that say how to load a checkpoint; `shown` is where it lies."""
+    """Return Markdown on how to load a checkpoint; `shown` is the folder or hub id to load."""
     settings = _read(folder, "residuum.json")
     reads, _ = library(folder, kind)
     if reads == RESIDUUM:
@@ -388,7 +388,7 @@ def how(folder: Path, kind: str, shown: str = "OWNER/NAME") -> str:
 
 
 def _cut(settings: dict[str, Any]) -> str:
-    """Return at how many tokens texts were cut, which the library does for the whole alone."""
+    """Return the lengths, in tokens, to which queries and docs (or pairs) were truncated."""
     if "length" in settings:
         return (
             f"Queries were cut at {settings['query_length']} tokens, pairs at {settings['length']}."

@@ -1,10 +1,10 @@
-"""The checklists of reproducibility tracks, answered from a results folder.
+"""Answer the checklists of reproducibility tracks from a results folder.
 
-Usage: `residuum checklist --results results/mini > checklist.md`. The questions are put together
-from the ACM's artifact review and badging (version 1.1), the machine learning reproducibility
-checklist (version 2.0), the NeurIPS paper checklist, and the calls of ECIR's and SIGIR's
-reproducibility tracks. An answer is from a file, or says that it is not recorded. Holds seconds and
-hosts, so it is no part of a bundle.
+Usage: `residuum checklist --results results/mini > checklist.md`. Questions come from the ACM's
+artifact review and badging (version 1.1), the machine learning reproducibility checklist (version
+2.0), and the NeurIPS paper checklist. Others come from the calls of ECIR's and SIGIR's
+reproducibility tracks. Each answer is read from a file or says that nothing is recorded. Answers
+include run times and host names, so a bundle holds no checklist.
 """
 
 import re
@@ -40,7 +40,7 @@ reproducibility tracks of ECIR and SIGIR ({ir}). What no file has is *{unknown}*
 
 
 class Question(NamedTuple):
-    """A question of a checklist: whose it is, and what answers it."""
+    """A question: its text, the checklists that ask it, and the function that answers it."""
 
     checklists: tuple[str, ...]
     text: str
@@ -48,7 +48,7 @@ class Question(NamedTuple):
 
 
 def write(results: Path, config: Path) -> str:
-    """Return the checklist as Markdown; a folder without a ledger is a ResiduumError."""
+    """Return the checklist as Markdown; a folder without a ledger raises ResiduumError."""
     if not (results / PATHS.ledger).is_file():
         raise ResiduumError(
             f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
@@ -67,7 +67,7 @@ def write(results: Path, config: Path) -> str:
 
 
 def table(*header: str) -> Callable[[list[Row]], str]:
-    """Return what lays rows out under a header; without rows nothing is recorded."""
+    """Return a function that lays out rows under a header, and returns UNKNOWN without rows."""
 
     def laid(rows: list[Row]) -> str:
         texts = [
@@ -79,7 +79,7 @@ def table(*header: str) -> Callable[[list[Row]], str]:
 
 
 def _papers(made: Recorded) -> list[str]:
-    """Return the papers of all pages, those that report nothing too."""
+    """Return the papers of all pages, including papers whose pages report no numbers."""
     pages = filter(None, map(PATHS.page_of, made.graph))
     return sorted({parts_of(page)[0] for page in pages})
 
@@ -97,12 +97,12 @@ def _verdicts(made: Recorded) -> str:
 
 
 def _scale(made: Recorded) -> str:
-    """Return whether numbers compare, by the pages' own specs."""
+    """Return, per scale, whether its numbers compare with the papers', from the pages' specs."""
     return "\n".join(f"- {scale}: {compares}" for scale, compares in scales_of(made.graph).items())
 
 
 def _not_run(made: Recorded) -> str:
-    """Return the reasons why rows were not run, with the pages and how many rows each."""
+    """Return a table of the reasons why rows were not run, with row counts and pages."""
     reasons: dict[str, list[str]] = {}
     for row in _rows(made):
         if row.verdict == NOT_RUN:
@@ -114,7 +114,7 @@ def _not_run(made: Recorded) -> str:
 
 
 def _code(made: Recorded) -> str:
-    """Return the commits of the results; a manifest does not hold the version of residuum."""
+    """Return the commits that made the results; manifests do not record residuum's version."""
     lines = [
         f"- commit {commit}: {count} artefacts" for commit, count in made.counted("git_commit")
     ]
@@ -126,7 +126,7 @@ def _code(made: Recorded) -> str:
 
 
 def _pins(made: Recorded) -> str:
-    """Return the versions that are recorded, and which files of this checkout pin just these."""
+    """Return the recorded versions, and which files of this checkout pin exactly these versions."""
     rows = made.counted("python", "platform", "packages")
     lines = [compared(path, made.packages()) for path in files(ROOT)]
     return "\n".join([table("Python", "platform", "packages", "artefacts")(rows), "", *lines])
@@ -140,7 +140,9 @@ def _cited(made: Recorded) -> str:
 
 
 def _models(made: Recorded) -> str:
-    untrained = [f"`{each.name}`" for each in made.checkpoints() if not each.trained]
+    untrained = [
+        f"`{checkpoint.name}`" for checkpoint in made.checkpoints() if not checkpoint.trained
+    ]
     others = f"\n\nMade, not trained: {', '.join(untrained)}." if untrained else ""
     return table(*MODELS)(made.models()) + others
 
@@ -159,11 +161,11 @@ def _machines(made: Recorded) -> str:
 
 
 def _seeds(made: Recorded) -> str:
-    """Return how many trainings stand behind each model, and where their spread is shown."""
+    """Return the number of trainings of each model, and where their spread is shown."""
     seeds: dict[str, list[str]] = {}
     for checkpoint in made.trained():
         seeds.setdefault(checkpoint.name, []).append(str(checkpoint.made.spec.get("seed", UNKNOWN)))
-    rows = [[name, str(len(of)), ", ".join(of)] for name, of in seeds.items()]
+    rows = [[name, str(len(numbers)), ", ".join(numbers)] for name, numbers in seeds.items()]
     shown = (
         "Tables print the deviation over seeds where a model has several, and say which rows rest "
         "on one training; `significance/` has intervals over queries, and over seeds."
@@ -172,7 +174,7 @@ def _seeds(made: Recorded) -> str:
 
 
 def _whole(made: Recorded) -> str:
-    """Return whether files are those that manifests record; large ones are compared by size."""
+    """Return which files differ from their manifests; large files are compared by size only."""
     changes = Changes(made.results, made.graph)
     changed = changes.of(made.graph.values(), ())
     lines = [f"- {len(made.all)} manifests, each with the hashes of its files and inputs"]
@@ -276,13 +278,13 @@ PIN = re.compile(r"^(?: *- +)?([A-Za-z0-9][\w.-]*) *==?([0-9][^\s#;*,]*)", re.M)
 
 
 def files(root: Path) -> Iterator[Path]:
-    """Yield the files of a checkout that pin packages: of pip, then of conda."""
+    """Yield the files of a checkout that pin packages: first pip's, then conda's."""
     yield from filter(Path.is_file, [root / "requirements.lock"])
     yield from sorted((root / "envs").glob("*.yaml"))
 
 
 def compared(path: Path, recorded: Mapping[str, set[str]]) -> str:
-    """Return a line of Markdown that says whether a file pins what is recorded, by package."""
+    """Return a Markdown line that says whether a file pins the recorded versions."""
     pins = {_plain(name): version for name, version in PIN.findall(path.read_text())}
     shared = sorted(pins.keys() & recorded.keys())
     name = f"`{path.parent.name}/{path.name}`" if path.parent.name == "envs" else f"`{path.name}`"
@@ -302,5 +304,5 @@ def compared(path: Path, recorded: Mapping[str, set[str]]) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a package's name as indexes compare it."""
+    """Return a package's normalised name, as package indexes compare names."""
     return re.sub(r"[-_.]+", "-", name).lower()

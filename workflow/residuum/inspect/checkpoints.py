@@ -1,7 +1,7 @@
-"""A checkpoint below a results folder: its manifest, and what was made of it.
+"""Find a checkpoint below a results folder, its manifest, and the results made from it.
 
-Usage: `find(results, provenance.read(results), "clear", 1)`, then `results_of(checkpoint)`. Reads
-manifests only.
+Usage: `find(results, provenance.read(results), "clear", 1)`, then `results_of(checkpoint)`. This
+module reads manifests only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,15 +18,15 @@ from residuum.tuning.learned import Learned
 from residuum.wiring.paths import Paths, folder_of
 
 PATHS = Paths()
-# Folders of what a checkpoint's tokenizer may have cut into words.
+# A checkpoint's tokenizer may have cut the texts of these folders into words.
 DATA, INDEXES = (f"{PurePosixPath(form).parts[0]}/" for form in (PATHS.corpus, PATHS.index))
 
 
 class Result(NamedTuple):
     """The means of a run on a split.
 
-    `made_of` has the systems, rerankers or other checkpoints that the run was made of; it is empty
-    where the checkpoint alone made it.
+    `made_of` names other systems, rerankers or checkpoints of the run. It is empty if only this
+    checkpoint made the run.
     """
 
     dataset: str
@@ -38,7 +38,7 @@ class Result(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint below a results folder, with what is known of it."""
+    """A checkpoint below a results folder, with its manifest and the folder's graph."""
 
     results: Path
     graph: Graph
@@ -47,7 +47,7 @@ class Checkpoint(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The model's id, with the split that it was made for, if it was."""
+        """The model's id, followed by the split if the model was made for a single split."""
         return PurePosixPath(self.path).parts[1]
 
     @property
@@ -67,20 +67,20 @@ class Checkpoint(NamedTuple):
 
     @property
     def trained(self) -> bool:
-        """Whether a training took a step; others are made, as an untrained backbone."""
+        """Whether the checkpoint was trained for a step or more; an untrained backbone was not."""
         steps = self.made.artefact.get("steps", 1)
         return bool(self.settings.get("training")) and steps != 0
 
 
 def verdict(checkpoint: Checkpoint) -> Learned | None:
-    """Return whether a checkpoint learned; None where no verdict was made."""
+    """Return the verdict on whether a checkpoint learned, or None if no verdict was made."""
     place = PATHS.checkpoint.parse(f"{checkpoint.path}/{manifest.FOLDER}")
     path = checkpoint.results / PATHS.learning.fill(**place) if place else None
     return Learned.read(path) if path and path.is_file() else None
 
 
 def find(results: Path, graph: Graph, model: str, seed: int) -> Checkpoint:
-    """Return a checkpoint by its model's id, from models/ or backbones/."""
+    """Find the checkpoint of a model's id and seed, below models/ or backbones/."""
     paths = [
         folder_of(PATHS.checkpoint.fill(model=model, seed=seed)),
         folder_of(PATHS.backbone.fill(model=model)),
@@ -99,7 +99,7 @@ def find(results: Path, graph: Graph, model: str, seed: int) -> Checkpoint:
 
 
 def named(path: str) -> str | None:
-    """Return how a checkpoint is named, `clear seed 1` or `mini-bert`; None for another path."""
+    """Return a checkpoint's name, `clear seed 1` or `mini-bert`; None for any other path."""
     if trained := PATHS.checkpoint.parse(f"{path}/{manifest.FOLDER}"):
         return f"{trained['model']} seed {trained['seed']}"
     made = PATHS.backbone.parse(f"{path}/{manifest.FOLDER}")
@@ -107,14 +107,14 @@ def named(path: str) -> str | None:
 
 
 def results_of(checkpoint: Checkpoint) -> list[Result]:
-    """Return the means of all runs that a checkpoint stands behind, those of it alone first."""
+    """Return the means of all runs made from a checkpoint; runs of no other parts come first."""
     made = []
     for path in _behind(checkpoint):
         record = checkpoint.graph[path].manifest
         if record is None or not (place := PATHS.metrics.parse(path)):
             continue
         if isinstance(RunId.parse(OrderId.parse(place["run"]).run).seed, Snapshot):
-            continue  # of the model on the way of its training
+            continue  # a snapshot's
         facts = record.artefact
         means = {name: float(mean) for name, mean in facts["means"].items()}
         queries, made_of = int(facts["queries"]), tuple(_made_of(checkpoint, path))
@@ -134,12 +134,12 @@ def scales_of(graph: Graph) -> dict[str, str]:
 
 
 def scale_of(results: Path, graph: Graph) -> str:
-    """Return the scale that pages name, whatever the folder is called now; without any its name."""
+    """Return the scale in the pages' specs, or without pages the results folder's name."""
     return next(iter(scales_of(graph)), results.resolve().name)
 
 
 def pages_of(checkpoint: Checkpoint) -> dict[str, str]:
-    """Return the pages that a checkpoint stands behind, and where the papers print them."""
+    """Return {page that depends on a checkpoint: its place in the paper}."""
     pages: dict[str, str] = {}
     for path in _behind(checkpoint, joint=True):
         record = checkpoint.graph[path].manifest
@@ -150,12 +150,12 @@ def pages_of(checkpoint: Checkpoint) -> dict[str, str]:
 
 
 def _behind(checkpoint: Checkpoint, joint: bool = False) -> list[str]:
-    """Return what was made of a checkpoint, but not of what another model made of it.
+    """Return the artefacts made from a checkpoint, but not through another trained model.
 
-    Some files join several lists: a reranker's scores of several first stages, a system's scores of
-    another's docs. That such a file has a list of the checkpoint's says nothing of what is made of
-    the others: unless `joint`, it is left out. So are a choice that was made with it, and what was
-    cut with its tokenizer.
+    Some files join several lists, such as a reranker's scores for several first stages. Results
+    made from such a file need not depend on this checkpoint's list. The file is therefore left out
+    unless `joint` is true. Also left out: tuned choices that used the checkpoint, and texts cut
+    with its tokenizer.
     """
     children: dict[str, list[str]] = {}
     for path, artefact in checkpoint.graph.items():
@@ -174,14 +174,14 @@ def _behind(checkpoint: Checkpoint, joint: bool = False) -> list[str]:
 
 
 def _joins(path: str, of: str) -> bool:
-    """Say whether a file has lists of several systems, `of` being one, and is not made of such."""
+    """Say whether a file made from `of` joins several systems' lists, and `of` is no such file."""
     several = [form.parse(path) is not None for form in (PATHS.pairs, PATHS.depth_curve)]
     of_docs = PATHS.scores.parse(path) is not None and PATHS.run.parse(of) is not None
     return of_docs or (any(several) and not _joins(of, ""))
 
 
 def _made_of(checkpoint: Checkpoint, metrics: str) -> list[str]:
-    """Return what a run was made of by its spec, or the other checkpoints behind a run of one."""
+    """Return the parts of a run: its spec's systems, or the other checkpoints it used."""
     named_in: list[str] = []
     for path in checkpoint.graph[metrics].parents:
         record = checkpoint.graph[path].manifest
@@ -192,7 +192,7 @@ def _made_of(checkpoint: Checkpoint, metrics: str) -> list[str]:
 
 
 def _others(checkpoint: Checkpoint, path: str) -> list[str]:
-    """Return the other checkpoints that a run rests on, by name; not those that cut its words."""
+    """Return the names of the other checkpoints behind a run, ignoring those used as tokenizers."""
     seen, waiting = set[str](), [path]
     while waiting:
         child = waiting.pop()
@@ -206,7 +206,7 @@ def _others(checkpoint: Checkpoint, path: str) -> list[str]:
 
 
 def trained_on(checkpoint: Checkpoint) -> list[str]:
-    """Return what it was trained on: <dataset>/<split>, or <dataset> of a corpus alone."""
+    """Return the training data: <dataset>/<split>, or <dataset> if only its corpus was used."""
     data = [PurePosixPath(p).parts for p in checkpoint.graph[checkpoint.path].parents]
     places = [parts[1:] for parts in data if f"{parts[0]}/" == DATA and len(parts) > 2]
     splits = ["/".join(parts) for parts in places if parts[1] != "corpus"]
@@ -214,16 +214,17 @@ def trained_on(checkpoint: Checkpoint) -> list[str]:
 
 
 def summed(spec: Mapping[str, object]) -> list[str]:
-    """Return the systems whose lists, scores or docs a run puts together, in their order.
+    """Return the systems that a run combines, in the order of its spec.
 
-    A fusion, a hybrid and rrf name systems; candidates say how many docs of each.
+    The systems may contribute lists, scores or docs. Fusion, hybrid and rrf specs name systems; a
+    spec of candidates says how many docs each system contributes.
     """
     entries = cast(list[object], spec.get("parts") or [])
-    return [str(each["system"] if isinstance(each, dict) else each) for each in entries]
+    return [str(part["system"] if isinstance(part, dict) else part) for part in entries]
 
 
 def systems_of(spec: Mapping[str, object]) -> list[str]:
-    """Return all parts of a run, a first stage and its reranker too; none of a single search."""
+    """Return every part of a run, with first stage and reranker; [] for a single search."""
     return [*summed(spec), *_reranked(spec)]
 
 

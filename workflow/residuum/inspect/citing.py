@@ -1,4 +1,4 @@
-"""How residuum and papers are cited, and what the entry of a collection states of it.
+"""Citations of residuum and of papers, and the texts that a collection's entry states.
 
 Usage: `papers(["clear", "roc"])`, `stated_of("mine", entry)`.
 """
@@ -18,7 +18,7 @@ CITATIONS = packaged("inspect/citations.yaml")
 
 
 def papers(names: Iterable[str]) -> list[str]:
-    """Return how papers are cited, by their short names, without those that nobody entered."""
+    """Return citations of papers by their short names; papers without a citation are skipped."""
     known = yamls.read(CITATIONS)
     return [str(known[name]) for name in names if name in known]
 
@@ -35,12 +35,12 @@ def software() -> str:
     )
 
 
-CONFIG = Path("config")  # where it is looked for unless a folder is named
+CONFIG = Path("config")  # default folder
 UNKNOWN = "not recorded"
 
 
 class Stated(NamedTuple):
-    """The texts of a collection that readers are shown, none of them empty."""
+    """A collection's texts for readers; none of them is empty."""
 
     title: str
     licence: str
@@ -49,9 +49,10 @@ class Stated(NamedTuple):
 
 
 def known(config: Path, names: Iterable[str]) -> dict[str, Dataset]:
-    """Return the entries of collections, those that a folder of configuration has.
+    """Return the entries of collections that a configuration folder has.
 
-    What it lacks is not recorded. The folder itself may be absent, but one that is named may not.
+    A collection without an entry is skipped. A folder that is named and absent raises
+    ResiduumError; the default folder may be absent.
     """
     folder = config / "datasets"
     if config != CONFIG and not folder.is_dir():
@@ -65,7 +66,7 @@ def known(config: Path, names: Iterable[str]) -> dict[str, Dataset]:
 
 
 def stated_of(dataset: str, entry: Dataset | None) -> Stated:
-    """Return an entry's texts: the dataset's id in place of a title, UNKNOWN for what it lacks."""
+    """Return an entry's texts; the id replaces a missing title, UNKNOWN any other missing text."""
     if entry is None:
         return Stated(dataset, UNKNOWN, UNKNOWN, UNKNOWN)
     texts = (entry.licence, entry.access, entry.citation)

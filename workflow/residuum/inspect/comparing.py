@@ -1,7 +1,7 @@
-"""TREC runs of any origin compared: measures, paired tests and a table like those of the papers.
+"""Compare TREC runs of any origin: measures, paired tests, and a table like the papers' tables.
 
-Usage: `scores, rows = compare(judged, runs, measures, tests)` on frames; `report` on files. Needs
-no config and no DAG.
+Usage: `scores, rows = compare(judged, runs, measures, tests)` on frames; `report` on files. Neither
+needs config/ or Snakemake.
 """
 
 import itertools
@@ -31,8 +31,8 @@ from residuum.tuning.evaluation import evaluate, refuse_unjudged
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
 ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
-RELEVANT = 1  # the lowest grade that a measure without a level of its own counts
-Scores = dict[tuple[str, str], ScoreMatrix]  # (run, measure): its values per query
+RELEVANT = 1  # lowest relevance that counts in measures without a level
+Scores = dict[tuple[str, str], ScoreMatrix]  # (run, measure): values per query
 
 
 def report(
@@ -47,9 +47,10 @@ def report(
     output: Path | None = None,
     workers: int = 1,
 ) -> str:
-    """Return the pages of a comparison by `Tests`' options; write it, unrounded, to `output`.
+    """Return the pages of a comparison, tested by `Tests`' options.
 
-    With an `original` run, every other one is compared with it alone, and says how close it is.
+    The values are written without rounding to `output`. With an `original` run, every other run is
+    compared with the original alone, and a page says how close it is.
     """
     try:
         tests = Tests.model_validate(options)
@@ -87,7 +88,7 @@ def report(
 
 
 def _original(name: str, runs: Mapping[str, object], baselines: Sequence[str]) -> str:
-    """Return the name of the original run; it is the only run that others are compared with."""
+    """Return the original run's name, if it is a run and no baseline is named beside it."""
     if baselines:
         raise ResiduumError("--original compares every run with that one: leave out --baseline")
     if name not in runs:
@@ -98,10 +99,10 @@ def _original(name: str, runs: Mapping[str, object], baselines: Sequence[str]) -
 def read(
     runs: Sequence[str], judged: pl.DataFrame, missing: Literal["refuse", "zero"]
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    """Return the runs by name, cut to the judged queries, and what a reader should know of them.
+    """Return the runs by name, restricted to the judged queries, and remarks for the reader.
 
-    Files joined by commas are the folds of one run, which is named after all of them. What a run
-    lacks of the judged queries is a ResiduumError, or with `missing` zero a remark.
+    Files joined by commas are the folds of one run, which is named after all of them. A judged
+    query without a list raises ResiduumError, or gives a remark if `missing` is "zero".
     """
     best = judged.group_by("query_id").agg(pl.col("relevance").max()).sort("query_id")
     queries, empty = best["query_id"].to_list(), (best["relevance"] < RELEVANT).sum()
@@ -141,7 +142,7 @@ def read(
 
 
 def _pooled(paths: list[Path], remarks: list[str]) -> pl.DataFrame:
-    """Read the folds of a run, as cross-validation leaves them: they share no query."""
+    """Read the folds of a cross-validated run as one frame; folds must share no query."""
     folds: list[pl.DataFrame] = []
     source: dict[str, Path] = {}
     for path in paths:
@@ -200,7 +201,7 @@ def compare(
 
 
 def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str]) -> Layout:
-    """Lay out a line per run with its means; raised are the numbers of the runs it beats."""
+    """Lay out each run's means on a line; raised numbers name the runs that it beats."""
     names, measures = (list(dict.fromkeys(each)) for each in zip(*scores, strict=True))
     beaten: dict[tuple[str, str], list[int]] = {key: [] for key in scores}
     for test in tests:
@@ -220,7 +221,7 @@ def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str])
 
 
 def tests_page(tests: Sequence[Comparison]) -> Layout:
-    """Lay out a line per comparison: difference, interval, p, effect, wins, what n could show."""
+    """Lay out each comparison on a line: difference, interval, p, effect, wins, power."""
     header = ["Measure", "A", "B", "A - B", "95% interval", "p", "p\nadjusted", "effect\nsize"]
     header += ["wins/ties/losses", "detectable\nat 80% power"]
     remarks = [
@@ -259,7 +260,7 @@ REMARK = (
 def complementarity_page(
     scores: Mapping[tuple[str, str], ScoreMatrix], hits: Sequence[str], baselines: Sequence[str]
 ) -> Layout:
-    """Lay out every two runs, in both roles; with baselines, each other run beside one of them."""
+    """Lay out every pair of runs in both roles, or each run with each baseline."""
     names = list(dict.fromkeys(name for name, _ in scores))
     roles = [(d, s) for d, s in itertools.permutations(names, 2) if not baselines or s in baselines]
     lines = [
@@ -284,15 +285,15 @@ def _cells(of: Coverage) -> list[str]:
     return [*(f"{count:g}" for count in counts), *ratio]
 
 
-Orders = dict[str, list[str]]  # docs of a query, in their order
+Orders = dict[str, list[str]]  # query_id: docs in order
 
 
 @dataclass(frozen=True)
 class Reproduction(Comparison):
-    """A comparison whose b is the original run: docs/statistics.md says what each column means."""
+    """A comparison whose b is the original run; docs/statistics.md defines its columns."""
 
     rmse: float
-    depth: int | None  # down to which rankings are compared: as far as the measure looks
+    depth: int | None  # the measure's cutoff, to which rankings are compared
     tau_union: float | None
     rbo: float
 
@@ -302,9 +303,9 @@ def against(
     scores: Mapping[tuple[str, str], ScoreMatrix],
     runs: Mapping[str, pl.DataFrame],
 ) -> list[Reproduction]:
-    """Return the comparisons, b the original, with what shows how close a is to it.
+    """Return the comparisons with the original run (b), with measures of how close a is to b.
 
-    Rankings are compared per query, as far down as the measure looks; means over the queries.
+    Rankings are compared per query, to the cutoff of the measure; values are means over queries.
     """
     taus: dict[tuple[str, int | None], tuple[float | None, float]] = {}
     rows = []
@@ -312,8 +313,8 @@ def against(
         depth = measures.cutoff(test.measure)
         queries = scores[test.b, test.measure].query_ids
         if (test.a, depth) not in taus:
-            first, own = (_orders(runs[name], depth) for name in (test.b, test.a))
-            taus[test.a, depth] = _rankings(first, own, queries)
+            first, orders = (_orders(runs[name], depth) for name in (test.b, test.a))
+            taus[test.a, depth] = _rankings(first, orders, queries)
         values = (scores[name, test.measure].values[:, 0] for name in (test.b, test.a))
         tau, rbo = taus[test.a, depth]
         error = reproduction.rmse(*values)
@@ -328,7 +329,7 @@ def _orders(run: pl.DataFrame, depth: int | None) -> Orders:
 
 
 def _rankings(original: Orders, own: Orders, queries: Sequence[str]) -> tuple[float | None, float]:
-    """Return the means over queries of Kendall's tau union, where defined, and of RBO."""
+    """Return mean Kendall's tau union over queries (None if undefined) and mean RBO."""
     pairs = [(original.get(query, []), own.get(query, [])) for query in queries]
     taus = [tau for pair in pairs if (tau := reproduction.kendall_tau_union(*pair)) is not None]
     overlaps = [reproduction.rank_biased_overlap(*pair) for pair in pairs]
@@ -337,7 +338,7 @@ def _rankings(original: Orders, own: Orders, queries: Sequence[str]) -> tuple[fl
 
 
 def reproduction_page(rows: Sequence[Reproduction]) -> Layout:
-    """Lay out a line per measure and run: means, their difference and its p, RMSE, rankings."""
+    """Lay out each measure and run on a line: means, difference, p, RMSE, ranking similarity."""
     header = ["Measure", "Run", "original", "run", "difference", "p\nadjusted", "RMSE"]
     header += ["Kendall's\ntau union", "RBO", "down to\nrank"]
     lines = []

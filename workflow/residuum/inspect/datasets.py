@@ -30,7 +30,7 @@ from residuum.pages import layout
 
 
 class File(NamedTuple):
-    """A download with all that is known of it: bytes and md5 are None where nobody states them."""
+    """A source file of a dataset; unpublished `bytes` and `md5` are None."""
 
     name: str
     path: Path | None
@@ -44,7 +44,7 @@ class File(NamedTuple):
 
     @property
     def state(self) -> str:
-        """Describe it: available, unpacked (what ir_datasets makes of it), cut short or absent."""
+        """Describe the file: available, unpacked by ir_datasets, cut short, or absent."""
         if self.path and self.path.exists():
             size = self.path.stat().st_size if self.path.is_file() else None
             if size is not None and self.bytes and size < 0.99 * self.bytes:
@@ -56,12 +56,12 @@ class File(NamedTuple):
 
     @property
     def available(self) -> bool:
-        """Say whether it is on this machine, or what ir_datasets makes of it is."""
+        """Say whether the file, or what ir_datasets unpacks from it, is on this machine."""
         return not self.state.startswith("absent")
 
 
 def load(config: Path) -> dict[str, Dataset]:
-    """Load config/datasets; a fault in any of them is an error that names it."""
+    """Load config/datasets; all faults together raise one ResiduumError."""
     faults: list[str] = []
     folder = config / "datasets"
     if not any(folder.glob("*.yaml")):
@@ -73,7 +73,7 @@ def load(config: Path) -> dict[str, Dataset]:
 
 
 def find(config: Path, name: str) -> Dataset:
-    """Return one dataset; an unknown name is an error that lists the known ones."""
+    """Return a dataset by name; an unknown name raises ResiduumError with the known names."""
     known = load(config)
     if name not in known:
         raise ResiduumError(unknown("dataset", name, known, f"{config}/datasets/{name}.yaml"))
@@ -83,8 +83,8 @@ def find(config: Path, name: str) -> Dataset:
 def needed(dataset: Dataset, split: str | None, docpairs: bool = False) -> list[File]:
     """Return the files that the corpus (split None), a split or its `docpairs` are read from.
 
-    A split that no file is listed for comes with the corpus; a sample of a corpus is read with the
-    splits whose docs it keeps.
+    A split without files of its own comes with the corpus. A sampled corpus is read together with
+    the splits whose docs it keeps.
     """
     files = [file for file in files_of(dataset) if file.docpairs == docpairs]
     if docpairs:
@@ -95,14 +95,14 @@ def needed(dataset: Dataset, split: str | None, docpairs: bool = False) -> list[
     if split is None:
         return corpus
     read = {split, dataset.origin(split)}
-    own = [file for file in files if read & {*file.splits}]
+    listed = [file for file in files if read & {*file.splits}]
     if dataset.splits[split].adverse:
-        return [*corpus, *(file for file in own if file not in corpus)]
-    return own or corpus
+        return [*corpus, *(file for file in listed if file not in corpus)]
+    return listed or corpus
 
 
 def files_of(dataset: Dataset) -> list[File]:
-    """Return what a dataset is read from, downloads and files named as source, each once."""
+    """Return every file that a dataset is read from, once each: downloads and named sources."""
     listed = {download.file for download in dataset.downloads}
     own = [
         Download.model_validate({"file": name, "splits": [split] if split else []})
@@ -135,15 +135,15 @@ def _file(download: Download) -> File:
         path = roots.irds() / download.irds.partition("/")[0] / cached if cached else None
         url, size, md5 = (known.get(key) for key in ("url", "size_hint", "expected_md5"))
         return File(download.irds, path, url, size, md5, splits, makes, False, download.docpairs)
-    name, own = str(download.home or download.file), download.by_hand(roots.data(), roots.irds())
-    path = roots.as_it_lies(own) if own else roots.irds() / name
+    name, local = str(download.home or download.file), download.by_hand(roots.data(), roots.irds())
+    path = roots.as_it_lies(local) if local else roots.irds() / name
     size = download.bytes or (path.stat().st_size if path.is_file() else None)
-    facts = download.url, size, download.md5, splits, makes, bool(own), download.docpairs
+    facts = download.url, size, download.md5, splits, makes, bool(local), download.docpairs
     return File(name, path, *facts)
 
 
 def _hub_file(address: re.Match[str], splits: list[str], docpairs: bool) -> File:
-    """Return a file of a dataset of the hub, in its cache or to be downloaded."""
+    """Return a file of a hub dataset, in the hub's cache or still to be downloaded."""
     repository, revision, path = address["id"], address["revision"], address["path"] or ""
     folder = roots.snapshot("datasets", repository, revision)
     url = f"https://huggingface.co/datasets/{repository}/tree/{revision}/{path}"
@@ -153,7 +153,7 @@ def _hub_file(address: re.Match[str], splits: list[str], docpairs: bool) -> File
 
 @functools.cache
 def listed_by_irds(name: str) -> dict[str, Any]:
-    """Return what ir_datasets knows of one of its downloads, such as msmarco-passage/queries."""
+    """Return ir_datasets' record of one of its downloads, such as msmarco-passage/queries."""
     source = importlib.resources.files("ir_datasets").joinpath("etc/downloads.json")
     collections: dict[str, dict[str, dict[str, Any]]] = json.loads(source.read_text())
     collection, _, key = name.partition("/")
@@ -165,7 +165,7 @@ def listed_by_irds(name: str) -> dict[str, Any]:
 
 
 def listing(config: Path) -> str:
-    """Return a table of all datasets: size, licence, download, disk, and what is local."""
+    """Return a table of all datasets: size, licence, download, disk space, and state."""
     rows = []
     for name, dataset in load(config).items():
         files, pin = files_of(dataset), next(iter(dataset.editions), None)
@@ -191,7 +191,7 @@ def listing(config: Path) -> str:
 
 
 def show(config: Path, name: str) -> str:
-    """Return all that the project knows of a dataset: text, files with their state, pins."""
+    """Return a description of a dataset: its texts, its files and their state, its pins."""
     dataset = find(config, name)
     source, windows, disk = dataset.source, dataset.windows, amount(1e9 * dataset.disk_gb)
     rows = [
@@ -236,7 +236,10 @@ Judgement = tuple[str, str, int]  # query_id, doc_id, relevance
 
 
 class Ids:
-    """The ids of a corpus; two of a thousand million would fall together once in forty."""
+    """The doc ids of a corpus, as 64-bit hashes.
+
+    Among a thousand million ids, a collision happens once in forty corpora.
+    """
 
     def __init__(self, doc_ids: Iterable[str]) -> None:
         read = np.array(array("Q", map(files.digest, doc_ids)), dtype=np.uint64)
@@ -245,21 +248,21 @@ class Ids:
 
     @property
     def twice(self) -> int:
-        """Return how many docs have an id that a doc before them has."""
+        """Return how many docs repeat the id of an earlier doc."""
         return self.count - len(self._known)
 
     def lacking(self, qrels: Sequence[Judgement]) -> list[Judgement]:
-        """Return the judgements of docs that the corpus lacks."""
+        """Return the judgements whose docs are not in the corpus."""
         judged = np.array([files.digest(doc_id) for _, doc_id, _ in qrels], dtype=np.uint64)
         known = np.isin(judged, self._known)
-        return [one for one, has in zip(qrels, known, strict=True) if not has]
+        return [judgement for judgement, has in zip(qrels, known, strict=True) if not has]
 
 
 BLOCK = 1 << 22  # bytes hashed at once
 
 
 def check(config: Path, name: str) -> Iterator[Finding]:
-    """Yield a finding for each file, the corpus, and each split; nothing is downloaded."""
+    """Yield a finding for each file, the corpus and each split, without downloading anything."""
     dataset, known = find(config, name), list[Ids]()
     for file in files_of(dataset):
         yield Finding(f"file {file.name}", *_hash(file, dataset.access))
@@ -308,9 +311,10 @@ def _hash(file: File, access: str) -> tuple[str, bool | None]:
 
 
 def _count(name: str, dataset: Dataset, split: str | None, known: list[Ids]) -> tuple[str, bool]:
-    """Read the corpus (split None) or a split as an export would; say what it holds, if it fits.
+    """Read the corpus (split None) or a split as an export would, and say whether it is sound.
 
-    `known` gets the ids of the corpus, by which judgements of a split are looked up.
+    Returns (message, good). `known` receives the ids of the corpus, which are used to find
+    judgements of unknown docs.
     """
     if split is None:
         stream = data.DOCS[dataset.source.kind](dataset)
@@ -328,7 +332,7 @@ def _count(name: str, dataset: Dataset, split: str | None, known: list[Ids]) -> 
     made = "; judged by answers on export" if dataset.source_of(split).relevant_by else ""
     text = f"{splits.described(splits.count(rows))}{pins}; {judged} judged{made}"
     lacking = known[0].lacking(rows.qrels) if known else []
-    if lacking:  # as published of some collections, so it is no fault
+    if lacking:  # no fault: some collections are published so
         query_id, doc_id, _ = lacking[0]
         text += (
             f"; {len(lacking):,} of {len(rows.qrels):,} judgements are of docs that the corpus "

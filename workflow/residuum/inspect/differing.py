@@ -1,7 +1,7 @@
-"""Where two results folders first differ for a cell, and what that did to its value.
+"""Explain where two results folders first differ for a cell, and how its value changed.
 
-Usage: `residuum explain clear/table1/bm25/dev-rr --against other/results/mini`. Walks from the
-sources to the cell by the manifests, then compares runs and values.
+Usage: `residuum explain clear/table1/bm25/dev-rr --against other/results/mini`. Provenance is
+compared from the sources to the cell by manifests, then runs and values are compared.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ SOURCES = {"corpus": "corpus", "queries.tsv": "topics", "qrels.trec": "qrels"}
 
 
 class Difference(NamedTuple):
-    """Where two provenances differ: what kind, under which key, and both values."""
+    """A difference between two provenances: its kind, its key, and both values."""
 
     path: str
     kind: str  # parameter, inputs, data, manifest or absent
@@ -33,12 +33,12 @@ class Difference(NamedTuple):
 
 
 def compared(results: Path, against: Path, address: str, deep: bool = False) -> str:
-    """Describe where the provenance of a cell first differs, what else does, and the effect.
+    """Describe the first and later differences in the provenance of a cell, and their effect.
 
-    What is no longer as a manifest records it comes before all else, `deep` as `explain` has it.
+    Files that differ from their manifests come first; `deep` is described in `explaining.explain`.
     """
     a, b = find(results, address), find(against, address)
-    # each goes on past a manifest that its folder lacks, as the other folder says
+    # Where a folder lacks a manifest, the other folder's manifest continues the walk.
     kin = ancestors(a.graph, a.roots, b.graph)
     others = ancestors(b.graph, b.roots, a.graph)
     lines = [f"{a.address}: {a.results} against {b.results}", ""]
@@ -63,28 +63,28 @@ def _damaged(cell: Cell, deep: bool) -> list[str]:
 def first_difference(
     graph: Graph, roots: Iterable[str], other: Graph, others: Iterable[str]
 ) -> str:
-    """Describe where what some artefacts were made from first differs from that of others."""
+    """Describe the first difference between the provenances of two sets of artefacts."""
     kin, theirs = ancestors(graph, roots, other), ancestors(other, others, graph)
     return _first(differences(kin, theirs), kin, theirs)
 
 
 def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]:
-    """Return all differences of two provenances, from the sources to the last artefact.
+    """Return all differences between two provenances, in order from the sources on.
 
-    Within an artefact: the bytes that it read, its parameters, what it was made from, its facts.
-    Its code and what varies between machines (command, versions, commit) are for `changes`.
+    Compared per artefact: input bytes, parameters, inputs' names, facts. `changes` compares code
+    and what varies between machines (command, versions, commit).
     """
-    own, theirs = ({artefact.path: artefact for artefact in each} for each in (kin, others))
+    ours, theirs = ({artefact.path: artefact for artefact in each} for each in (kin, others))
     result: list[Difference] = []
-    for path in (path for path in own if path in theirs):
-        result += [each for each in _between(own[path], theirs[path]) if each not in result]
-    result += [Difference(p, "absent", "", "made", "not made") for p in own if p not in theirs]
-    lost = [path for path in theirs if path not in own]
+    for path in (path for path in ours if path in theirs):
+        result += [each for each in _between(ours[path], theirs[path]) if each not in result]
+    result += [Difference(p, "absent", "", "made", "not made") for p in ours if p not in theirs]
+    lost = [path for path in theirs if path not in ours]
     return result + [Difference(path, "absent", "", "not made", "made") for path in lost]
 
 
 def differing(value: object, other: object) -> list[tuple[str, object, object]]:
-    """Return (key, value, other value) wherever two mappings differ; absent is None."""
+    """Return (key, value, other value) wherever two mappings differ; a missing value is None."""
     a, b = (dict(flat(mapping, lists=True)) for mapping in (value, other))
     return [(k, a.get(k), b.get(k)) for k in dict.fromkeys([*a, *b]) if a.get(k) != b.get(k)]
 
@@ -97,7 +97,7 @@ def _between(a: Artefact, b: Artefact) -> Iterator[Difference]:
         return
     for path, digest in sorted(a.manifest.inputs.items()):
         other = b.manifest.inputs.get(path, digest)
-        # a manifest says more than the artefact that it belongs to, so its hash is left out
+        # A manifest's hash covers more than its artefact, so manifests are not compared here.
         is_file = "." in path.rpartition("/")[2] and not path.endswith(FOLDER)
         if is_file and digest != other:
             yield Difference(artefact_of(path), "data", f"sha256 of {path}", digest, other)
@@ -115,10 +115,10 @@ def _between(a: Artefact, b: Artefact) -> Iterator[Difference]:
 
 
 def changes(kin: list[Artefact], others: list[Artefact]) -> list[str]:
-    """Describe the code and the environments that differ, each once."""
+    """Describe the differences in code and environments, each once."""
     theirs = {artefact.path: artefact.manifest for artefact in others}
     changed: dict[str, tuple[str, object, object]] = {}
-    pairs = ((each.path, each.manifest, theirs.get(each.path)) for each in kin)
+    pairs = ((artefact.path, artefact.manifest, theirs.get(artefact.path)) for artefact in kin)
     for path, a, b in pairs:
         if not (a and b):
             continue
@@ -142,7 +142,7 @@ def _against(value: object, other: object, absent: str = "none") -> str:
 
 
 def _first(unlike: list[Difference], kin: list[Artefact], others: list[Artefact]) -> str:
-    """Describe the first difference; data without a parameter: by code or packages."""
+    """Describe the first difference; changed data with equal parameters names code or packages."""
     if not unlike:
         causes = "; ".join(changes(kin, others))
         equal = "nothing differs in the manifests: same sources, parameters, code and environment"
@@ -150,16 +150,18 @@ def _first(unlike: list[Difference], kin: list[Artefact], others: list[Artefact]
     text = _described(unlike[0])
     if unlike[0].kind != "data":
         return text
-    own = [artefact for artefact in kin if artefact.path == unlike[0].path]
-    if own[0].manifest is None:
-        return f"{text} ({'its manifest is missing' if own[0].lacks else 'a file from outside'})"
+    changed = [artefact for artefact in kin if artefact.path == unlike[0].path]
+    if changed[0].manifest is None:
+        return (
+            f"{text} ({'its manifest is missing' if changed[0].lacks else 'a file from outside'})"
+        )
     unknown = "same code, same versions; it was edited since, or its making is not repeatable"
-    causes = "; ".join(changes(own, others)) or unknown
+    causes = "; ".join(changes(changed, others)) or unknown
     return f"{text}, with equal parameters and sources: {causes}"
 
 
 def _described(difference: Difference) -> str:
-    """Name an artefact, what it is (corpus, topics, qrels, index statistics), and the values."""
+    """Describe a difference: the artefact, its role (corpus, topics, qrels, index), both values."""
     path, kind, key, value, other = difference
     names = (key.rpartition("/")[2], path.rpartition("/")[2])
     source = next((f"{SOURCES[name]} of " for name in names if name in SOURCES), "")
@@ -171,7 +173,7 @@ def _described(difference: Difference) -> str:
 
 
 def _later(unlike: list[Difference]) -> list[str]:
-    """Describe later differences: parameters and lacking manifests in full, the rest counted."""
+    """Describe later differences: parameters and missing manifests in full, the rest as a count."""
     once = {(d.kind, d.key, str(d.value), str(d.other)): d for d in reversed(unlike)}
     later = [d for d in unlike[1:] if d in once.values()]
     shown = [d for d in later if d.kind in ("parameter", "manifest")][:SHOWN]
@@ -182,7 +184,7 @@ def _later(unlike: list[Difference]) -> list[str]:
 
 
 def _outcome(a: Cell, b: Cell, kin: list[Artefact], others: list[Artefact]) -> list[str]:
-    """Describe how the cell, its runs and its queries differ."""
+    """Describe how a cell's value, its runs and its per-query values differ."""
     x, y = a.line.measured, b.line.measured
     if x is None or y is None:
         absent = [cell for cell in (a, b) if cell.line.measured is None]
@@ -202,7 +204,7 @@ def _outcome(a: Cell, b: Cell, kin: list[Artefact], others: list[Artefact]) -> l
 
 
 def _run(path: str, results: Path, against: Path) -> str:
-    """Count the queries whose lists differ, and those where docs of equal score alone moved."""
+    """Count the queries with different lists, and those that differ only in the order of ties."""
     try:
         a, b = (_lists(folder / path) for folder in (results, against))
     except ResiduumError as error:
@@ -221,14 +223,14 @@ def _run(path: str, results: Path, against: Path) -> str:
 
 
 def _lists(path: Path) -> pl.DataFrame:
-    """Return a row per query: its docs and scores as ranked, and which doc has which score."""
+    """Return a row per query: docs and scores in rank order, and sorted (doc, score) pairs."""
     run = trec.read_run(path).with_columns(pl.format("{} {}", "doc_id", "score").alias("scored"))
     lists = run.group_by("query_id", maintain_order=True)
     return lists.agg("doc_id", "score", pl.col("scored").sort()).sort("query_id")
 
 
 def _deltas(a: pl.DataFrame, b: pl.DataFrame) -> list[str]:
-    """Name the queries whose values moved most; a count or a depth has none."""
+    """Name the queries whose values changed most; a count or a depth has no query values."""
     both = a.join(b, on="query_id", how="full", coalesce=True, suffix="_other")
     if both.is_empty():
         return []

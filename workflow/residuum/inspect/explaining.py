@@ -1,8 +1,8 @@
-"""The provenance of a number: its value, tests, per-query values, and all it was made from.
+"""Explain a number: its value, its tests, its per-query values, and its provenance.
 
-Usage: `residuum explain clear/table1/bm25/dev-rr`; of a figure over groups
-`roc/figure4/ours/gain/hard`, of circles `roc/figure1/a/residual`. Reads pages, tests, metrics and
-manifests.
+Usage: `residuum explain clear/table1/bm25/dev-rr`. Addresses such as `roc/figure4/ours/gain/hard`
+name points of figures over groups, and `roc/figure1/a/residual` quantities of circles. Reads pages,
+tests, metrics and manifests.
 """
 
 import re
@@ -23,15 +23,15 @@ from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.paired.coverage import Coverage
 
-SHOWN = 3  # queries at each end
+SHOWN = 3  # queries shown at each end
 SEEDED = re.compile(SEED)
 
 
 def explain(results: Path, address: str, full: bool = False, deep: bool = False) -> str:
-    """Return all that is known of a cell, as text; `full` prints command lines unshortened.
+    """Return a text with all that is known of a cell; `full` prints whole command lines.
 
-    Files behind it are compared with their manifests, those above LARGE bytes by size, if not
-    `deep`.
+    Files behind the cell are compared with their manifests. Files above LARGE bytes are compared by
+    size, unless `deep` is true.
     """
     cell = find(results, address)
     behind = provenance.described(provenance.ancestors(cell.graph, cell.roots), full)
@@ -41,7 +41,7 @@ def explain(results: Path, address: str, full: bool = False, deep: bool = False)
 
 
 def _value(cell: Cell) -> str:
-    """Lay out what was measured, what the paper reports, and the ledger's verdict."""
+    """Lay out the measured value, the reported value, and the ledger's verdict."""
     table, own = cell.page.entry, cell.line
     row = next(row for row in table.rows if row.id == own.row)
     measured = f"{own.absence}: {own.not_run}"
@@ -64,7 +64,7 @@ def _value(cell: Cell) -> str:
 
 
 def interval(cell: Cell) -> tuple[float, float] | None:
-    """Return the 95% interval of a number; that of a figure over groups is of a difference."""
+    """Return a number's 95% interval, or None; in figures over groups it is a difference's."""
     low, high = cell.line.ci_low, cell.line.ci_high
     if low is None or high is None or not cell.page.has_intervals:
         return None
@@ -72,20 +72,21 @@ def interval(cell: Cell) -> tuple[float, float] | None:
 
 
 def header(cell: Cell) -> str:
-    """Return what a column is called on its page."""
+    """Return the header of a cell's column on its page."""
     return cell.page.header(cell.line.column)
 
 
 def changed(cell: Cell, deep: bool) -> tuple[list[str], str]:
-    """Say which files behind a cell are not as manifests record them, and how many are not hashed.
+    """Return the files behind a cell that differ from their manifests, and a note on sizes.
 
-    Of what its pages were made from, the cell's own metrics count. The latter is empty if all are.
+    Inputs of the pages count only if they are this cell's metrics. The note says how many files
+    were compared by size; it is empty if all files were hashed.
     """
     names = (cell.path, PATHS.significance.fill(page=cell.line.table), PATHS.ledger)
     pages = [cell.graph[name] for name in names]
     changes = Changes(cell.results, cell.graph, deep)
     found = changes.of(provenance.ancestors(cell.graph, cell.roots))
-    found += [each for each in changes.of(pages, cell.roots) if each not in found]
+    found += [change for change in changes.of(pages, cell.roots) if change not in found]
     skipped = f"{len(changes.skipped)} files above {LARGE / 1e6:.0f} MB compared by size; --deep"
     return [*map(str, found)], f"{skipped} hashes them too" if changes.skipped else ""
 
@@ -98,21 +99,21 @@ def _changed(cell: Cell, deep: bool) -> str:
 
 
 def _ledger(cell: Cell, kind: str) -> list[LedgerRow]:
-    path, own = cell.results / PATHS.ledger, cell.line
-    address = (own.table, own.row, own.column, kind)
+    path, cell_line = cell.results / PATHS.ledger, cell.line
+    address = (cell_line.table, cell_line.row, cell_line.column, kind)
     rows = verdicts.ledger(path) if path.is_file() else []
     return [row for row in rows if (row.table, row.row, row.column, row.kind) == address]
 
 
 def _claims(cell: Cell) -> str:
-    """List the comparisons that the paper prints in this cell, with their verdicts."""
+    """List the paper's comparisons of this cell, with their verdicts."""
     rows = _ledger(cell, "comparison")
     lines = [wrapped(f"{row.claim}: {row.verdict} ({row.reason})", "  ", 2) for row in rows]
     return "\n".join(["What the paper's markers claim (ledger.tsv)", *lines]) if lines else ""
 
 
 def _first(cell: Cell) -> str:
-    """Say how a point of a figure compares with the first series there, as its data has it."""
+    """Describe a figure point's test against the first series, from the page's data."""
     if (first := cell.page.first()) is None:
         return ""
     path = intact.checked(cell.results / cell.path)
@@ -130,7 +131,7 @@ def _is(row: str, column: str) -> pl.Expr:
 
 
 def _tests(cell: Cell) -> str:
-    """Lay out the tests that the cell took part in, each difference from its row's side."""
+    """Lay out the tests of a cell; each difference has the sign of the cell's own row."""
     name, own = PATHS.significance.fill(page=cell.line.table), cell.line
     tests = [
         test
@@ -162,42 +163,42 @@ def _tests(cell: Cell) -> str:
 
 
 def tests_of(results: Path, page: str) -> list[Comparison]:
-    """Return the tests of a page; none where it has none."""
+    """Return the tests of a page, or [] if it has no tests."""
     path = results / PATHS.significance.fill(page=page)
     return grids.rows(path, Comparison) if path.is_file() else []
 
 
 def made(cell: Cell, read: grids.Read = trec.read_metrics) -> list[derived.Value]:
-    """Return what a cell shows, then what it is a change from; none of a choice or a count."""
-    own, kind = cell.line, cell.page.entry.kind
-    if own.measured is None or kind not in VALUES:
+    """Return the cell's value and, for a change, the value it is a change from."""
+    cell_line, kind = cell.line, cell.page.entry.kind
+    if cell_line.measured is None or kind not in VALUES:
         return []
     groups = read_groups(cell.results / p for p in cell.roots if PATHS.groups.parse(p))
     metrics = cell.results / PATHS.metrics_root
-    return VALUES[kind](cell.page, own.row, own.column, metrics, groups, read)
+    return VALUES[kind](cell.page, cell_line.row, cell_line.column, metrics, groups, read)
 
 
 def values(cell: Cell, read: grids.Read = trec.read_metrics) -> pl.DataFrame:
-    """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id.
+    """Return query_id and value of a cell, averaged over seeds and sorted by query_id.
 
-    Of a change, the differences. A choice, a count and a ratio have none. Give a `read` that keeps
-    what it read where the values of many cells are taken.
+    For a change, values are differences. A choice, a count and a ratio have no values. For many
+    cells, pass a `read` that caches the files it reads.
     """
     return per_query(made(cell, read))
 
 
 def per_query(shown: list[derived.Value]) -> pl.DataFrame:
-    """Return query_id and value of what a cell shows, less what it is a change from."""
-    matrices = [each for each in shown if isinstance(each, ScoreMatrix)]
+    """Return query_id and value of the first matrix, less the matrix it is a change from."""
+    matrices = [value for value in shown if isinstance(value, ScoreMatrix)]
     if not matrices:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
-    own, *others = (matrix.values.mean(axis=1) for matrix in matrices)
-    return pl.DataFrame({"query_id": matrices[0].query_ids, "value": own - sum(others)})
+    first, *others = (matrix.values.mean(axis=1) for matrix in matrices)
+    return pl.DataFrame({"query_id": matrices[0].query_ids, "value": first - sum(others)})
 
 
 def counts(cell: Cell, shown: list[derived.Value]) -> list[str]:
-    """Count the queries behind a ratio that a cell shows, and behind what it is a change from."""
-    ratios = [each for each in shown if isinstance(each, Coverage)]
+    """Count the queries behind a cell's ratio, and behind the ratio it is a change from."""
+    ratios = [value for value in shown if isinstance(value, Coverage)]
     names = ["", f"{cell.line.row}: ", "what it is a change from: "]
     return [
         f"{name}D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
@@ -214,12 +215,12 @@ def _counts(cell: Cell) -> str:
 
 
 def _read(cell: Cell) -> str:
-    """Name the metrics files behind a cell, those of a system's seeds together."""
+    """Name the metrics files behind a cell; files that differ only by seed share a name."""
     return ", ".join(map(together, _systems(cell)))
 
 
 def _systems(cell: Cell) -> list[list[str]]:
-    """Return what a cell was read from, the files of a system's seeds together."""
+    """Return the files that a cell was read from, grouped by system across seeds."""
     systems: dict[str, list[str]] = {}
     for path in cell.roots:
         systems.setdefault(SEEDED.sub("", path), []).append(path)
@@ -227,16 +228,16 @@ def _systems(cell: Cell) -> list[list[str]]:
 
 
 def _per_query(cell: Cell) -> str:
-    """Summarise the per-query values and name the queries at both ends."""
-    each = values(cell)
-    if each.is_empty():
+    """Summarise the per-query values; name the best and the worst queries."""
+    table = values(cell)
+    if table.is_empty():
         return ""
-    quartiles = (each["value"].quantile(q, "linear") for q in (0.25, 0.5, 0.75))
+    quartiles = (table["value"].quantile(q, "linear") for q in (0.25, 0.5, 0.75))
     spread = ", ".join(f"{q:.4g}" for q in quartiles)
-    zero = f"{(each['value'] == 0).sum()} of {each.height} queries have 0"
+    zero = f"{(table['value'] == 0).sum()} of {table.height} queries have 0"
     means = ", means over seeds" * any(len(paths) > 1 for paths in _systems(cell))
     lines = [f"Per query ({_read(cell)}{means})", line("quartiles", f"{spread}; {zero}")]
     for name, descending in (("best", True), ("worst", False)):
-        ends = each.sort(["value", "query_id"], descending=[descending, False]).head(SHOWN)
+        ends = table.sort(["value", "query_id"], descending=[descending, False]).head(SHOWN)
         lines.append(line(name, ", ".join(f"{query_id} {v:.4g}" for query_id, v in ends.rows())))
     return "\n".join(lines)

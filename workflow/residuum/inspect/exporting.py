@@ -1,7 +1,7 @@
-"""Finished runs as a folder for others: TREC's form, BEIR's results, or a Hugging Face dataset.
+"""Export finished runs as a folder: TREC's format, BEIR's results, or a Hugging Face dataset.
 
-Command: `residuum export mine/test --output for-others`. A run is compared with its manifest where
-it is read; the folder appears whole or not at all, and never in another's place.
+Command: `residuum export mine/test --output for-others`. Each run is compared with its manifest
+when it is read. The folder is written whole or not at all, and never replaces another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,10 +35,10 @@ def export(
     metadata: bool,
     config: Path,
 ) -> str:
-    """Write runs of a split, all by default, into a new folder; return what was written.
+    """Write runs of a split (all by default) into a new folder; describe what was written.
 
-    A run that was refused, as `not run`, is left out and named. An unknown run, a split without
-    runs and an `output` that exists are ResiduumErrors.
+    Refused runs (`not run`) are skipped and named. An unknown run, a split without runs, and an
+    `output` that exists raise ResiduumError.
     """
     dataset, _, split = place.partition("/")
     if metadata and form != "trec":
@@ -72,12 +72,12 @@ def export(
 
 
 def chosen(results: Path, dataset: str, split: str, runs: Sequence[str]) -> list[str]:
-    """Return the runs of a split, those that are named or all; one without a file is an error."""
+    """Return the named runs of a split, or all; a run without a file raises ResiduumError."""
     runs_of = Paths(str(results)).run
     folder = Path(runs_of.fill(dataset=dataset, split=split, run="")).parent
     if not (dataset and split and folder.is_dir()):
         parsed = (runs_of.parse(path) for path in results.glob(Paths().run.pattern))
-        known = {f"{each['dataset']}/{each['split']}" for each in parsed if each}
+        known = {f"{parts['dataset']}/{parts['split']}" for parts in parsed if parts}
         place = f"{dataset}/{split}".rstrip("/")
         raise ResiduumError(f"{results}: {unknown('split with runs', place, known)}")
     made = sorted(path.name.removesuffix(ENDING) for path in folder.glob(f"*{ENDING}"))
@@ -93,9 +93,10 @@ def _listed(refused: dict[str, str]) -> str:
 def card(
     results: Path, dataset: str, split: str, runs: Sequence[str], entry: Dataset | None
 ) -> str:
-    """Return a dataset card: a configuration for each run, its means, and whose collection it is.
+    """Return a dataset card: a configuration per run, the means, and the collection's texts.
 
-    It holds no query, judgement or text of a doc: those are the collection's to give.
+    The card holds no queries, judgements or docs, because only the collection's publisher may give
+    them.
     """
     configs = [{"config_name": name, "data_files": f"{name}.parquet"} for name in runs]
     head: dict[str, Any] = {
@@ -118,7 +119,7 @@ def card(
 
 
 def _means(results: Path, dataset: str, split: str, runs: Sequence[str]) -> str:
-    """Return a table of the runs' means, of measures that were evaluated; nothing without any."""
+    """Return a table of the means of evaluated measures, or "" if no run was evaluated."""
     paths = Paths(str(results))
     metrics = {n: paths.metrics.fill(dataset=dataset, split=split, run=n) for n in runs}
     facts = {name: manifest.facts_of(Path(path)) for name, path in metrics.items()}
@@ -141,9 +142,9 @@ Known = dict[str, Any]
 
 
 def header(results: Path, dataset: str, split: str, run: str, entry: Dataset | None) -> str:
-    """Return the comment lines to stand above a run; `entry` is its dataset's YAML, if it is here.
+    """Return the comment lines above a run; `entry` is its dataset's YAML, or None.
 
-    What nobody stated, as the actor and the venue, is left out.
+    Fields that nobody stated, such as the actor and the venue, are omitted.
     """
     path = Path(Paths(str(results)).run.fill(dataset=dataset, split=split, run=run))
     own = _of(path)
@@ -163,7 +164,7 @@ def header(results: Path, dataset: str, split: str, run: str, entry: Dataset | N
 
 
 def _known(value: object) -> object:
-    """Return a value without what is empty in it, at any depth."""
+    """Return a value without empty parts, at any depth."""
     if isinstance(value, dict):
         clean = {key: _known(part) for key, part in value.items()}
         return {key: part for key, part in clean.items() if part not in (None, "", [], {})}
@@ -218,7 +219,7 @@ def _method(folder: Path, run: str) -> Known:
 
 
 def _stages(folder: Path, run: str) -> dict[str, Known]:
-    """Return a run's stage by its name, and those of the runs that it was made from."""
+    """Return the stages of a run and of the runs it was made from, by run name."""
     own, seed = _of(folder / f"{run}{ENDING}"), RunId.parse(run).seed
     spec = {key: value for key, value in own.spec.items() if key not in NOT_PARAMETERS}
     behind = [_run_of(folder, name, seed) for name in checkpoints.summed(own.spec)]
@@ -237,7 +238,7 @@ def _stages(folder: Path, run: str) -> dict[str, Known]:
 
 
 def _together(own: Manifest, behind: list[str]) -> Known:
-    """Return which runs or systems a run puts together, and the weight of each in its sum."""
+    """Return the runs or systems that a run combines, with their weights."""
     entries = cast(list[object], own.spec.get("parts") or [])
     if not all(isinstance(entry, str) for entry in entries):
         sizes = cast(list[Known], entries)
@@ -254,7 +255,7 @@ def _together(own: Manifest, behind: list[str]) -> Known:
 
 
 def _run_of(folder: Path, system: str, seed: Seed | None) -> str:
-    """Return the run of a system in the same folder; the system's own name where it has none."""
+    """Return the run of a system in a folder, or the system's name if it has no run there."""
     names = [str(RunId(system, seed)), system]
     return next((name for name in names if _made(folder, name)), system)
 

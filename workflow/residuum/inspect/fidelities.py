@@ -1,4 +1,4 @@
-"""How many dimensions keep a lexical ranking, for people: what a measurement of fidelity found.
+"""Describe a measurement of fidelity: how many dimensions keep a lexical ranking.
 
 Usage: `show(Path("results/mini"), "cacm/test", "luan2021")`.
 """
@@ -20,7 +20,7 @@ from residuum.wiring.paths import Paths, folder_of
 
 
 def show(results: Path, place: str, name: str) -> str:
-    """Describe a measurement on a split, <dataset>/<split>."""
+    """Describe the measurement `name` on a split, <dataset>/<split>."""
     dataset, _, split = place.partition("/")
     if not dataset or not split:
         raise ResiduumError(f"{place}: name a split as <dataset>/<split>, such as cacm/test")
@@ -33,7 +33,7 @@ def show(results: Path, place: str, name: str) -> str:
 
 
 def _not_measured(results: Path, place: str, name: str, target: Path) -> str:
-    """Word what is measured on a split, what splits there are, and how to measure."""
+    """Say that a split was not measured, which splits were, and how to measure."""
     splits = sorted("/".join(p.parent.parts[-2:]) for p in results.glob(Paths().queries.pattern))
     measured = sorted(path.parent.name for path in target.parents[1].glob(f"*/{target.name}"))
     text = f"{target}: not measured yet"
@@ -96,5 +96,5 @@ def _pairs(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
 
 
 def _tried(job: Fidelity, least: int | None) -> str:
-    """Write the least dimensions at which something is reached, or that the most do not do."""
+    """Write the least sufficient number of dimensions, or "> the most tried" if none sufficed."""
     return f"{least:,}" if least is not None else f"> {job.dimensions.values()[-1]:,}"

@@ -1,7 +1,7 @@
-"""Which files of a results folder are no longer those that its manifests record.
+"""Find the files of a results folder that differ from what its manifests record.
 
-Usage: `Changes(results, graph).of(kin)`. A manifest records an artefact's files and those that it
-was made from. Files above LARGE bytes are compared by size alone, unless it is `deep`.
+Usage: `Changes(results, graph).of(kin)`. A manifest records an artefact's own files and its inputs.
+Files above LARGE bytes are compared by size, unless `deep` is true.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -13,11 +13,11 @@ from residuum.artefacts.manifest import FOLDER
 from residuum.inspect.provenance import Artefact, Graph, artefact_of
 from residuum.inspect.text import short
 
-LARGE = 100_000_000  # bytes: a tenth of a second to hash, if the disk keeps up
+LARGE = 100_000_000  # bytes; a fast disk hashes them in a tenth of a second
 
 
 class Change(NamedTuple):
-    """A file, the artefact whose manifest records it, and what that says against what was found."""
+    """A changed file, the artefact whose manifest records it, and the recorded and found value."""
 
     path: str
     by: str
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
 
 class Changes:
-    """The changes of one results folder, or of a bundle, which holds the manifests of all files.
+    """The changed files of a results folder, or of a bundle, which holds all manifests.
 
     `skipped` has the files that were too large to hash.
     """
@@ -43,15 +43,17 @@ class Changes:
         self.skipped: set[str] = set()
 
     def of(self, kin: Iterable[Artefact], inputs: Collection[str] | None = None) -> list[Change]:
-        """Return what changed of artefacts' own files and of what they were made from, each once.
+        """Return the changes of artefacts' own files and of their inputs, each once.
 
-        With `inputs`, of the latter only those count that are named there. A folder is left out
-        where a file of it is named.
+        `inputs` restricts the inputs that are compared to the paths in it. A folder is left out
+        where a changed file within it is returned.
         """
         found: dict[str, Change] = {}
         for artefact in kin:
             read = [
-                each for each in self._inputs(artefact) if inputs is None or each.path in inputs
+                change
+                for change in self._inputs(artefact)
+                if inputs is None or change.path in inputs
             ]
             for change in [*self._own(artefact), *read]:
                 found.setdefault(change.path, change)
@@ -59,15 +61,15 @@ class Changes:
         return [change for path, change in found.items() if path not in within]
 
     def _own(self, artefact: Artefact) -> Iterator[Change]:
-        for path, own in artefact.files.items():
+        for path, record in artefact.files.items():
             if not (self.results / path).is_file():
-                continue  # intermediate files may be deleted once the pages stand
+                continue  # intermediate files may be deleted after the pages are made
             size, digest = (self.results / path).stat().st_size, self._sha256(path)
-            if size != own.bytes:
-                recorded = f"{own.bytes:,} bytes"
+            if size != record.bytes:
+                recorded = f"{record.bytes:,} bytes"
                 yield Change(path, artefact.path, recorded, f"found {size:,} bytes")
-            elif digest != own.sha256:
-                yield Change(path, artefact.path, short(own.sha256), f"found {short(digest)}")
+            elif digest != record.sha256:
+                yield Change(path, artefact.path, short(record.sha256), f"found {short(digest)}")
 
     def _inputs(self, artefact: Artefact) -> Iterator[Change]:
         inputs = artefact.manifest.inputs if artefact.manifest else {}
@@ -77,22 +79,22 @@ class Changes:
                 yield Change(path, artefact.path, short(recorded), f"found {short(digest)}")
 
     def _sha256(self, path: str) -> str | None:
-        """Return the hash of a file or folder, by its own manifest where it is absent or large."""
-        place, own = self.results / path, self.own.get(path)
+        """Return the hash of a file or folder, from its manifest if it is absent or large."""
+        place, record = self.results / path, self.own.get(path)
         if place.is_dir():
             return self._sha256_of(place, path)
         if place.is_file() and (self.deep or place.stat().st_size <= LARGE):
             return files.sha256(place)
         if place.is_file():
             self.skipped.add(path)
-        return own.sha256 if own else None
+        return record.sha256 if record else None
 
     def _sha256_of(self, folder: Path, path: str) -> str | None:
-        """Return the hash of a folder, by manifests as a file's; None where one is unknown."""
+        """Return the hash of a folder's files, or None where the hash of a file is unknown."""
         within = {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()}
         within |= {Path(name).relative_to(path) for name in self.own if name.startswith(f"{path}/")}
         if within == {Path(FOLDER)}:
-            return None  # of a bundle, from before own files were recorded
+            return None  # a bundle's, older than records of own files
         hashes = {name: self._sha256(f"{path}/{name.as_posix()}") for name in sorted(within)}
         known = [(name, digest) for name, digest in hashes.items() if digest]
         return files.sha256_of_all(known) if len(known) == len(hashes) else None

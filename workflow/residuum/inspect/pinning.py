@@ -1,7 +1,7 @@
-"""Pins: the counts of a dataset, read once and written into its YAML.
+"""Count a dataset once, and write the counts as pins into its YAML.
 
-Command: `residuum datasets pin mine`. Comments and the order of keys stay; the file is whole or as
-it was, and so are the other entries of a file that holds several.
+Command: `residuum datasets pin mine`. Comments and the order of keys are kept. The file is replaced
+whole or not at all. Other entries in the same file keep their text.
 """
 
 import re
@@ -24,10 +24,10 @@ KEY = "editions"
 
 
 def pin(config: Path, name: str, edition: str, force: bool) -> str:
-    """Read every record of a dataset, write an edition of its counts, and say what was written.
+    """Read every record of a dataset, write its counts as an edition, and describe the change.
 
-    One that is pinned already stays. Where others are, a new name adds one to them; `force` writes
-    this one in their place.
+    An edition that is already pinned stays as it is. A new name adds an edition; `force` replaces
+    all editions by this one.
     """
     if not edition.strip() or not edition.isprintable():
         text = "an edition's name is a text that can be printed, as 'of 2026'"
@@ -54,23 +54,23 @@ def pin(config: Path, name: str, edition: str, force: bool) -> str:
 
 
 def counted(name: str, dataset: Dataset, edition: str) -> Edition:
-    """Return the counts of a corpus, and of the splits that a source has, as an edition.
+    """Return the counts of a corpus and of its splits, as an edition.
 
-    What a run makes, a split drawn from another or written by a generator, is not counted.
+    Splits drawn from another split or written by a generator are not counted: a run makes them.
     """
     if isinstance(dataset.source, Segmented):
         text = f"a run cuts it from the docs that play {dataset.source.of}; nothing to read"
         raise ResiduumError(f"{name}: {text}")
     stream = track(data.DOCS[dataset.source.kind](dataset), f"count {name}", None, "docs")
-    own = Ids(doc_id for doc_id, _ in stream)
-    if not own.count:
+    ids = Ids(doc_id for doc_id, _ in stream)
+    if not ids.count:
         raise ResiduumError(f"{name}: the corpus has no docs. Are its files empty?")
-    if own.twice:
-        text = f"{own.twice} docs of the corpus have an id that another has"
+    if ids.twice:
+        text = f"{ids.twice} docs of the corpus have an id that another has"
         raise ResiduumError(f"{name}: {text}; no run takes such a corpus: give each its own")
     sizes = {split: _size(name, dataset, split) for split in dataset.splits}
     known = {split: size for split, size in sizes.items() if size}
-    return Edition.model_validate({"name": edition, "docs": own.count, "splits": known})
+    return Edition.model_validate({"name": edition, "docs": ids.count, "splits": known})
 
 
 def _size(name: str, dataset: Dataset, split: str) -> dict[str, object] | None:
@@ -85,7 +85,7 @@ def _size(name: str, dataset: Dataset, split: str) -> dict[str, object] | None:
 
 
 def _agrees(pinned: Edition, made: Edition) -> bool:
-    """Say whether an edition pins these very counts, or fewer of them."""
+    """Say whether an edition pins these counts, or some of them and no others."""
     sizes = {
         name: size.model_dump(exclude_defaults=True)
         for name, size in pinned.splits.items()
@@ -112,9 +112,10 @@ def _plain(value: object) -> str:
 
 
 def _write(location: Location, editions: list[Edition], added: bool) -> None:
-    """Put editions where an entry has them, or at its end; a last one beside others is added.
+    """Write editions into an entry: in place of its editions, or at its end.
 
-    The file keeps all else, and its mode. What would say anything else then is not written.
+    `added` appends only the last edition to the present ones. The file keeps its other text and its
+    mode. An edit that would change any other value raises ResiduumError.
     """
     path, inside = location
     given = path.read_bytes().decode()
@@ -134,20 +135,20 @@ def _write(location: Location, editions: list[Edition], added: bool) -> None:
 
 
 def _says(written: str, before: Any, inside: str, editions: list[Edition]) -> bool:
-    """Say whether a text says what one said before, but for an entry's editions: these."""
+    """Say whether an edited text differs from the text before in the entry's editions only."""
     try:
         made = yamls.load(written)
-        entry, old = (one[SEVERAL][inside] if inside else one for one in (made, before))
+        entry, old = (content[SEVERAL][inside] if inside else content for content in (made, before))
         now = [*map(Edition.model_validate, entry[KEY])]
     except (ValueError, TypeError, KeyError):
         return False
-    others = (one[SEVERAL] | {inside: 0} if inside else {} for one in (made, before))
+    others = (content[SEVERAL] | {inside: 0} if inside else {} for content in (made, before))
     same = {**entry, KEY: 0} == {**old, KEY: 0} and next(others) == next(others)
     return now == editions and same
 
 
 def _edited_within(text: str, inside: str, editions: list[Edition], added: bool) -> str:
-    """Return a text with these editions of its entry, or of the one that has an id there."""
+    """Return a text with an entry's editions; `inside` is the id of an entry among several."""
     found = yamls.lines_of(text, SEVERAL, inside) if inside else None
     if found is None:
         return _edited(text, editions, added)
@@ -165,7 +166,7 @@ def _edited_within(text: str, inside: str, editions: list[Edition], added: bool)
 
 
 def _end(lines: list[str], place: range) -> int:
-    """Return where a key's lines end; blank lines and comments behind them are the next key's."""
+    """Return where a key's lines end; trailing blank lines and comments belong to the next key."""
     stop = place.stop
     while stop > place.start and (
         not lines[stop - 1].strip() or lines[stop - 1].lstrip()[0] == "#"
@@ -175,12 +176,12 @@ def _end(lines: list[str], place: range) -> int:
 
 
 def _edited(text: str, editions: list[Edition], added: bool) -> str:
-    """Return a text with these editions; a ValueError says why it cannot have them."""
+    """Return a text with the given editions; a ValueError says why it cannot be edited."""
     lines = text.splitlines(keepends=True)
     lines[-1:] = [lines[-1].rstrip("\n") + "\n"]
     place, bracketed = _place(text)
     last = next((n for n, line in enumerate(lines) if re.match(r"\.\.\.\s", line)), len(lines))
-    after, lines = lines[last:], lines[:last]  # the document's end, if it says so
+    after, lines = lines[last:], lines[:last]  # the document's end marker and what follows
     column = None if bracketed else _column(lines, place)
     if added and place and column is not None:
         item = _block(editions[-1:]).partition("\n")[2].splitlines(keepends=True)
@@ -193,7 +194,7 @@ def _edited(text: str, editions: list[Edition], added: bool) -> str:
 
 
 def _place(text: str) -> tuple[range | None, bool]:
-    """Return the lines of the key `editions`, and whether it is written in brackets."""
+    """Return the line numbers of the key `editions`, and whether its value is in brackets."""
     found = yamls.lines_of(text, KEY)
     if found is None:
         return None, False
@@ -201,7 +202,7 @@ def _place(text: str) -> tuple[range | None, bool]:
 
 
 def _column(lines: list[str], place: range | None) -> int | None:
-    """Return how far in the items of the list stand; None without one of a line of its own."""
-    own = lines[place.start + 1 : place.stop] if place else []
-    first = next((line for line in own if line.lstrip()[:1] == "-"), None)
+    """Return the indentation of the list's items, or None if no item starts a line."""
+    below = lines[place.start + 1 : place.stop] if place else []
+    first = next((line for line in below if line.lstrip()[:1] == "-"), None)
     return None if first is None else len(first) - len(first.lstrip())

@@ -1,4 +1,4 @@
-"""What a run needs before its first byte: downloads, jobs, disk, memory, hours, and gaps.
+"""Estimate what a run needs before it starts: downloads, jobs, disk, memory, hours, and gaps.
 
 Command: `residuum plan --scale full --paper clear`. Jobs, and what each takes, come from
 Snakemake's own dry run. Files are looked for by name and size. With `--docs` it plans sizes that
@@ -36,8 +36,8 @@ from residuum.wiring.paths import results_of
 from residuum.wiring.runs import player_of
 
 HUB = "hub"
-BYTES_PER_PARAMETER = 4  # float32, as nearly all of these checkpoints are stored
-HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
+BYTES_PER_PARAMETER = 4  # float32, the usual type of these checkpoints
+HEAP = "2g"  # as in residuum.lucene.jvm, which needs packages that may be missing here
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
 
 
@@ -45,51 +45,48 @@ JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
 FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)
 WILDCARD = re.compile(r"(\w+)=([^,]*)")
 NUMBER = re.compile(r"\b(\w+)=(\d+)(?=,|$)")
-CORES = 1_000_000  # so that Snakemake does not lower any job's threads to what this machine has
-ALL = "--forceall"  # finished jobs too
+CORES = 1_000_000  # more than any rule's threads, so that Snakemake lowers none
+ALL = "--forceall"  # includes finished jobs
 
 
 class Job(NamedTuple):
-    """A planned job, and what its rule declares that it takes (residuum.wiring.resources)."""
+    """A planned job, with the resources that its rule declares (residuum.wiring.resources)."""
 
     rule: str
     wildcards: dict[str, str]
     inputs: list[str]
     outputs: list[str]
     threads: int
-    resources: Counter[str]  # 0 where the rule declares none
+    resources: Counter[str]  # missing ones count as 0
 
     @property
     def alike(self) -> int:
-        """How many jobs alike it stands for: shards, where a plan is of other sizes; else 1."""
+        """The number of equal jobs it stands for: shards in a plan of other sizes, else 1."""
         return self.resources["shards"] or 1
 
     @property
     def seconds(self) -> float:
-        """How long it takes with the threads of its rule, on a card if it computes on one."""
+        """The job's duration in seconds, on a card if it uses a card, with its rule's threads."""
         return max(self.resources["gpu_s"], self.resources["core_s"] / self.threads)
 
 
 def sums(jobs: Iterable[Job]) -> Counter[str]:
-    """Return what jobs take together, with all that they stand for."""
+    """Return the sums of the jobs' resources; a job counts once for each job it stands for."""
     total: Counter[str] = Counter()
     for job in jobs:
-        for name, each in job.resources.items():
-            total[name] += job.alike * each
+        for name, quantity in job.resources.items():
+            total[name] += job.alike * quantity
     return total
 
 
 def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
-    """Return the jobs that have to run, and all jobs, finished ones too.
-
-    `config` are values of `--config`. A ResiduumError says why Snakemake cannot plan.
-    """
-    jobs = dry_runs([(config, [])] + [(config, [ALL])] * results.exists())  # else all have to run
+    """Return the unfinished jobs, and all jobs."""
+    jobs = dry_runs([(config, [])] + [(config, [ALL])] * results.exists())  # else all are pending
     return jobs[0], jobs[-1]
 
 
 def dry_runs(requests: Iterable[tuple[Sequence[str], Sequence[str]]]) -> list[list[Job]]:
-    """Return the jobs of several dry runs at once, each of values of `--config` and options."""
+    """Run dry runs together, each with its values of `--config` and options; return their jobs."""
     if importlib.util.find_spec("snakemake") is None:
         raise ResiduumError(
             "no Snakemake in this environment, and it is Snakemake that plans the jobs. Install "
@@ -104,7 +101,7 @@ def dry_runs(requests: Iterable[tuple[Sequence[str], Sequence[str]]]) -> list[li
     try:
         return list(_finished(runs))
     finally:
-        for _, run in runs:  # of which one may have failed before others have ended
+        for _, run in runs:  # the other runs may still be going after a failure
             run.kill()
             run.communicate()
 
@@ -121,7 +118,7 @@ def _finished(runs: Iterable[tuple[Sequence[str], "Popen[str]"]]) -> Iterator[li
 
 
 def read(printed: str) -> list[Job]:
-    """Return the jobs that a dry run prints; a rule without outputs, such as all, is none."""
+    """Return the jobs that a dry run prints; a rule without outputs, such as `all`, is skipped."""
     jobs = []
     for rule, body in JOB.findall(printed):
         fields = defaultdict(str, FIELD.findall(body))
@@ -138,8 +135,8 @@ WEEK_H = 168.0
 SHARDS = 10**5
 TRIED_JOBS = 20_000
 ARGUMENTS = 2 * 2**20  # bytes
-ARGUMENT = 20  # bytes of an option and a folder beside their letters: --, two ends, two pointers
-WITHIN = 10  # times the planned docs, up to which a limit is shown that is not exceeded
+ARGUMENT = 20  # bytes besides the letters: --, two terminators, two pointers
+WITHIN = 10  # a limit is shown if it breaks below this multiple of the planned docs
 NO = "no size"
 LIMITS = ["limit", "of", "most", "planned", "times", "bears docs up to"]
 
@@ -160,7 +157,7 @@ Measure = Callable[[Job], float]
 
 
 class Limit(NamedTuple):
-    """A quantity that may not pass a bound, as planned and at half the docs."""
+    """A bounded quantity: its bound, and its value for the plan and for half the docs."""
 
     name: str
     of: str
@@ -171,9 +168,9 @@ class Limit(NamedTuple):
 
     @property
     def borne(self) -> float:
-        """Times the planned docs at which the bound is reached: 0 to infinity, the ends for never.
+        """The factor on the planned docs at which the bound is reached, from 0 to infinity.
 
-        0 of one that is passed at every size.
+        It is 0 if the bound is exceeded at every size, and infinity if it is never reached.
         """
         growth = 2 * (self.planned - self.half)
         if growth <= 0:
@@ -182,15 +179,12 @@ class Limit(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the plan exceeds it."""
+        """Whether the plan exceeds the limit."""
         return self.planned > self.most
 
 
 class Limits:
-    """The limits of a plan for docs of datasets, given the same plan at half of them.
-
-    `memory` is a node's, in MB.
-    """
+    """The limits of a plan for the given docs; the same plan at half the docs gives the growth."""
 
     def __init__(
         self, docs: Mapping[str, int], planned: Sequence[Job], half: Sequence[Job], memory: float
@@ -200,7 +194,7 @@ class Limits:
         self._rules = list(dict.fromkeys(job.rule for job in planned))
 
     def rows(self) -> list[list[str]]:
-        """Return the cells of each limit that is exceeded, or nearly; the first to break first."""
+        """Return the cells of each limit that is (nearly) exceeded, the first to break first."""
         shown = [limit for limit in self.all() if limit.passed or limit.borne <= WITHIN]
         return [self._cells(limit) for limit in sorted(shown, key=lambda one: (one.borne, one.of))]
 
@@ -222,12 +216,12 @@ class Limits:
     def _largest(
         self, name: str, rule: str, most: float, measure: Measure, unit: str = ""
     ) -> Limit:
-        """Return a limit for the job of a rule that comes nearest to it."""
+        """Return the limit of a rule, measured on the rule's largest job."""
         job = max((job for job in self._planned if job.rule == rule), key=measure)
         return Limit(name, rule, most, measure(job), measure(self._half[job.outputs[0]]), unit)
 
     def _arguments(self) -> Iterator[Limit]:
-        """Yield the bytes of the arguments of jobs that name every shard of something."""
+        """Yield a limit on the bytes of arguments, for rules whose jobs name every shard."""
         now, before = _made(self._planned), _made(self._half.values())
         for rule in self._rules:
             of = [job for job in self._planned if job.rule == rule and job.alike == 1]
@@ -247,7 +241,7 @@ class Limits:
 
 
 def sizes_of(docs: Iterable[str], folder: Path, base: object) -> dict[str, int]:
-    """Return {dataset: docs} of what `--docs` says over config.yaml's; a ResiduumError if amiss."""
+    """Return {dataset: docs} of `--docs` over config.yaml's; bad texts raise ResiduumError."""
     known = [*entries.Folder(folder / "datasets").locations]
     sized, named = dict(base) if isinstance(base, dict) else {}, set[str]()
     for text in docs:
@@ -273,9 +267,9 @@ def sizes_of(docs: Iterable[str], folder: Path, base: object) -> dict[str, int]:
 
 
 def named_by(registry: Registry) -> set[str]:
-    """Return the datasets that the chosen pages name, or what they name, at any remove.
+    """Return the datasets that the chosen pages name, directly or through other entries.
 
-    A plan uses no others, and may use fewer: it takes seconds to tell which.
+    A plan uses no other datasets. It may use fewer; finding these takes a dry run of seconds.
     """
     scale = registry.scale
     known = {**registry.entries, "backbone": scale.backbones, "reranker": scale.rerankers}
@@ -296,7 +290,7 @@ def named_by(registry: Registry) -> set[str]:
 
 
 def refuse_unused(docs: Iterable[str], used: Iterable[str]) -> None:
-    """Raise ResiduumError if docs were given of a dataset that is not used."""
+    """Raise ResiduumError if docs were given for a dataset that is not used."""
     used = sorted(filter(None, {*used}))
     if unused := [name for name in docs if name not in used]:
         raise ResiduumError(
@@ -306,7 +300,7 @@ def refuse_unused(docs: Iterable[str], used: Iterable[str]) -> None:
 
 
 def limits_page(rows: list[list[str]]) -> Iterator[str]:
-    """Yield the rows as a grid, with what each limit is."""
+    """Yield the limits as a grid, with an explanation of each kind of limit."""
     if not rows:
         return
     yield "What breaks first, and up to how many docs each would do:"
@@ -327,14 +321,14 @@ def _alike(job: Job) -> float:
 
 
 def _made(jobs: Iterable[Job]) -> dict[str, int]:
-    """Return how many files each output of a job that is one of many stands for."""
+    """Return {output path: number of files it stands for}, for jobs that stand for several."""
     return {path: job.alike for job in jobs if job.alike > 1 for path in job.outputs}
 
 
 def _named(job: Job, made: Mapping[str, int]) -> float:
-    """Return the bytes of the arguments by which a job names the folders of shards.
+    """Return the bytes of the arguments by which a job names folders of shards.
 
-    Its option is called as the folder below that of the scale: --hits results/full/hits/...
+    The option's name is the third part of the path: --hits results/full/hits/...
     """
     folders = ((path.rpartition("/")[0], made[path]) for path in job.inputs if path in made)
     return sum(
@@ -350,7 +344,7 @@ def _number(value: float, unit: str) -> str:
 
 
 def large(value: float) -> str:
-    """Write a large number in few letters: 113 M, 2.15 G."""
+    """Write a large number with a unit prefix: 113 M, 2.15 G."""
     for unit, worth in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if value >= worth:
             return f"{value / worth:.3g} {unit}"
@@ -365,10 +359,10 @@ def plan(
     docs: Sequence[str] = (),
     node_gb: float = 256.0,
 ) -> str:
-    """Return the page for a scale, papers and a card, config.yaml's where None or none is given.
+    """Return the page of a plan; config.yaml gives the options that are None or empty.
 
-    `docs` are sizes in place of pins, as `msmarco-passage=1e9`; the memory of a node then limits a
-    job. Raises ResiduumError where config/ is at fault or Snakemake cannot plan.
+    `docs` replace pinned sizes, as `msmarco-passage=1e9`; then `node_gb` limits a job's memory. A
+    fault in config/, or a failure of Snakemake to plan, raises ResiduumError.
     """
     file = Path("config/config.yaml")
     for name in (file, Path("Snakefile")):
@@ -392,7 +386,7 @@ def plan(
 def _real(
     registry: Registry, chosen: Mapping[str, object], results: Path
 ) -> tuple[list[Job], list[Iterable[str]]]:
-    """Return the jobs that have to run, and the parts of their page."""
+    """Return the unfinished jobs of a real plan, and the parts of its page."""
     pending, every = plans(_pairs(chosen), results)
     files = required(registry, pending)
     jobs = f"{len(pending)} of {len(every)} jobs have to run"
@@ -405,7 +399,7 @@ def _real(
 def _imagined(
     registry: Registry, chosen: Mapping[str, object], results: Path, node_mb: float
 ) -> tuple[list[Job], list[Iterable[str]]]:
-    """Return all jobs of a plan of sizes that nobody has, and the parts of their page."""
+    """Return all jobs of a plan of other sizes, and the parts of its page."""
     docs = registry.config.docs
     refuse_unused(docs, named_by(registry))
     for name in docs:
@@ -428,13 +422,13 @@ def _pairs(chosen: Mapping[str, object]) -> list[str]:
 
 
 def _head(registry: Registry, jobs: str) -> list[str]:
-    of = f"Scale {registry.config.scale}, papers {', '.join(registry.config.papers)}"
+    chosen = f"Scale {registry.config.scale}, papers {', '.join(registry.config.papers)}"
     text = "Sizes, memory and hours are estimates; their assumptions are listed at the end."
-    return [wrapped(f"{of}{jobs}{text}")]
+    return [wrapped(f"{chosen}{jobs}{text}")]
 
 
 def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
-    """Return the files that jobs export each dataset from, and `HUB`'s models, each once."""
+    """Return {dataset: files that its jobs read}, with the hub's models under `HUB`."""
     files: dict[str, dict[str, File]] = {}
     for job in jobs:
         if job.rule.startswith("data_"):
@@ -455,7 +449,7 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
 
 
 def _hub_file(model: FromHub) -> File:
-    """Return a model as a file whose size follows from the shape that its name states."""
+    """Return a hub model as a file; its size is estimated from the shape that its name states."""
     url = f"https://huggingface.co/{model.hub}/tree/{model.revision}"
     size = BYTES_PER_PARAMETER * sizes.shape_of_hub(model.hub).parameters
     made = [roots.snapshot("models", model.hub, model.revision) / "config.json"]
@@ -463,17 +457,17 @@ def _hub_file(model: FromHub) -> File:
 
 
 def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
-    """Return the bytes still to be written, unpacked, into each folder outside the project."""
+    """Return {folder outside the project: bytes still to be written there, unpacked}."""
     needs: dict[Path, float] = {}
-    counted: set[str] = set()  # with another dataset that is read from the same file
-    for name, of in files.items():
-        if all(file.available for file in of):
+    counted: set[str] = set()  # files that several datasets share count once
+    for name, listed in files.items():
+        if all(file.available for file in listed):
             continue
-        local = sum(file.bytes or 0 for file in of if file.available or file.name in counted)
-        counted |= {file.name for file in of}
+        local = sum(file.bytes or 0 for file in listed if file.available or file.name in counted)
+        counted |= {file.name for file in listed}
         unpacked = 0 if name == HUB else 1e9 * registry.datasets[name].disk_gb
-        size = max(sum(file.bytes or 0 for file in of), unpacked) - local
-        of_hub = name == HUB or any(roots.HUB.fullmatch(f.name) for f in of if not f.available)
+        size = max(sum(file.bytes or 0 for file in listed), unpacked) - local
+        of_hub = name == HUB or any(roots.HUB.fullmatch(f.name) for f in listed if not f.available)
         home = roots.hub() if of_hub else roots.irds()
         needs[home] = needs.get(home, 0) + size
     return {home: size for home, size in needs.items() if size}
@@ -483,7 +477,7 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
     if not files:
         yield "Downloads: none."
         return
-    each = {file.name: file for of in files.values() for file in of}  # datasets may share one
+    each = {file.name: file for of in files.values() for file in of}  # datasets may share files
     missing = sum(file.bytes or 0 for file in each.values() if not file.available)
     yield f"Downloads: {amount(missing)} to come" if missing else "Downloads: all available"
     rows = []
@@ -502,7 +496,7 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
 
 
 def _hand(registry: Registry, name: str) -> str:
-    """Say where a file without an address comes from."""
+    """Say where a file comes from that has no download address."""
     dataset = registry.datasets.get(name)
     return "see access" if dataset and dataset.access else "yours"
 
@@ -522,25 +516,30 @@ def _rules(pending: list[Job], every: list[Job]) -> Iterator[str]:
 
 
 def table(pending: list[Job], every: list[Job]) -> list[list[str]]:
-    """Return the cells of a row for each rule, first those that wait for few, and of their sum."""
+    """Return the cells of a row per rule, in the order in which rules can run, and of a total."""
     read = {path: job.inputs for job in every for path in job.outputs}
     level = cache(lambda path: 1 + max(map(level, read[path]), default=0) if path in read else 0)
     last = {rule: row for row, rule in sorted((level(j.outputs[0]), j.rule) for j in every)}
     rows = []
     for rule in [*sorted(last, key=lambda rule: (last[rule], rule)), "total"]:
-        own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (pending, every))
-        took, largest = sums(own), reduce(or_, (job.resources for job in own), Counter[str]())
-        seconds = (job.seconds for job in own)
+        waiting, total = (
+            [j for j in jobs if rule in (j.rule, "total")] for jobs in (pending, every)
+        )
+        took, largest = (
+            sums(waiting),
+            reduce(or_, (job.resources for job in waiting), Counter[str]()),
+        )
+        seconds = (job.seconds for job in waiting)
         megabytes = (took["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
         row = [amount(1e6 * mb) if mb else "" for mb in megabytes]
         row += map(hours, (took["core_s"], took["gpu_s"], max(seconds, default=0)))
-        counts = (sum(job.alike for job in jobs) for jobs in (own, total))
+        counts = (sum(job.alike for job in jobs) for jobs in (waiting, total))
         rows.append([rule, " of ".join(f"{number:,}" for number in counts), *row])
     return rows
 
 
 def hours(seconds: float) -> str:
-    """Write seconds as hours, with no more digits than an estimate bears; nothing of none."""
+    """Write seconds as hours, rounded as an estimate deserves; "" for 0."""
     value = seconds / 3600
     if value < 0.1:
         return "<0.1" if seconds else ""
@@ -548,7 +547,7 @@ def hours(seconds: float) -> str:
 
 
 def _gaps(registry: Registry) -> Iterator[str]:
-    """Yield each reason why something is not run at this scale, with its pages and rows."""
+    """Yield each reason why rows are not run at this scale, with its pages and rows."""
     reasons: dict[str, dict[str, None]] = {}
     for gap in gaps(registry, all_available):
         reasons.setdefault(gap.why, {})[f"{gap.page}/{gap.row}".removesuffix("/")] = None
@@ -559,9 +558,9 @@ def _gaps(registry: Registry) -> Iterator[str]:
 
 
 def disks(needs: dict[Path, float]) -> Iterator[str]:
-    """Yield what each folder needs, what is free on its disk, and which disk is too small."""
+    """Yield a grid of needed and free bytes per folder, then warnings of disks too small."""
     rows: list[list[str]] = []
-    disks: dict[int, tuple[int, dict[Path, float]]] = {}  # free bytes and needs of a file system
+    disks: dict[int, tuple[int, dict[Path, float]]] = {}  # device: free bytes, needs of its folders
     for folder, size in needs.items():
         existing = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
         free = shutil.disk_usage(existing).free

@@ -1,7 +1,7 @@
-"""What an artefact was made from: the graph of a results folder's manifests.
+"""Read the graph of a results folder's manifests: what each artefact was made from.
 
-Usage: `graph = read(Path("results/mini")); ancestors(graph, ["metrics/data/dev/bm25.tsv"])`. Reads
-manifests only.
+Usage: `graph = read(Path("results/mini")); ancestors(graph, ["metrics/data/dev/bm25.tsv"])`. This
+module reads manifests only.
 """
 
 import json
@@ -22,21 +22,21 @@ from residuum.inspect.text import LONG, NUMBERED, line, listed, together, wrappe
 from residuum.wiring.paths import MANIFEST, Paths, Template
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # one manifest for both
+SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # they share a manifest
 NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"
 MANIFESTS = ["**/*manifest.json"]
 AGAIN = "run snakemake --cores all again"
-CYCLE = 8  # artefacts of a cycle that are named
+CYCLE = 8  # artefacts named of a cycle
 
 
 class Manifest(BaseModel):
-    """A manifest as `residuum.artefacts.manifest` writes it, and where it was written to."""
+    """A manifest as `residuum.artefacts.manifest` writes it, with the path it was written to."""
 
     artefact: dict[str, Any]
     spec: dict[str, object]
     inputs: dict[str, Sha256]
-    files: dict[str, Own] = Field(default={})  # before they were recorded: none
-    code: Any  # manifest.Code, which is checked by the two names that it must have
+    files: dict[str, Own] = Field(default={})  # empty in old manifests
+    code: Any  # manifest.Code; fields below check two of its keys
     environment: dict[str, object]
     module: str = Field(validation_alias=AliasPath("code", "module"))
     sha256: Sha256 = Field(validation_alias=AliasPath("code", "sha256"))
@@ -45,10 +45,10 @@ class Manifest(BaseModel):
 
 
 class Artefact(NamedTuple):
-    """A file or folder below results, its manifest, and the artefacts that it was made from.
+    """A file or folder below results, with its manifest and the artefacts it was made from.
 
-    A file from outside the results folder has no manifest; one that should have one says under
-    `lacks` what is missing. `folder` is where the manifest lies.
+    A file from outside the results folder has no manifest. `lacks` names what is missing: the
+    manifest, or the file too. `folder` holds the manifest.
     """
 
     path: str
@@ -59,22 +59,24 @@ class Artefact(NamedTuple):
 
     @property
     def files(self) -> dict[str, Own]:
-        """Return what the manifest records of the artefact's own files, by path below results."""
-        own = self.manifest.files if self.manifest else {}
-        return {f"{self.folder}/{name}".removeprefix("./"): one for name, one in own.items()}
+        """Return the records of the artefact's own files, by path below results."""
+        records = self.manifest.files if self.manifest else {}
+        return {
+            f"{self.folder}/{name}".removeprefix("./"): record for name, record in records.items()
+        }
 
 
-Made = dict[str, tuple[Manifest, set[str]]]  # by path: a manifest, its parents within the results
+Made = dict[str, tuple[Manifest, set[str]]]  # path: manifest, its parents below results
 
 
 class Graph(dict[str, Artefact]):
-    """Artefacts by path; a path of which nothing is known is a file from outside."""
+    """Artefacts by path; an unknown path is a file from outside the results folder."""
 
     def __missing__(self, path: str) -> Artefact:
         return Artefact(path)
 
     def manifest(self, path: str) -> Manifest:
-        """Return the manifest of an artefact; without one it is a ResiduumError."""
+        """Return an artefact's manifest; an artefact without a manifest raises ResiduumError."""
         if made := self[path].manifest:
             return made
         raise ResiduumError(f"{path}: no manifest, so what it was made from is not known; {AGAIN}")
@@ -83,8 +85,8 @@ class Graph(dict[str, Artefact]):
 def read(results: Path) -> Graph:
     """Read every manifest below a results folder into {path: artefact}, sorted by path.
 
-    Paths are relative to the folder, wherever it lies now. What manifests name is included even
-    without one. A manifest that cannot be read is a ResiduumError.
+    Paths are relative to `results`, wherever the folder was when they were written. Artefacts that
+    a manifest names are included even without a manifest. A faulty manifest raises ResiduumError.
     """
     made: Made = {}
     for name in finished(results, MANIFESTS):
@@ -98,7 +100,7 @@ def read(results: Path) -> Graph:
 
 
 def readable(results: Path) -> tuple[Graph, dict[str, str]]:
-    """Read the manifests that can be read; return why others cannot, by path below results."""
+    """Read every readable manifest; also return {path: fault} of the other manifests."""
     made: Made = {}
     faults: dict[str, str] = {}
     for name in finished(results, MANIFESTS):
@@ -123,11 +125,11 @@ def _graph(results: Path, made: Made) -> Graph:
 
 
 def _refuse_cycles(results: Path, graph: Graph) -> None:
-    """Raise ResiduumError if manifests say of an artefact that it was made from itself."""
+    """Raise ResiduumError if manifests say that an artefact was made from itself."""
     try:
-        TopologicalSorter({path: one.parents for path, one in graph.items()}).prepare()
+        TopologicalSorter({path: artefact.parents for path, artefact in graph.items()}).prepare()
     except CycleError as error:
-        around = error.args[1]  # each one is read by the next
+        around = error.args[1]  # each artefact is an input of the next
         shown = [*around[:CYCLE], "..."] if len(around) > CYCLE else around
         raise ResiduumError(
             f"{results}: manifests say that {around[0]} was made from itself: "
@@ -137,20 +139,20 @@ def _refuse_cycles(results: Path, graph: Graph) -> None:
 
 
 def finished(folder: Path, patterns: Iterable[str]) -> list[str]:
-    """Return the files below a folder that templates or patterns match, sorted; no work files."""
+    """Return the sorted files of a folder that match templates or patterns, except work files."""
     paths = {path for pattern in patterns for path in folder.glob(Template(pattern).pattern)}
     names = [path.relative_to(folder).as_posix() for path in sorted(paths) if path.is_file()]
     return [name for name in names if not re.match(r"work/|(.*/)?\.", name)]
 
 
 def artefact_of(path: str) -> str:
-    """Return the artefact that a path is, is the manifest of, or lies in."""
+    """Return the artefact that a path names, lies in, or is the manifest of."""
     artefact = PurePosixPath(path.removesuffix(MANIFEST))
     return str(artefact.parent if artefact.name in (FOLDER, *SPLIT) else artefact)
 
 
 def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
-    """Return a manifest with paths relative to the results folder, and its parents within that."""
+    """Return a manifest with paths relative to results, and the artefacts among its inputs."""
     text = files.read_bytes(path)
     try:
         made = Manifest.model_validate_json(text)
@@ -170,14 +172,14 @@ def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
 
 
 def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) -> list[Artefact]:
-    """Return the roots and all that they were made from, sources first, each once.
+    """Return the roots and all their ancestors, each once, sources first.
 
-    What has no manifest is followed by that of an `other` graph, if it has one there.
+    For an artefact without a manifest, the manifest in the graph `other` is used, if there is one.
     """
     done: dict[str, Artefact] = {}
     for root in roots:
         ahead = [_followed(graph, root, other)]
-        left = [iter(ahead[0].parents)]  # of each artefact on the way down
+        left = [iter(ahead[0].parents)]  # unvisited parents of each artefact on the path
         while ahead:
             parent = next((path for path in left[-1] if path not in done), None)
             if parent is None:
@@ -196,15 +198,16 @@ def _followed(graph: Graph, path: str, other: Graph | None) -> Artefact:
     return artefact
 
 
-# Facts that another artefact's lines or the path show, or nobody reads.
+# Facts that are not shown: other lines or the path show them, or no reader needs them.
 ELSEWHERE = ("shards", "index", "shard")
 
 
 class Group(NamedTuple):
-    """Artefacts that differ by seed or shard, and what is known of them together.
+    """Artefacts that differ only by seed or shard, with the facts recorded for them.
 
-    `made` is the first one's manifest; without one `lacks` says why nothing is known. `facts` are
-    by seed or shard, or under "" where all have the same. `parents` are numbers of groups, from 1.
+    `made` is the manifest of the first artefact; if it is None, `lacks` says what is missing.
+    `facts` has a text per seed or shard, or a single text under "" if all agree. `parents` are
+    group numbers, from 1.
     """
 
     title: str
@@ -214,27 +217,27 @@ class Group(NamedTuple):
     parents: list[int]
 
     def command(self, full: bool = False) -> str:
-        """Return the command that made the first; long JSON of it only if it is to be `full`."""
+        """Return the first artefact's command; long JSON is cut unless `full` is true."""
         assert self.made is not None
         whole = str(self.made.environment.get("command") or "not recorded")
         return whole if full else re.sub(rf"'\{{.{{{LONG},}}?\}}'(?= |$)", "'{...}'", whole)
 
     @property
     def code(self) -> str:
-        """Return the module that made them and the hash of its code, as far as it is read."""
+        """Return the module that made the artefacts, and the first 12 digits of its code's hash."""
         assert self.made is not None
         return f"{self.made.module} {self.made.sha256[:12]}"
 
 
 def grouped(kin: list[Artefact], full: bool = False) -> tuple[list[Group], dict[str, int]]:
-    """Return what `ancestors` returns as groups, last artefacts first, and each path's number."""
+    """Return groups of the artefacts that `ancestors` returns, last first, and {path: number}."""
     alike: dict[tuple[str, str], list[Artefact]] = {}
     for artefact in reversed(kin):
         same = (NUMBERED.sub(r"\1*", artefact.path), artefact.lacks)
         alike.setdefault(same, []).append(artefact)
-    numbers = {a.path: number for number, own in enumerate(alike.values(), 1) for a in own}
-    made = (sorted(own, key=lambda artefact: artefact.path) for own in alike.values())
-    return [_group(own, numbers, full) for own in made], numbers
+    numbers = {a.path: number for number, members in enumerate(alike.values(), 1) for a in members}
+    made = (sorted(members, key=lambda artefact: artefact.path) for members in alike.values())
+    return [_group(members, numbers, full) for members in made], numbers
 
 
 def _group(own: list[Artefact], numbers: dict[str, int], full: bool) -> Group:
@@ -255,7 +258,7 @@ def _lacks(artefact: Artefact) -> str:
 
 
 def _facts(own: Iterable[Artefact], full: bool) -> Iterator[tuple[str, str]]:
-    """Yield for which seeds or shards a text of facts holds, and the text."""
+    """Yield (seeds or shards, facts as text) for each distinct text of facts."""
     facts: dict[str, list[str]] = {}
     for path, made in ((a.path, a.manifest) for a in own if a.manifest):
         kept = {key: fact for key, fact in made.artefact.items() if key not in ELSEWHERE}
@@ -266,7 +269,7 @@ def _facts(own: Iterable[Artefact], full: bool) -> Iterator[tuple[str, str]]:
 
 
 def described(kin: list[Artefact], full: bool = False) -> str:
-    """Lay out what `ancestors` returns; `full` keeps long arguments and values whole."""
+    """Lay out the artefacts that `ancestors` returns; `full` leaves long values uncut."""
     groups, _ = grouped(kin, full)
     shown = ["Provenance"] if kin else []
     for number, group in enumerate(groups, 1):

@@ -1,6 +1,6 @@
 """What a results folder records of its data, models, seeds, environments and cost: rows for tables.
 
-Usage: `Recorded.read(results, config)`, then its methods; a value that no file has is UNKNOWN.
+Usage: `Recorded.read(results, config)`, then its methods. A value that no file has is UNKNOWN.
 Reads manifests, tuning records, benchmark files and config/datasets.
 """
 
@@ -23,11 +23,11 @@ from residuum.wiring.paths import Paths, Template, folder_of
 
 Row = list[str]
 ANSWERS = PurePosixPath(PATHS.answers).name
-Manifests = dict[str, Manifest]  # by the path of their artefact
+Manifests = dict[str, Manifest]  # by the artefact's path
 
 
 class Recorded(NamedTuple):
-    """A results folder's manifests, and what config/ says of its collections."""
+    """The manifests of a results folder, and the entries of its collections in config/."""
 
     results: Path
     graph: Graph
@@ -35,22 +35,25 @@ class Recorded(NamedTuple):
 
     @classmethod
     def read(cls, results: Path, config: Path) -> Self:
-        """Read all manifests; a folder without any is a ResiduumError, a faulty entry too.
+        """Read all manifests and the collections' entries.
 
-        Where there is no config/, what it would say is not recorded.
+        A folder without manifests and a faulty entry raise ResiduumError. Without config/, the
+        facts of entries are UNKNOWN.
         """
         graph = provenance.read(results)
         names = [corpus.name for corpus in corpora(graph)]
         return cls(results, graph, citing.known(config, names))
 
     def of(self, form: Template) -> Manifests:
-        """Return the manifests of all artefacts of a form, by path."""
-        made = {path: one.manifest for path, one in self.graph.items() if form.parse(path)}
+        """Return the manifests of all artefacts whose path fits a template, by path."""
+        made = {
+            path: artefact.manifest for path, artefact in self.graph.items() if form.parse(path)
+        }
         return {path: record for path, record in made.items() if record}
 
     @property
     def all(self) -> list[Manifest]:
-        """All manifests."""
+        """All manifests, in the order of their paths."""
         return [artefact.manifest for artefact in self.graph.values() if artefact.manifest]
 
     def collections(self) -> list[Row]:
@@ -62,7 +65,7 @@ class Recorded(NamedTuple):
         return rows
 
     def splits(self) -> list[Row]:
-        """Return the queries and judgements, or that it has answers, of each split, and its use."""
+        """Return, per split, the number of queries, of judgements (or "answers"), and its uses."""
         used: dict[str, set[str]] = {}
         for checkpoint in self.checkpoints():
             for trained in checkpoints.trained_on(checkpoint):
@@ -77,7 +80,7 @@ class Recorded(NamedTuple):
         rows = []
         for path, made in self.graph.items():
             facts = made.manifest.artefact if made.manifest else {}
-            if "queries" in facts and "qrels" in facts:  # a split, in the folder of all data
+            if "queries" in facts and "qrels" in facts:  # it is a split
                 place = "/".join(PurePosixPath(path).parts[1:])
                 uses = ", ".join(sorted(used.get(place, {"none of these"})))
                 judged = f"{facts['qrels']:,}"
@@ -94,7 +97,7 @@ class Recorded(NamedTuple):
         return [Checkpoint(self.results, self.graph, p, self.graph.manifest(p)) for p in made]
 
     def trained(self) -> list[Checkpoint]:
-        """Return the checkpoints that a training took at least a step of."""
+        """Return the checkpoints that were trained for a step or more."""
         return [c for c in self.checkpoints() if c.trained]
 
     def models(self) -> list[Row]:
@@ -123,7 +126,7 @@ class Recorded(NamedTuple):
         return rows
 
     def systems(self) -> list[Row]:
-        """Return the settings of each system that made a run, whatever its seeds."""
+        """Return the spec of each system that made a run; runs that differ by seed count once."""
         made: dict[str, str] = {}
         for path, record in self.of(PATHS.run).items():
             run = (PATHS.run.parse(path) or {})["run"]
@@ -131,11 +134,11 @@ class Recorded(NamedTuple):
         return [list(pair) for pair in sorted(made.items())]
 
     def scale(self) -> str:
-        """Return the scale that pages name, whatever the folder is called now."""
+        """Return the scale in the pages' specs; the folder may have been renamed."""
         return checkpoints.scale_of(self.results, self.graph)
 
     def tunings(self) -> list[Row]:
-        """Return what was tuned: on which split and by what, its ranges, what was chosen."""
+        """Return a row per tuned value: split, measure, tried range, choice, whether at an edge."""
         rows = []
         for form in (PATHS.tuning, PATHS.rate):
             for path in self.of(form):
@@ -150,15 +153,15 @@ class Recorded(NamedTuple):
                 tried, at_edge = f"{len(record.tried)}: {ranges}", ", ".join(edges) or "no"
                 of += ", each fold on the others" if record.fold_of else ""
                 rows.append((what, of, by, tried, chosen, at_edge))
-        return [list(row) for row in dict.fromkeys(rows)]  # a depth is once for each split reranked
+        return [list(row) for row in dict.fromkeys(rows)]  # a depth occurs once per reranked split
 
     def _tuned_on(self, path: str) -> str:
-        """Return the split whose queries chose: of a depth it is not the one that is reranked."""
+        """Return the split a value was tuned on; a depth curve names it, else the path."""
         curves = [p for p in self.graph[path].parents if PATHS.depth_curve.parse(p)]
         return _place([*curves, path][0])
 
     def tests(self) -> list[Row]:
-        """Return how each page's comparisons are tested, and how many they are."""
+        """Return, per page, how its comparisons are tested, and their number."""
         rows = []
         for path, made in self.of(PATHS.significance).items():
             how = made.spec.get("tests")
@@ -168,7 +171,7 @@ class Recorded(NamedTuple):
         return rows
 
     def measures(self) -> list[Row]:
-        """Return each measure with the splits that it is computed on."""
+        """Return each measure with the splits on which it is computed."""
         on: dict[str, set[str]] = {}
         for path, made in self.of(PATHS.metrics).items():
             place = PATHS.metrics.parse(path) or {}
@@ -177,7 +180,7 @@ class Recorded(NamedTuple):
         return [[name, ", ".join(sorted(places))] for name, places in sorted(on.items())]
 
     def counted(self, *keys: str) -> list[Row]:
-        """Return the values of some keys of the manifests' environment, and how many have each."""
+        """Return the values of keys of the manifests' environments, with their counts."""
         counts = Counter(tuple(_text(made.environment.get(k)) for k in keys) for made in self.all)
         return [[*values, str(count)] for values, count in counts.most_common()]
 
@@ -185,20 +188,22 @@ class Recorded(NamedTuple):
         """Return the versions of each package that any manifest records."""
         named = environments(self.graph).items()
         mark = "packages."
-        return {key.removeprefix(mark): {*of} for key, of in named if key.startswith(mark)}
+        return {
+            key.removeprefix(mark): {*versions} for key, versions in named if key.startswith(mark)
+        }
 
     def spent(self) -> list[Row]:
-        """Return jobs, time by clock and processor, and the largest memory of each stage."""
+        """Return, per stage, its jobs, wall time, CPU time and largest memory."""
         spent = stages(self.results)
         return [
             [
-                one.name,
-                str(one.jobs),
-                duration(one.seconds),
-                duration(one.core_seconds),
-                f"{one.memory:,.0f}",
+                stage.name,
+                str(stage.jobs),
+                duration(stage.seconds),
+                duration(stage.core_seconds),
+                f"{stage.memory:,.0f}",
             ]
-            for one in ([*spent, sum_of(spent)] if spent else [])
+            for stage in ([*spent, sum_of(spent)] if spent else [])
         ]
 
 
@@ -208,7 +213,7 @@ def _learned(checkpoint: Checkpoint) -> str:
 
 
 def _place(path: str) -> str:
-    """Return <dataset>/<split> of a file that lies in the folder of its split."""
+    """Return <dataset>/<split> from the path of a file in a split's folder."""
     return "/".join(PurePosixPath(path).parts[-3:-1])
 
 
@@ -219,19 +224,21 @@ def _text(value: object) -> str:
 
 
 def _ranges(record: Record) -> str:
-    """Return least and largest value of each parameter that was tried."""
+    """Return the least and the largest tried value of each parameter."""
     values: dict[str, list[Any]] = {}
     for tried in record.tried:
         for name, value in tried.setting.items():
             values.setdefault(name, []).append(value)
-    return "; ".join(f"{name} {min(of):.6g} to {max(of):.6g}" for name, of in values.items())
+    return "; ".join(
+        f"{name} {min(numbers):.6g} to {max(numbers):.6g}" for name, numbers in values.items()
+    )
 
 
 PATHS = Paths()
 
 
 class Corpus(NamedTuple):
-    """A corpus that results are of; what its manifest lacks is UNKNOWN."""
+    """A corpus of the results; a fact that its manifest lacks is UNKNOWN."""
 
     name: str
     docs: str
@@ -254,7 +261,7 @@ def corpora(graph: Graph) -> Iterator[Corpus]:
 
 
 def environments(graph: Graph) -> dict[str, Counter[str]]:
-    """Return what manifests record of each thing, a package as packages.NAME: how many say so."""
+    """Return {key of the environment: counts of its values}; packages are keyed packages.NAME."""
     counted: dict[str, Counter[str]] = {}
     for artefact in graph.values():
         for key, value in flat(artefact.manifest.environment if artefact.manifest else {}):
@@ -274,19 +281,19 @@ TIMES = PurePath(PATHS.time("")).parts[0]
 
 
 class Stage(NamedTuple):
-    """A stage's jobs: how many, wall and core seconds of all, the largest memory of one in MB."""
+    """A stage's jobs: their number, summed wall and core seconds, and the largest memory in MB."""
 
     name: str
     jobs: int
     seconds: float
     core_seconds: float
     memory: float
-    longest: str  # the job that took longest
+    longest: str  # the longest job
     longest_seconds: float
 
 
 class Reranking(NamedTuple):
-    """Pairs that a reranker scored on a split, and how many without sharing between runs."""
+    """The pairs that a reranker scored on a split, and the pairs it would score without sharing."""
 
     reranker: str
     split: str
@@ -296,14 +303,14 @@ class Reranking(NamedTuple):
 
 
 def stages(results: Path) -> list[Stage]:
-    """Return the stages by their time; those of jobs whose benchmarks lie in the folder."""
+    """Return the stages that have benchmark files, the longest first."""
     root = results / TIMES
     made = (_stage(path, root) for path in sorted(root.glob("*")) if path.is_dir())
     return sorted((stage for stage in made if stage.jobs), key=lambda stage: -stage.seconds)
 
 
 def sum_of(stages: list[Stage]) -> Stage:
-    """Return all stages as one: sums, and the largest memory and the longest job of any."""
+    """Return the sum of stages, with the largest memory and the longest job of any stage."""
     longest = max(stages, key=lambda stage: stage.longest_seconds)
     return Stage(
         "all",
@@ -318,9 +325,10 @@ def sum_of(stages: list[Stage]) -> Stage:
 
 def _stage(path: Path, root: Path) -> Stage:
     jobs = [(_job(file), file.relative_to(root).with_suffix("")) for file in path.rglob("*.tsv")]
-    times = [(own, name.as_posix()) for own, name in jobs if own]
+    times = [(record, name.as_posix()) for record, name in jobs if record]
     wall, core, memory = (
-        [_number(own.get(column)) for own, _ in times] for column in ("s", "cpu_time", "max_rss")
+        [_number(record.get(column)) for record, _ in times]
+        for column in ("s", "cpu_time", "max_rss")
     )
     longest = max(zip(wall, (name for _, name in times), strict=True), default=(0.0, ""))
     most = max(memory, default=0.0)
@@ -333,7 +341,7 @@ def _job(path: Path) -> dict[str, str]:
 
 
 def _number(text: str | None) -> float:
-    """Return a number of a benchmark; 0 for `-` and NA, where Snakemake measured none."""
+    """Return a number of a benchmark file, or 0 for `-` and NA, which mean "not measured"."""
     try:
         return float(text or 0)
     except ValueError:
@@ -341,7 +349,7 @@ def _number(text: str | None) -> float:
 
 
 def rerankings(graph: Graph) -> Iterator[Reranking]:
-    """Yield what each reranker scored."""
+    """Yield the numbers of scored pairs of each reranker and split."""
     for path, artefact in graph.items():
         at, made = PATHS.pairs.parse(path), artefact.manifest
         if at and made and "pairs_without_sharing" in made.artefact:

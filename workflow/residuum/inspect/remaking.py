@@ -1,4 +1,4 @@
-"""Pages made again from what a bundle holds: each by the function that its stage runs.
+"""Make pages again from a bundle's files, by the functions that the stages run.
 
 Usage: `make(Bench(results, graph, made), "tables/clear-table1.tsv")`.
 """
@@ -32,7 +32,7 @@ COMPUTED = [PATHS.checkpoint, PATHS.query_embeddings, PATHS.pairs.manifest]
 
 
 class Remade(NamedTuple):
-    """A page that is made again: its spec, where it is written, whether models learned."""
+    """The arguments for making a page again: its spec, its output, the verdicts on learning."""
 
     spec: str
     output: Path
@@ -40,19 +40,19 @@ class Remade(NamedTuple):
 
 
 class Bench(NamedTuple):
-    """Where pages are made again: the bundle's results, its manifests, and an empty folder."""
+    """The folders for making pages again: the bundle's results, and an empty folder for output."""
 
     results: Path
     graph: provenance.Graph
     made: Path
 
     def page(self, path: str) -> Remade:
-        """Return what all pages are made again from."""
+        """Return the arguments that every kind of page is made again from."""
         spec = canonical_json(self.graph.manifest(path).spec)
         return Remade(spec, self.made / path, self.files(path, PATHS.learning))
 
     def files(self, path: str, *forms: Template) -> list[Path]:
-        """Return the inputs of some sorts that a page records, as made again where they were."""
+        """Return a page's inputs that fit the templates; remade files replace the bundle's."""
         inputs = self.graph.manifest(path).inputs
         names = [name for name in inputs if any(form.parse(name) for form in forms)]
         if outside := [name for name in names if ".." in name.split("/")]:
@@ -61,7 +61,7 @@ class Bench(NamedTuple):
 
 
 def make(bench: Bench, path: str) -> str:
-    """Make a page again, as its stage does; return a note on how."""
+    """Make a page again as its stage does; return a remark on it, or ""."""
     if path == PATHS.ledger:
         return _ledger(bench, path)
     kind = kind_of(bench.graph.manifest(path).spec)
@@ -150,7 +150,7 @@ REMADE = [*dict.fromkeys(PATHS.pages[kind] for kind in MADE), PATHS.ledger]
 
 
 def _corrected_with(bench: Bench, page: str) -> list[str]:
-    """Return the specs of the other tables whose comparisons are corrected with a table's."""
+    """Return the specs of the other tables that are corrected together with a table."""
     names = [name for name in bench.graph if PATHS.table.parse(name)]
     specs = {Path(name).stem: bench.graph.manifest(name).spec for name in names}
     jobs = {

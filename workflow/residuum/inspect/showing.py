@@ -1,7 +1,7 @@
-"""What an entry of config/ comes to at a scale: each value, where it comes from, and who names it.
+"""Show a config/ entry at a scale: each value, where it comes from, and who names the entry.
 
-Command: `residuum show model clear --scale mini`. The loading of config/ keeps the file and line of
-every key (`residuum.config.origins`); this module reads nothing again.
+Command: `residuum show model clear --scale mini`. Loading config/ records the file and line of
+every key (`residuum.config.origins`), so this module reads no file again.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from residuum.pages.entries import parts_of
 from residuum.wiring.availability import all_available, why_no_export, why_no_model, why_unavailable
 from residuum.wiring.pages import gaps
 
-KINDS = {  # of entries: what their folder is called
+KINDS = {  # kind of entry: name of its folder
     "config": "config",
     "scale": "scales",
     "dataset": "datasets",
@@ -44,13 +44,13 @@ LABELS = (
     "title",
     "description",
     "test",
-)  # keys that say what an entry is, the first that has it
-MOST = 40  # characters of a value, beyond which where it comes from is not aligned
-LONGEST = 100  # characters of a label in a list
+)  # the first of these keys that an entry has is its label
+MOST = 40  # characters; the origins of longer values are not aligned
+LONGEST = 100  # characters shown of a label in a list
 
 
 class Line(NamedTuple):
-    """A line of the page: a key, its value, and where that comes from."""
+    """A line of the page: a key, its value, and the value's origin."""
 
     key: str
     value: str
@@ -60,10 +60,10 @@ class Line(NamedTuple):
 def show(
     config: Path, scale: str | None, settings: Sequence[str], kind: str, name: str | None
 ) -> str:
-    """Return the page of an entry, a role or a budget, or without a name the list of its kind.
+    """Return the page of an entry, role or budget; without a name, the list of a kind.
 
-    `settings` are keys of config.yaml, as `encoder=org/name`. A kind or an id that nothing has is a
-    ResiduumError, and so is a fault in config/.
+    `settings` are keys of config.yaml, as `encoder=org/name`. An unknown kind or id, and a fault in
+    config/, raise ResiduumError.
     """
     if kind not in (*KINDS, *BOUND):
         raise ResiduumError(unknown("kind of entry", kind, [*KINDS, *BOUND]))
@@ -74,7 +74,7 @@ def show(
 
 
 def chosen(config: Path, scale: str | None, settings: Sequence[str]) -> Keys:
-    """Return config.yaml under what the command line gives in its place, with spots."""
+    """Return config.yaml overridden by options of the command line, with the origin of each key."""
     file = config / "config.yaml"
     if not file.is_file():
         raise ResiduumError(f"no {file} in {Path.cwd()}. Run this in the project's folder.")
@@ -96,13 +96,13 @@ def chosen(config: Path, scale: str | None, settings: Sequence[str]) -> Keys:
 
 
 def _from(option: str, values: Mapping[str, object]) -> Keys:
-    """Return values that an option of the command line gave, with spots that say so."""
+    """Return values of a command-line option, whose origin is the option."""
     located: Keys = origins.located(values, None, Spot(option, 0))
     return located
 
 
 class Shown:
-    """The entries of a registry, with all that they name and where each value comes from."""
+    """The entries of a registry, the names within them, and the origin of each value."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -110,7 +110,7 @@ class Shown:
         self._nodes: dict[tuple[str, str], list[Node]] = {}
 
     def ids(self, kind: str) -> list[str]:
-        """Return the ids of a kind: of roles and budgets those that any scale has."""
+        """Return the ids of a kind; for roles and budgets, the ids of any scale."""
         if kind in BOUND:
             scales = self.registry.scales.values()
             return list(dict.fromkeys(n for s in scales for n in getattr(s, BOUND[kind])))
@@ -124,15 +124,15 @@ class Shown:
         return {_id(kind, name): entry for name, entry in entries.items()}
 
     def nodes(self, kind: str, name: str) -> list[Node]:
-        """Return all keys of an entry; of a role or a budget those that the scale has of it."""
+        """Return all keys of an entry; for a role or budget, its keys in the scale's entry."""
         if (kind, name) not in self._nodes:
             self._nodes[kind, name] = list(self._keys(kind, name))
         return self._nodes[kind, name]
 
     def _keys(self, kind: str, name: str) -> Iterator[Node]:
         if kind in BOUND:
-            own = f"{BOUND[kind]}.{name}."
-            bound = [n for n in self.nodes("scale", self.scale) if f"{n.key}.".startswith(own)]
+            prefix = f"{BOUND[kind]}.{name}."
+            bound = [n for n in self.nodes("scale", self.scale) if f"{n.key}.".startswith(prefix)]
             yield from self._started(name, bound) if kind == "backbone" else bound
         elif kind == "model" and name not in self.registry.models:
             yield from self._trained(name)
@@ -140,12 +140,12 @@ class Shown:
             yield from origins.nodes(self.entries(kind)[name], self._given(kind, name))
 
     def _given(self, kind: str, name: str) -> object:
-        """Return what files say of an entry, with spots."""
+        """Return an entry as its file states it, with the origin of each key."""
         key = "-".join(name.rsplit("/", 1)) if kind == "page" else name
         return self.registry.given[KINDS[kind]].get(key)
 
     def _started(self, role: str, bound: Iterable[Node]) -> Iterator[Node]:
-        """Yield the keys of what plays a backbone; `encoder` takes the place of hub models."""
+        """Yield the keys of a role's backbone; config's `encoder` replaces models of the hub."""
         replaced: list[str] = []
         for node in bound:
             _, by_dataset, dataset = node.key.partition(f".{role}.datasets.")
@@ -162,16 +162,16 @@ class Shown:
         return next((node.spot for node in nodes if node.key == "encoder"), None)
 
     def _trained(self, name: str) -> Iterator[Node]:
-        """Yield the keys of a model by the id of one training: for a fold, or at a rate."""
-        own = FixedId.parse(name).name
-        before = {node.key: node.value for node in self.nodes("model", own)}
+        """Yield the keys of a model that is trained for a fold or at a tried learning rate."""
+        model_id = FixedId.parse(name).name
+        before = {node.key: node.value for node in self.nodes("model", model_id)}
         spot = self._grid(name) or Spot("a training for one fold", 0)
-        for node in origins.nodes(self.registry.model(name), self._given("model", own)):
+        for node in origins.nodes(self.registry.model(name), self._given("model", model_id)):
             same = node.key in before and before[node.key] == node.value
             yield node if same else node._replace(spot=spot, removed=False)
 
     def _grid(self, trial: str) -> Spot | None:
-        """Return the spot of the grid of rates that a training tries one of; None of another."""
+        """Return the origin of the grid of a trial's learning rate, or None if it is no trial."""
         wanted, _ = self.registry.trials.get(trial, (None, None))
         for name, model in self.registry.models.items():
             if wanted and isinstance(model, OnPairs) and model.training.learning_rate == wanted:
@@ -181,7 +181,7 @@ class Shown:
         return None
 
     def page(self, kind: str, name: str) -> str:
-        """Return all that is known of an entry: its values, why it is not run, who names it."""
+        """Return an entry's page: its values, reasons not to run, and the entries that name it."""
         known = self.ids(kind)
         trained = kind == "model" and name in self.registry.model_ids()
         if name not in known and not trained:
@@ -196,7 +196,7 @@ class Shown:
         return "\n\n".join("\n".join(part) for part in parts if part)
 
     def _elsewhere(self, name: str) -> str:
-        """Say of which other kinds an id is one."""
+        """Return a hint with the other kinds that have an entry of this id."""
         kinds = [kind for kind in (*KINDS, *BOUND) if name in self.ids(kind)]
         return "".join(f" Of another kind: residuum show {kind} {name}." for kind in kinds)
 
@@ -209,13 +209,13 @@ class Shown:
         return registry.file("paper" if kind == "page" else kind, FixedId.parse(name).name)
 
     def listing(self, kind: str) -> str:
-        """Return the ids of a kind, each with what it is."""
+        """Return the ids of a kind, a line each, with a label."""
         labels = [(name, self._label(kind, name)) for name in self.ids(kind)]
         width = max((len(name) for name, _ in labels), default=0)
         return "\n".join(f"{name:<{width}}  {_cut(label)}".rstrip() for name, label in labels)
 
     def _label(self, kind: str, name: str) -> str:
-        """Return what an entry says that it is, what a scale binds to a role, or where it lies."""
+        """Return an entry's label: its title or description, or what the scale binds to a role."""
         if kind == "budget":
             over = [line.key for line in self.uses(kind, name) if not line.key.startswith("scale ")]
             return f"laid over {', '.join(over)}" if over else "no entry names it"
@@ -227,9 +227,9 @@ class Shown:
         return next(filter(None, labels), str(getattr(entry, "kind", "")))
 
     def values(self, kind: str, name: str) -> Iterator[Line]:
-        """Yield each value of an entry, and below it what the names in it stand for at the scale.
+        """Yield each value of an entry; below it, what the names in it stand for at the scale.
 
-        Those lines are indented, and their keys are the names.
+        The lines of such names are indented, and have the name as key.
         """
         marks: dict[str, list[tuple[Ref, str]]] = {}
         entry = self.registry.scale if kind in BOUND else self._entry(kind, name)
@@ -245,11 +245,11 @@ class Shown:
                 yield from self._seeds(bool(node.value))
 
     def _entry(self, kind: str, name: str) -> BaseModel:
-        """Return an entry; of a model's training, by its id, what it is trained as."""
+        """Return an entry; for a training's id, the model with that training's settings."""
         return self.registry.model(name) if kind == "model" else self.entries(kind)[name]
 
     def _seeds(self, own: bool) -> Iterator[Line]:
-        """Yield the seeds that a model is trained with, if those of its entry do not count."""
+        """Yield the seeds of config or scale if they replace a model's, else nothing."""
         if seeds := self.registry.config.seeds:
             yield Line("  seeds of config", _written(seeds), self._at("config", "config", "seeds"))
         elif not own:
@@ -257,7 +257,7 @@ class Shown:
             yield Line(f"  seeds of {self.scale}", _written(seeds), at)
 
     def _stands_for(self, kind: str, name: str, mark: Ref, value: str) -> Iterator[Line]:
-        """Yield what a name in an entry stands for at the scale; nothing of most names."""
+        """Yield what a name in an entry stands for at the scale; most names yield nothing."""
         registry, scale = self.registry, self.registry.scale
         if mark.to == "role" and value == OWN:
             yield from self._own(name, "tune" if mark.use == "tuning" else "train")
@@ -286,9 +286,9 @@ class Shown:
         return next((_origin(n) for n in self.nodes(kind, name) if n.key == key), "")
 
     def _own(self, name: str, use: str) -> Iterator[Line]:
-        """Yield the split that each collection of the scale's roles names for itself.
+        """Yield the split that each bound collection names as its own for a use.
 
-        Of the id of one training that is its own collection's.
+        For a training's id, only the split of its collection is yielded.
         """
         bound = {split.partition("/")[0] for split in self.registry.scale.roles.values()}
         if by := FixedId.parse(name).by.partition(".")[0]:
@@ -299,7 +299,7 @@ class Shown:
                 yield Line(f"  own of {dataset}", f"{dataset}/{split}", at)
 
     def _trained_on(self, model: str) -> str | None:
-        """Return the dataset that a model starts for; None if each collection has its own."""
+        """Return the dataset by which a model's backbone is chosen; None if each has its own."""
         roles = [name for _, mark, name in walk(self.registry.model(model)) if _is_role(mark)]
         if by := FixedId.parse(model).by.partition(".")[0]:
             return by if by in self.registry.datasets else None
@@ -307,31 +307,31 @@ class Shown:
         return split_id and split_id.dataset
 
     def _bound(self, kind: str, role: str, dataset: str | None = None) -> Line:
-        """Return the line of what plays a role, for models of a dataset if that is given."""
+        """Return the line of what is bound to a role, for models of `dataset` if it is given."""
         bound, key = getattr(self.registry.scale, BOUND[kind]).get(role), f"{BOUND[kind]}.{role}"
         if bound is None:
             return Line(f"  {role}", "not bound", self._removal(kind, role))
-        of, entry = "scale", self.scale
+        kind_of_entry, entry = "scale", self.scale
         if kind == "backbone":
             if isinstance(bound, ByDataset) and dataset:
-                own = dataset in bound.datasets
-                key += f".datasets.{dataset}" if own else ".otherwise"
+                named = dataset in bound.datasets
+                key += f".datasets.{dataset}" if named else ".otherwise"
                 bound = bound.datasets.get(dataset, bound.otherwise)
             start = self.registry.backbone(role, dataset)
             if not isinstance(bound, ByDataset) and start != bound:
-                bound, of, entry, key = start, "config", "config", "encoder"
-        return Line(f"  {role}", _written(bound), self._at(of, entry, key))
+                bound, kind_of_entry, entry, key = start, "config", "config", "encoder"
+        return Line(f"  {role}", _written(bound), self._at(kind_of_entry, entry, key))
 
     def _tuples(self, model: str) -> Iterator[Line]:
-        """Yield how the tuples are drawn that a model shares with another."""
-        of = FixedId.parse(model).name
-        for node in self.nodes("model", of):
+        """Yield how the shared tuples of a model are drawn: the `negatives` keys of their owner."""
+        owner = FixedId.parse(model).name
+        for node in self.nodes("model", owner):
             if node.leaf and node.key.startswith("negatives.") and node.spot:
                 key = node.key.removeprefix("negatives.")
-                yield Line(f"  {of}: {key}", _written(node.value), _origin(node))
+                yield Line(f"  {owner}: {key}", _written(node.value), _origin(node))
 
     def reasons(self, kind: str, name: str) -> Iterator[str]:
-        """Yield why something is not run at the scale, as `residuum plan` says it."""
+        """Yield why an entry is not run at the scale, in the words of `residuum plan`."""
         registry = self.registry
         why: str | None = None
         if kind == "system":
@@ -354,21 +354,21 @@ class Shown:
         yield from [why] if why else []
 
     def _unbound(self, kind: str, name: str) -> str:
-        """Say that the scale has no such role or budget, and which file removed it if one did."""
+        """Say that the scale lacks a role or budget, and which file removed it, if any did."""
         lacks = f"scale {self.scale} has no budget {name}"
         why = lacks if kind == "budget" else not_bound(self.scale, name)
         removal = self._removal(kind, name)
         return f"{why}: {removal}" if removal else why
 
     def _removal(self, kind: str, name: str) -> str:
-        """Say where the scale removes a role or a budget of its base; nothing if it does not."""
+        """Say where the scale removes a role or budget of its base; "" if it does not."""
         held = self.registry.given["scales"][self.scale].get(BOUND[kind])
         removed = isinstance(held, Mapping) and name not in held
         at = spots_of(held).get(name) if removed else None
         return f"null in {at}" if at else ""
 
     def _not_run(self, system: str) -> Iterator[str]:
-        """Yield why a system has no run, wherever that is or in rows of pages that show it."""
+        """Yield why a system has no run: on any split, or in the rows of pages that show it."""
         registry = self.registry
         anywhere = why_unavailable(registry, system, None, all_available)
         found = [(anywhere, "")] if anywhere else []
@@ -384,9 +384,10 @@ class Shown:
         yield from _grouped(found)
 
     def uses(self, kind: str, name: str) -> Iterator[Line]:
-        """Yield every entry that names one, with the key that does, at this scale.
+        """Yield every entry that names this entry at the scale, with the key that names it.
 
-        Of scales all are looked at. What plays a system on pages is used by those.
+        Every scale's entry is included. For a system that plays another on pages, those pages are
+        included.
         """
         for by in KINDS:
             for other, entry in self.entries(by).items():
@@ -404,13 +405,13 @@ class Shown:
         return f"{key} (left out at scale {self.scale})" if left_out else key
 
     def _binds(self, scale: str, key: str) -> Iterator[Line]:
-        """Yield the line of a scale that binds a role, or has a budget."""
+        """Yield the line of a scale that binds a role or has a budget."""
         node = next(node for node in self.nodes("scale", scale) if node.key == key)
         bound = "" if key.startswith("budgets.") else f": {_written(node.value)}"
         yield Line(f"scale {scale}", f"{key}{bound}", _origin(node))
 
     def _plays(self, system: str) -> Iterator[Line]:
-        """Yield the keys of pages that name another system, which this one plays at the scale."""
+        """Yield the keys of pages whose system this system plays at the scale."""
         for other, name in self.registry.scale.systems.items():
             for page, entry in self.entries("page").items() if name == system != other else ():
                 for key in dict.fromkeys(_keys_that_name(entry, "system", other)):
@@ -419,7 +420,7 @@ class Shown:
 
 
 def _id(kind: str, name: str) -> str:
-    """Return the id of an entry as the command line takes it: a page's is `clear/table1`."""
+    """Return an entry's id as the command line takes it; a page's is `clear/table1`."""
     return "/".join(parts_of(name)) if kind == "page" else name
 
 
@@ -432,7 +433,7 @@ def _is_role(mark: object) -> bool:
 
 
 def _keys_that_name(entry: BaseModel, kind: str, name: str) -> Iterator[str]:
-    """Yield the keys of an entry whose values name another one, as a dataset's by a split of it."""
+    """Yield the keys of an entry whose values name another entry, or a split of that dataset."""
     for key, mark, value in walk(entry):
         if isinstance(mark, Ref):
             split = kind == "dataset" and mark.to == "dataset/split"
@@ -441,16 +442,16 @@ def _keys_that_name(entry: BaseModel, kind: str, name: str) -> Iterator[str]:
 
 
 def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield each reason once, with the parts that it holds for."""
+    """Yield each reason once, followed by the parts that it holds for."""
     parts: dict[str, dict[str, None]] = {}
     for why, part in found:
         parts.setdefault(why, {}).update({part: None} if part else {})
-    for why, of in parts.items():
-        yield f"{why} ({', '.join(of)})" if of else why
+    for why, names in parts.items():
+        yield f"{why} ({', '.join(names)})" if names else why
 
 
 def _origin(node: Node) -> str:
-    """Say where a value comes from: `budget triplet (config/scales/mini.yaml:83)`, `default`."""
+    """Return a value's origin: `budget triplet (config/scales/mini.yaml:83)`, or `default`."""
     if node.removed and node.spot:
         return f"default; null in {node.spot}"
     return str(node.spot) if node.spot else "default"
@@ -474,7 +475,7 @@ def _cut(label: str) -> str:
 
 
 def _aligned(lines: Iterable[Line]) -> Iterator[str]:
-    """Yield lines in columns; a long value pushes where it comes from to the right."""
+    """Yield lines in columns; a long value shifts its origin to the right."""
     rows = list(lines)
     key = max((len(row.key) for row in rows), default=0)
     value = max((len(row.value) for row in rows if len(row.value) <= MOST), default=0)

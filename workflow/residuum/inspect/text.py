@@ -1,4 +1,4 @@
-"""Texts of the command `residuum`: a name and a wrapped text per line, and settings as words.
+"""Format texts of the command `residuum`: wrapped lines with a name, and settings as words.
 
 Usage: `line("spec", listed({"bm25": {"k1": 0.6}}))`.
 """
@@ -12,11 +12,11 @@ from typing import NamedTuple
 WIDTH = 100
 NUMBERED = re.compile(r"\b(seed|shard-)(\d+)")
 HASH = re.compile(r"[0-9a-f]{64}")
-LONG = 60  # characters of an argument or a value that are shown unless `full` is requested
+LONG = 60  # characters shown of a value, unless `full` is true
 
 
 class Finding(NamedTuple):
-    """One thing checked; `good` is None for what could not be: it is not on this machine."""
+    """A checked item and its message; `good` is None if it could not be checked here."""
 
     what: str
     message: str
@@ -28,23 +28,23 @@ class Finding(NamedTuple):
 
 
 def remade(results: Path) -> str:
-    """Return the command that makes files below a results folder again, and what follows."""
+    """Return the command that makes deleted files below a results folder again."""
     scale = results.resolve().name
     return f"snakemake --cores all --config scale={scale} -- {results}/FILE ... all"
 
 
 def number(value: float) -> str:
-    """Write a number to six digits, a whole one whole."""
+    """Write a number to six significant digits, and a whole number without a point."""
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.6g}"
 
 
 def line(name: str, text: str, indent: int = 2) -> str:
-    """Write a name and its text, wrapped and hanging beside the name."""
+    """Write a name and a wrapped text; further lines are indented below the text."""
     return wrapped(text or "none", f"{' ' * indent}{name:<10} ")
 
 
 def wrapped(text: str, start: str = "", hang: int = 0) -> str:
-    """Write a text behind `start`, its further lines below it and indented by `hang`."""
+    """Write a wrapped text behind `start`; further lines are indented by `hang`."""
     return textwrap.fill(
         text,
         WIDTH,
@@ -56,28 +56,28 @@ def wrapped(text: str, start: str = "", hang: int = 0) -> str:
 
 
 def together(paths: list[str]) -> str:
-    """Write paths that differ by seed or shard as one: seed{1,2,3}, shard-{00000..00017}."""
+    """Write paths that differ by seed or shard together: seed{1,2,3}, shard-{00000..00017}."""
     numbers: dict[str, dict[str, None]] = {}
     for kind, number in (pair for path in paths for pair in NUMBERED.findall(path)):
         numbers.setdefault(kind, {})[number] = None
 
     def all_of(match: re.Match[str]) -> str:
-        each = list(numbers[match[1]])
-        unbroken = int(each[-1]) - int(each[0]) == len(each) - 1
-        shown = f"{each[0]}..{each[-1]}" if unbroken and len(each) > 5 else ",".join(each)
-        return match[1] + (f"{{{shown}}}" if len(each) > 1 else shown)
+        found = list(numbers[match[1]])
+        unbroken = int(found[-1]) - int(found[0]) == len(found) - 1
+        shown = f"{found[0]}..{found[-1]}" if unbroken and len(found) > 5 else ",".join(found)
+        return match[1] + (f"{{{shown}}}" if len(found) > 1 else shown)
 
     return NUMBERED.sub(all_of, paths[0])
 
 
 def listed(settings: dict[str, object], full: bool = False) -> str:
-    """Write nested settings as `bm25.k1 0.6; k 1000`, without what is empty."""
+    """Write nested settings as `bm25.k1 0.6; k 1000`, leaving out empty values."""
     kept = ((key, short(item, full)) for key, item in flat(settings))
     return "; ".join(f"{key} {text}" for key, text in kept if text)
 
 
 def short(item: object, full: bool = False) -> str:
-    """Write one value for reading: hashes and long texts cut, numbers to six digits."""
+    """Write a value for reading: hashes and long texts cut, numbers to six digits."""
     if isinstance(item, list):
         plain = all(isinstance(part, (str, int, float)) for part in item)
         text = " ".join(map(str, item)) if plain else f"({len(item)} entries)"
@@ -94,7 +94,7 @@ def short(item: object, full: bool = False) -> str:
 def flat(value: object, key: str = "", lists: bool = False) -> Iterator[tuple[str, object]]:
     """Yield the items of nested mappings, as ("bm25.k1", 0.9).
 
-    A list is a value; with `lists`, one of mappings is taken apart: ("shards.0.docs", 640).
+    A list is a value. With `lists`, a list of mappings is flattened too: ("shards.0.docs", 640).
     """
     if lists and isinstance(value, list) and all(isinstance(item, dict) for item in value):
         value = {str(position): item for position, item in enumerate(value)}
@@ -115,7 +115,7 @@ def duration(seconds: float) -> str:
 
 
 def amount(size: float) -> str:
-    """Write a number of bytes in the unit that suits it: 8.5 GB, 220 kB."""
+    """Write bytes in a fitting unit: 8.5 GB, 220 kB."""
     for unit, worth in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if size >= worth:
             return f"{size / worth:.3g} {unit}"

@@ -1,5 +1,5 @@
-"""Cheap starts: jobs of this machine are forked from a process that has its packages loaded.
+"""Start jobs cheaply: fork them from a process on this machine that has loaded their packages.
 
-`server.start()`, then `benchmarks.adopt()`; in a job's shell `client.py` takes the place of
-`python`. Modules of residuum are loaded ahead too, and anew once a file of theirs changes.
+Call `server.start()`, then `benchmarks.adopt()`. In a job's shell, `client.py` replaces `python`.
+Modules of residuum are preloaded too, and reloaded when one of their files changes.
 """

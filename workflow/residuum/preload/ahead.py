@@ -1,9 +1,9 @@
-"""residuum's own modules in a parent: imported once for the jobs of a stage, anew after an edit.
+"""Preload residuum's own modules in a parent, and reload them after an edit.
 
-So is what all manifests of the stage say: the versions of packages, and the code that it reaches.
+The parent also computes what a stage's manifests share: package versions, and the hash of the code.
 
-Usage: `ahead = Ahead()`, then `ahead.prepare(module, folder)` before each fork, so that the child
-finds what its module imports, as `python -m` in that folder would.
+Usage: `ahead = Ahead()`, then `ahead.prepare(module, folder)` before each fork. The child then
+finds the modules that `python -m` would import in that folder.
 """
 
 import gc
@@ -16,11 +16,11 @@ from contextlib import suppress
 
 from residuum.preload import jobs
 
-Stamp = tuple[str, int, int]  # path, time of the last change in nanoseconds, bytes
+Stamp = tuple[str, int, int]  # path, modification time in nanoseconds, bytes
 
 
 class Ahead:
-    """The modules that stages import, with the files that they were read from."""
+    """The preloaded stages, and stamps of the files they were read from."""
 
     def __init__(self) -> None:
         self.prepared: set[str] = set()
@@ -29,9 +29,9 @@ class Ahead:
         self.folder = ""
 
     def prepare(self, module: str, folder: str) -> None:
-        """Import a stage of residuum, and look up what its manifests share.
+        """Import a stage of residuum, and compute what its manifests share.
 
-        Unless that is done and no file was changed since.
+        Nothing happens if this is done and no file has changed.
         """
         stamps = set(_stamps(self.package))
         known = stamps and stamps == self.stamps and folder == self.folder
@@ -41,7 +41,7 @@ class Ahead:
         if not known:
             self._begin(folder)
         if module.startswith("residuum."):
-            with suppress(BaseException):  # the child meets it too, and says so
+            with suppress(BaseException):  # the child raises the same error and reports it
                 importlib.import_module(module)
                 importlib.import_module("residuum.artefacts.manifest").look_ahead(module)
             self.prepared.add(module)
@@ -50,9 +50,9 @@ class Ahead:
         gc.freeze()
 
     def _begin(self, folder: str) -> None:
-        """Forget all modules, and take down the files as they are before any is read again."""
+        """Forget all modules, and stamp the files before any is read again."""
         jobs.forget()
-        gc.unfreeze()  # so that what is forgotten goes
+        gc.unfreeze()  # frees the forgotten modules
         importlib.invalidate_caches()
         spec = importlib.util.find_spec("residuum")
         self.package = os.path.dirname(spec.origin) if spec and spec.origin else os.devnull
@@ -61,9 +61,9 @@ class Ahead:
 
 
 def _stamps(folder: str) -> Iterator[Stamp]:
-    """Yield a stamp of each file of a package, data among them, which modules read on import.
+    """Yield a stamp of each file of a package, including data files, which imports may read.
 
-    A file that goes away meanwhile has none, nor has a link to nowhere, as some editors leave.
+    A file that is deleted meanwhile has no stamp. Nor has a dangling link, as some editors create.
     """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

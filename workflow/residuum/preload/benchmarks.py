@@ -1,8 +1,8 @@
-"""Have Snakemake's benchmark files count forked jobs, which are no children of a job's shell.
+"""Make Snakemake's benchmarks measure forked jobs, which are no children of a job's shell.
 
-Usage: `benchmarks.adopt()`, after `server.start()`. A parent leaves a file <shell>.<process>.<n>
-for each job: a line of what its process had used before (jobs.Counts) and, at the end, one of what
-it took (seconds of the CPU, KB of memory).
+Usage: `benchmarks.adopt()`, after `server.start()`. For each job, a parent writes a file
+<shell>.<process>.<n>. Its first line holds what the process had used before (jobs.Counts). Its last
+line holds the job's CPU seconds and KB of memory.
 """
 
 import math
@@ -21,14 +21,14 @@ from residuum.preload import jobs
 from residuum.preload.server import FOLDER
 
 BETWEEN_LOOKS = 10.0  # seconds
-CHILDREN = "children"  # proc(5); of Linux 4.2 and later, if it was built so
+CHILDREN = "children"  # proc(5); Linux 4.2 and later, depending on its build
 
 
 class Job(psutil.Process):
-    """A forked job, whose own and shared memory is looked up seldom.
+    """A forked job, whose private and shared memory is measured seldom.
 
-    The kernel counts each page for it, and keeps the job waiting: twice a second it took a
-    twentieth of all cores. What its process had used before it does not count.
+    The kernel has to count each page, and stops the job meanwhile: two measurements a second took a
+    twentieth of all cores. What the process had used before this job is subtracted.
     """
 
     _known, _looked = (0, 0), -math.inf
@@ -38,17 +38,17 @@ class Job(psutil.Process):
         self._before = before
 
     def cpu_times(self) -> Any:
-        """Return the seconds of the CPU that the job took."""
+        """Return the job's CPU seconds."""
         times = super().cpu_times()
         return times._replace(user=times.user - self._before[0])
 
     def io_counters(self) -> Any:
-        """Return the bytes that the job read and wrote."""
+        """Return the bytes that the job has read and written."""
         io, (_, read, written) = super().io_counters(), self._before
         return io._replace(read_bytes=io.read_bytes - read, write_bytes=io.write_bytes - written)
 
     def memory_full_info(self) -> Any:
-        """Return memory in bytes: rss and vms as they are, uss and pss of the last look."""
+        """Return memory in bytes: current rss and vms, and uss and pss of the last measurement."""
         if time.monotonic() - self._looked > BETWEEN_LOOKS:
             full = super().memory_full_info()
             self._known, self._looked = (full.uss, full.pss), time.monotonic()
@@ -58,13 +58,13 @@ class Job(psutil.Process):
 
 
 class Shell(psutil.Process):
-    """A job's shell, whose children are also what was forked for it."""
+    """A job's shell, whose children include the jobs forked for it."""
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:
-        """Return all below it, and the forked jobs that run, with all below them."""
+        """Return all descendants, the running forked jobs, and the descendants of these jobs."""
         processes = [*below(self)]
         for path in _records(self.pid):
-            with suppress(psutil.NoSuchProcess, OSError, ValueError):  # ended, read, or just begun
+            with suppress(psutil.NoSuchProcess, OSError, ValueError):  # ended, or being written
                 before, *ended = path.read_text().splitlines()
                 if not ended:
                     job = Job(int(path.name.split(".")[1]), [*map(float, before.split())])
@@ -73,15 +73,15 @@ class Shell(psutil.Process):
 
 
 def below(process: psutil.Process) -> Iterator[psutil.Process]:
-    """Yield what a process started, and what that did; a psutil.NoSuchProcess where it is gone.
+    """Yield a process's descendants; psutil.NoSuchProcess if the process has ended.
 
-    The kernel lists the children of a thread. psutil reads all processes of the machine in place
-    of that, at each look at each job; a kernel without these lists has them read.
+    Linux lists the children of each thread. psutil instead reads every process of the machine for
+    each measurement of each job. It is used only where the kernel lacks these lists.
     """
     tasks = f"/proc/{process.pid}/task"
     try:
         lists = [Path(f"{tasks}/{task}/{CHILDREN}").read_text() for task in os.listdir(tasks)]
-    except (FileNotFoundError, ProcessLookupError):  # it, or a thread of it, or the kernel's lists
+    except (FileNotFoundError, ProcessLookupError):  # the process or a thread ended, or no lists
         yield from psutil.Process(process.pid).children(recursive=True)
         return
     for child in " ".join(lists).split():
@@ -96,10 +96,10 @@ def _records(shell: int) -> list[Path]:
 
 
 def adopt() -> None:
-    """Let every benchmark from now on watch a Shell, and end with what the system counted.
+    """Make every later benchmark watch a Shell, and take final values from the system's counts.
 
-    Snakemake looks twice a second, after a while every 30 seconds, and never sees a job's last
-    moments. Tried with Snakemake 9.27.
+    Snakemake measures twice a second, later every 30 seconds, and misses a job's last moments.
+    Tried with Snakemake 9.27.
     """
     timer = benchmark.BenchmarkTimer
     first, last = timer.__init__, timer.cancel

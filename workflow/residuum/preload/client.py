@@ -1,8 +1,9 @@
-"""Stand in for `python`: have a parent process fork the job, and end as it ends.
+"""Replace `python` in a job's shell: have a parent fork the job, and end with its status.
 
-Usage: `python -I -S client.py $$ -m residuum.fusion fuse ...`: the process id of the job's shell;
-RESIDUUM_PRELOAD names the folder of the parents' sockets. Whatever no parent serves is started as
-Python itself. Must not import residuum, nor anything slow: every job starts this file.
+Usage: `python -I -S client.py $$ -m residuum.fusion fuse ...`, where $$ is the process id of the
+shell. RESIDUUM_PRELOAD names the folder of the parents' sockets. A command that no parent takes is
+started by Python itself. This file must import neither residuum nor anything slow, because every
+job starts it.
 """
 
 import _socket
@@ -11,7 +12,7 @@ import marshal
 import os
 import sys
 
-# Stages whose jobs load torch, and those verbs of other stages that do.
+# Stages whose jobs load torch, and the verbs of other stages that load it.
 NEURAL = {
     "dense",
     "encode",
@@ -23,11 +24,11 @@ NEURAL = {
     "train",
     "learning score",
 }
-VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
+VOLATILE = {"_", "SHLVL", "OLDPWD"}  # variables that shells change
 
 
 def main() -> None:
-    """Run the command that follows the shell's process id, forked or started."""
+    """Run the command after the shell's process id, forked or started."""
     shell, *words = sys.argv[1:]
     status = _forked(int(shell), words) if words[:1] == ["-m"] else None
     if status is None:
@@ -36,13 +37,13 @@ def main() -> None:
 
 
 def served_by(words: list[str]) -> str:
-    """Return the parent of a job, given its words from `-m` on."""
+    """Return the name of the parent for a job; `words` are the job's words from `-m` on."""
     stage = words[1].removeprefix("residuum.")
     return "neural" if {stage, " ".join([stage, *words[2:3]])} & NEURAL else "tables"
 
 
 def _forked(shell: int, words: list[str]) -> int | None:
-    """Return the exit status of a forked job; None if no parent takes it."""
+    """Return the exit status of a forked job, or None if no parent takes the job."""
     path = os.path.join(os.environ["RESIDUUM_PRELOAD"], served_by(words))
     parent = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
@@ -54,7 +55,7 @@ def _forked(shell: int, words: list[str]) -> int | None:
     streams = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
     parent.sendmsg([len(request).to_bytes(4, "big")], streams)
     parent.sendall(request)
-    answer = parent.recv(4)  # arrives when the job has ended
+    answer = parent.recv(4)  # waits for the job's end
     if not answer:
         sys.stderr.write("error: the process that forked this job is gone; run it again\n")
         return 1

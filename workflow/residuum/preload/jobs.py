@@ -1,8 +1,8 @@
-"""A job inside a process that a parent forked, and the next one where the process is kept.
+"""Run a job inside a forked process, and run the next jobs if the process is kept.
 
-A job that has started what is dear and of use to the next one says so, see keeping.py: where it
-ends well, its process forgets residuum's modules, so that an edited one is never stale, and waits
-for another job, which imports them anew.
+A job asks for its process to be kept when it has started something expensive and reusable, see
+keeping.py. If such a job succeeds, its process forgets residuum's modules and waits for another
+job. That job imports the modules anew, so that no edited module is stale.
 """
 
 import array
@@ -25,15 +25,15 @@ from typing import NamedTuple, NoReturn
 from residuum.preload import keeping
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-CHANNEL = 3  # the file descriptor by which a kept process hears of its next job
+CHANNEL = 3  # file descriptor over which a kept process receives its next job
 
 
-Counts = tuple[float, int, int]  # seconds of the CPU, bytes read, bytes written
+Counts = tuple[float, int, int]  # CPU seconds, bytes read, bytes written
 NOTHING: Counts = (0.0, 0, 0)
 
 
 class Request(NamedTuple):
-    """A job: its shell's process id, the words after `python -m`, folder and environment."""
+    """A job: its shell's process id, its words after `python -m`, its folder and environment."""
 
     shell: int
     module: str
@@ -43,14 +43,14 @@ class Request(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What a process tells when its job is done: KB of memory, and its counts since its start."""
+    """What a process reports after a job: KB of memory, and its counts since its start."""
 
     rss: float
     counts: Counts
 
 
 def receive(connection: socket.socket) -> tuple[Request, list[int]]:
-    """Read a request and its standard streams; an EOFError where it is cut short."""
+    """Read a request and its standard streams; a truncated request raises EOFError."""
     head, streams, _, _ = socket.recv_fds(connection, 4, 3)
     with connection.makefile("rb") as file:
         data = file.read(int.from_bytes(head, "big"))
@@ -63,7 +63,7 @@ def receive(connection: socket.socket) -> tuple[Request, list[int]]:
 
 
 def send(connection: socket.socket, request: Request, streams: list[int]) -> None:
-    """Write what `receive` reads; client.py does the same."""
+    """Write a request as `receive` reads it; client.py does the same."""
     data = marshal.dumps(tuple(request))
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams))]
     connection.sendmsg([len(data).to_bytes(4, "big")], rights)
@@ -71,18 +71,18 @@ def send(connection: socket.socket, request: Request, streams: list[int]) -> Non
 
 
 def die_with(parent: int, by: signal.Signals) -> None:
-    """Let the kernel end this process when its parent ends."""
+    """Have the kernel send this process a signal when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, by)
-    if os.getppid() != parent:  # it ended before the signal was requested
+    if os.getppid() != parent:  # the parent ended before the call
         os.kill(os.getpid(), by)
 
 
 def become(
     request: Request, streams: list[int], parent: int, channel: socket.socket | None = None
 ) -> NoReturn:
-    """Turn a forked child into the job, and end as Python would.
+    """Turn a forked child into the job, and end it as Python would end.
 
-    Where the job wants to be kept, the next ones come through the channel, if there is one.
+    If the job asks to be kept, next jobs arrive through `channel`, if there is one.
     """
     status = 1
     try:
@@ -124,8 +124,8 @@ def _attach(streams: list[int]) -> None:
 
 def _run(module: str) -> int:
     code: object = 0
-    if not hasattr(sys.modules.get(module), "__path__"):  # of a package, __main__ is run
-        sys.modules.pop(module, None)  # it may be loaded ahead for others that import it
+    if not hasattr(sys.modules.get(module), "__path__"):  # a package's __main__ is run
+        sys.modules.pop(module, None)  # it may be preloaded for other modules
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as end:
@@ -136,7 +136,7 @@ def _run(module: str) -> int:
     if not isinstance(code, int | None):
         print(code, file=sys.stderr)
         code = 1
-    # What Python calls at its own end: it waits for threads, and typeshed has no private names.
+    # Python calls this at its own end: it waits for threads. typeshed lacks private names.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
@@ -145,7 +145,7 @@ def _run(module: str) -> int:
 
 
 def _leave() -> None:
-    """Leave a job behind: its streams, which others read to the end, its modules, its objects."""
+    """Release a finished job's streams (so that readers see their end), modules and objects."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     _attach([nowhere] * 3)
     os.close(nowhere)
@@ -154,13 +154,13 @@ def _leave() -> None:
 
 
 def forget() -> None:
-    """Forget residuum's modules, so that the next import reads them anew."""
+    """Forget residuum's modules, so that the next import reads them again."""
     for name in [name for name in sys.modules if name.split(".")[0] == "residuum"]:
         del sys.modules[name]
 
 
 def _counts() -> Counts:
-    """Return seconds of the CPU, bytes read and bytes written of this process since its start."""
+    """Return CPU seconds, bytes read and bytes written by this process since its start."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     seconds = sum(one.ru_utime + one.ru_stime for one in used)
     lines = (line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
@@ -169,9 +169,9 @@ def _counts() -> Counts:
 
 
 def _most_memory() -> float:
-    """Return the most memory that was held, in KB, and let the kernel count anew."""
+    """Return the peak memory in KB, and reset the kernel's peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
     most = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
-    with suppress(OSError):  # a kernel that forbids it: later jobs show what earlier ones held
+    with suppress(OSError):  # kernels may forbid it: then peaks include earlier jobs
         Path("/proc/self/clear_refs").write_text("5")
     return float(most)

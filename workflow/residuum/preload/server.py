@@ -1,10 +1,11 @@
-"""A parent process: it loads packages once, then forks a child for every job.
+"""The parent process: it loads packages once, then forks a child for every job.
 
-`start()` starts one parent for tables and one for neural jobs, each idle until its first job. A
-child dies with the job's shell, all die with Snakemake; one that is kept, see jobs.py, takes the
-next job of its kind. The environment of the first job is the parent's own, so that variables read
-on import hold; a job of another one is declined, and so are all if importing has started threads.
-A child inherits modules of residuum as their files are when its job comes, see ahead.py.
+`start()` starts a parent for jobs on tables and a parent for neural jobs; both are idle until their
+first job. A child ends with the job's shell, and all end with Snakemake. A kept child (see jobs.py)
+takes the next job of the same stage. A parent takes over the environment of its first job, because
+imports read variables. It declines jobs with another environment, and all jobs if imports have
+started threads. A child inherits residuum's modules as their files are when its job arrives, see
+ahead.py.
 """
 
 import atexit
@@ -41,22 +42,22 @@ NEURAL = f"""{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim
     transformers.models.bert.modeling_bert transformers.models.bert.tokenization_bert
     transformers.models.align"""
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
-RENAMED = "transformers.conversion_mapping"  # has a table made for the first model that is loaded
+RENAMED = "transformers.conversion_mapping"  # builds a table when the first model is loaded
 PREFIX = "residuum-"
-OURS = re.compile(rf"{'|'.join(PACKAGES)}|\d+\.\d+\.\d+")  # files of the folder: sockets, records
-FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
-MOST_OF_NAME = 107 - len("/residuum-12345678/tables")  # bytes of the folder of a socket's own
-KEPT_SECONDS = 60  # an idle child ends after that
-# Threads that Polars' import starts. jemalloc's come through a fork by its own handlers; the other
-# waits for spilled files, which a parent, that computes nothing, never has.
+OURS = re.compile(rf"{'|'.join(PACKAGES)}|\d+\.\d+\.\d+")  # a folder's sockets, records
+FOLDER = "RESIDUUM_PRELOAD"  # variable with the folder of the sockets
+MOST_OF_NAME = 107 - len("/residuum-12345678/tables")  # bytes of the folder's path
+KEPT_SECONDS = 60  # after which an idle child ends
+# Threads that importing Polars starts, which a fork may lose. jemalloc handles forks itself. The
+# other thread waits for spilled files, which a parent never has, because it computes nothing.
 IDLE = {"jemalloc_bg_thd", "polars-ooc-clea"}
 
 
 def start() -> None:
-    """Start the parents and name their sockets' folder in RESIDUUM_PRELOAD, for the shells.
+    """Start the parents, and set RESIDUUM_PRELOAD to the folder of their sockets.
 
-    Linux alone lets a child die with its parent, and a process wait for children and for sockets
-    together (5.3 and later); elsewhere nothing is started.
+    Only Linux 5.3 and later lets a child end with its parent, and a process wait for children and
+    sockets together. On other systems nothing is started.
     """
     try:
         os.close(os.pidfd_open(os.getpid()))
@@ -71,14 +72,14 @@ def start() -> None:
         command = [sys.executable, "-X", "utf8", "-m", __name__, name, folder, str(os.getpid())]
         own = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
         parent = subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL, env=own)
-        atexit.register(parent.wait)  # after its end, so that its time counts as the starter's
+        atexit.register(parent.wait)  # adds its CPU time to the starter's
         atexit.register(parent.kill)
 
 
 def _place() -> Path:
-    """Return the folder of temporary files, or a shorter one where that is too long.
+    """Return the folder of temporary files, or /tmp if its path is too long for a socket.
 
-    A socket's name has 107 bytes at most (sun_path of unix(7)).
+    A socket's path has at most 107 bytes (sun_path of unix(7)).
     """
     usual = tempfile.gettempdir()
     return Path("/tmp" if len(os.fsencode(usual)) > MOST_OF_NAME else usual)
@@ -87,7 +88,8 @@ def _place() -> Path:
 def _drop_dead(place: Path) -> None:
     """Delete the folders of parents that were killed together with their starter.
 
-    In those nobody listens. A folder that is not a minute old may be about to be listened in.
+    No process listens at their sockets. A folder younger than a minute stays, because its parent
+    may be about to listen.
     """
     for folder in place.glob(f"{PREFIX}*"):
         with suppress(OSError):  # another user's, or another process deletes it
@@ -113,7 +115,7 @@ def _listens(path: Path) -> bool:
 
 
 def main(name: str, folder: str, starter: str) -> None:
-    """Serve until the process that started this one ends; then take the folder away."""
+    """Serve until the starting process ends; then delete the folder."""
 
     def end(*_: object) -> NoReturn:
         shutil.rmtree(folder, ignore_errors=True)
@@ -121,7 +123,7 @@ def main(name: str, folder: str, starter: str) -> None:
 
     signal.signal(signal.SIGTERM, end)
     jobs.die_with(int(starter), signal.SIGTERM)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a child takes the terminal's, as any job does
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # children handle the terminal's signal
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/{name}")
         listener.listen(64)
@@ -129,7 +131,7 @@ def main(name: str, folder: str, starter: str) -> None:
 
 
 class Child:
-    """A forked process: its job, if it has one, and what it had used before this job."""
+    """A forked process: its current job, if any, and its counts before this job."""
 
     def __init__(self, process: int, channel: socket.socket, did: tuple[str, str]) -> None:
         self.process, self.channel, self.did = process, channel, did
@@ -144,9 +146,9 @@ class Child:
         record.write_text(" ".join(map(str, self.counts)) + "\n")
 
     def end(self, status: int, seconds: float, rss: float) -> None:
-        """End the record with what the job took, and tell its client how it ended.
+        """End the record with the job's usage, and tell its client the exit status.
 
-        `seconds` are those of the process since its start.
+        `seconds` is the CPU time of the process since its start.
         """
         if self.connection:
             with suppress(OSError), self.record.open("a") as file:  # Snakemake may have ended
@@ -156,23 +158,23 @@ class Child:
 
 
 class Parent:
-    """The loop of a parent process: one child per connection, until either of them ends."""
+    """The loop of a parent process: a child per connection, until either of them ends."""
 
     def __init__(self, listener: socket.socket, folder: Path, packages: list[str]) -> None:
         self.folder, self.packages = folder, packages
         self.environment: dict[str, str] | None = None
         self.path: list[str] = sys.path[1:]  # without the folder that this process started in
         self.ahead = Ahead()
-        self.idle: list[Child] = []  # the one that waits longest is the first
+        self.idle: list[Child] = []  # the longest idle first
         self.given = itertools.count(1)
         self.waiting = DefaultSelector()
         self.waiting.register(listener, READY, lambda: self._take(listener.accept()[0]))
 
     def serve(self) -> NoReturn:
-        """Fork for each job, pass on each end, kill what has lost its client or waits in vain."""
+        """Fork for jobs, report their ends, kill children that lost a client or idled too long."""
         while True:
             ready = self.waiting.select(KEPT_SECONDS if self.idle else None)
-            for key, _ in ready[:1]:  # one, as it may end what others wait for
+            for key, _ in ready[:1]:  # only one, as it may end children that others wait for
                 key.data()
             while self.idle and time.monotonic() - self.idle[0].idle_since > KEPT_SECONDS:
                 os.kill(self.idle.pop(0).process, signal.SIGKILL)
@@ -196,32 +198,32 @@ class Parent:
             os.close(stream)
 
     def _load(self, environment: dict[str, str]) -> None:
-        """Take over the environment of the first job, then load the packages."""
+        """Take over the first job's environment, then load the packages."""
         os.environ.clear()
         os.environ.update(environment)
         self.environment = environment
         sys.path[:] = [*environment.get("PYTHONPATH", "").split(os.pathsep), *self.path]
         for package in self.packages:
-            with suppress(ImportError):  # a job that needs it says so
+            with suppress(ImportError):  # a job that needs it reports the error
                 importlib.import_module(package)
-        with suppress(Exception):  # not imported here, or of a version that has it otherwise
+        with suppress(Exception):  # absent, or different in another version
             sys.modules[RENAMED].get_checkpoint_conversion_mapping("bert")
 
     def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
-        """Hand a job to an idle child that has done such a one."""
+        """Send a job to an idle child that has run its stage in its folder, if there is one."""
         for child in reversed(self.idle):
             if child.did == (request.module, request.folder):
-                with suppress(OSError):  # it has just ended
+                with suppress(OSError):  # the child has just ended
                     jobs.send(child.channel, request, streams)
                     self.idle.remove(child)
                     return child
         return None
 
     def _fork(self, request: jobs.Request, streams: list[int]) -> Child | None:
-        """Fork the child that becomes a job, unless what was imported has started threads."""
+        """Fork a child that becomes the job, unless imports have started threads."""
         self.ahead.prepare(request.module, request.folder)
         if not _settled():
-            self.environment = {}  # declines every job: a fork would lose the threads
+            self.environment = {}  # declines all jobs, because a fork would lose threads
             text = f"what {request.module} imports has started threads: jobs start by themselves"
             print(f"warning: {text}", file=sys.stderr, flush=True)
             return None
@@ -236,9 +238,9 @@ class Parent:
         return child
 
     def _give(self, child: Child, connection: socket.socket, request: jobs.Request) -> None:
-        """Let a job count as a child's, and kill it where the job's client goes."""
+        """Assign a job to a child, and kill the child if the job's client disconnects."""
 
-        def lost() -> None:  # a client sends nothing more
+        def lost() -> None:  # clients send nothing after the request
             self._unwatch(child)
             child.connection = None
             connection.close()
@@ -248,13 +250,13 @@ class Parent:
         self.waiting.register(connection, READY, lost)
 
     def _heard(self, child: Child) -> None:
-        """Note that a child has done its job and waits for the next."""
+        """Record that a child has finished its job and waits for the next."""
         told = child.channel.recv(1024)
-        if not told:  # it ends: its handle says how
+        if not told:  # the child ends, which its handle reports
             self.waiting.unregister(child.channel)
             child.channel.close()
             return
-        if child.connection is None:  # it was lost, and its process is ending
+        if child.connection is None:  # the client was lost, and the child is ending
             return
         used = jobs.Used(*marshal.loads(told))
         self._unwatch(child)
@@ -263,7 +265,7 @@ class Parent:
         self.idle.append(child)
 
     def _ended(self, child: Child) -> None:
-        """Take note of a child's end."""
+        """Record a child's end."""
         _, status, used = os.wait4(child.process, 0)
         code = os.waitstatus_to_exitcode(status)
         self.waiting.unregister(child.handle)
@@ -280,16 +282,16 @@ class Parent:
 
 
 def _answer(connection: socket.socket, status: int) -> None:
-    """Tell a client how its job ended, -1 for declined, unless the client has gone meanwhile."""
+    """Send a job's exit status (-1: declined) to its client, unless the client has disconnected."""
     with connection, suppress(OSError):
         connection.sendall(status.to_bytes(4, "big", signed=True))
 
 
 def _settled() -> bool:
-    """Say whether no thread runs that a fork would lose; a new one takes its name after a while."""
+    """Say whether no thread runs that a fork would lose; new threads are named after a while."""
     for _ in range(100):
         tasks = set(Path("/proc/self/task").iterdir()) - {Path(f"/proc/self/task/{os.getpid()}")}
-        with suppress(OSError):  # one has just ended
+        with suppress(OSError):  # a thread has just ended
             if {(task / "comm").read_text().strip() for task in tasks} <= IDLE:
                 return True
         time.sleep(0.02)

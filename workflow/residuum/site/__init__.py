@@ -1,1 +1,1 @@
-"""The report: finished results as a static site that opens from disk, without server or network."""
+"""The report: finished results as a static site, readable from disk without server or network."""

@@ -1,6 +1,6 @@
-"""What a page's drawing shows, as the data that the page draws anew.
+"""Data of a page's drawing, from which the report's script draws the chart.
 
-Usage: `charts(folder, sheet)`: charts of series of points, or of circles.
+Usage: `charts(folder, sheet)` returns charts of series of points, or of circles.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ LEAST = "least dimensions k"
 
 
 def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
-    """Return the charts of a page; none of a table, of cases and of claims."""
+    """Return the charts of a page; [] for tables, cases and claims."""
     if sheet.kind not in CHARTS:
         return []
     job = JOBS[sheet.kind].model_validate(folder.graph.manifest(sheet.path).spec)
@@ -41,7 +41,7 @@ def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
 
 
 def drawn(chart: Chart) -> Chart | None:
-    """Return a chart with the series that have a number; None where none has."""
+    """Return a chart without its empty series, or None if no series has a number."""
     if "circles" in chart:
         return chart if chart["circles"] else None
     kept = [
@@ -53,7 +53,7 @@ def drawn(chart: Chart) -> Chart | None:
 
 
 def named_apart(charts: list[Chart]) -> list[Chart]:
-    """Return charts of which those of one title name their axes in it too."""
+    """Return the charts, with axis names added to titles that several charts share."""
     titles = Counter(chart["title"] for chart in charts)
     for chart in charts:
         if titles[chart["title"]] > 1:
@@ -62,11 +62,11 @@ def named_apart(charts: list[Chart]) -> list[Chart]:
 
 
 def _axis(label: str, scale: str) -> dict[str, str]:
-    return {"label": shown(label), "scale": scale}  # linear, log or point
+    return {"label": shown(label), "scale": scale}  # scale: linear, log or point
 
 
 def _timed(folder: Folder, job: BoundFigure) -> Iterator[Chart]:
-    """Yield the charts of a figure over efforts by the time of a search, if that lies there."""
+    """Yield the charts of a figure over efforts by search time, if its times were measured."""
     path = folder.results / PATHS.page_timing.fill(page=job.id)
     if path.is_file():
         table = pl.read_csv(path, separator="\t", infer_schema_length=None)
@@ -76,9 +76,9 @@ def _timed(folder: Folder, job: BoundFigure) -> Iterator[Chart]:
 def _curves(
     job: BoundFigure, table: pl.DataFrame, along: str = "", axis: str = ""
 ) -> Iterator[Chart]:
-    """Yield a chart per panel over depths, efforts or snapshots; what begins at 0 is a level.
+    """Yield a chart per panel over depths, efforts or snapshots; a value at 0 becomes a level.
 
-    Over efforts points lie at their costs, or `along` another column that `axis` names.
+    Points over efforts are placed by their cost, or by the column `along`, which `axis` names.
     """
     over, first = job.entry.over, job.drawn()[:1]
     along = along or (COSTS[EFFORT] if over == EFFORT else over)
@@ -106,7 +106,7 @@ def _curves(
 
 
 def _ticks(table: pl.DataFrame, over: str) -> dict[str, Any]:
-    """Return where the points of depths and snapshots lie; efforts are not where they are named."""
+    """Return the tick positions for depths and snapshots; efforts have none, as x is their cost."""
     if over == EFFORT or over not in table.columns:
         return {}
     return {"ticks": sorted({x for x in table[over] if x > 0})}
@@ -118,7 +118,7 @@ def _spread(table: pl.DataFrame, over: str) -> bool:
 
 
 def _point(of: Mapping[str, Any], y: float | None, **more: Any) -> dict[str, Any]:
-    """Return a point: its mean, the lowest and the highest of several seeds, how many queries."""
+    """Return a point: its mean, its queries, and the range over seeds if there are several."""
     point = {"y": y, "n": of["n"], **more}
     if (of["seeds"] or 0) > 1:
         point |= {"low": of["lowest"], "high": of["highest"], "seeds": of["seeds"]}
@@ -126,7 +126,7 @@ def _point(of: Mapping[str, Any], y: float | None, **more: Any) -> dict[str, Any
 
 
 def _tested(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a point says of its test against the first series, if it has one."""
+    """Return a point's test against the first series, or {} without a test."""
     if row.get("p") is None:
         return {}
     ends = {"from": rounded(row["ci_low"]), "to": rounded(row["ci_high"])}
@@ -135,7 +135,7 @@ def _tested(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _groups(job: BoundFigure, sheet: Sheet, tests: Sequence[Test]) -> Iterator[Chart]:
-    """Yield a chart per panel over groups of the queries."""
+    """Yield a chart per panel over groups of queries."""
     by_place = {cell.place: cell for cell in sheet.cells}
     of = {f"{test.a}/{test.column}": test for test in tests}
     first = job.drawn()[:1]
@@ -170,13 +170,16 @@ def _of_cell(cell: Cell, x: object) -> dict[str, Any]:
 
 
 def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
-    """Yield a chart per panel of a table's numbers, a line for each row."""
+    """Yield a chart per panel of a table's numbers, with a line for each row."""
     for panel in job.entry.panels:
         series = []
         for row, label in job.labels:
             rows = table.filter(panel=panel.id, row=row).iter_rows(named=True)
-            of = {str(one["at"]): _point(one, one["mean"], x=str(one["at"])) for one in rows}
-            points = [of.get(point.at, {"x": point.at, "y": None}) for point in panel.points]
+            by_point = {
+                str(values["at"]): _point(values, values["mean"], x=str(values["at"]))
+                for values in rows
+            }
+            points = [by_point.get(point.at, {"x": point.at, "y": None}) for point in panel.points]
             series.append({"id": row, "label": shown(label), "points": points})
         yield {
             "title": shown(panel.header),
@@ -187,7 +190,7 @@ def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
 
 
 def _circles(job: BoundVenn, cells: Sequence[Cell]) -> Iterator[Chart]:
-    """Yield a chart with all diagrams to one scale: the circles of S and D, and their shares."""
+    """Yield a chart of all diagrams at one scale: the circles of S and D, and their shares."""
     made = []
     for row in job.entry.rows:
         of = {cell.line.column: cell.line.measured for cell in cells if cell.line.row == row.id}
@@ -213,19 +216,19 @@ def _dimensions(folder: Folder, job: BoundDimensions, cells: Sequence[Cell]) -> 
     for row in job.entry.rows:
         if row.id in job.absent:
             continue
-        own = {cell.line.column: cell for cell in cells if cell.line.row == row.id}
+        by_column = {cell.line.column: cell for cell in cells if cell.line.row == row.id}
         place = PATHS.fidelity_root, job.folders()[row.id]
         chart = {"title": shown(row.label), "x": _axis("terms of docs", "point")}
         chart["y"] = _axis(LEAST, "linear")
         if row.shows in ("recall", "bounds"):
-            yield chart | _of_cells(row, job, own)
+            yield chart | _of_cells(row, job, by_column)
         else:
             measured = fidelities.read(folder.results.joinpath(*place))
             yield chart | (_pairs if row.shows == "pairs" else _margins)(measured)
 
 
 def _of_cells(row: Projection, job: BoundDimensions, own: Mapping[str, Cell]) -> Chart:
-    """Return least dimensions by the length of docs, a line per share; or those of each bound."""
+    """Return a line per share over doc lengths, or a point per bound, of the least dimensions."""
     if row.shows == "bounds":
         points = [_of_cell(cell, name) for name, cell in own.items() if "/" in name]
         series = [{"id": row.id, "label": LEAST, "points": points, "mark": "dots"}]
@@ -243,7 +246,7 @@ def _of_cells(row: Projection, job: BoundDimensions, own: Mapping[str, Cell]) ->
 
 
 def _pairs(of: fidelities.Measured) -> Chart:
-    """Return the least dimensions of each bin over x, the exact ones, and Lemma 1's line."""
+    """Return series over x: measured and exact (Gaussian) least dimensions, and Lemma 1's line."""
     error = of.facts["error"]
     bins = fidelities.least(of.pairs, ["x", "exact"], pl.col("error") <= error)
     measured = [{"x": x, "y": k} for x, _, k in bins.select("x", "exact", "dimensions").rows() if k]
@@ -260,7 +263,7 @@ def _pairs(of: fidelities.Measured) -> Chart:
 
 
 def _margins(of: fidelities.Measured) -> Chart:
-    """Return the median margin over queries by the length of docs, with its middle half."""
+    """Return the median margin over queries by doc length, with the middle half of the queries."""
     groups = of.margins.filter(pl.col("length") != fidelities.ALL)
     quartiles = (
         pl.col("margin").quantile(share, "linear").alias(name)
@@ -269,9 +272,9 @@ def _margins(of: fidelities.Measured) -> Chart:
     rows = groups.group_by("nearest", "length", maintain_order=True).agg(*quartiles, n=pl.len())
     series = []
     for nearest in rows["nearest"].unique().sort():
-        own = rows.filter(nearest=nearest).rename({"length": "x"}).drop("nearest")
+        lines = rows.filter(nearest=nearest).rename({"length": "x"}).drop("nearest")
         label = f"{fidelities.nth(nearest)} smallest, middle half of queries"
-        points = list(own.iter_rows(named=True))
+        points = list(lines.iter_rows(named=True))
         series.append({"id": str(nearest), "label": label, "points": points, "mark": "dots"})
     return {"y": _axis("normalised margin", "log"), "series": series}
 

@@ -1,4 +1,4 @@
-"""Two results folders of one scale side by side: what differs, and where that begins.
+"""Compare two results folders of a scale: what differs, and its first cause.
 
 Usage: `compared(here, there)`.
 """
@@ -18,7 +18,7 @@ from residuum.site.folder import Folder
 
 
 class Number(NamedTuple):
-    """A number that is another one there, and the first cause."""
+    """A number that differs between the folders, and its first cause."""
 
     address: str
     href: str
@@ -29,7 +29,7 @@ class Number(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A row of the ledger that has another verdict there, or another p."""
+    """A ledger row whose verdict or p differs between the folders."""
 
     address: str
     href: str
@@ -39,21 +39,21 @@ class Verdict(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What differs between two folders."""
+    """All differences between two folders."""
 
     here: str
     there: str
     equal: int
     numbers: list[Number]
     verdicts: list[Verdict]
-    pages: list[tuple[str, str]]  # that show other data: name and title
+    pages: list[tuple[str, str]]  # pages with other data: name and title
     only_here: list[str]
     only_there: list[str]
     first: str
 
 
 def compared(here: Folder, there: Folder) -> Compared:
-    """Compare numbers by their addresses, rows of the ledger, and the data of all pages."""
+    """Compare two folders: numbers by address, ledger rows, and the data of all pages."""
     if here.scale != there.scale:
         raise ResiduumError(
             f"{here.results} is of scale {here.scale}, {there.results} of {there.scale}: give "
@@ -111,7 +111,7 @@ def _change(a: Cell, b: Cell) -> str:
 
 
 def _verdicts(here: Folder, there: Folder) -> Iterator[Verdict]:
-    """Yield the rows of both ledgers that are judged otherwise."""
+    """Yield the ledger rows whose verdict or p differs between the folders."""
     theirs = {_key(row): row for row in there.ledger}
     for row in here.ledger:
         other = theirs.get(_key(row))
@@ -129,14 +129,14 @@ def _judged(row: LedgerRow) -> str:
 
 
 def _pages(here: Folder, there: Folder) -> Iterator[tuple[str, str]]:
-    """Yield the pages without addressed numbers whose data is another: curves, cases, claims."""
+    """Yield pages without addressed numbers (curves, cases, claims) whose data differs."""
     theirs = {sheet.name: sheet for sheet in there.sheets}
     for sheet in here.sheets:
         other = theirs.get(sheet.name)
         if other and sheet.job is None:
             data, others = (
-                files.read_bytes(intact.checked(of.results / one.path))
-                for of, one in ((here, sheet), (there, other))
+                files.read_bytes(intact.checked(folder.results / shown.path))
+                for folder, shown in ((here, sheet), (there, other))
             )
             if data != others:
                 yield sheet.name, sheet.title

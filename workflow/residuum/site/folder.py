@@ -1,4 +1,4 @@
-"""A finished results folder as the report shows it: ledger, pages in order, tests, provenance.
+"""Read a finished results folder for the report: ledger, ordered pages, tests, provenance.
 
 Usage: `folder = read(Path("results/mini"))`.
 """
@@ -25,7 +25,7 @@ from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
 from residuum.site.text import brief
 
-SHOWN = ("kind", "title", "printed_in")  # keys of an entry that each page shows
+SHOWN = ("kind", "title", "printed_in")  # keys of an entry that every page shows
 MADE_ELSEWHERE = (
     "It was edited, or made by another version of residuum; make it again there: "
     "snakemake --cores all"
@@ -33,37 +33,37 @@ MADE_ELSEWHERE = (
 
 
 class Sheet(NamedTuple):
-    """A page of a paper: where it lies, its entry in config/papers, and its numbers, if any."""
+    """A page of a paper: its path, its entry in config/papers, and its numbers (if any)."""
 
     name: str
     kind: str
-    path: str  # of the TSV, below the results
+    path: str  # the TSV's path below the results
     entry: Mapping[str, Any]
     markdown: str
-    job: Judged | None  # where its lines are numbers
+    job: Judged | None  # None if its lines are no numbers
     cells: list[Cell]
     tests: list[Comparison]
 
     @property
     def paper(self) -> str:
-        """Return the paper that prints it."""
+        """Return the paper that prints the page."""
         return parts_of(self.name)[0]
 
     @property
     def title(self) -> str:
-        """Return its title, and where the paper prints it."""
+        """Return the page's title and its place in the paper."""
         return f"{self.entry['printed_in']}: {self.entry['title']}"
 
 
 class Told(BaseModel):
-    """What a page's manifest says of its scale, whose id names a folder of the report."""
+    """The fields of a page's manifest that concern its scale; the scale's id names a folder."""
 
     scale: Id
     reason: str
 
 
 class Folder(NamedTuple):
-    """A results folder: the scale, why its numbers compare or do not, and all that was made."""
+    """A results folder: its scale, whether its numbers compare, and its artefacts."""
 
     results: Path
     scale: str
@@ -74,7 +74,7 @@ class Folder(NamedTuple):
 
     @property
     def named(self) -> str:
-        """Return the folder's path, below the working folder where it lies there, or its end."""
+        """Return the folder's path relative to the working folder, or its last parts elsewhere."""
         here, path = Path.cwd(), self.results.resolve()
         return brief(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
@@ -88,13 +88,13 @@ class Folder(NamedTuple):
         return [sheet for sheet in self.sheets if sheet.paper == paper]
 
     def href(self, page: str, place: str) -> str:
-        """Return where the report shows a number or a claim; nothing where it has no such page."""
+        """Return the link to a number or claim in the report, or "" if its page was not made."""
         there = any(sheet.name == page for sheet in self.sheets)
         return f"{self.scale}/{page}.html#{quote(place)}" if there else ""
 
 
 def read(results: Path) -> Folder:
-    """Read a folder that holds a ledger; the pages are those of the papers that it is about."""
+    """Read a folder that holds a ledger, with the pages of the papers in the ledger."""
     if not (results / PATHS.ledger).is_file():
         raise ResiduumError(
             f"{results / PATHS.ledger}: no such file, so there is nothing to report; name a "
@@ -123,14 +123,14 @@ def _told(results: Path, graph: provenance.Graph, path: str) -> Told:
 
 
 def _papers(graph: provenance.Graph, ledger: list[LedgerRow]) -> dict[str, None]:
-    """Return the papers that a ledger is about, those without a row too."""
+    """Return the papers that a ledger is about, including papers without a row."""
     judged = graph.manifest(PATHS.ledger).spec.get("tables")
     tables = [str(page) for page in judged] if isinstance(judged, list) else []
     return dict.fromkeys([parts_of(page)[0] for page in tables] + [row.paper for row in ledger])
 
 
 def _pages(results: Path) -> Iterator[str]:
-    """Yield the path of every page that has a TSV and its Markdown; kinds may share a folder."""
+    """Yield the path of every page with a TSV and a Markdown file; kinds may share a folder."""
     for pattern in dict.fromkeys(place.pattern for place in PATHS.pages.values()):
         for path in sorted(results.glob(pattern)):
             if path.with_suffix(".md").is_file():

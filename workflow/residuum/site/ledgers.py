@@ -1,4 +1,4 @@
-"""The ledger as a page shows it: rows that lead to their numbers, counts, and what is not run.
+"""Prepare the ledger for a page: rows with links, counts, and rows that are not run.
 
 Usage: `rows(folder)`, `counts(folder, paper)`, `absent(rows)`.
 """
@@ -12,12 +12,12 @@ from residuum.pages.verdicts import ABSENT, VERDICTS, LedgerRow
 from residuum.site.folder import Folder
 
 FIRST, AGAIN = "first", "as before"
-SHORT = 160  # characters of a reason in the ledger; behind the number it is whole
+SHORT = 160  # characters shown of a reason; the number's details show all
 Counts = list[tuple[str, int]]
 
 
 class Line(NamedTuple):
-    """A row of the ledger, in words; `href` is where what stands behind it is shown."""
+    """A row of the ledger, as texts; `href` links to the number or claim in the report."""
 
     scale: str
     paper: str
@@ -29,14 +29,14 @@ class Line(NamedTuple):
     measured: str
     p: str
     verdict: str
-    why: str  # but for the scale's own reason, which the page gives once
+    why: str  # "" for the scale's own reason, which the page shows once
     reason: str
     href: str
     again: bool
 
     @property
     def printed(self) -> str:
-        """Say whether the paper prints it here first, or as before, of the same runs."""
+        """Say whether the paper prints the row first here, or as before, from the same runs."""
         return AGAIN if self.again else FIRST
 
 
@@ -65,7 +65,7 @@ def rows(folder: Folder) -> Iterator[Line]:
 
 
 def href(folder: Folder, row: LedgerRow) -> str:
-    """Return where a row's number or claim is shown; nothing where its page was not made."""
+    """Return the link to a row's number or claim, or "" if its page was not made."""
     return folder.href(row.table, row.row if row.kind == "claim" else f"{row.row}/{row.column}")
 
 
@@ -74,11 +74,11 @@ def _rounded(value: float | None, form: str) -> str:
 
 
 def counts(lines: Sequence[Line], paper: str) -> list[tuple[str, Counts]]:
-    """Return how often each verdict occurs among a paper's numbers, comparisons and claims."""
+    """Return the counts of verdicts for a paper's numbers, comparisons and claims."""
     made = []
     for kind, verdicts in VERDICTS.items():
-        own = (r for r in lines if r.paper == paper and r.kind == kind and not r.again)
-        counted = Counter(row.verdict for row in own)
+        counted_rows = (r for r in lines if r.paper == paper and r.kind == kind and not r.again)
+        counted = Counter(row.verdict for row in counted_rows)
         shown = [(verdict, counted[verdict]) for verdict in verdicts if counted[verdict]]
         if shown and kind != "no marker":
             made.append((kind, shown))
@@ -86,7 +86,7 @@ def counts(lines: Sequence[Line], paper: str) -> list[tuple[str, Counts]]:
 
 
 def absent(lines: Sequence[Line]) -> list[tuple[str, list[tuple[str, list[Line]]]]]:
-    """Return what has no verdict of its own, by verdict and by reason, largest groups first."""
+    """Return the rows without a verdict, by kind of absence and reason, largest groups first."""
     made = []
     for verdict in reversed(ABSENT):
         groups: dict[str, list[Line]] = {}

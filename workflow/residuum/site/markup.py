@@ -1,6 +1,6 @@
-"""Pages' Markdown as HTML, in which the numbers are links to what stands behind them.
+"""Convert a page's Markdown to HTML, in which numbers link to their details.
 
-Usage: `html(text, places)`. Raw HTML, images and links to scripts stay text.
+Usage: `html(text, places)`. Raw HTML, images and script links in the Markdown stay text.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,15 +16,15 @@ from markupsafe import Markup
 from residuum.pages.visible import visible
 from residuum.site.text import shortened
 
-# A wide grid scrolls by itself, with the keyboard too.
+# A wide grid scrolls on its own; tabindex lets the keyboard scroll it too.
 OPENING = '<div class="scroll" tabindex="0" role="region" aria-label="As printed"><table>\n'
 CLOSING = "</table></div>\n"
-MOST = 5_000  # characters of a text without marks; a long note has fewer
-Places = Sequence[Sequence[str | None]]  # of a grid's body: the number that a cell shows, if any
+MOST = 5_000  # characters shown of a text without markup
+Places = Sequence[Sequence[str | None]]  # for each cell of a grid's body, its number or None
 
 
 def html(text: str, places: Places = ()) -> Markup:
-    """Return a page's Markdown as HTML without its title; links in the first grid name places."""
+    """Return a page's Markdown as HTML without its title; cells of the first grid become links."""
     reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     for name, line in {"table_open": OPENING, "table_close": CLOSING}.items():
         reader.add_render_rule(name, _rule(line))
@@ -40,14 +40,14 @@ def _rule(line: str) -> Callable[..., str]:
 
 
 def _body(text: str) -> str:
-    """Return what follows the title, where it is printed and the drawing."""
+    """Return the text below the title, the place of printing and the drawing."""
     parts = text.split("\n\n")
     untitled = dropwhile(lambda part: part.startswith("## "), parts)
     return "\n\n".join(dropwhile(lambda part: part.startswith(("(", "![")), untitled))
 
 
 def _link(tokens: list[Token], places: Places) -> None:
-    """Mark the cells of the first grid's body: an id for each number, and a link around it."""
+    """Give each number in the first grid's body an id and a link."""
     row, column, body = -1, -1, False
     for at, token in enumerate(tokens):
         if token.type in ("th_open", "td_open"):

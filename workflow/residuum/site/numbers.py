@@ -1,7 +1,7 @@
-"""What stands behind the numbers of a page, as the page's script reads it.
+"""The data behind a page's numbers, as the page's script reads them.
 
-Usage: `data = Numbers(folder, provenance).of(sheet)`, a mapping that is JSON. Values per query are
-16-bit integers times a step, the page's, in base64: four digits of a measure.
+Usage: `data = Numbers(folder, provenance).of(sheet)`, a mapping of JSON types. Values per query are
+stored in base64 as 16-bit integers. Times the page's step, they give a measure to four digits.
 """
 
 import base64
@@ -22,26 +22,26 @@ from residuum.site.tested import Test, tests_of
 from residuum.site.text import shown
 
 STEPS = 32_767  # the largest signed integer of 16 bits
-ENDS = 5  # queries at each end of a difference, whose texts are shown
+ENDS = 5  # queries at each end of a difference, shown with their text
 
 
 class Values(NamedTuple):
-    """A number's values per query, (queries,), and which of the page's sets of queries they are of.
+    """A number's values per query, (queries,), and the number of its set of queries.
 
-    Of a change they are those of its own row.
+    For a change, they are the values of the changed row.
     """
 
     queries: int
     values: np.ndarray
 
     def packed(self, step: float) -> dict[str, Any]:
-        """Return them as multiples of a step."""
+        """Return the values as multiples of a step, in base64."""
         whole = np.rint(self.values / step).astype("<i2")
         return {"queries": self.queries, "data": base64.b64encode(whole.tobytes()).decode()}
 
 
 class Numbers:
-    """The data of the pages of a folder; metrics and query texts are read once."""
+    """The data of a folder's pages; metrics and query texts are read once."""
 
     def __init__(self, folder: Folder, provenance: Provenance) -> None:
         self._folder, self._provenance = folder, provenance
@@ -52,12 +52,12 @@ class Numbers:
             self._ledger.setdefault((row.table, row.row, row.column), []).append(row)
 
     def of(self, sheet: Sheet) -> dict[str, Any]:
-        """Return all that a page's numbers or sentences rest on; nothing of a page without any."""
+        """Return the data behind a page's numbers or claims; {} for a page without either."""
         if sheet.kind == "claims":
             return self._claims(sheet)
         if sheet.job is None:
             return {}
-        sets: dict[tuple[str, ...], tuple[int, str]] = {}  # queries: their number, their split
+        sets: dict[tuple[str, ...], tuple[int, str]] = {}  # query ids: number of the set, split
         values, reasons = dict[str, Values](), dict[str, int]()
         cells = dict[str, Any]()
         for cell in sheet.cells:
@@ -86,7 +86,7 @@ class Numbers:
         }
 
     def _claims(self, sheet: Sheet) -> dict[str, Any]:
-        """Return the sentences of a page, their tests, and the page that each rests on."""
+        """Return a page's claims, their tests, and the pages that each claim rests on."""
         cells, reasons, labels = dict[str, Any](), dict[str, int](), dict[str, str]()
         pages = {other.name: other for other in self._folder.sheets}
         for claim in sheet.entry["claims"]:
@@ -115,7 +115,7 @@ class Numbers:
     def _cell(
         self, cell: Cell, made: list[derived.Value], reasons: dict[str, int]
     ) -> dict[str, Any]:
-        """Return a number; its reasons are numbers of those that the page has so far."""
+        """Return a number's data; its reasons are indices into the page's list of reasons."""
         own = cell.line
         rows = self._ledger.get((own.table, own.row, own.column), [])
         why = own.not_run and shown(f"{own.absence}: {own.not_run}")
@@ -145,9 +145,13 @@ class Numbers:
         values: Mapping[str, Values],
         tests: list[Test],
     ) -> dict[str, Any]:
-        """Return the ids of some queries, and the texts of those that a picture may name."""
-        own = {place: of.values for place, of in values.items() if of.queries == number}
-        named = sorted({int(n) for order in _orders(own, tests) for n in _ends(order)})
+        """Return the ids of a set of queries, and the texts that a chart may show."""
+        by_number = {
+            place: number_values.values
+            for place, number_values in values.items()
+            if number_values.queries == number
+        }
+        named = sorted({int(n) for order in _orders(by_number, tests) for n in _ends(order)})
         texts = self._texts(split)
         return {
             "split": split,
@@ -156,20 +160,20 @@ class Numbers:
         }
 
     def _read_texts(self, split_ref: str) -> dict[str, str]:
-        """Return the queries of a split; none where they are not in the folder, as in a bundle."""
+        """Return the query texts of a split, or {} if the folder lacks them, as a bundle does."""
         dataset, _, split = split_ref.partition("/")
         path = self._folder.results / PATHS.queries.fill(dataset=dataset, split=split)
         return trec.read_queries(path) if path.is_file() else {}
 
 
 def step_of(values: Mapping[str, Values]) -> float:
-    """Return the step of a page: equal values are equal integers, whatever row they are of."""
-    largest = (float(np.abs(own.values).max(initial=0.0)) for own in values.values())
+    """Return the page's step, by which equal values become equal integers in every row."""
+    largest = (float(np.abs(number.values).max(initial=0.0)) for number in values.values())
     return max(largest, default=0.0) / STEPS or 1.0
 
 
 def _orders(values: Mapping[str, np.ndarray], tests: list[Test]) -> Iterator[np.ndarray]:
-    """Yield what pictures sort: the values of each number, and the differences of each test."""
+    """Yield the arrays that charts sort: each number's values, and each test's differences."""
     yield from values.values()
     for test in tests:
         a, b = (values.get(f"{row}/{test.column}") for row in (test.a, test.b))
@@ -178,7 +182,7 @@ def _orders(values: Mapping[str, np.ndarray], tests: list[Test]) -> Iterator[np.
 
 
 def _ends(values: np.ndarray) -> np.ndarray:
-    """Return which queries have the smallest and the largest values, the first ones of equals."""
+    """Return the indices of the smallest and the largest values; ties go to the first."""
     down, up = (np.argsort(signed, kind="stable")[:ENDS] for signed in (-values, values))
     return np.concatenate([down, up])
 

@@ -1,6 +1,6 @@
-"""Which number each cell of a page's grid shows, and each point of a drawing.
+"""Find the number that each cell of a page's grid shows.
 
-Usage: `grid(sheet)`: rows of `<row>/<column>`, or None where a cell shows no number.
+Usage: `grid(sheet)` returns rows of `<row>/<column>`, or None for a cell without a number.
 """
 
 from residuum.pages.kinds import GRIDS
@@ -9,7 +9,7 @@ from residuum.site.folder import Sheet
 
 
 def grid(sheet: Sheet) -> Places:
-    """Return the numbers of the grid of a page's Markdown, in its rows and columns."""
+    """Return the address of each cell's number in a page's grid, by grid row and column."""
     if sheet.kind == "claims":
         return [[None, None, None, claim["id"], None] for claim in sheet.entry["claims"]]
     if sheet.job is None or sheet.kind not in GRIDS:

@@ -1,4 +1,4 @@
-"""What numbers were made from, for a page of its own, whose links name groups of artefacts.
+"""Group the artefacts behind numbers for a page of their own, with a link key per group.
 
 Usage: `kin = Provenance(graph, roots)`, then `kin.keys(cell.roots)` and `kin.groups`.
 """
@@ -10,22 +10,22 @@ from residuum.inspect import provenance
 from residuum.pages.visible import visible
 from residuum.site.text import brief, shortened, shown
 
-LONG = 1500  # characters of a command that are shown
+LONG = 1500  # characters shown of a command
 
 
 class Provenance:
-    """The groups behind some artefacts, sources last; each has a key that names it in links."""
+    """The groups of artefacts behind some roots, sources last; each has a key for links."""
 
     def __init__(self, graph: provenance.Graph, roots: Iterable[str]) -> None:
         groups, self._numbers = provenance.grouped(provenance.ancestors(graph, roots))
         self.groups = {_key(number): group for number, group in enumerate(groups, 1)}
 
     def keys(self, roots: Iterable[str]) -> list[str]:
-        """Return the groups of some artefacts, each once."""
+        """Return the keys of the groups that contain the given artefacts, each once."""
         return list(dict.fromkeys(_key(self._numbers[root]) for root in roots))
 
     def behind(self, keys: Iterable[str]) -> dict[str, list[str]]:
-        """Return groups and all behind them: by key the title, then what each was made from."""
+        """Return {key: [title, keys of parents]} for groups and all their ancestors."""
         reached, ahead = set[str](), list(keys)
         while ahead:
             key = ahead.pop()
@@ -40,7 +40,7 @@ class Provenance:
 
 
 def artefact(group: provenance.Group) -> dict[str, Any]:
-    """Return what a page shows of a group, without what is empty."""
+    """Return the data that a page shows of a group, leaving out empty values."""
     facts = {shown(label): shown(text) for label, text in group.facts.items() if text}
     made = {
         "title": shown(brief(group.title)),

@@ -1,6 +1,6 @@
-"""Templates and what they share: escaping, numbers, times, the colour of a verdict.
+"""Render templates, with shared filters: escaping, numbers, times, colours of verdicts.
 
-Usage: `render("index.html", folders=...)`. All that is put in is escaped.
+Usage: `render("index.html", folders=...)`. Every inserted value is escaped.
 """
 
 import base64
@@ -35,7 +35,7 @@ TONES = {
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill a template in; a name that is not given is an error."""
+    """Fill in a template; a name that the template uses and no value gives is an error."""
     return _environment().get_template(template).render(**values)
 
 
@@ -65,6 +65,6 @@ def tone(verdict: str) -> str:
 
 
 def embedded(data: Mapping[str, Any]) -> str:
-    """Return data as a page carries it: JSON, gzipped, in base64, so that no text of it is HTML."""
+    """Return data as gzipped JSON in base64, so that no text in it can act as HTML."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

@@ -1,4 +1,4 @@
-"""The paired tests that a page's numbers took part in: a table's own, or those of a figure's data.
+"""The paired tests behind a page's numbers, from the table's tests or the figure's data.
 
 Usage: `tests_of(folder, sheet)`.
 """
@@ -14,9 +14,9 @@ from residuum.site.folder import Folder, Sheet
 
 
 class Test(NamedTuple):
-    """A paired test of a and b in a column; `low` to `high` is the 95% interval of a less b.
+    """A paired test of a and b in a column; `low` and `high` bound the 95% interval of a - b.
 
-    Where there are seeds the interval is over these too, as `over_seeds` says.
+    `over_seeds` says whether the interval also covers the variance over seeds.
     """
 
     column: str
@@ -40,7 +40,7 @@ class Test(NamedTuple):
 
 
 def tests_of(folder: Folder, sheet: Sheet) -> list[Test]:
-    """Return the tests of a page, numbers to six digits."""
+    """Return the tests of a page, with numbers to six digits."""
     if sheet.job and (first := sheet.job.first()):
         return _against(folder, sheet, first)
     return [_of_table(test) for test in sheet.tests]
@@ -72,7 +72,7 @@ def _of_table(test: Comparison) -> Test:
 
 
 def _against(folder: Folder, sheet: Sheet, first: First) -> list[Test]:
-    """Return the tests that the data beside a drawing has, all against the first series."""
+    """Return the tests in a figure's data, each against the first series."""
     made = list[Test]()
     for row in read(folder, sheet).iter_rows(named=True):
         if row.get("p") is None:

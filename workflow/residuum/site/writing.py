@@ -1,7 +1,6 @@
-"""The report's pages: templates filled with what results folders hold, whole or not at all.
+"""Write the report's pages from templates and results folders, whole or not at all.
 
-Usage: `write([Path("results/mini")], Path("results/mini/report"))` returns index.html. Must not
-know how results were made.
+Usage: `write([Path("results/mini")], Path("results/mini/report"))` returns index.html.
 """
 
 import shutil
@@ -34,15 +33,16 @@ ASSETS = [
 ]
 VENDORED = packaged("site/vendor/vendored.yaml")
 DRAWINGS = (".pdf", ".png")
-FILTERS = ("paper", "verdict", "kind", "printed", "scale")  # of the ledger's rows
-COLOURS = 64  # of a PNG: some lines, and their edges
+FILTERS = ("paper", "verdict", "kind", "printed", "scale")  # columns of the ledger
+COLOURS = 64  # colours of a PNG: a few lines, and their edges
 
 
 def write(results: Sequence[Path], output: Path, against: Path | None = None) -> Path:
-    """Write the report of results folders, one per scale, into a folder; return its index.
+    """Write the report of results folders, one per scale; return the path of its index.
 
-    With `against`, another folder of the first one's scale, a page says what differs. A report that
-    the folder holds is replaced, see `replacing`; a folder that holds anything else is refused.
+    `against` is another folder of the first folder's scale; a page then lists the differences. An
+    older report in `output` is replaced, see `replacing`. A folder that holds other files is
+    refused.
     """
     with replaced(output) as made:
         _write_all(results, made, against)
@@ -80,8 +80,8 @@ def _write(path: Path, template: str, **values: Any) -> None:
 
 
 def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> dict[str, Any]:
-    """Return what the first page shows: papers with their counts, the filters and all rows."""
-    every = [line for own in lines.values() for line in own]
+    """Return the data of the first page: papers with counts, filters, and all ledger rows."""
+    every = [line for shown in lines.values() for line in shown]
     papers = [
         {
             "name": paper,
@@ -100,7 +100,7 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
 def _write_folder(
     folder: Folder, output: Path, lines: Sequence[ledgers.Line], shared: dict[str, Any]
 ) -> None:
-    """Write a scale's pages: of its papers, provenance, costs, what is not run, about."""
+    """Write a scale's pages: its papers, provenance, costs, rows not run, and details."""
     roots = [root for sheet in folder.sheets for cell in sheet.cells for root in cell.roots]
     provenance = Provenance(folder.graph, roots)
     numbers, common = Numbers(folder, provenance), {**shared, "root": "../", "folder": folder}
@@ -154,7 +154,7 @@ def _write_sheet(
 
 
 def _drawings(data: Path, output: Path, what: str = "") -> Iterator[tuple[str, str]]:
-    """Copy the drawings beside a page's data, if there are any; yield their names and forms."""
+    """Copy the drawings beside a page's data, if any; yield their names and formats."""
     for form in DRAWINGS:
         path = intact.checked(data.with_suffix(form))
         if path.is_file():
@@ -165,7 +165,7 @@ def _drawings(data: Path, output: Path, what: str = "") -> Iterator[tuple[str, s
 
 
 def _reduce(path: Path, copy: Path) -> None:
-    """Copy a PNG with as many colours as a drawing of lines needs: a third of the bytes."""
+    """Copy a PNG with a reduced palette, which takes a third of the bytes."""
     from PIL import Image
 
     with Image.open(path) as drawing:
