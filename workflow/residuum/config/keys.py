@@ -60,7 +60,7 @@ def described(schema: Schema) -> Schema:
 
 
 def meaning(meanings: Words, of: type[Strict], key: str) -> str:
-    """Return the description of a key in a class, its parents, or `any`; "" without one."""
+    """Return the description of a key in a class, its parents, or `any`; "" if there is none."""
     names = [*(form.__name__ for form in of.__mro__), ANY]
     return next((meanings[name][key] for name in names if key in meanings.get(name, {})), "")
 

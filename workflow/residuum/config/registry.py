@@ -396,7 +396,7 @@ class Trainings(Bindings):
         return SplitId(dataset, tune) if tune and self.datasets[dataset].judged(tune) else None
 
     def _bare(self, model: str) -> FixedId:
-        """Return the id of a model without the learning rate that a trial gives it."""
+        """Return the id of a model without the learning rate of a trial."""
         return FixedId(FixedId.parse(model).name) if model in self.trials else FixedId.parse(model)
 
     def vectors_seed(self, model: str, seed: Seed | None) -> Seed | None:

@@ -61,7 +61,7 @@ PARTS = (
 
 
 def value(column: Column, *sides: ScoreMatrix) -> Value:
-    """Return the value of a column from those of its sides: two for a derived column, else one."""
+    """Return the value of a column from the scores of its sides; a derived column has two sides."""
     return DERIVED[column.derived].made(*sides) if column.derived else sides[0]
 
 

@@ -149,7 +149,7 @@ def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
 
 
 def _queries(job: BoundFigure, points: Sequence[Point]) -> str:
-    """Return the number of queries for a panel's label; "" over groups, which differ in it."""
+    """Return the number of queries for a panel's label; "" over groups, which differ in size."""
     return "" if job.entry.grouped else f"\nn = {len(points[0].scores.query_ids):,} queries"
 
 

@@ -82,10 +82,10 @@ class Loaded(NamedTuple):
 def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups: Parted) -> Loaded:
     """Read the values of a table's cells.
 
-    A cell is marked absent if its metrics hold a refusal, if it is a change from a row without a
-    value, or if a model behind it did not learn in any seed. Leaving out only that seed would
-    choose seeds by their outcome. Raises ResiduumError if rows of a column have different queries,
-    because a paired test needs the same queries.
+    A cell is absent if its metrics hold a refusal, or if it is a change from a row without a value.
+    It is not learned if one seed of a model behind it did not learn: leaving out only this seed
+    would choose seeds by their outcome. Raises ResiduumError if rows of a column have different
+    queries, because a paired test needs the same queries.
     """
     job = job.model_copy(update={"unlearned": _unlearned(job, verdicts)})
     read = cache(trec.read_metrics)
@@ -231,7 +231,7 @@ def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -
 
 
 def with_reported(cell: GridCell, page: Reported) -> GridCell:
-    """Return a cell with the paper's number or tick added, if the paper prints one."""
+    """Return a cell with the paper's number or tick added, if the paper fills the cell."""
     text = {**page.reported.get(cell.row, {})}.get(cell.column)
     if text is None:
         return cell

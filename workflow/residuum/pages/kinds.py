@@ -1,8 +1,8 @@
 """The kinds of pages in config/papers. A kind is a folder here and a line in each table below.
 
-Usage: `BINDERS[entry.kind](registry, page, hub)`. A kind's folder holds its schema (`entry`), its
-faults with other entries (`faults`), the page bound to one scale (`job`), the binding and the input
-files (`bind`), and the verb that makes the page (`make`).
+Usage: `BINDERS[entry.kind](registry, page, hub)`. Modules of a kind's folder: its schema (`entry`),
+faults with other entries (`faults`), the page bound to a scale (`job`), the binding and the input
+files (`bind`), the verb (`make`).
 """
 
 from collections.abc import Callable, Iterator

@@ -184,7 +184,7 @@ def caption(
 
 
 def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
-    """Yield a note on rows significantly below others that have neither index nor arrow for it."""
+    """Yield a note on rows that are significantly below others without an index or an arrow."""
     rows, lost = {row.id: row for row in job.entry.rows}, defaultdict[str, list[str]](list)
     for test in tests if job.entry.baselines else ():
         winner, loser = (test.a, test.b) if test.direction > 0 else (test.b, test.a)

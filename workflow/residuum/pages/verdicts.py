@@ -31,7 +31,7 @@ Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
 
 
 class Tested(NamedTuple):
-    """A test, and the sign that makes its difference that of the claim's row minus the other."""
+    """A test, and the sign that makes its difference the claim's row minus the other row."""
 
     sign: int
     test: Comparison
@@ -69,7 +69,7 @@ class LedgerRow:
 
 
 def ledger(path: Path) -> list[LedgerRow]:
-    """Return the rows of a finished ledger; ResiduumError if no manifest records it."""
+    """Return the rows of a finished ledger; ResiduumError if no manifest records the file."""
     made = grids.rows(path, LedgerRow)
     intact.made(path)
     return made

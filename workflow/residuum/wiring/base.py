@@ -20,7 +20,7 @@ from residuum.wiring.paths import Paths, Template, folder_of
 
 
 class Wildcards(Protocol):
-    """The wildcards of a job, as the templates of `paths.Paths` name them."""
+    """The wildcards of a job, which have the names of wildcards in `paths.Paths`."""
 
     def __getattr__(self, name: str, /) -> str: ...
 
@@ -99,7 +99,7 @@ class Part:
         return [self._made(model, dataset, fold)] if isinstance(model, FromModel) else []
 
     def model_argument(self, model: Start, dataset: str, fold: str | None = None) -> str:
-        """Return the arguments that name a model in a command, with --pickled if weights are so."""
+        """Return the arguments that name a model, with --pickled if its weights may be a pickle."""
         pickled = " --pickled" if isinstance(model, FromHub) and model.pickled else ""
         return self.source(model, dataset, fold) + pickled
 

@@ -324,7 +324,7 @@ def preload(workflow: Workflow, config: Config, cards: int) -> None:
 
 
 def refuse_planned(config: Config) -> None:
-    """Raise ResiduumError if `config.docs` is set: it plans sizes that no collection has."""
+    """Raise ResiduumError if `config.docs` is set: no collection has these planned sizes."""
     if config.docs:
         given = ", ".join(f"{name}: {docs}" for name, docs in config.docs.items())
         raise ResiduumError(

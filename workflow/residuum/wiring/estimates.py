@@ -226,7 +226,7 @@ class Estimates(VectorEstimates):
         return Estimate(1.5 * assumed.QUERY_BYTES * self._queries(w), read)
 
     def judged_split(self, w: Wildcards) -> Estimate:
-        """Estimate the export of a split, with judgements made of answers if it has such."""
+        """Estimate the export of a split. Judgements may be made from answers and the corpus."""
         if not self.registry.datasets[w.dataset].source_of(w.split).relevant_by:
             return self.split(w)
         judgements = assumed.QUERY_BYTES / 2 * sizes.pairs(self.registry, split_id_of(w))

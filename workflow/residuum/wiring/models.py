@@ -231,7 +231,7 @@ class Models(Part):
         return [self.fill(self.paths.docpairs, self._pairs(wildcards))] if taken else []
 
     def mined_answers(self, wildcards: Wildcards) -> list[str]:
-        """Return the answers that decide positives or exclude negatives, if answers do so."""
+        """Return the answers that decide positives or exclude negatives; none for most models."""
         split_id = answers_read(self.registry, wildcards.model)
         return [self.fill(self.paths.answers, split_id)] if split_id else []
 

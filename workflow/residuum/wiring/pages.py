@@ -64,7 +64,7 @@ class Pages(Part):
         return self._metrics(wildcards.page)
 
     def records(self, wildcards: Wildcards) -> list[str]:
-        """Return the manifests of metrics files, which name the index, if a table shows it."""
+        """Return the manifests of metrics files that a table's notes read."""
         table = bind_table(self.registry, wildcards.page, self.hub)
         return [f"{self.paths.metrics_root}/{name}" for name in table.metrics_records()]
 

@@ -146,7 +146,7 @@ def is_sparse(model: Model) -> bool:
 
 
 def stored(registry: Registry, model: str) -> int:
-    """Return the numbers of a stored vector, 4 bytes each."""
+    """Return how many numbers a stored vector has; each takes 4 bytes."""
     entry = registry.model(model)
     size = entry.encoder.dimensions if isinstance(entry, DualEncoder) else None
     return int(DOC_TERMS) if is_sparse(entry) else size or shape(registry, model).hidden
@@ -302,7 +302,7 @@ def hits(registry: Registry, system: str) -> int:
 
 
 class Assumption(float):
-    """A number with a sentence that tells readers what it is and where it is from."""
+    """A number with a sentence for readers: its meaning and its source."""
 
     text: str
 

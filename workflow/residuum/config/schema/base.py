@@ -63,7 +63,7 @@ def _misread(given: object, value: object) -> str:
 
 
 def _with_valid_keys(fault: ErrorDetails, keys: list[str]) -> InitErrorDetails:
-    """Add the valid keys to the fault of an unknown key. Faults of nested entries have them."""
+    """Add the valid keys to the fault of an unknown key; nested entries add their own keys."""
     kind, text = fault["type"], fault["msg"]
     if kind == "extra_forbidden":
         known = hint(str(fault["loc"][-1]), keys)

@@ -168,7 +168,7 @@ class Collection(Strict):
         return [*own, *self.named_files(None), *adverse.synonyms.files()] if adverse else own
 
     def within(self, name: str) -> roots.Within:
-        """Return which files of a folder are read: a folder of docs may limit them."""
+        """Return which files of a folder are read; a source can limit the files of its docs."""
         source = self.source if isinstance(self.source, OfYours) else None
         return source.within if source and name == source.corpus_file else roots.EVERY
 
@@ -282,7 +282,7 @@ class Dataset(Collection):
         return {**self.for_corpus(), **whole, "splits": self._sources(kin), "editions": pins}
 
     def for_docpairs(self, name: str) -> dict[str, object]:
-        """Return the spec of a split's training triples: the keys that decide them."""
+        """Return the spec of a split's training triples: the keys that decide their content."""
         split, pins = self.splits[name].model_dump(mode="json", exclude_defaults=True), []
         for edition in self.editions:
             counts = {n: count for n, count in edition.splits.items() if n == name}

@@ -120,7 +120,7 @@ class FilesSource(InFiles):
 
 
 class BeirSource(InFiles):
-    """A folder in BEIR's layout: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv, gzipped or not.
+    """A folder in BEIR's layout: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv, maybe gzipped.
 
     A split has the queries that its qrels judge.
     """

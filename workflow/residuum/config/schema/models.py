@@ -136,7 +136,7 @@ class LexicalVectors(Entry):
 
 
 class Fixed(Strict):
-    """Fixed vectors, projected at random to the encoder's width. Training does not change them."""
+    """Vectors that training does not change, projected at random to the encoder's width."""
 
     model: Annotated[Id, Ref("model", kinds=("lexical-vectors",), use="fixed")]
     seed: int = Field(1, ge=0, description="of the projection's signs")

@@ -67,7 +67,7 @@ class Counts(Part):
         return {column.id: self.registry.bound_split(column.role) for column in columns}
 
     def _trained(self, wildcards: Wildcards, template: Template) -> dict[str, str]:
-        """Return a file of each column's training split, for columns whose collection has one."""
+        """Return a file of each column's training split, if the column's collection names it."""
         page, counted = self._bound(wildcards), self._splits(wildcards)
         split_ids = {name: SplitId(*at.split("/")) for name, at in page.trained.items()}
         return {n: self.fill(template, p) for n, p in split_ids.items() if n in counted}

@@ -1,4 +1,4 @@
-"""A table of characteristics bound to one scale: the `--spec` of the stage that counts it."""
+"""A table of characteristics bound to one scale: the `--spec` of the stage that counts."""
 
 from collections.abc import Iterator
 

@@ -77,7 +77,7 @@ class BoundFigure(Judged):
         return sorted({below_metrics(at, r) for part, at in self.parts() for r in self._read(part)})
 
     def _read(self, part: str) -> list[str]:
-        """Return the runs of a part whose metrics are read, at all snapshots that it has."""
+        """Return the runs of a part whose metrics are read, at all snapshots of the part."""
         if part not in self.snapshots:
             return self.runs[part]
         return [run for runs in self.at_snapshots(part).values() for run in runs]

@@ -14,7 +14,7 @@ PATHS = Paths()
 
 
 def notes(manifests: Sequence[Path]) -> Iterator[str]:
-    """Yield a note per precision and device, with the trainings, encodings and scores made so."""
+    """Yield a note per precision and device, with its trainings, encodings and scores."""
     named: dict[str, dict[str, None]] = {}
     for path in manifests:
         spec = json.loads(files.read_bytes(path))["spec"]

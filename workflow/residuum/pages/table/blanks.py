@@ -72,7 +72,7 @@ def blanks(job: BoundTable, column: str) -> Iterator[Blank]:
 
 
 def _nearer(values: Printed, marked: set[str], to: str, than: str) -> str | None:
-    """Return a marked row whose number is nearer to the number of `to` than that of `than` is."""
+    """Return a marked row whose number is nearer to that of `to` than the number of `than`."""
     gap = abs(values[than] - values[to])
     near = [row for row in values if row in marked and abs(values[row] - values[to]) < gap]
     return near[0] if near else None

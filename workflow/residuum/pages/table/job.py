@@ -93,7 +93,7 @@ class BoundTable(Judged):
                     yield Gap(why, row.id, self.splits[column.id] is None)
 
     def not_run(self, row: Row, column: Column) -> str | None:
-        """Return why a cell has no value at this scale, or None if it has one."""
+        """Return why a cell has no value at this scale, or None if it has a value."""
         if row.not_run is not None:
             return row.not_run
         if row.part(column.id) not in row.parts:
