@@ -122,9 +122,9 @@ class Folder:
         for file in self.unread:
             if _may_hold(file, name):
                 _held(file)  # raises what is wrong with it
-        own = self.path / f"{name}.yaml"
-        why = f"it holds no entry '{name}'" if own.is_file() else "not a file that can be read"
-        raise ValueError(f"{own}: {why}")
+        named = self.path / f"{name}.yaml"
+        why = f"it holds no entry '{name}'" if named.is_file() else "not a file that can be read"
+        raise ValueError(f"{named}: {why}")
 
     def written(self, name: str) -> list[Location]:
         """Return the location of an entry, then that of its base if the base exists."""
@@ -172,8 +172,8 @@ class Folder:
             text = f"'{base}' has a base itself, '{under['base']}'; name one that has none"
             raise ValueError(f"{where}: base: {text[:MOST_SHOWN]}")
         if not isinstance(under, dict):
-            others = {other: one.read() for other, one in self.locations.items()}
-            whole = [n for n, own in others.items() if isinstance(own, dict) and "base" not in own]
+            entries = {other: written.read() for other, written in self.locations.items()}
+            whole = [n for n, e in entries.items() if isinstance(e, dict) and "base" not in e]
             text = unknown(f"entry of {self.path} without a base", base[:MOST_SHOWN], whole)
             raise ValueError(f"{where}: base: {text}")
         self.entry(base, form)  # reports the base's faults as its own, not as this entry's

@@ -170,8 +170,8 @@ class Corpora(Part):
 
     def shard(self, wildcards: Wildcards) -> str:
         """Return the options that name a shard of a corpus."""
-        of = self.registry.shards(wildcards.dataset, wildcards.model)
-        return f"--shard {int(wildcards.shard)} --of {of}"
+        shards = self.registry.shards(wildcards.dataset, wildcards.model)
+        return f"--shard {int(wildcards.shard)} --of {shards}"
 
     def search(self, wildcards: Wildcards) -> str:
         """Return the approximate search of a dense system as JSON; null for an exact search."""

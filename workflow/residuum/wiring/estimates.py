@@ -312,8 +312,8 @@ class Estimates(VectorEstimates):
         system = self.registry.entry(run_of(w).system, FusionSystem)
         grid = system.interpolation.grid or []
         tried = assumed.EXACT_US if grid == "exact" else len(grid) * assumed.TRIAL_US
-        each = assumed.LINE_US + tried
-        return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * each)
+        line_us = assumed.LINE_US + tried
+        return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * line_us)
 
     def depths(self, w: Wildcards) -> Estimate:
         """Estimate the measures of reranked lists at every depth."""

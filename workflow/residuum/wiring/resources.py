@@ -131,8 +131,8 @@ class Resources:
         dimensions = sizes.shape(self._registry, wildcards.model).hidden + LSA_SPARE
         for dataset in corpora_of(self._registry, wildcards.model):
             words = WORD_BYTES * sizes.doc_bytes(dataset) / TOKEN_BYTES
-            each = words + LSA_MATRICES * 8 * dimensions
-            held += each * sizes.docs(self._registry, dataset)
+            doc_bytes = words + LSA_MATRICES * 8 * dimensions
+            held += doc_bytes * sizes.docs(self._registry, dataset)
         return max(4000, 1000 + int(held) // 10**6)
 
     def fidelity_mb(self, wildcards: Wildcards) -> int:
