@@ -1,8 +1,9 @@
-"""Reading the YAML files under config/ into their schema, collecting every fault.
+"""Read the YAML files below config/ as entries of a schema, and collect every fault.
 
-Usage: `Folder(Path("config/systems")).entry("clear", System)`; `.where("clear", "k")` is the file
-and the line of a value, and `parse(Path("config/systems/clear.yaml"), System)` the entry of a path.
-A file holds one entry, whose id is its name, or several below `entries:`, each under its id.
+Usage: `Folder(Path("config/systems")).entry("clear", System)` loads an entry, and
+`.where("clear", "k")` gives the file and the line of a value.
+`parse(Path("config/systems/clear.yaml"), System)` loads the entry of a path. A file holds one
+entry, whose id is the file's name, or several entries below `entries:`, each under its id.
 """
 
 import re
@@ -20,8 +21,8 @@ from residuum.cli.errors import unknown
 from residuum.config.origins import brought, without
 from residuum.config.schema.base import ID
 
-MOST_SHOWN = 200  # characters of a name that is none
-WHOLE = ("train_on",)  # keys whose mapping is one value: shares that add up
+MOST_SHOWN = 200  # characters of an invalid name in a message
+WHOLE = ("train_on",)  # keys whose mapping is replaced whole: its shares add up to 1
 SEVERAL = "entries"  # the one key of a file that holds several entries
 Value = TypeVar("Value")
 NAMED = "small letters, digits, - and _ only"
@@ -39,14 +40,14 @@ class Location(NamedTuple):
         return self.inside or self.path.stem
 
     def read(self) -> Any:
-        """Return what is written there, with spots; of it a mapping may be changed."""
+        """Return the entry as written, with the spots of its keys. The caller may change it."""
         made = yamls.read(self.path)
         if self.inside:
             made = {str(name): entry for name, entry in made[SEVERAL].items()}[self.inside]
         return yamls.Keys(made, yamls.spots_of(made)) if isinstance(made, dict) else made
 
     def line(self, *keys: object) -> int:
-        """Return the line of a nested key, or of the last one above it that is written."""
+        """Return the line of a nested key, or of the innermost written key above it."""
         return yamls.lines(self.path, [*self._above, *keys])[-1]
 
     def has(self, *keys: object) -> bool:
@@ -54,18 +55,18 @@ class Location(NamedTuple):
         return len(yamls.lines(self.path, [*self._above, *keys])) > len([*self._above, *keys])
 
     def at(self, *keys: object) -> str:
-        """Return file and line of a key, and the entry's id where the file holds several."""
+        """Return file and line of a key, and the entry's id if the file holds several entries."""
         return f"{self.path}:{self.line(*keys)}" + (f": {self.inside}" if self.inside else "")
 
     def text(self) -> str:
-        """Return the entry's lines: its file's, or its own with its id and the comment above."""
+        """Return the entry's lines: its whole file, or its part with the comment above it."""
         text = self.path.read_text(encoding="utf-8-sig")
         found = yamls.lines_of(text, *self._above) if self.inside else None
         if found is None:
             return text
         lines, start, stop = text.splitlines(), found[0].start, found[0].stop
         while not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#"):
-            stop -= 1  # what follows is the next entry's
+            stop -= 1  # blank lines and comments belong to the next entry
         while lines[start - 1].lstrip().startswith("#"):
             start -= 1
         return textwrap.dedent("\n".join(lines[start:stop]) + "\n")
@@ -76,14 +77,14 @@ class Location(NamedTuple):
 
 
 def ordered(by_id: Mapping[str, Value]) -> dict[str, Value]:
-    """Sort by id: jobs see the order of entries, which their files must not decide."""
-    return dict(sorted(by_id.items(), key=lambda one: f"{one[0]}.yaml"))
+    """Sort by id: jobs see the order of entries, so the order of files must not decide it."""
+    return dict(sorted(by_id.items(), key=lambda item: f"{item[0]}.yaml"))
 
 
 class Folder:
-    """The entries that the files of a folder hold, by their ids: where each is written.
+    """The entries in the files of a folder: the location of each id.
 
-    `unread` are files that are none, `again` those that define an id that another one has.
+    `unread` lists the files that cannot be read, `again` the entries whose id is taken already.
     """
 
     def __init__(self, path: Path) -> None:
@@ -106,42 +107,42 @@ class Folder:
         return name in self.locations
 
     def may_hold(self, name: str) -> bool:
-        """Say whether the folder has an entry, or a file that cannot be read and may hold it."""
+        """Say whether the folder has an entry, or an unreadable file that may hold it."""
         return name in self or any(_may_hold(file, name) for file in self.unread)
 
     def file(self, name: str) -> Path:
-        """Return the file of an entry, or the one that would be its own."""
+        """Return the file of an entry, or ID.yaml for an entry that does not exist."""
         location = self.locations.get(name)
         return location.path if location else self.path / f"{name}.yaml"
 
     def located(self, name: str) -> Location:
-        """Return where an entry is written; a ValueError says why it is not found."""
+        """Return the location of an entry. Raises ValueError with the reason if it is not found."""
         if name in self:
             return self.locations[name]
         for file in self.unread:
             if _may_hold(file, name):
                 _held(file)  # raises what is wrong with it
-        own = self.path / f"{name}.yaml"
-        why = f"it holds no entry '{name}'" if own.is_file() else "not a file that can be read"
-        raise ValueError(f"{own}: {why}")
+        named = self.path / f"{name}.yaml"
+        why = f"it holds no entry '{name}'" if named.is_file() else "not a file that can be read"
+        raise ValueError(f"{named}: {why}")
 
     def written(self, name: str) -> list[Location]:
-        """Return where an entry is written, then its base, if it has one that exists."""
+        """Return the location of an entry, then that of its base if the base exists."""
         location = self.located(name)
         data = location.read()
         base = self.locations.get(str(data.get("base"))) if isinstance(data, dict) else None
         return [location, base] if base else [location]
 
     def where(self, name: str, *keys: object) -> tuple[Path, int]:
-        """Return the file and the line that a value of an entry comes from: its own or its base."""
+        """Return the file and the line of a value, in the entry or in its base."""
         written = self.written(name)
-        location = next((one for one in written if one.has(*keys)), written[0])
+        location = next((location for location in written if location.has(*keys)), written[0])
         return location.path, location.line(*keys)
 
     def at(self, name: str, *keys: object) -> str:
-        """Return where a value of an entry stands, as messages begin; with its base if it is there.
+        """Return the start of a message: file and line of a value, with the base if it is there.
 
-        Of an entry that no file holds it is the file that would.
+        An entry that no file holds gives the file ID.yaml.
         """
         if name not in self:
             return str(self.file(name))
@@ -154,12 +155,12 @@ class Folder:
     def entry(self, name: str, form: object) -> Any:
         """Load an entry; raise ValueError with all its faults, each with file, line and key.
 
-        One with `base:` is laid over the entry of that id, which has no base itself.
+        An entry with `base:` is laid over the base, which has no base itself.
         """
         return self.checked(name, self.stated(name, form), form)
 
     def stated(self, name: str, form: object) -> Any:
-        """Return what files say of an entry, laid over its base, with the spots of its keys."""
+        """Return an entry as files state it, laid over its base, with the spots of its keys."""
         location = self.located(name)
         data = location.read()
         if not isinstance(data, dict) or "base" not in data:
@@ -171,15 +172,15 @@ class Folder:
             text = f"'{base}' has a base itself, '{under['base']}'; name one that has none"
             raise ValueError(f"{where}: base: {text[:MOST_SHOWN]}")
         if not isinstance(under, dict):
-            others = {other: one.read() for other, one in self.locations.items()}
-            whole = [n for n, own in others.items() if isinstance(own, dict) and "base" not in own]
+            entries = {other: written.read() for other, written in self.locations.items()}
+            whole = [n for n, e in entries.items() if isinstance(e, dict) and "base" not in e]
             text = unknown(f"entry of {self.path} without a base", base[:MOST_SHOWN], whole)
             raise ValueError(f"{where}: base: {text}")
-        self.entry(base, form)  # its own faults are not those of what lies over it
+        self.entry(base, form)  # reports the base's faults as its own, not as this entry's
         return merge(brought(under, f"base {base}"), data)
 
     def checked(self, name: str, data: object, form: Any, laid_over: str = "") -> Any:
-        """Check what an entry comes to; `laid_over` names in faults what else it is made of."""
+        """Validate an entry's data; faults name the budgets in `laid_over` as another origin."""
         try:
             return _adapter(form).validate_python(data)
         except ValidationError as error:
@@ -192,7 +193,7 @@ class Folder:
 
 
 def _held(file: Path) -> list[Location]:
-    """Return where each entry of a file is written; a ValueError says what is wrong with it."""
+    """Return the location of each entry of a file. Raises ValueError for a file with a fault."""
     if not re.fullmatch(ID, file.stem):
         text = f"a file's name is its id: {NAMED}"
         raise ValueError(f"{repr(str(file))[1:-1]}: {text}")
@@ -213,7 +214,7 @@ def _held(file: Path) -> list[Location]:
 
 
 def _may_hold(file: Path, name: str) -> bool:
-    """Say whether a file that cannot be read is named by an id, or has a line that begins so."""
+    """Say whether an unreadable file is named by an id, or has a line that begins with it."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     except OSError:
@@ -222,7 +223,7 @@ def _may_hold(file: Path, name: str) -> bool:
 
 
 def faults_of(held: Folder) -> Iterator[str]:
-    """Yield what is wrong with the files of a folder, whatever their entries say."""
+    """Yield the faults of a folder's files: endings, unreadable files, repeated ids."""
     yield from (f"{path}: name it {path.stem}.yaml" for path in sorted(held.path.glob("*.yml")))
     for file in held.unread:
         try:
@@ -238,9 +239,9 @@ def faults_of(held: Folder) -> Iterator[str]:
 def load_folder(
     folder: Path, form: object, faults: list[str], given: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Load a folder's entries, {id: entry}; add to the faults what is wrong with the others.
+    """Load a folder's valid entries, {id: entry}, and append the faults of the others to `faults`.
 
-    What files say of each, with the spots of its keys, is added to `given`.
+    The entries as files state them, with the spots of their keys, are added to `given`.
     """
     given = {} if given is None else given
     if not folder.is_dir():
@@ -257,17 +258,17 @@ def load_folder(
 
 
 def parse(path: Path, form: object) -> Any:
-    """Load the entry FOLDER/ID.yaml: that file, or the entry of this id in a file beside it.
+    """Load the entry FOLDER/ID.yaml from this file, or the entry ID from another file there.
 
-    A ValueError has all its faults, each with file, line and key.
+    Raises ValueError with all faults, each with file, line and key.
     """
     return Folder(path.parent).entry(path.stem, form)
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> yamls.Keys:
-    """Lay one nested mapping over another; None removes a key, whose spot is kept.
+    """Lay one nested mapping over another; None removes a key but keeps its spot.
 
-    A mapping with another `kind`, or with another model to share with, replaces all; so do shares.
+    A mapping with another `kind` or `same_as` replaces the one below it whole. So do shares.
     """
     merged = {**base, **over}
     for key, value in over.items():
@@ -282,7 +283,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> yamls.Keys:
 
 
 def validate(name: str, data: object, form: Any) -> Any:
-    """Check `data` against a schema; `name` says in messages where it came from."""
+    """Check `data` against a schema; messages begin with `name`."""
     try:
         return _adapter(form).validate_python(data)
     except ValidationError as error:
@@ -291,5 +292,5 @@ def validate(name: str, data: object, form: Any) -> Any:
 
 @cache
 def _adapter(form: Any) -> TypeAdapter[Any]:
-    """Build what checks a schema once: for a union that takes longer than to check an entry."""
+    """Build the validator of a schema once: for a union, building takes longer than validating."""
     return TypeAdapter(form)

@@ -1,6 +1,6 @@
-"""Faults between the entries of config/: names that nothing defines, entries that contradict.
+"""Faults between the entries of config/: undefined names and contradictions.
 
-What a key may name is said in the schemas; these are the few rules that no single key can say.
+Usage: `between(registry)`. The schemas check single entries; these rules need several entries.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ Fault = tuple[str, str]  # key, what is wrong
 
 
 def between(registry: Registry) -> list[str]:
-    """Return one line per name that nothing defines, and per contradiction between entries."""
+    """Return one line for each undefined name and for each contradiction between entries."""
     written: list[tuple[str, str, BaseModel]] = [("config", "", registry.config)]
     for kind, entries in registry.entries.items():
         written += [(kind, name, entry) for name, entry in entries.items()]
@@ -67,7 +67,11 @@ def _names(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
 def reference_faults(
     registry: Registry, ref: Ref, name: str, own: Mapping[str, list[str]]
 ) -> Iterator[str]:
-    """Yield what is wrong with a name; one of its own file may be any if the file names none."""
+    """Yield the fault of a reference to `name`, if it has a fault.
+
+    `own` holds the names that the entry's own file defines, by kind. A reference to such a kind is
+    not checked if the file defines no name of it.
+    """
     kind, folder, add = ref.to, registry.folder, ""
     known: Iterable[str]
     if kind == "measure":
@@ -88,10 +92,10 @@ def reference_faults(
         if name in entries and name not in known:
             fitting = ", ".join(known) or "none"
             yield f"{kind} '{name}' is of kind {kinds[name]}; fitting: {fitting}"
-        if name in entries or registry.may_hold(kind, name):  # a broken one has its own faults
+        if name in entries or registry.may_hold(kind, name):  # a faulty entry has its own message
             return
     elif kind in ("role", "backbone", "reranker", "budget"):
-        scales = registry.scales.values()  # all of them: a role of another scale is no fault
+        scales = registry.scales.values()  # a role that only another scale binds is no fault
         known = {bound for scale in scales for bound in getattr(scale, f"{kind}s")}
         add = f"{kind}s: of a {folder}/scales/*.yaml"
         kind = f"{kind} role" if kind in ("backbone", "reranker") else kind
@@ -105,7 +109,7 @@ def reference_faults(
 
 
 def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
-    """Yield what contradicts within an entry, or between it and what it names."""
+    """Yield the contradictions in an entry, or between it and the entries that it names."""
     if isinstance(entry, Config):
         scale = registry.scale
         made = [isinstance(s, FromModel) for role in scale.backbones for s in scale.starts(role)]
@@ -124,7 +128,7 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
         yield from mix_faults(registry, entry)
         if (name := entry.negatives.same_as) in registry.models:
             shared = getattr(registry.models[name], "negatives", None)
-            pairs_do = isinstance(entry, PairsAlone)  # pairs alone are all that it needs
+            pairs_do = isinstance(entry, PairsAlone)  # such a model needs pairs without negatives
             if shared is None or shared.same_as or not (shared.pools or shared.triples or pairs_do):
                 yield "negatives.same_as", f"'{name}' has no tuples of its own"
             on = getattr(registry.models[name], "train_on", None)
@@ -155,7 +159,7 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
 
 
 def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
-    """Yield what is wrong between a page and other entries, as its kind tells."""
+    """Yield the faults between a page and other entries, by the rules of the page's kind."""
     if isinstance(page, Printed) and page.kind in FAULTS:
         yield from FAULTS[page.kind](registry, page)
 
@@ -168,7 +172,7 @@ def _seedless(registry: Registry) -> Iterator[str]:
 
 
 def _trained_on_residual(registry: Registry) -> Iterator[str]:
-    """Yield the models trained on residual splits, whose relevant docs could become negatives."""
+    """Yield the models trained on residual splits: docs judged before could become negatives."""
     before = {
         SplitId(name, split): entry.judged_before(split)
         for name, entry in registry.datasets.items()
@@ -187,7 +191,7 @@ def _trained_on_residual(registry: Registry) -> Iterator[str]:
 
 
 def _unjudged(registry: Registry) -> Iterator[str]:
-    """Yield measures of splits, and of what is tuned on them, without what they read."""
+    """Yield measures of splits, and of tuning on splits, that lack judgements or answers."""
     for dataset, entry in registry.datasets.items():
         for split in entry.splits:
             for measure in registry.measures(split_id := SplitId(dataset, split)):
@@ -207,7 +211,7 @@ def _unjudged(registry: Registry) -> Iterator[str]:
 
 
 def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
-    """Yield what contradicts between a system and the parts that it names; of others nothing."""
+    """Yield the contradictions between a system and its parts; nothing for other entries."""
     if isinstance(entry, FusionSystem):
         for part in dict.fromkeys(part for part, _ in entry.true_scores()):
             system = registry.systems.get(part)
@@ -240,7 +244,7 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
 
 
 def generator_faults(registry: Bindings, entry: BaseModel) -> Iterator[Fault]:
-    """Yield the roles under `backbones:` that a model of another kind plays than an entry needs."""
+    """Yield the backbone roles that are bound to a model of the wrong kind for an entry."""
     for key, mark, role in walk(entry):
         if not (isinstance(mark, Ref) and mark.to == "backbone"):
             continue
@@ -260,7 +264,10 @@ def generator_faults(registry: Bindings, entry: BaseModel) -> Iterator[Fault]:
 def _too_large(
     registry: Bindings, generator: QuestionGenerator, asks: QuestionGenerator | Synthetic
 ) -> Iterator[Fault]:
-    """Yield what is more than a backbone has that the graph makes and the generator starts from."""
+    """Yield the lengths and layers of a generator that exceed those of its backbone.
+
+    Only a backbone that the graph makes is checked.
+    """
     for start in registry.scale.starts(generator.backbone):
         shape = registry.models.get(start.model) if isinstance(start, FromModel) else None
         if not (isinstance(start, FromModel) and isinstance(shape, Backbone)):
@@ -273,7 +280,10 @@ def _too_large(
 
 
 def _too_long(registry: Bindings, dataset: Dataset) -> Iterator[Fault]:
-    """Yield the lengths of synthetic splits that play a role and exceed what their writer reads."""
+    """Yield the lengths of bound synthetic splits that exceed those of the generator's backbone.
+
+    A split is bound if a role of the scale names it.
+    """
     name = next(name for name, entry in registry.datasets.items() if entry is dataset)
     for split, entry in dataset.splits.items():
         how = entry.synthetic
@@ -287,10 +297,10 @@ def _too_long(registry: Bindings, dataset: Dataset) -> Iterator[Fault]:
 
 
 def mix_faults(registry: Registry, model: Pairs) -> Iterator[tuple[str, str]]:
-    """Yield the key and the fault of roles that are of two collections, or of one split.
+    """Yield the fault of a mix whose roles are bound to two collections or twice to one split.
 
-    Docs of a batch are all negatives of its queries, so that they are of one corpus. A role that
-    the scale leaves unbound is no fault.
+    All docs of a batch are negatives of its queries, so they come from one corpus. A role that the
+    scale leaves unbound is no fault.
     """
     bound = {role: split_id for role in model.shares if (split_id := registry.binding(role))}
     named = ", ".join(f"{role} is {'/'.join(split_id)}" for role, split_id in bound.items())
@@ -302,7 +312,7 @@ def mix_faults(registry: Registry, model: Pairs) -> Iterator[tuple[str, str]]:
 
 
 def cycles(registry: Registry) -> Iterator[str]:
-    """Yield datasets, models and systems that, at this scale, would be made from themselves."""
+    """Yield the datasets, models and systems that depend on themselves at this scale."""
     behind = {name: registry.mined_models(name) for name in registry.models}
     for name, model in registry.models.items():
         roles = [role for _, role in references(model, "backbone")]
@@ -322,7 +332,7 @@ def cycles(registry: Registry) -> Iterator[str]:
 
 
 def _writers(registry: Registry, model: str) -> list[str]:
-    """Return the generators that write what a model is trained on: those of its split."""
+    """Return the question generators that write a model's training splits."""
     entry = registry.models[model]
     roles = entry.shares if isinstance(entry, OnPairs) else {}
     own = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
@@ -331,11 +341,12 @@ def _writers(registry: Registry, model: str) -> list[str]:
     known = (
         split_id for split_id in split_ids if split_id.split in splits.get(split_id.dataset, ())
     )
-    return [one.model for one in map(registry.generator, known) if isinstance(one, FromModel)]
+    starts = map(registry.generator, known)
+    return [start.model for start in starts if isinstance(start, FromModel)]
 
 
 def _sources(registry: Registry, name: str) -> list[str]:
-    """Return the datasets that one is cut from, by a tokenizer made of some, or asks of."""
+    """Return the datasets that `name` depends on: its source, and its tokenizer's corpora."""
     dataset = registry.datasets[name]
     tokenizers = (role for _, role in references(dataset.source, "backbone"))
     starts = (start for role in tokenizers for start in registry.scale.starts(role))

@@ -1,7 +1,7 @@
-"""config/README.md, made of the JSON schemas: every kind of entry with its keys and an example.
+"""Make config/README.md from the JSON schemas: every kind of entry with its keys and an example.
 
-Usage: `handbook(schemas, Path("config"))`, of the schemas that `loading` makes. What a key means is
-said in its class or in `schema/keys.yaml`.
+Usage: `handbook(schemas, Path("config"))`, with the schemas that `loading` makes. The meaning of a
+key is in its class or in `schema/keys.yaml`.
 """
 
 import json
@@ -45,19 +45,19 @@ names that no entry has come all at once, each with file, line and key, before t
 `# yaml-language-server: $schema=../schema/systems.schema.json` lets an editor complete and check a
 file of either form. docs/index.md has a page for each task.
 """
-ENTRY = "entry"  # of a schema's $defs: what one entry may say
-MOST_LINES = 40  # of an example
+ENTRY = "entry"  # the name of an entry's form in a schema's $defs
+MOST_LINES = 40  # lines of an example
 
 
 class Place(NamedTuple):
-    """What the files of a kind of entry are called, what one is, and which are shown."""
+    """The file names of a kind of entry, a sentence about it, and the examples to show."""
 
     file: str
     what: str
     examples: list[str]
 
 
-PLACES = {  # by schema
+PLACES = {  # schema: its place
     "config": Place("config.yaml", "What to build.", ["config.yaml"]),
     "scales": Place(
         "SCALE.yaml",
@@ -110,7 +110,7 @@ PLACES = {  # by schema
         ["luan2021"],
     ),
 }
-NAMES = {  # what a reference names, where that is no entry of a folder
+NAMES = {  # the words for references that name no entry of a folder
     "dataset/split": "DATASET/SPLIT",
     "measure": "a measure",
     "tests": "tests",
@@ -118,7 +118,7 @@ NAMES = {  # what a reference names, where that is no entry of a folder
 
 
 def handbook(schemas: Mapping[str, Schema], folder: Path) -> str:
-    """Return the text of config/README.md; the examples are files of the folder."""
+    """Return the text of config/README.md, with examples from the files of `folder`."""
     headings = {name: _heading(name, place) for name, place in PLACES.items()}
     links = [f"| [{h}](#{anchor(h)}) | {PLACES[name].what} |" for name, h in headings.items()]
     parts = [HEAD, *table("files", "what an entry is", links)]
@@ -139,7 +139,7 @@ def anchor(heading: str) -> str:
 
 
 def table(*cells: Any) -> Iterator[str]:
-    """Yield the lines of a table: names of its columns, then its rows in a list."""
+    """Yield the lines of a table: `cells` are the names of its columns, then a list of its rows."""
     *names, rows = cells
     yield f"| {' | '.join(names)} |"
     yield "|" + "---|" * len(names)
@@ -148,17 +148,17 @@ def table(*cells: Any) -> Iterator[str]:
 
 
 def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
-    """Return place and text of the entries that are shown, by their kind."""
+    """Return location and text of the examples, by the kind of entry."""
     shown: dict[str, list[tuple[str, str]]] = {}
     for name in place.examples:
-        of, _, own = name.rpartition("/")
+        paper, _, entry_id = name.rpartition("/")
         whole = Location(folder.parent / name) if name == place.file else None
-        location = whole or Folder(folder / of).located(own)
+        location = whole or Folder(folder / paper).located(entry_id)
         path, lines = location.path, location.text().splitlines()
         kept = [line for line in lines if not line.startswith("# yaml-language-server:")]
         cut = [*kept[:MOST_LINES], "# ..."] if len(kept) > MOST_LINES else kept
         named = path.relative_to(folder.parent).as_posix()
-        text = f"`{own}` of `{named}`" if location.inside else f"`{named}`", "\n".join(cut)
+        text = f"`{entry_id}` of `{named}`" if location.inside else f"`{named}`", "\n".join(cut)
         shown.setdefault(str(location.read().get("kind", "")), []).append(text)
     return shown
 
@@ -166,12 +166,12 @@ def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
 def _entry(
     schema: Schema, examples: Mapping[str, list[tuple[str, str]]], shown: set[str]
 ) -> Iterator[str]:
-    """Yield the lines of a kind of entry: each of its forms, then the parts that they have."""
+    """Yield the lines of a kind of entry: its forms, then the parts of these forms."""
     defs = schema.get("$defs", {})
     whole = defs[ENTRY]["else"] if ENTRY in defs else schema
     mapping = whole.get("discriminator", {}).get("mapping", {})
     kinds = {_name(target): kind for kind, target in mapping.items()}
-    forms = [defs[_name(one["$ref"])] for one in whole.get("oneOf", [])] or [whole]
+    forms = [defs[_name(form["$ref"])] for form in whole.get("oneOf", [])] or [whole]
     for form in forms:
         kind = kinds.get(form["title"], "")
         yield from [f"### kind: {kind}", ""] if kind else []
@@ -206,14 +206,14 @@ def _parts(node: object) -> Iterator[str]:
 
 
 def _form(form: Schema) -> Iterator[str]:
-    """Yield what a form is, and a table of its keys."""
+    """Yield the description of a form and a table of its keys."""
     yield plain(form.get("description", ""))
     yield ""
-    of, required = classes()[form["title"]], form.get("required", [])
+    entry_class, required = classes()[form["title"]], form.get("required", [])
     rows = []
     for key, given in form["properties"].items():
         default = "required" if key in required else _default(given.get("default"))
-        named = ", ".join(map(_named, named_by(of, key)))
+        named = ", ".join(map(_named, named_by(entry_class, key)))
         meaning = plain(given.get("description", "")) + (f" (names {named})" if named else "")
         rows.append(f"| `{key}` | {typed(given)} | {default} | {meaning} |")
     yield from table("key", "type", "default", "meaning", rows)
@@ -230,7 +230,7 @@ def _named(ref: Ref) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text for a line of Markdown: no line breaks, tags or cells begin in it."""
+    """Return a text as one line of a Markdown table, with `<` and `|` escaped."""
     return " ".join(text.split()).replace("<", "&lt;").replace("|", "\\|")
 
 
@@ -242,7 +242,7 @@ def typed(node: Schema) -> str:
     if "const" in node:
         return f"`{json.dumps(node['const'])}`"
     if "enum" in node:
-        return ", ".join(f"`{one}`" for one in node["enum"])
+        return ", ".join(f"`{value}`" for value in node["enum"])
     if members := node.get("anyOf") or node.get("oneOf"):
         return " or ".join(dict.fromkeys(typed(m) for m in members if m.get("type") != "null"))
     kind = node.get("type")
@@ -250,7 +250,7 @@ def typed(node: Schema) -> str:
         return f"list of {typed(node['items'])}" if "items" in node else _tuple(node)
     if kind == "object":
         values = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
-        value = next((one for one in values if isinstance(one, dict)), {})
+        value = next((schema for schema in values if isinstance(schema, dict)), {})
         return f"mapping of {typed(value)}" if value else "mapping"
     if kind == "string":
         return "id" if node.get("pattern") == ID else "text"
@@ -259,7 +259,7 @@ def typed(node: Schema) -> str:
 
 
 def _tuple(node: Schema) -> str:
-    return "list of " + " and ".join(typed(one) for one in node.get("prefixItems", []))
+    return "list of " + " and ".join(typed(item) for item in node.get("prefixItems", []))
 
 
 def _bounds(node: Schema) -> str:

@@ -1,7 +1,7 @@
-"""What every key of config/ means: descriptions laid into the JSON schemas where classes have none.
+"""Add descriptions of keys to the JSON schemas, where the schema classes give none.
 
-Usage: `described(schema)`. `schema/keys.yaml` holds them, by class; what a class says of its own
-key comes first.
+Usage: `described(schema)`. `schema/keys.yaml` holds the descriptions by class. A description in a
+class has precedence.
 """
 
 from collections.abc import Iterator
@@ -12,31 +12,31 @@ from residuum.config.roots import packaged
 from residuum.config.schema.base import Ref, Strict
 
 Schema = dict[str, Any]
-Words = dict[str, dict[str, str]]  # class: key: what it means
+Words = dict[str, dict[str, str]]  # class: key: description
 ANY = "any"
 SCHEMAS = "residuum.config.schema."
 
 
 def classes() -> dict[str, type[Strict]]:
-    """Return all schema classes by their names, which JSON schemas have as titles."""
+    """Return all schema classes by their names, which are the titles in JSON schemas."""
 
-    def below(one: type[Strict]) -> Iterator[type[Strict]]:
-        for sub in one.__subclasses__():
-            yield sub
-            yield from below(sub)
+    def below(parent: type[Strict]) -> Iterator[type[Strict]]:
+        for child in parent.__subclasses__():
+            yield child
+            yield from below(child)
 
-    # of two with one name that of an entry: the other is the form of a result, or of a test
-    last = sorted(below(Strict), key=lambda one: one.__module__.startswith(SCHEMAS))
-    return {one.__name__: one for one in last}
+    # An entry's class comes last, so it wins over a result's or a test's class of the same name.
+    last = sorted(below(Strict), key=lambda form: form.__module__.startswith(SCHEMAS))
+    return {form.__name__: form for form in last}
 
 
 def words() -> Words:
-    """Return what `schema/keys.yaml` says, by class and key."""
+    """Return the descriptions in `schema/keys.yaml`, by class and key."""
     return dict(yamls.read(packaged("config/schema/keys.yaml")))
 
 
 def described(schema: Schema) -> Schema:
-    """Return a JSON schema in which every property that something is said of has a description."""
+    """Return a JSON schema with the known descriptions of its properties."""
     meanings, known = words(), classes()
 
     def visit(node: Any) -> Any:
@@ -46,11 +46,11 @@ def described(schema: Schema) -> Schema:
             return node
         made = {key: visit(value) for key, value in node.items()}
         if isinstance(node.get("properties"), dict) and node.get("title") in known:
-            of = known[node["title"]]
+            form = known[node["title"]]
             made["properties"] = {
                 key: {
                     **given,
-                    "description": given.get("description") or meaning(meanings, of, key),
+                    "description": given.get("description") or meaning(meanings, form, key),
                 }
                 for key, given in made["properties"].items()
             }
@@ -60,13 +60,13 @@ def described(schema: Schema) -> Schema:
 
 
 def meaning(meanings: Words, of: type[Strict], key: str) -> str:
-    """Return what a key means by its class, by one that this extends, or in any; else nothing."""
-    names = [*(one.__name__ for one in of.__mro__), ANY]
+    """Return the description of a key in a class, its parents, or `any`; "" if there is none."""
+    names = [*(form.__name__ for form in of.__mro__), ANY]
     return next((meanings[name][key] for name in names if key in meanings.get(name, {})), "")
 
 
 def named_by(of: type[Strict], key: str) -> list[Ref]:
-    """Return what the values of a key name, such as a system: each reference once."""
+    """Return the references in the values of a key, such as one to a system, without duplicates."""
     field = of.model_fields[key]
     return list(dict.fromkeys(_refs([field.annotation, *field.metadata])))
 

@@ -43,7 +43,7 @@ FORMS: dict[str, Any] = {
     "papers": pages.Page,
 }
 OUTRIGHT = "digits without a leading 0, true or false, and what is a text in quotes"
-SPARED = {"groupings", "fidelities", "sweeps"}  # folders that a configuration of one's own may lack
+SPARED = {"groupings", "fidelities", "sweeps"}  # folders that a user's configuration may lack
 
 
 def load(folder: Path, config: Mapping[str, object]) -> Registry:
@@ -71,8 +71,8 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
         missing = [f"config: {unknown('scale', name, scales, str(file))}"]
         _refuse(faults + ([] if held.may_hold(name) else missing))
     for kind in ("datasets", "models", "systems", "groupings", "fidelities", "sweeps"):
-        of, scale = entries.Folder(folder / kind), given["scales"][name]
-        faults += _lay_budgets(loaded[kind], given[kind], FORMS[kind], of, scale, file)
+        of_kind, scale = entries.Folder(folder / kind), given["scales"][name]
+        faults += _lay_budgets(loaded[kind], given[kind], FORMS[kind], of_kind, scale, file)
     for dataset, editions in scales[name].editions.items():
         pins = renamed(given["scales"][name]["editions"], dataset, "editions")
         stated = brought(pins, f"editions of scale {name}")
@@ -88,7 +88,7 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
 
 
 def _add_unwritten(loaded: dict[str, Entries], given: dict[str, Entries]) -> None:
-    """Add the dense systems that some entry of any kind names and no file defines."""
+    """Add the dense systems that an entry names and no file defines."""
     every = (entry for entries_of_kind in loaded.values() for entry in entries_of_kind.values())
     written = loaded["systems"]
     unwritten_ones = unwritten.of_models(every, loaded["models"], written)
@@ -100,7 +100,10 @@ def _add_unwritten(loaded: dict[str, Entries], given: dict[str, Entries]) -> Non
 
 
 def _size(loaded: Entries, given: Entries, name: str, docs: int, count: Keys) -> None:
-    """Give the editions of a dataset the docs that config.yaml states; `count` says so."""
+    """Set the number of docs of a dataset's editions to that of config.yaml.
+
+    `count` is config.yaml's statement, with its spot.
+    """
     if name not in loaded:
         return
     if pins := loaded[name].editions:
@@ -115,16 +118,16 @@ def _size(loaded: Entries, given: Entries, name: str, docs: int, count: Keys) ->
 def _replace_editions(
     loaded: Entries, given: Entries, name: str, editions: list[datasets.Edition], stated: Keys
 ) -> None:
-    """Give a dataset other editions than its file states; `stated` says so, with spots."""
+    """Replace the editions of a dataset; `stated` is their statement in a file, with spots."""
     if entry := loaded.get(name):
         loaded[name] = entry.model_copy(update={"editions": editions})
         given[name] = entries.merge(given[name], stated)
 
 
 def _check_as_read(path: Path) -> None:
-    """Raise ValueError for what Snakemake, which read config.yaml by YAML 1.1, misread or missed.
+    """Raise ValueError for values of config.yaml that Snakemake misreads by YAML 1.1.
 
-    It takes 010 for 8 and 10:00 for 600, and of a key that is given twice the last one.
+    Snakemake reads 010 as 8 and 10:00 as 600, and the last value of a repeated key.
     """
     given = entries.parse(path, dict[str, Any])
     if wrong := yamls.read_otherwise(path):
@@ -140,7 +143,7 @@ def _refuse(faults: list[str]) -> NoReturn:
 
 
 def _load_pages(folder: Path, faults: list[str], given: Entries) -> Entries:
-    """Load the pages of each paper, and what their files say, under the ids `<paper>-<page>`."""
+    """Load the pages of each paper, and their files' statements, under ids `<paper>-<page>`."""
     loaded: Entries = {}
     if not folder.is_dir():
         faults.append(f"{folder}: no such folder")
@@ -166,9 +169,9 @@ def _lay_budgets(
     scale: Mapping[str, Any],
     file: Path,
 ) -> Iterator[str]:
-    """Lay a scale's budgets over the entries that name them, in that order; yield faults.
+    """Lay a scale's budgets over the entries that name them, in their order; yield faults.
 
-    `given` and `scale` are what files say, with spots; the former are changed with the entries.
+    `given` and `scale` are the files' statements with spots. `loaded` and `given` are changed.
     """
     budgets = scale.get("budgets") or {}
     for name, entry in loaded.items():
@@ -185,35 +188,35 @@ def _lay_budgets(
 
 
 def schemas() -> dict[str, Schema]:
-    """Return the JSON schema of each kind of entry, in which every key is described."""
+    """Return the JSON schema of each kind of entry, with a description of every key."""
     base = {"type": "string", "description": "entry beside this one: its keys hold if absent here"}
     partial = {"type": "object", "properties": {"base": base}}
     made: dict[str, Schema] = {"config": Config.model_json_schema()}
     for name, form in FORMS.items():
         whole = TypeAdapter(form).json_schema()
         named = whole.pop("$defs", {})
-        # An entry with `base:` gives only what differs.
+        # An entry with `base:` gives only the keys that differ from the base.
         named[handbook.ENTRY] = {"if": {"required": ["base"]}, "then": partial, "else": whole}
-        one = {"$ref": f"#/$defs/{handbook.ENTRY}"}
+        entry = {"$ref": f"#/$defs/{handbook.ENTRY}"}
         made[name] = {
             "$defs": named,
             "if": {"required": [SEVERAL]},
-            "then": _several(one),
-            "else": one,
+            "then": _several(entry),
+            "else": entry,
         }
     return {name: keys.described(schema) for name, schema in made.items()}
 
 
-def _several(one: Schema) -> Schema:
-    """Return the schema of a file of several entries, given that of one."""
+def _several(entry: Schema) -> Schema:
+    """Return the schema of a file of several entries, from the schema of an entry."""
     text = "several entries, each under its id; the file has no other key"
-    ids = {"type": "object", "propertyNames": {"pattern": ID}, "additionalProperties": one}
+    ids = {"type": "object", "propertyNames": {"pattern": ID}, "additionalProperties": entry}
     held = {SEVERAL: {**ids, "description": text}}
     return {"type": "object", "properties": held, "additionalProperties": False}
 
 
 def generated() -> dict[str, str]:
-    """Return {file below config/: text} of what is made of the schemas."""
+    """Return {file below config/: text} of the files that are made from the schemas."""
     made = schemas()
     texts = {f"schema/{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in made.items()}
     return {**texts, "README.md": handbook.handbook(made, ROOT / "config")}

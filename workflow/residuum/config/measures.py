@@ -1,4 +1,4 @@
-"""What a measure is: a name that ir_measures reads, or an entry of a table of ours.
+"""Measures: names that ir_measures reads, and entries of this project's own tables.
 
 Usage: `reads("AnswerAccuracy@20")`, `words("RR@10")`, `parse("nDCG@10")`.
 """
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class Own(NamedTuple):
-    """A measure of our own, written `Name@k`; of two means the larger is the better, unless
-    columns of it are not compared (`compared: false`).
+    """A measure of this project, written `Name@k`. A larger mean is better, unless its columns are
+    not compared (`compared: false`).
 
-    `values` takes a run, what the measure reads, and the names to compute; it returns a frame of
-    query_id, measure, value for every query, in the order of their ids.
+    `values` takes a run, judgements or answers, and the names to compute. It returns a frame of
+    query_id, measure, value for every query, sorted by query_id.
     """
 
-    words: str  # for readers, as pages print it
+    words: str  # its name in full, as pages print it
     values: "Callable[..., pl.DataFrame]"
-    same: str = ""  # by answers: what it is where docs that hold an answer are judged relevant
+    same: str = ""  # of a measure by answers: the equal measure on judgements made from answers
 
 
 BY_JUDGEMENTS: OpenTable[Own] = OpenTable(
@@ -44,10 +44,10 @@ BY_JUDGEMENTS: OpenTable[Own] = OpenTable(
 BY_ANSWERS: OpenTable[Own] = OpenTable(
     {"AnswerAccuracy": "residuum.tuning.evaluation:ANSWER_ACCURACY"}, "measure"
 )
-MEANS: OpenTable[Callable[[Sequence[float]], float]] = OpenTable(  # that are not arithmetic
+MEANS: OpenTable[Callable[[Sequence[float]], float]] = OpenTable(  # means that are not arithmetic
     {"BioASQ_GMAP": "residuum.tuning.bioasq:geometric"}, "measure with a mean of its own"
 )
-MOST = {"cutoff": 1_000_000, "rel": 10_000}  # of ir_measures' parameters
+MOST = {"cutoff": 1_000_000, "rel": 10_000}  # largest values of ir_measures' parameters
 WORDS = {
     "AP": "Average precision",
     "P": "Precision",
@@ -59,18 +59,18 @@ WORDS = {
 
 
 def own(measure: str) -> str | None:
-    """Return the entry of the table that a measure is of, such as AnswerAccuracy, or None."""
+    """Return the name of a measure of this project, such as AnswerAccuracy, or None."""
     name = measure.partition("@")[0]
     return name if name in BY_JUDGEMENTS or name in BY_ANSWERS else None
 
 
 def reads(measure: str) -> Literal["judgements", "answers"]:
-    """Return what a measure is computed from, beside the run; answers: and the texts of docs."""
+    """Return the input of a measure beside the run: judgements, or answers with docs' texts."""
     return "answers" if own(measure) in BY_ANSWERS else "judgements"
 
 
 def cutoff(measure: str) -> int | None:
-    """Return the rank behind which a measure sees nothing, or None if it sees all.
+    """Return the cutoff of a measure, or None if it reads the whole list.
 
     Raises ResiduumError for a name that is no measure.
     """
@@ -82,41 +82,41 @@ def cutoff(measure: str) -> int | None:
 
 
 def by_judgements(measure: str) -> str:
-    """Return the measure that gives the same values on judgements made of the answers."""
+    """Return the measure that gives the same values on judgements made from the answers."""
     if reads(measure) == "judgements":
         return measure
     return f"{BY_ANSWERS[str(own(measure))].same}@{cutoff(measure)}"
 
 
 def is_hit(measure: str) -> bool:
-    """Say whether a measure is 1 for a query whose list answers it, and else 0."""
+    """Say whether a measure is 1 for a query with a relevant doc in the list, and 0 otherwise."""
     name = own(measure)
     return name == "AnswerAccuracy" or (name is None and parse(measure).NAME == "Success")
 
 
 def of_first(measure: str) -> bool:
-    """Say whether the rank of the first relevant doc decides a query's value: RR, and hits."""
+    """Say whether the rank of the first relevant doc alone decides a value, as for RR@k."""
     return is_hit(measure) or (own(measure) is None and parse(measure).NAME == "RR")
 
 
 def mean(measure: str, values: Iterable[float]) -> float:
-    """Return the mean of a measure over queries, exactly rounded: no order of adding shows."""
+    """Return the mean of a measure over queries, exactly rounded: their order has no effect."""
     numbers, name = list(values), own(measure)
     return MEANS[name](numbers) if name and name in MEANS else math.fsum(numbers) / len(numbers)
 
 
 def is_tested(measure: str) -> bool:
-    """Say whether runs differ in a measure by the mean of their queries' differences."""
+    """Say whether tests apply: the measure's mean over queries is the arithmetic mean."""
     return own(measure) not in MEANS
 
 
 def level(measure: str) -> int:
-    """Return the least relevance that a measure counts as relevant; 1 where it names none."""
+    """Return the least relevance that a measure counts as relevant; 1 by default."""
     return 1 if own(measure) else int(parse(measure).params.get("rel", 1))
 
 
 def parse(measure: str) -> "ir_measures.measures.Measure":
-    """Read an ir_measures name; an unknown one is a ResiduumError that names what is close."""
+    """Read an ir_measures name. Raises ResiduumError with similar names for an unknown name."""
     import ir_measures
 
     if measure != measure.strip():
@@ -149,7 +149,10 @@ def _close(name: str) -> str:
 
 
 def fault(measure: str, fitting: Sequence[str]) -> str | None:
-    """Return why a measure does not fit where those that read `fitting` do, or None."""
+    """Return why a measure does not fit a key, or None.
+
+    `fitting` lists the inputs, judgements or answers, that a measure of this key may read.
+    """
     try:
         cutoff(measure)
     except ResiduumError as error:

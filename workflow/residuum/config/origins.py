@@ -1,8 +1,8 @@
-"""Where the values of an entry come from: its file, its base, a budget, or a default of its class.
+"""The origins of an entry's values: its file, its base, a budget, or a default of its class.
 
 Usage: `nodes(registry.models["clear"], registry.given["models"]["clear"])` yields each key of an
-entry with its value and its spot. The loading of config/ lays files over one another with the
-functions here, so that every key keeps the spot that it has in its file.
+entry with its value and its spot. `config.loading` lays files over one another with these
+functions, so every key keeps its spot in its file.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,10 @@ from residuum.artefacts.yamls import Keys, Spot, spots_of
 
 
 class Node(NamedTuple):
-    """A key of an entry, such as `training.steps`, with its value and where that comes from.
+    """A key of an entry, such as `training.steps`, with its value and the value's origin.
 
-    `spot` is None for a default. `removed` says that a file, or a budget, removed what stood there,
-    so that the default holds. A leaf has no keys below it.
+    `spot` is None for a default. `removed` says that a file or a budget removed the value, so the
+    default holds. A leaf has no keys below it.
     """
 
     key: str
@@ -34,13 +34,13 @@ def without(settings: Mapping[str, Any], key: str) -> Keys:
 
 
 def renamed(settings: Any, key: str, name: str) -> Keys:
-    """Return settings of one key alone, under another name."""
+    """Return one key of settings under another name, with its spot."""
     spots = spots_of(settings)
     return Keys({name: settings[key]}, {name: spots[key]} if key in spots else {})
 
 
 def brought(settings: Any, by: str) -> Any:
-    """Return nested settings that say of every key what brought it, such as `budget triplet`."""
+    """Return nested settings whose spots name their origin `by`, such as `budget triplet`."""
     if isinstance(settings, list):
         return [brought(item, by) for item in settings]
     if not isinstance(settings, dict):
@@ -50,33 +50,33 @@ def brought(settings: Any, by: str) -> Any:
 
 
 class _Given(NamedTuple):
-    """What was given of a part of an entry, at which spot, and whether that removed it."""
+    """The statement of a part of an entry, its spot, and whether it removed the part."""
 
     said: object
     spot: Spot | None
     removed: bool = False
 
     def key(self, name: object) -> "_Given":
-        """Return what was given of a key; what a plain value stands for has its spot."""
+        """Return the statement of a key. All keys of a plain value have the value's spot."""
         if not isinstance(self.said, Mapping):
             return self
         said, spot = self.said.get(name), spots_of(self.said).get(name)
         removed = spot is not None and name not in self.said
-        # A key that is given as null leaves what is below it to the defaults.
+        # If a key is null, the keys below it have their defaults.
         return _Given(Keys() if said is None and not removed else said, spot, removed)
 
     def item(self, number: int) -> "_Given":
-        """Return what was given of an item of a list."""
+        """Return the statement of an item of a list."""
         if isinstance(self.said, list) and number < len(self.said):
             return self._replace(said=self.said[number])
         return self
 
 
 def located(values: Any, given: object, spot: Spot | None = None) -> Any:
-    """Return nested settings as a schema made them, with the spots that their keys were given at.
+    """Return nested settings as a schema made them, with the spots of their keys in files.
 
-    The keys come in the order of what was given. What a schema made of a plain value, as a mapping
-    of a kind alone, has the spot of that value.
+    Keys come in the order of `given`. If a schema expanded a plain value to a mapping, all its keys
+    have the spot of the value.
     """
     return _located(values, _Given(given, spot))
 
@@ -97,11 +97,11 @@ def _located(values: Any, given: _Given) -> Any:
 
 
 def nodes(value: object, given: object, key: str = "", spot: Spot | None = None) -> Iterator[Node]:
-    """Yield all keys below an entry or a part of one, those that hold others before these.
+    """Yield all keys below an entry or a part of an entry, each key before the keys below it.
 
-    `given` is what the files say of it, with spots; what it states comes first, in its order, then
-    the defaults. An item of a list goes by its id, or by its number where it has none; a list of
-    plain values is one value.
+    `given` is the files' statement with spots. Its keys come first, in its order, then the
+    defaults. An item of a list is named by its id, or else by its number. A list of plain values
+    is one value.
     """
     yield from _nodes(value, _Given(given, spot), key)
 
@@ -116,7 +116,7 @@ def _nodes(value: object, given: _Given, key: str) -> Iterator[Node]:
 
 
 def _parts(value: object, given: _Given) -> Iterator[tuple[object, object, _Given]]:
-    """Yield name, value and what was given of each part of a value that has parts."""
+    """Yield the name, the value and the statement of each part of a value with parts."""
     if isinstance(value, BaseModel):
         fields, said = type(value).model_fields, given.said
         stated = [name for name in said if name in fields] if isinstance(said, Mapping) else []

@@ -1,7 +1,7 @@
-"""What a scale makes of the entries of config/: bindings, budgets laid over, trainings, seeds.
+"""The entries of config/ at the chosen scale: bindings, models and trainings, systems and runs.
 
-Usage: `loading.load(folder, config)` gives a `Registry`; `registry.binding("msmarco-dev")` is the
-split that plays a role, `registry.runs("clear")` are the runs of a system.
+Usage: `loading.load(folder, config)` gives a `Registry`. `registry.binding("msmarco-dev")` is the
+split that plays a role, and `registry.runs("clear")` are the runs of a system.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class SplitId(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bindings:
-    """Everything that config/ says, for the scale that config.yaml chose."""
+    """The entries of config/, and what the chosen scale binds roles to."""
 
     config: Config
     scales: dict[str, Scale]
@@ -73,7 +73,7 @@ class Bindings:
     fidelities: dict[str, Fidelity] = field(default_factory=dict)
     sweeps: dict[str, Sweep] = field(default_factory=dict)
     folder: Path = Path("config")
-    # what files say of the entries, by kind and id, with the spot of each key: for `origins.nodes`
+    # the entries as files state them, by kind and id, with spots of keys: for `origins.nodes`
     given: dict[str, dict[str, Mapping[str, object]]] = field(default_factory=dict)
 
     @property
@@ -83,7 +83,7 @@ class Bindings:
 
     @property
     def entries(self) -> dict[str, Mapping[str, BaseModel]]:
-        """The entries that take part in this scale, but pages, by what names them."""
+        """The entries of this scale other than pages, by the kind in references."""
         return {
             "scale": {self.config.scale: self.scale},
             "dataset": self.datasets,
@@ -96,24 +96,24 @@ class Bindings:
         }
 
     def file(self, kind: str, name: str) -> str:
-        """Return the file of an entry; with the scale's, if that pins a dataset's counts."""
-        held, own = self._held(kind, name)
-        return f"{held.file(own)}{self._pinned(kind, name)}"
+        """Return the file of an entry, and the scale's file if this pins the dataset's counts."""
+        held, entry_id = self._held(kind, name)
+        return f"{held.file(entry_id)}{self._pinned(kind, name)}"
 
     def at(self, kind: str, name: str, key: str = "") -> str:
-        """Return file and line of a key of an entry, such as `parts.0`, as messages begin."""
-        held, own = self._held(kind, name)
-        return held.at(own, *filter(None, key.split("."))) + self._pinned(kind, name)
+        """Return file and line of an entry's key, such as `parts.0`, for the start of a message."""
+        held, entry_id = self._held(kind, name)
+        return held.at(entry_id, *filter(None, key.split("."))) + self._pinned(kind, name)
 
     def may_hold(self, kind: str, name: str) -> bool:
         """Say whether an entry is written, though it may have faults."""
-        held, own = self._held(kind, name)
-        models = [one for one in model_of(name) if one not in self.models]
-        unwritten = kind == "system" and any(self.may_hold("model", one) for one in models)
-        return unwritten or held.may_hold(own)
+        held, entry_id = self._held(kind, name)
+        models = [model for model in model_of(name) if model not in self.models]
+        unwritten = kind == "system" and any(self.may_hold("model", model) for model in models)
+        return unwritten or held.may_hold(entry_id)
 
     def _held(self, kind: str, name: str) -> tuple[Folder, str]:
-        """Return the folder that holds an entry, or its model if it is unwritten, and the id."""
+        """Return the folder of an entry and its id there; for an unwritten system, its model's."""
         plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind.rstrip('s')}s"
         path = self.folder / plural / name
         if path.parent not in self._folders:
@@ -137,30 +137,30 @@ class Bindings:
         return self.file("scale", self.config.scale)
 
     def binding(self, role: str) -> SplitId | None:
-        """Return the split that plays a role at this scale, or None."""
+        """Return the split that the scale binds to a role, or None."""
         bound = self.scale.roles.get(role)
         return SplitId(*bound.split("/")) if bound else None
 
     def bound_split(self, role: str) -> SplitId:
-        """Return the split that plays a role that this scale must bind."""
+        """Return the split that the scale binds to a role; ResiduumError if there is none."""
         if split_id := self.binding(role):
             return split_id
         raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
 
     def segmented_from(self, dataset: str) -> SplitId | None:
-        """Return the split whose dataset's docs a dataset is cut from; None of another source."""
+        """Return the split whose dataset's docs a dataset is cut from, or None if it is not cut."""
         source = self.datasets[dataset].source
         return self.bound_split(source.of) if isinstance(source, Segmented) else None
 
     def questions_of(self, split_id: SplitId) -> SplitId | None:
-        """Return the split whose questions and answers a split takes; None where it has its own."""
+        """Return the split whose questions and answers a split takes, or None if it has its own."""
         role = self.datasets[split_id.dataset].source_of(split_id.split).questions_of
         return self.bound_split(role) if role else None
 
     def vectors_each(self, dataset: str, model: str) -> int:
-        """Return how many vectors a model, by its id, is expected to make of a doc.
+        """Return the expected number of vectors of a doc by a model, given its id.
 
-        A dual encoder reads it in passages where the dataset says so, and makes some of each.
+        A dual encoder makes its vectors for each passage if the dataset is read in windows.
         """
         entry, windows = self.models[FixedId.parse(model).name], self.datasets[dataset].windows
         if not isinstance(entry, DualEncoder):
@@ -168,26 +168,28 @@ class Bindings:
         return (windows.expected if windows else 1) * entry.encoder.pooling.most("doc")
 
     def shards(self, dataset: str, model: str) -> int:
-        """Return into how many shards a corpus is cut for a model, whichever edition it is.
+        """Return the number of shards of a dataset's vectors by a model, the same for all editions.
 
-        They hold as many vectors, and none is empty. A corpus of which nothing is pinned is one.
+        No shard holds more than `shard_docs` vectors of the largest edition, and none is empty. A
+        corpus without pinned counts has one shard.
         """
         docs = [edition.docs for edition in self.datasets[dataset].editions] or [1]
         vectors = max(docs) * self.vectors_each(dataset, model)
         return min(-(-vectors // self.scale.shard_docs), *docs)
 
     def numbered(self, shards: int) -> range:
-        """Return the numbers of those of so many shards that are jobs: all of them.
+        """Return the shard numbers that become jobs.
 
-        In a plan for sizes that `config.docs` gives, the first is one that stands for all: a graph
-        of Snakemake's does not hold so many.
+        Every shard is a job. But if `config.docs` plans another size, only shard 0 is a job and
+        stands for all shards, because Snakemake cannot hold so many jobs.
         """
         return range(min(1, shards) if self.config.docs else shards)
 
     def backbone(self, role: str, dataset: str | None) -> Start | None:
-        """Return what plays a backbone role for models of a dataset, or of none that is named.
+        """Return the start that is bound to a backbone role for models of a dataset, or None.
 
-        `--config encoder=` replaces hub models and paths.
+        Without a dataset it is the start for all other datasets. `--config encoder=` replaces hub
+        models and paths.
         """
         bound = self._bound(role, dataset)
         if self.config.encoder is None or bound is None or isinstance(bound, FromModel):
@@ -197,7 +199,7 @@ class Bindings:
         return FromHub(hub=self.config.encoder, revision="main")
 
     def generator(self, split_id: SplitId) -> Start | None:
-        """Return what plays the generator of a split; None without one, or if nothing does."""
+        """Return the start bound as question generator of a split; None if there is none."""
         synthetic = self.datasets[split_id.dataset].splits[split_id.split].synthetic
         return self._bound(synthetic.generator, split_id.dataset) if synthetic else None
 
@@ -208,7 +210,7 @@ class Bindings:
         return bound
 
     def entry(self, of: str, form: type[Entry]) -> Entry:
-        """Return the model, the system or the page of an id, where the caller knows the class."""
+        """Return the model, system or page of an id and a class; TypeError if there is none."""
         name = FixedId.parse(of).name
         for entry in (self.models.get(name), self.systems.get(name), self.pages.get(name)):
             if isinstance(entry, form):
@@ -216,7 +218,7 @@ class Bindings:
         raise TypeError(f"no {form.__name__} is named '{name}'")
 
     def own_split(self, dataset: str, use: Literal["train", "tune"]) -> SplitId:
-        """Return the split of a dataset for what belongs to itself; none is an error."""
+        """Return a dataset's own training or tuning split; ResiduumError if it names none."""
         entry = self.datasets[dataset]
         if split := entry.own.train if use == "train" else entry.own.tune:
             return SplitId(dataset, split)
@@ -225,20 +227,23 @@ class Bindings:
         raise ResiduumError(f"{file}: {text}")
 
     def of_kind(self, kind: str) -> list[str]:
-        """Return the ids of all systems, or of all models, of one kind."""
+        """Return the ids of all systems and models of a kind."""
         every = [*self.systems.items(), *self.models.items()]
         return [name for name, entry in every if entry.kind == kind]
 
     @property
     def comparability(self) -> tuple[bool, str]:
-        """Whether numbers compare with the papers' at this scale, and the reason."""
+        """Whether numbers at this scale compare with the papers' numbers, and the reason."""
         if encoder := self.config.encoder:
             return False, f"encoder {encoder} takes the place of the scale's own."
         return self.scale.comparable, self.scale.reason
 
 
 class Trainings(Bindings):
-    """Models by their ids: `clear`, `clear@nfcorpus.train`, `clear@rate-2e-05`, one for a fold."""
+    """Models by their ids, such as `clear`, `clear@nfcorpus.train`, `clear@rate-2e-05`.
+
+    `clear@nfcorpus.train.fold1` is the training that holds out fold1.
+    """
 
     @cached_property
     def trials(self) -> dict[str, tuple[RateGrid, float]]:
@@ -253,7 +258,7 @@ class Trainings(Bindings):
         }
 
     def model(self, model: str) -> Model:
-        """Return the entry of a model by its id, which may name its collection or its rate.
+        """Return the entry of a model by its id, with the learning rate that the id tries.
 
         A training for a fold keeps no snapshots.
         """
@@ -268,7 +273,7 @@ class Trainings(Bindings):
         return entry.model_copy(update={"training": training})
 
     def rate_grid(self, model: str) -> RateGrid | None:
-        """Return what chooses a model's learning rate, by its id; None for one that is given."""
+        """Return the grid that chooses a model's learning rate, or None if the rate is fixed."""
         entry = self.model(model)
         if not (isinstance(entry, OnPairs) and entry.trained):
             return None
@@ -276,25 +281,25 @@ class Trainings(Bindings):
         return rate if isinstance(rate, RateGrid) else None
 
     def tuples_of(self, model: str) -> str:
-        """Return the id of the model whose tuples a model uses: its own, or the one it names.
+        """Return the id of the model whose training tuples a model uses: its own, or `same_as`.
 
-        Those of a mix are of that id with each of its splits.
+        The tuples of a mix have this id and a split: see `tuples_by_role`.
         """
-        own = self._bare(model)
-        own = own._replace(by=".".join(own.by.split(".")[:2]))  # those of all folds
-        entry = self.models.get(own.name)
+        bare = self._bare(model)
+        bare = bare._replace(by=".".join(bare.by.split(".")[:2]))  # folds share their tuples
+        entry = self.models.get(bare.name)
         shared = entry.negatives.same_as if isinstance(entry, OnPairs) else None
-        return str(own._replace(name=shared)) if shared else str(own)
+        return str(bare._replace(name=shared)) if shared else str(bare)
 
     def negatives(self, name: str) -> Negatives:
-        """Return the negatives in a model's tuples; none for a model that learns from none."""
+        """Return the `negatives` of a model's tuples; empty for a model without pairs."""
         model = self.models.get(FixedId.parse(self.tuples_of(name)).name)
         return model.negatives if isinstance(model, OnPairs) else Negatives()
 
     def model_for(self, name: str, dataset: str, fold: str | None = None) -> str:
-        """Return the id of a model for a collection: `model@dataset.split` if it is its own.
+        """Return the id of a model for a dataset: `model@dataset.split` with `train_on: own`.
 
-        Given a fold it is `model@dataset.split.fold` if a training for each fold makes it.
+        With a fold it is `model@dataset.split.fold` if the model is trained for each fold.
         """
         if getattr(self.models[name], "train_on", None) != OWN:
             return name
@@ -302,30 +307,30 @@ class Trainings(Bindings):
         return f"{model}.{fold}" if fold and self.folds(model) else model
 
     def model_ids(self) -> list[str]:
-        """Return the ids of all models; collections may have one each."""
+        """Return the ids of all models: with `train_on: own`, one for each dataset."""
         own = [name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN]
-        of = [name for name, dataset in self.datasets.items() if dataset.own.train]
+        datasets = [name for name, dataset in self.datasets.items() if dataset.own.train]
         shared = [name for name in self.models if name not in own]
-        made = [self.model_for(name, dataset) for name in own for dataset in of]
+        made = [self.model_for(name, dataset) for name in own for dataset in datasets]
         of_folds = [id_ for model in made if self.folds(model) for id_ in self.trainings(model)]
         return shared + made + of_folds + list(self.trials)
 
     def train_split(self, model: str) -> SplitId:
-        """Return the split that a model, by its id, is trained on; of a mix, the largest share's.
+        """Return the training split of a model, given its id; for a mix, that of the largest share.
 
-        All splits of a mix are of one collection.
+        All splits of a mix belong to one collection.
         """
         return next(iter(self.train_splits(model).values()))
 
     def train_splits(self, model: str) -> dict[str, SplitId]:
-        """Return the splits that a model, by its id, is trained on, by their roles."""
-        name, of = self._bare(model)
-        if of:
-            return {OWN: SplitId(*of.split(".")[:2])}
+        """Return the training splits of a model, given its id, by their roles."""
+        name, own_split = self._bare(model)
+        if own_split:
+            return {OWN: SplitId(*own_split.split(".")[:2])}
         return {role: self.bound_split(role) for role in self.entry(name, OnPairs).shares}
 
     def tuples_by_role(self, model: str) -> dict[str, str]:
-        """Return the ids of the tuples that a model, by its id, is trained on, by their roles."""
+        """Return the ids of the training tuples of a model, given its id, by their roles."""
         whole, split_ids = self.tuples_of(model), self.train_splits(model)
         if len(split_ids) == 1:
             return dict.fromkeys(split_ids, whole)
@@ -334,36 +339,38 @@ class Trainings(Bindings):
         }
 
     def tuples_ids(self) -> list[str]:
-        """Return the ids of all tuples: of models, and of the splits of those of a mix."""
+        """Return the ids of all training tuples: of models, and of each split of a mix."""
         mixes = [n for n, m in self.models.items() if isinstance(m, OnPairs) and m.mixed]
         bound = [n for n in mixes if all(map(self.binding, self.entry(n, OnPairs).shares))]
-        return self.model_ids() + [of for n in bound for of in self.tuples_by_role(n).values()]
+        return self.model_ids() + [id_ for n in bound for id_ in self.tuples_by_role(n).values()]
 
     def fold_of(self, model: str) -> str | None:
-        """Return the fold whose queries a model, by its id, has not seen; None for most."""
+        """Return the fold that a training holds out, given the model's id; None for most."""
         _, _, fold = [*self._bare(model).by.split("."), "", ""][:3]
         return fold or None
 
     def folds(self, model: str) -> list[str]:
-        """Return the folds of the split that a model, by its id, is trained on, if it is its own.
+        """Return the folds for which a model is trained one by one, given its id; [] for most.
 
-        Each is then answered by a training on the others. What takes no step has seen none.
+        They are the folds of its split with `train_on: own`: each fold is answered by a training
+        on the others. A model that is not trained needs no folds.
         """
-        own = self._bare(model)
-        if not own.by or not self.entry(own.name, OnPairs).trained:
+        bare = self._bare(model)
+        if not bare.by or not self.entry(bare.name, OnPairs).trained:
             return []
         dataset, split = self.train_split(model)
         return self.datasets[dataset].splits[split].folds
 
     def trainings(self, model: str) -> list[str]:
-        """Return the ids of the trainings that make a model: its own, or one for each fold."""
+        """Return the ids of the trainings of a model: its own id, or an id for each fold."""
         folds = [] if self.fold_of(model) else self.folds(model)
         return [f"{model}.{fold}" for fold in folds] or [model]
 
     def answering(self, model: str, split: str) -> dict[str, str]:
-        """Return the trainings that answer the queries of a split, each with the split of its own.
+        """Return {training: split or fold}: the trainings that answer the queries of a split.
 
-        Those for each fold answer the folded split and its folds; another one is a ResiduumError.
+        Trainings for each fold answer the folded split and its folds. Raises ResiduumError for
+        another split.
         """
         folds = self.folds(model)
         if not folds:
@@ -376,7 +383,7 @@ class Trainings(Bindings):
         return {f"{model}.{fold}": fold for fold in folds if split in (whole, fold)}
 
     def learned_on(self, model: str) -> SplitId | None:
-        """Return the split that tells whether a model, by its id, learned; None: it is not told."""
+        """Return the split that tests whether a model learned, given its id, or None."""
         entry = self.model(model)
         if not (self.scale.learning and isinstance(entry, OnPairs) and entry.trained):
             return None
@@ -389,21 +396,21 @@ class Trainings(Bindings):
         return SplitId(dataset, tune) if tune and self.datasets[dataset].judged(tune) else None
 
     def _bare(self, model: str) -> FixedId:
-        """Return the id of a model without the rate that it is tried at."""
+        """Return the id of a model without the learning rate of a trial."""
         return FixedId(FixedId.parse(model).name) if model in self.trials else FixedId.parse(model)
 
     def vectors_seed(self, model: str, seed: Seed | None) -> Seed | None:
-        """Return the seed of a model's vectors in a run: the training's, or else its own."""
+        """Return the seed of a model's vectors in a run: the entry's seed for lexical vectors."""
         entry = self.models[FixedId.parse(model).name]
         return entry.seed if isinstance(entry, LexicalVectors) else seed
 
     def fixed_by(self, model: str) -> str | None:
-        """Return the model whose vectors a training reads beside its own; None without such."""
+        """Return the model whose fixed vectors a training reads, or None."""
         fixed = getattr(self.models[FixedId.parse(model).name], "fixed", None)
         return fixed and str(fixed.model)
 
     def gate_of(self, model: str) -> str | None:
-        """Return the model whose checkpoint is the fixed gate of another; None without one."""
+        """Return the model whose checkpoint is a model's fixed gate, or None."""
         return self._gates[FixedId.parse(model).name]
 
     @cached_property
@@ -412,7 +419,7 @@ class Trainings(Bindings):
 
 
 class Registry(Trainings):
-    """Everything that config/ says: entries, bindings, models, systems, runs and measures."""
+    """The whole configuration: entries, bindings, models, systems, runs and measures."""
 
     @cached_property
     def _named(self) -> dict[str, list[tuple[Ref, str]]]:
@@ -420,19 +427,19 @@ class Registry(Trainings):
         return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
 
     def mined_models(self, name: str) -> list[str]:
-        """Return the models whose own hits are among a model's negatives."""
+        """Return the models whose hits a model's negatives are drawn from."""
         systems = [system for _, system in references(self.negatives(name), "system")]
         return [model for system in systems for model in self.trained_behind(system)]
 
     def tune_split(self, system: str, dataset: str) -> SplitId | None:
-        """Return the split on which a system is tuned for a collection; None for a fixed one."""
+        """Return the split on which a system is tuned for a dataset, or None without tuning."""
         role = self.tuned_on(system)
         if role == OWN:
             return self.own_split(dataset, "tune")
         return self.bound_split(role) if role else None
 
     def reranker(self, system: str) -> str:
-        """Return the id of a rerank system's reranker: its role, or one made of what it names."""
+        """Return the id of a rerank system's reranker: its role, or an id of the model it names."""
         reranker = self.entry(system, RerankSystem).reranker
         if isinstance(reranker, str):
             return reranker
@@ -442,13 +449,13 @@ class Registry(Trainings):
         return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
 
     def reranker_binding(self, name: str) -> HubReranker | FromModel | None:
-        """Return what plays a reranker by its id; None if the scale leaves the role unbound."""
+        """Return the model bound to a reranker's id, or None if the scale leaves it unbound."""
         systems = {n: s for n, s in self.systems.items() if isinstance(s, RerankSystem)}
         named = {self.reranker(n): system.reranker for n, system in systems.items()}.get(name, name)
         return self.scale.rerankers.get(name) if isinstance(named, str) else named
 
     def players(self, page: Page) -> dict[str, str]:
-        """Return the system that makes each part of a page: the one named, or what plays it."""
+        """Return the system of each part of a page: the named system, or the scale's substitute."""
         return {part: self.scale.systems.get(name, name) for part, name in page.systems().items()}
 
     def parts(self, system: str) -> list[str]:
@@ -456,31 +463,32 @@ class Registry(Trainings):
         return [name for ref, name in self._named.get(system, []) if ref.to == "system"]
 
     def trained_for(self, system: str) -> str | None:
-        """Return the model of a system itself, trained once per seed; None without one."""
+        """Return the model, trained once per seed, that a system itself names; or None."""
         models = [(ref, name) for ref, name in self._named.get(system, []) if ref.to == "model"]
         made = (name for ref, name in models if ref.use != "released")
         untrained = ReleasedWeights, LexicalVectors
         return next((n for n in made if not isinstance(self.models.get(n), untrained)), None)
 
     def tuned_on(self, system: str) -> str | None:
-        """Return the role of the split on which something of a system is chosen, or None."""
+        """Return the role of a system's tuning split, or None if nothing is tuned."""
         return next((name for ref, name in self._named[system] if ref.use == "tuning"), None)
 
     def trained_behind(self, system: str) -> list[str]:
-        """Return the models, trained once per seed, of a system and of all that it is made from."""
+        """Return the models, trained once per seed, of a system and of all its parts."""
         return [model for name in self.made_from(system) if (model := self.trained_for(name))]
 
     def made_from(self, system: str) -> list[str]:
-        """Return a system and all systems that it is made from."""
+        """Return a system and all systems that it is made from, itself first."""
         systems = [system]
         for name in systems:
             systems += [part for part in self.parts(name) if part not in systems]
         return systems
 
     def seeds_of(self, system: str) -> list[int]:
-        """Return the seeds of a system's runs: those that every model behind it is trained with.
+        """Return the seeds of a system's runs: the seeds that all models behind it share.
 
-        A model has seeds of its own if its file or a budget says so, unless the command line does.
+        A model's entry or a budget can set its seeds. `seeds` in the configuration, as on the
+        command line, overrides them.
         """
         if self.config.seeds:
             return self.config.seeds
@@ -489,39 +497,39 @@ class Registry(Trainings):
         return [seed for seed in first if all(seed in seeds for seeds in others)]
 
     def run(self, system: str, seed: Seed | None) -> str:
-        """Return the run id of a system for a seed, which unseeded systems ignore."""
+        """Return the run id of a system for a seed. Unseeded systems ignore the seed."""
         return str(RunId(system, seed if self.trained_behind(system) else None))
 
     def runs(self, system: str) -> list[str]:
-        """Return the run ids of a system: one per seed if a trained model is behind it."""
+        """Return the run ids of a system: a run per seed if a trained model is behind it."""
         return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds_of(system)))
 
     def chosen(self, *kinds: str) -> list[str]:
-        """Return the ids of the chosen papers' pages that are of one of the kinds, or of all."""
+        """Return the ids of the chosen papers' pages of these kinds; without kinds, all pages."""
         pages = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
         return [page for page in pages if not kinds or self.pages[page].kind in kinds]
 
     def beside(self, page: Page) -> tuple[str, dict[str, Page]]:
-        """Return the paper of a page, and all pages of it by their short names."""
-        paper = next(parts_of(name)[0] for name, own in self.pages.items() if own is page)
-        named = {parts_of(name): own for name, own in self.pages.items()}
-        return paper, {name: own for (of, name), own in named.items() if of == paper}
+        """Return the paper of a page, and all pages of this paper by their short names."""
+        paper = next(parts_of(name)[0] for name, entry in self.pages.items() if entry is page)
+        named = {parts_of(name): entry for name, entry in self.pages.items()}
+        return paper, {name: entry for (other, name), entry in named.items() if other == paper}
 
     def lacks(self, split_id: SplitId, measure: str) -> str | None:
-        """Return what a measure reads that a split does not have; None if it has it."""
+        """Return what a split lacks for a measure: answers or public judgements; or None."""
         dataset = self.datasets[split_id.dataset]
         if measures.reads(measure) == "answers":
             return None if dataset.source_of(split_id.split).answered else "answers"
         return None if dataset.judged(split_id.split) else "public judgements"
 
     def measures(self, split_id: SplitId) -> list[str]:
-        """Return the measures evaluated on a split: its own, and those that pages show of runs."""
-        own = self.datasets[split_id.dataset].splits[split_id.split].measures
-        return sorted({*own, *self._printed.get(split_id, [])})
+        """Return the measures to evaluate on a split: those it names, and those on pages."""
+        named = self.datasets[split_id.dataset].splits[split_id.split].measures
+        return sorted({*named, *self._printed.get(split_id, [])})
 
     @cached_property
     def _printed(self) -> dict[SplitId, list[str]]:
-        """What pages show of runs on each split: a graph asks for it at every job."""
+        """The measures of runs on pages, by split. It is cached: a graph asks at every job."""
         printed: dict[SplitId, list[str]] = {}
         shown = (named for page in self.pages.values() for named in self._measured(page))
         for role, measure in shown:
@@ -530,7 +538,7 @@ class Registry(Trainings):
         return printed
 
     def _measured(self, page: Page) -> Iterator[tuple[str, str]]:
-        """Yield role and measure of what a page shows of runs, or groups its queries by."""
+        """Yield role and measure of the runs that a page shows, and of its groupings."""
         yield from page.measured()
         for grouping, role in page.grouped_by():
             if isinstance(halves := self.groupings.get(grouping), Halves):

@@ -1,4 +1,4 @@
-"""The project's folder, and the two outside: that of your own files, and ir_datasets' home."""
+"""The folders of the project, of the user's files, of the hub's cache and of ir_datasets."""
 
 import os
 import re
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[3]
-# Files in a dataset of the Hugging Face hub, as huggingface_hub's file system writes them; at a
-# commit, since a branch moves, and below it.
+# Files in a dataset of the Hugging Face hub, as huggingface_hub's file system writes them. The
+# revision is a commit, since branches move.
 HUB = re.compile(
     r"hf://datasets/(?P<id>\w[\w.-]*/\w[\w.-]*)@(?P<revision>[0-9a-f]{40})"
     r"(?:/(?P<path>(?:(?!\.\.?(?:/|$))[^/\n]+)(?:/(?!\.\.?(?:/|$))[^/\n]+)*))?"
@@ -15,23 +15,23 @@ HUB = re.compile(
 
 
 def packaged(name: str) -> Path:
-    """Return a file of the package; residuum.code reads the name, which is written out."""
+    """Return a file of the package. Write `name` as a literal: residuum.code reads it."""
     return Path(__file__).resolve().parents[1] / name
 
 
 def data() -> Path:
-    """Return the folder of your own files: RESIDUUM_DATA, or data/ in the working directory."""
+    """Return the folder of the user's files: RESIDUUM_DATA, or data/ in the working directory."""
     return Path(os.environ.get("RESIDUUM_DATA") or "data")
 
 
 def as_it_lies(path: Path) -> Path:
-    """Return the path of a file of yours, or of the same gzipped where that alone exists."""
+    """Return the path of a user's file, or that of its gzipped form if only this exists."""
     packed = path.with_name(f"{path.name}.gz")
     return packed if packed.is_file() and not path.exists() else path
 
 
 class Within(NamedTuple):
-    """Which files of a folder are read: those that fit a glob, with one of these endings if any."""
+    """The files of a folder to read: they match `glob` and, if given, one of `endings`."""
 
     glob: str = "**/*"
     endings: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ EVERY = Within()
 
 
 def files_of(path: Path, within: Within = EVERY) -> list[Path]:
-    """Return a file of yours, or files of a folder, by their names; hidden ones are left out."""
+    """Return a user's file, or the files of a folder sorted by path, without hidden files."""
     if not path.is_dir():
         return [as_it_lies(path)]
     named = ((file, file.relative_to(path).parts) for file in path.glob(within.glob))
@@ -50,23 +50,23 @@ def files_of(path: Path, within: Within = EVERY) -> list[Path]:
 
 
 def ending(path: Path) -> str:
-    """Return the last ending of a name but .gz, in lower case; it says which form a file has."""
+    """Return the last ending of a name other than .gz, in lower case: the form of the file."""
     return next((s for s in map(str.lower, reversed(path.suffixes)) if s != ".gz"), "")
 
 
 def hub() -> Path:
-    """Return the hub's cache: HF_HUB_CACHE, or hub/ in HF_HOME, which is in your home's .cache."""
+    """Return the hub's cache: HF_HUB_CACHE, or hub/ in HF_HOME (~/.cache/huggingface)."""
     home = os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")
     return Path(os.environ.get("HF_HUB_CACHE", Path(home) / "hub"))
 
 
 def snapshot(kind: Literal["models", "datasets"], name: str, revision: str) -> Path:
-    """Return where a revision of a model or a dataset lies in the hub's cache, if it does."""
+    """Return the folder of a revision of a model or a dataset in the hub's cache."""
     folder = hub() / f"{kind}--{name.replace('/', '--')}"
     ref = folder / "refs" / revision
     return folder / "snapshots" / (ref.read_text().strip() if ref.is_file() else revision)
 
 
 def irds() -> Path:
-    """Return ir_datasets' home: IR_DATASETS_HOME, or .ir_datasets in yours."""
+    """Return ir_datasets' home: IR_DATASETS_HOME, or ~/.ir_datasets."""
     return Path(os.environ.get("IR_DATASETS_HOME") or Path.home() / ".ir_datasets")

@@ -5,10 +5,10 @@ from residuum.config.schema.models import DualEncoder
 
 
 def snapshots_of(registry: Registry, system: str) -> int | None:
-    """Return how many snapshots a system has: as many as all trainings behind it keep.
+    """Return the number of snapshots that all trainings behind a system keep.
 
-    None of one without: where a training keeps none, or others keep other numbers, and of what is
-    no dense system and no fusion, since term weights and rerankers have finished models alone.
+    None if a training keeps no snapshots, or trainings keep different numbers. None also for
+    rerankers and term weights, which use finished models only.
     """
     if any(registry.systems[name].kind == "rerank" for name in registry.made_from(system)):
         return None

@@ -1,4 +1,4 @@
-"""What is made of specs: canonical JSON, ids of runs, indexes and rerankers, and seeds.
+"""Specs as canonical JSON; ids of runs, indexes, models and rerankers; seeds.
 
 Usage: `of_entry(registry.systems["bm25"])`; `str(RunId("clear", 1))` is `clear.seed1`.
 """
@@ -10,32 +10,32 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 FOR_READERS = {"description", "label", "budgets", "seeds"}
-ONE_SEED = r"\d+(@\d+)?"  # of a model: finished, or on its way
+ONE_SEED = r"\d+(@\d+)?"  # the seed of a finished model, or of a snapshot
 SEED = rf"\.seed{ONE_SEED}"
 SNAPSHOT = r"\.seed\d+@\d+"
 
 
 def canonical_json(data: object) -> str:
-    """Write JSON in one form only: sorted keys, no white space, UTF-8 as it is."""
+    """Write canonical JSON: sorted keys, no white space, characters unescaped."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def of_entry(entry: BaseModel) -> str:
-    """Write an entry as the `--spec` argument of a stage, without what only people read."""
+    """Write an entry as the `--spec` argument of a stage, without the keys in FOR_READERS."""
     return canonical_json(entry.model_dump(mode="json", exclude=FOR_READERS))
 
 
 def derive(seed: int, *names: str) -> int:
-    """Return a 32-bit seed for one purpose, the same on every machine.
+    """Return a 32-bit seed for the purpose that `names` state, the same on every machine.
 
-    A hash rather than an offset, so that seed 2 of one purpose is never seed 1 of another.
+    It is a hash rather than an offset, so seed 2 of one purpose is never seed 1 of another.
     """
     text = "/".join([str(seed), *names])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
 class Snapshot(NamedTuple):
-    """A model as it was on the way of its training with a seed, counted from 1: `1@2`."""
+    """A model kept during its training with a seed; snapshots count from 1: `1@2`."""
 
     seed: int
     number: int
@@ -54,12 +54,12 @@ def seed_of(text: str) -> Seed:
 
 
 def trained_with(seed: Seed) -> int:
-    """Return the seed of the training of a model, finished or on its way."""
+    """Return the training seed of a finished model or of a snapshot."""
     return seed.seed if isinstance(seed, Snapshot) else seed
 
 
 class RunId(NamedTuple):
-    """A system and the seed of the model behind it, None where none is trained once per seed."""
+    """A system and the seed of the model behind it; None without a model trained per seed."""
 
     system: str
     seed: Seed | None = None
@@ -69,23 +69,23 @@ class RunId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "RunId":
-        """Read `clear.seed1`, `clear.seed1@2` or `bm25`; ValueError if that is no seed."""
+        """Read `clear.seed1`, `clear.seed1@2` or `bm25`; ValueError for a malformed seed."""
         system, seeded, seed = text.rpartition(".seed")
         return cls(system, seed_of(seed)) if seeded else cls(text)
 
     @property
     def finished(self) -> "RunId":
-        """The run of the finished model, whatever the snapshot."""
+        """The run of the finished model, of this snapshot's training."""
         return self if self.seed is None else RunId(self.system, trained_with(self.seed))
 
     def kept(self, number: int) -> "RunId":
-        """The run of the model that its training kept as a snapshot."""
+        """The run of a snapshot, by its number."""
         assert self.seed is not None, "a training is behind it"
         return RunId(self.system, Snapshot(trained_with(self.seed), number))
 
 
 class OrderId(NamedTuple):
-    """A run, and the system whose docs it puts into order in place of its own: `a.seed1.on.b`."""
+    """A run, and the system whose docs it orders instead of its own: `a.seed1.on.b`."""
 
     run: str
     over: str = ""
@@ -95,17 +95,17 @@ class OrderId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "OrderId":
-        """Read `me-bert.seed1.on.candidates`, or a run's own id."""
+        """Read `me-bert.seed1.on.candidates`, or a run id."""
         run, _, over = text.partition(".on.")
         return cls(run, over)
 
 
 class FixedId(NamedTuple):
-    """A name and, where it is not enough, what fixes the thing behind an @.
+    """A name, and after an @ what else identifies the thing, if the name is not enough.
 
-    An index has the id of its form, and the run id of term weights: en-porter-lucene@deepct.seed1.
-    A model that belongs to a collection has the split that it is trained on: clear@nfcorpus.train.
-    A reranker has that of its role, or a model with a seed or a hash: reranker-base@seed3.
+    An index: the id of its form, and the run id of term weights: en-porter-lucene@deepct.seed1.
+    A model of a collection: the split that it is trained on: clear@nfcorpus.train.
+    A reranker: its role, or a model with a seed or a hash: reranker-base@seed3.
     """
 
     name: str

@@ -1,7 +1,8 @@
-"""Dense systems that no file defines: an id that is a model's stands for the search by its vectors.
+"""Dense systems that no file defines: the id of a model names the search by its vectors.
 
-Usage: `of_models(entries, models, systems)` are those that entries name: `me-bert` is the dense
-system of the model `me-bert`, and so is `clear-embedding` of `clear`, whose id a fusion has.
+Usage: `of_models(entries, models, systems)` returns the systems that entries name. `me-bert` is the
+dense system of the model `me-bert`. `clear-embedding` is that of `clear`: a fusion has the id
+`clear`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ SUFFIX = "-embedding"
 
 
 def model_of(system: str) -> tuple[str, str]:
-    """Return the models whose dense system an id without an entry may be, the first one first."""
+    """Return the models whose dense system an id may name, in the order of preference."""
     return system, system.removesuffix(SUFFIX)
 
 
@@ -30,7 +31,7 @@ def of_models(
 
 
 def _dense(name: str, models: Mapping[str, Model]) -> DenseSystem | None:
-    """Return the dense system of a model with vectors, labelled as it; None without such a one."""
+    """Return the dense system of a model with vectors, with its label, or None."""
     for model in model_of(name):
         entry = models.get(model)
         if isinstance(entry, DualEncoder | LexicalVectors):

@@ -1,1 +1,1 @@
-"""What the stages that make pages share: rows of TSVs, scores, layouts, notes."""
+"""The pages of papers: a folder for each kind of page, and the code that the kinds share."""

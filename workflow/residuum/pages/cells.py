@@ -1,4 +1,4 @@
-"""What stands in a cell that a paper prints: a number with its markers, a change, or a tick.
+"""The cells that a paper prints: a number with its markers, a change, or a tick.
 
 Usage: `PrintedCell.parse("0.308 ^1-4").value`.
 """
@@ -15,20 +15,21 @@ UNITS = {"": 1, "K": 1_000, "M": 1_000_000}
 
 
 class PrintedCell(Strict):
-    """A reported cell: its number, the row indices it beats, whether an arrow marks it; or a tick.
+    """A reported cell: a number, the row indices it beats and whether it has an arrow; or a tick.
 
-    A number with a sign is a change from another row; one with a K or an M is cut or rounded there.
+    A number with a sign is a change from another row. A number with a K or an M is cut or rounded
+    at this unit.
     """
 
-    value: float | None  # None of a tick
-    digit: float = 1.0  # what one more in its last printed digit counts: 0.1 in 56.2, 100 in 6.9K
+    value: float | None  # None for a tick
+    digit: float = 1.0  # the unit of the last printed digit: 0.1 in 56.2, 100 in 6.9K
     beats: list[int] = Field(default=[])
     below: bool = False
     signed: bool = False
 
     @classmethod
     def parse(cls, text: str) -> "PrintedCell":
-        """Read `0.308 ^1-4`, `0.241 ↓`, `+0.05`, `8.8M` or `✓`; others raise ValueError."""
+        """Read `0.308 ^1-4`, `0.241 ↓`, `+0.05`, `8.8M` or `✓`; ValueError for other texts."""
         if text == TICK:
             return cls(value=None)
         match = re.fullmatch(r"([+-]?\d+(?:\.(\d+))?)([KM]?)(?: \^([0-9,-]+))?( ↓)?", text)
@@ -48,7 +49,7 @@ class PrintedCell(Strict):
 
     @property
     def tick(self) -> bool:
-        """Say whether the paper prints a tick in place of a number."""
+        """Say whether the paper prints a tick instead of a number."""
         return self.value is None
 
 

@@ -1,6 +1,6 @@
-"""What derived columns show: what two runs' values of a measure make, per query or as a ratio.
+"""The values of derived columns, made from two runs' values of a measure.
 
-Usage: `value(column, dense, lexical)` gives a `ScoreMatrix`, or of RoC a `Coverage`.
+Usage: `value(column, dense, lexical)` gives a `ScoreMatrix`, or a `Coverage` for RoC.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,14 +19,14 @@ Value = ScoreMatrix | Coverage
 
 
 class Derivation(NamedTuple):
-    """How a value is made of D and S, or of a row and another, and what it is, for readers."""
+    """How a value is made from D and S, or from two rows, and its description for readers."""
 
     made: Callable[[ScoreMatrix, ScoreMatrix], Value]
     words: str
 
 
 def better(own: ScoreMatrix, other: ScoreMatrix) -> ScoreMatrix:
-    """Return 1 for each query in which a row's value is higher than the other's, by seed.
+    """Return 1 for each query and seed in which a row's value is higher than the other row's.
 
     Differences of at most 1e-12 are rounding, as in every comparison.
     """
@@ -35,7 +35,7 @@ def better(own: ScoreMatrix, other: ScoreMatrix) -> ScoreMatrix:
 
 
 def ratio(dense: ScoreMatrix, lexical: ScoreMatrix) -> Coverage:
-    """Return RoC; where D answers no query there is none, and NotRun says so."""
+    """Return RoC; NotRun if D answers no query."""
     of = coverage(dense, lexical)
     if of.ratio is None:
         raise NotRun("D, the dense part, answers no query, so that RoC divides by 0")
@@ -61,12 +61,12 @@ PARTS = (
 
 
 def value(column: Column, *sides: ScoreMatrix) -> Value:
-    """Return what a column shows of the values of one run, or of both sides of a derived one."""
+    """Return the value of a column from the scores of its sides; a derived column has two sides."""
     return DERIVED[column.derived].made(*sides) if column.derived else sides[0]
 
 
 def explained(column: Column) -> Iterator[str]:
-    """Yield what a derived column shows, in words; nothing of one that shows a measure."""
+    """Yield the description of a derived column, a change or a tick; nothing for a measure."""
     if column.derived:
         yield " ".join(filter(None, (DERIVED[column.derived].words, column.than)))
     if column.change_from:

@@ -1,7 +1,7 @@
-"""Drawings of figures: lines over depths, efforts, groups or snapshots; bars of one point alone.
+"""Drawings of figures: lines over depths, efforts, groups or snapshots; bars for a single point.
 
 Usage: `save(job, points, output)`; `written(figure, output)` inside `styled()` for other drawings.
-Equal data is equal bytes.
+Equal data gives equal bytes.
 """
 
 import itertools
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.typing import RcKeyType
 
-Legend = dict[str, object]  # label: what is drawn
-LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
-AXES = {  # of groups: their name
+Legend = dict[str, object]  # label: drawn line or bar
+LOG_FROM = 10  # the axis is logarithmic if the largest depth is this many times the smallest
+AXES = {  # an axis over groups has the grouping's name
     DEPTH: "Rerank depth K",
     EFFORT: "Vectors compared per query",
     SNAPSHOT: "Snapshot of the training",
 }
 FROM_ZERO = {DEPTH: "first stage alone", EFFORT: "exact search"}
 RECALLS = {DEPTH: "Recall of candidates", EFFORT: "Recall of what the exact search finds"}
-# Colours of Okabe and Ito; markers and dashes tell the lines apart without them.
+# Colours of Okabe and Ito; markers and dashes distinguish the lines without colours.
 LINES: list[tuple[str, str, str | tuple[float, tuple[float, ...]]]] = [
     ("#000000", "o", "-"),
     ("#D55E00", "s", "--"),
@@ -52,7 +52,7 @@ WITHOUT = {"pdf": ["Creator", "Producer", "CreationDate"], "png": ["Software"]} 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Set how everything is drawn, whatever this machine's own settings are."""
+    """Set Matplotlib's style, independent of this machine's settings."""
     import matplotlib
 
     whole: dict[RcKeyType, object] = {**matplotlib.rcParamsDefault, **STYLE}
@@ -71,9 +71,9 @@ def written(figure: "Figure", output: Path) -> list[Path]:
 def save(
     job: BoundFigure, points: Sequence[Point], output: Path, axis: str | None = None
 ) -> list[Path]:
-    """Draw a figure, a plot for each panel; return the files that were written.
+    """Draw a figure with a plot for each panel; return the written files.
 
-    Over efforts points lie at their costs, which `axis` names if they are not vectors compared.
+    Over efforts, x is the cost of a point. `axis` names this cost if it is not vectors compared.
     """
     from matplotlib.figure import Figure
 
@@ -93,14 +93,14 @@ def save(
 
 
 def explain(figure: "Figure", legend: Legend, columns: int) -> None:
-    """Put a legend under all plots, if anything is drawn."""
+    """Put a legend under all plots, if it has entries."""
     if legend:
         handles = cast("list[Artist]", [*legend.values()])
         figure.legend(handles, [*legend], loc="outside lower center", ncols=columns)
 
 
 def nothing(ax: "Axes") -> None:
-    """Leave a plot empty of which nothing has runs."""
+    """Write `not run` into a plot without runs."""
     ax.set_axis_off()
     ax.text(0.5, 0.5, "not run", ha="center", va="center")
 
@@ -108,7 +108,7 @@ def nothing(ax: "Axes") -> None:
 def _plot(
     ax: "Axes", job: BoundFigure, panel: Panel, points: Sequence[Point], axis: str | None
 ) -> Legend:
-    """Draw one panel; return what the legend shows."""
+    """Draw one panel; return its legend entries."""
     alone = len({point.x for point in points}) == 1 and job.entry.grouped
     legend = (_bars if alone else _lines)(ax, job, points) | _marks(ax, job, points)
     ax.set_xlabel(axis or f"Group of {job.entry.over}")
@@ -122,7 +122,7 @@ def _plot(
 
 
 def _place(job: BoundFigure, point: Point) -> float:
-    """Return where a point lies along the axis."""
+    """Return the x of a point: its cost over efforts."""
     return float(point.cost or 0) if job.entry.over == EFFORT else point.x
 
 
@@ -137,7 +137,7 @@ def _number_axis(ax: "Axes") -> None:
 
 
 def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
-    """Name the points along the axis; groups with their sizes."""
+    """Label the points along the axis; groups with their sizes."""
     named = {p.x: p for p in sorted(points, key=lambda p: p.x) if p.x > 0}
     labels = [f"{x:,}" for x in named]
     if job.entry.over == DEPTH and max(named) >= LOG_FROM * min(named):
@@ -149,12 +149,12 @@ def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
 
 
 def _queries(job: BoundFigure, points: Sequence[Point]) -> str:
-    """Say how many queries a panel is of, where no group does."""
+    """Return the number of queries for a panel's label; "" over groups, which differ in size."""
     return "" if job.entry.grouped else f"\nn = {len(points[0].scores.query_ids):,} queries"
 
 
 def _bars(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
-    """Draw a bar per series, all at one point, with the spread over seeds."""
+    """Draw a bar per series at a single point, with the spread over seeds."""
     legend: Legend = {}
     places = np.linspace(-0.3, 0.3, len(points)) if len(points) > 1 else np.zeros(1)
     for (color, _, _), place, point in zip(itertools.cycle(LINES), places, points):
@@ -169,12 +169,12 @@ def _bars(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
 
 
 def _lines(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
-    """Draw each series, what it begins with as a thin line; return what the legend shows."""
+    """Draw each series, with its value at x = 0 as a thin line; return the legend entries."""
     legend: Legend = {}
     for (color, marker, dashes), series in zip(itertools.cycle(LINES), job.drawn()):
         own = [point for point in points if point.series == series]
         if not own:
-            continue  # in another panel
+            continue  # this panel does not show the series
         along = [point for point in own if point.x > 0]
         means = np.array([point.means for point in along])
         mean = means.mean(axis=1)
@@ -191,7 +191,7 @@ def _lines(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
 
 
 def _marks(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
-    """Put a row of marks above the frame for each other series, where it differs from the first."""
+    """Draw a row of marks above the frame for each series that differs from the first."""
     first, *others = job.drawn()
     legend: Legend = {}
     for row, (sign, series) in enumerate(zip(itertools.cycle(DIFFERS), others)):
@@ -212,7 +212,7 @@ def _marks(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
 
 
 def panel_name(job: BoundFigure, panel: Panel) -> str:
-    """Write what a panel shows in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
+    """Write a panel's value in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
     if panel.than:
         text = f"Share of queries of which {panel.measure} is above that of {panel.than}"
     elif panel.measure:

@@ -1,4 +1,4 @@
-"""What the entries of pages share: where a paper prints them, how they are tested, what it prints.
+"""The keys that entries of pages share: title, place in the paper, reported numbers.
 
 Usage: a kind of page is a subclass of `Printed`, or of `Reported` if the paper prints numbers.
 """
@@ -35,42 +35,42 @@ class QuerySet(Strict):
 
 
 class Printed(Strict):
-    """What every page of a paper has: a title, where the paper prints it."""
+    """The keys of every page of a paper: its kind, its title, its place in the paper."""
 
     kind: str
     title: str
     printed_in: str = Field(description="where the paper prints it")
 
     def systems(self) -> dict[str, str]:
-        """Return the system named for each part: a row, a series, a list."""
+        """Return the system of each part: a row, a series, a list."""
         return {}
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Yield each system, by the part it stands for, with each role that shows it."""
+        """Yield each part that has a system, with each role that it is shown on."""
         yield from product(self.systems(), [role for _, role in references(self, "role")])
 
     @property
     def judged(self) -> bool:
-        """Say whether the ledger judges numbers of the page."""
+        """Say whether the ledger judges the page's numbers."""
         return False
 
     def searched_for(self) -> Iterator[str]:
-        """Yield the roles of splits that are searched for the page though nothing is measured."""
+        """Yield the roles of splits that are searched for the page without a measure."""
         yield from ()
 
     def measured(self) -> Iterator[tuple[str, str]]:
-        """Yield role and measure of what is shown, where runs must be evaluated for it."""
+        """Yield role and measure of each number that needs evaluated runs."""
         yield from ()
 
     def grouped_by(self) -> Iterator[tuple[str, str]]:
-        """Yield each grouping whose groups are shown, with the role of the queries."""
+        """Yield each grouping that the page shows, with the role of the queries."""
         yield from ()
 
 
 class Reported(Printed):
-    """A page with numbers that the paper printed, each of a row."""
+    """A page with rows of numbers that the paper prints."""
 
-    if TYPE_CHECKING:  # a field of some kinds, made of another one by others
+    if TYPE_CHECKING:  # a field in some kinds, a property in others
         rows: Sequence[Any]
 
     tolerance: dict[AnyColumn, Delta] = Field(
@@ -92,11 +92,11 @@ class Reported(Printed):
         return False
 
     def change_of(self, column: str) -> str | None:
-        """Return the row that a column's numbers are changes from, if its cells print ticks."""
+        """Return the row that a column's numbers are changes from, or None."""
         return None
 
     def tolerated(self, column: str, printed: PrintedCell) -> float:
-        """Return the largest |delta| at which a number that a column prints is reproduced."""
+        """Return the largest |delta| at which a printed number counts as reproduced."""
         most = self.tolerance.get(column, self.tolerance.get("default", 0.0))
         return most * printed.digit if self.last_digits else most
 

@@ -1,4 +1,4 @@
-"""Faults that pages with reported numbers share: markers that no row explains, missing tolerances.
+"""Faults that pages with reported numbers share: unexplained markers, missing tolerances.
 
 Usage: `reported_faults(registry, page)` yields the key and the fault.
 """
@@ -12,13 +12,13 @@ Fault = tuple[str, str]  # key, what is wrong
 
 
 def with_baselines(registry: Registry, tests: str | None) -> bool:
-    """Say whether an entry of config/tests compares with baselines alone."""
+    """Say whether an entry of config/tests compares with baselines only."""
     known = registry.tests.get(tests or "")
     return known is not None and known.compare == "with_baselines"
 
 
 def reported_faults(registry: Registry, page: Reported) -> Iterator[Fault]:
-    """Yield rows of one index, and cells whose tolerance or whose markers nothing explains."""
+    """Yield rows with the same index, and cells without a tolerance or with unexplained markers."""
     some = with_baselines(registry, getattr(page, "tests", None))
     below = {row.id: getattr(row, "below", None) for row in page.rows}
     rows: dict[int | None, str] = {}

@@ -1,7 +1,7 @@
-"""Pages of rows and columns: the values behind their cells, and TSVs of cells, tests and verdicts.
+"""Pages of rows and columns: the values of their cells, and TSVs of cells, tests and verdicts.
 
-Usage: `load(job, metrics, verdicts)`, so that significance and tables see the same values;
-`write(path, cells, GridCell)` and `rows(path, GridCell)`.
+Usage: `load(job, metrics, verdicts, groups)` for both significance and tables, so that they use the
+same values; `write(path, cells, GridCell)` and `rows(path, GridCell)`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,15 +35,15 @@ Read = Callable[[Path], pl.DataFrame]
 AGAIN = "make it again: delete it, then snakemake --cores all"
 TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 Row = TypeVar("Row")
-INDEX = ("index", "other_index")  # columns of tables measured on runs alone
-DERIVED = ("ci_low", "ci_high", "tick", "reported_tick")  # written where a cell has any
+INDEX = ("index", "other_index")  # columns for tables that are measured on runs
+DERIVED = ("ci_low", "ci_high", "tick", "reported_tick")  # columns left out if all cells are empty
 OPTIONAL = (*INDEX, *DERIVED)
 
 
 class Loaded(NamedTuple):
-    """A table, why cells of it have no value, and the values of the others.
+    """A table with the reasons for cells without a value, and the values of its other cells.
 
-    A cell has values per query, which are tested, or is a ratio of their sums.
+    A cell has values per query, which are tested, or is a ratio of sums over queries.
     """
 
     job: BoundTable
@@ -51,10 +51,10 @@ class Loaded(NamedTuple):
     ratios: dict[Key, Coverage]
 
     def by_seed(self, row: str, column: Column) -> list[float] | None:
-        """Return what a cell shows, for each seed; None if it has no value.
+        """Return the value of a cell for each seed, or None if the cell has no value.
 
-        Of a change, the other row's seeds go with it in their order, or as their mean where they
-        are not as many.
+        For a change, the other row's seeds are subtracted in order. If their number differs, their
+        mean is subtracted.
         """
         own = self._by_seed(row, column)
         if own is None or not column.is_change(row):
@@ -70,22 +70,22 @@ class Loaded(NamedTuple):
         return None if matrix is None else [float(value) for value in matrix.values.mean(axis=0)]
 
     def interval(self, row: str, column: Column) -> tuple[float | None, float | None]:
-        """Return the 95% interval of a cell: of a ratio that is shown itself, and of no change."""
+        """Return the 95% interval of a ratio; (None, None) for changes and other cells."""
         ratio = None if column.is_change(row) else self.ratios.get((row, column.id))
         return (ratio.low, ratio.high) if ratio else (None, None)
 
     def queries(self, key: Key) -> int:
-        """Return on how many queries a cell with a value is measured."""
+        """Return the number of queries that a cell with a value is measured on."""
         return self.ratios[key].queries if key in self.ratios else len(self.scores[key].query_ids)
 
 
 def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups: Parted) -> Loaded:
-    """Read the cells that have runs; cells whose metrics hold a refusal are absent from the job.
+    """Read the values of a table's cells.
 
-    So are those behind which a model stands that did not learn, as its one of the `verdicts` says:
-    one seed is enough, since a row without it would be chosen by its outcome. So are changes from
-    a row without a value. Different queries in a column are a ResiduumError: a paired test over
-    them means nothing.
+    A cell is absent if its metrics hold a refusal, or if it is a change from a row without a value.
+    It is not learned if one seed of a model behind it did not learn: leaving out only this seed
+    would choose seeds by their outcome. Raises ResiduumError if rows of a column have different
+    queries, because a paired test needs the same queries.
     """
     job = job.model_copy(update={"unlearned": _unlearned(job, verdicts)})
     read = cache(trec.read_metrics)
@@ -116,7 +116,7 @@ def cell_value(
     groups: Parted,
     read: Read = trec.read_metrics,
 ) -> derived.Value:
-    """Return the value of a cell, but for what it is a change from; NotRun says why it has none."""
+    """Return the value of a cell before a change is subtracted; NotRun if it has no value."""
     sides = job.sides(row, column)
     files = {run: job.metrics(column, run) for side in sides for run in side}
     tables = {name: read(metrics / name) for name in files.values()}
@@ -132,7 +132,7 @@ def cell_value(
 
 
 def _without_other(job: BoundTable, values: Collection[Key]) -> dict[Key, str]:
-    """Return why cells that have values show no change: the other row has none there."""
+    """Return why cells with a value show no change: the other row has no value there."""
     rows, reasons = {row.id: row for row in job.entry.rows}, {}
     for row, name in values:
         column = job.column(name)
@@ -144,7 +144,7 @@ def _without_other(job: BoundTable, values: Collection[Key]) -> dict[Key, str]:
 
 
 def _unlearned(job: BoundTable, verdicts: Mapping[str, Learned]) -> dict[str, dict[str, str]]:
-    """Return why cells are not results, by row and column: what did not learn."""
+    """Return which models did not learn behind a cell, by row and column."""
     reasons: dict[str, dict[str, str]] = {}
     for row, column in job.available():
         runs, place = job.judged_runs(row.id, column), job.splits[column.id]
@@ -156,14 +156,14 @@ def _unlearned(job: BoundTable, verdicts: Mapping[str, Learned]) -> dict[str, di
 def why_not_learned(
     job: Bound, runs: Iterable[str], place: str | None, verdicts: Mapping[str, Learned]
 ) -> str | None:
-    """Return which models behind runs on a split did not learn, and why not; None if all did."""
+    """Return which models behind runs on a split did not learn, and why; None if all learned."""
     names = [name for name in job.models_of(runs, place) if not verdicts[name].learned]
     reasons = [f"{name.replace('/', ' ')}: {verdicts[name].reason}" for name in names]
     return "; ".join(reasons) or None
 
 
 def matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> ScoreMatrix:
-    """Return a measure's values, a column for the table of each run; all hold the same queries."""
+    """Return a measure's values of shape (queries, runs). All tables have the same queries."""
     runs = {name: table.filter(measure=measure).sort("query_id") for name, table in tables.items()}
     if lacking := [name for name, rows in runs.items() if rows.is_empty()]:
         known = ", ".join(tables[lacking[0]]["measure"].unique().sort()) or "nothing"
@@ -176,7 +176,7 @@ def matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> Scor
 
 @dataclass(frozen=True)
 class GridCell:
-    """A cell: its value (mean and spread over seeds), its markers, and what the paper prints."""
+    """A cell: its value (mean and spread over seeds), its markers, and the paper's number."""
 
     table: str
     row: str
@@ -196,17 +196,17 @@ class GridCell:
     reported_beats: str | None = None
     reported_below: bool | None = None
     not_run: str | None = None
-    not_learned: bool = False  # so that `not_run` says which model did not, and why
-    index: str | None = None
-    other_index: str | None = None  # how `index`, the one searched, differs from the page's own
+    not_learned: bool = False  # if True, `not_run` says which model did not learn, and why
+    index: str | None = None  # the index searched
+    other_index: str | None = None  # how `index` differs from the page's stated index
     ci_low: float | None = None  # 95% interval of a ratio
     ci_high: float | None = None
-    tick: bool | None = None  # where a column has ticks
+    tick: bool | None = None  # None in columns without ticks
     reported_tick: bool | None = None
 
     @property
     def absence(self) -> str:
-        """Name what a cell without a value is, for pages and verdicts."""
+        """The text of a cell without a value, for pages and verdicts."""
         return "not learned" if self.not_learned else "not run"
 
     def measured_as(self, per_seed: Sequence[float], n: int) -> "GridCell":
@@ -225,13 +225,13 @@ class GridCell:
 
 
 def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -> GridCell:
-    """Return a cell without a value, with what the paper prints in it."""
+    """Return a cell without a value, with the paper's number."""
     cell = GridCell(job.id, row, column, measure, job.splits[column], not_run=not_run)
     return with_reported(cell, job.entry)
 
 
 def with_reported(cell: GridCell, page: Reported) -> GridCell:
-    """Return a cell with what the paper prints in it, if it prints anything."""
+    """Return a cell with the paper's number or tick added, if the paper fills the cell."""
     text = {**page.reported.get(cell.row, {})}.get(cell.column)
     if text is None:
         return cell
@@ -243,7 +243,7 @@ def with_reported(cell: GridCell, page: Reported) -> GridCell:
 
 
 def by_place(cells: Iterable[GridCell]) -> dict[Key, GridCell]:
-    """Return cells by their row and column."""
+    """Return cells by row and column."""
     return {(cell.row, cell.column): cell for cell in cells}
 
 
@@ -254,7 +254,7 @@ def columns(form: type) -> dict[str, type[pl.DataType]]:
 
 
 def tidied(cells: Sequence[GridCell]) -> pl.DataFrame:
-    """Return cells as a table, without the columns that only derived ones fill if none does."""
+    """Return cells as a table, without the columns in DERIVED that no cell fills."""
     table = frame(cells, GridCell)
     return table.drop(name for name in DERIVED if table[name].null_count() == table.height)
 
@@ -272,9 +272,9 @@ def frame(rows: Sequence[Row], form: type[Row]) -> pl.DataFrame:
 
 
 def rows(path: Path, form: type[Row], optional: Sequence[str] = ()) -> list[Row]:
-    """Read a TSV as rows; columns that are optional may be absent, and others are not read.
+    """Read a TSV as rows. `optional` columns may be missing; unknown columns are ignored.
 
-    A file that is absent, is cut short or lacks a column is a ResiduumError.
+    Raises ResiduumError for a file that is missing, cut short or lacks a column.
     """
     data, schema = files.read_bytes(intact.checked(path)), columns(form)
     if not data.endswith(b"\n"):

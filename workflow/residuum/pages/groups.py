@@ -1,4 +1,4 @@
-"""What pages call groups of the queries: names that no grouping can have, splits without folds.
+"""Faults in the names of groups on pages: names that no group can have, splits without folds.
 
 Usage: `misnamed(registry, grouping, names)` yields the faults.
 """
@@ -11,7 +11,10 @@ from residuum.config.schema.groupings import Folds
 
 
 def misnamed(registry: Registry, over: str, groups: Iterable[str]) -> Iterator[str]:
-    """Yield a text for each name that no group of a grouping can have, if it is one."""
+    """Yield the fault of each name that no group of a grouping can have.
+
+    Nothing is yielded if `over` is no grouping.
+    """
     grouping = registry.groupings.get(over)
     for group in groups if grouping else ():
         if grouping and (valid := grouping.lacks(group)):
@@ -19,7 +22,7 @@ def misnamed(registry: Registry, over: str, groups: Iterable[str]) -> Iterator[s
 
 
 def unfolded(registry: Registry, over: str, role: str, groups: Iterable[str]) -> Iterator[str]:
-    """Yield the folds that the split of a role does not name, or that it has none."""
+    """Yield a fault for each fold that a role's split does not name, or if it names no folds."""
     split_id = registry.binding(role)
     dataset = registry.datasets.get(split_id.dataset) if split_id else None
     if not isinstance(registry.groupings.get(over), Folds) or split_id is None or dataset is None:

@@ -1,4 +1,4 @@
-"""What every page bound to one scale says: the `--spec` of the stage that makes it."""
+"""The base of pages bound to one scale: the `--spec` of the stages that make pages."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -13,21 +13,21 @@ from residuum.config.specs import OrderId
 from residuum.pages.cells import PrintedCell
 from residuum.pages.entries import Printed, Reported
 
-# Parts of paths, so that a foreign manifest's lead nowhere else.
+# They become parts of paths. The patterns keep a foreign manifest's paths in the results folder.
 SplitRef = Annotated[str, Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")]
 RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
 
 
 def kind_of(spec: Mapping[str, Any]) -> str:
-    """Return the kind of a bound page, given its JSON; nothing of what is none."""
+    """Return the kind of a bound page from its JSON; "" for other specs."""
     entry = spec.get("entry")
     return str(entry.get("kind", "")) if isinstance(entry, Mapping) else ""
 
 
 class Gap(NamedTuple):
-    """A part of a page that has no value at this scale: why, and which row, column or series.
+    """A row, column or series of a page without a value at this scale, and the reason.
 
-    `unbound` says that the scale leaves the role empty, so that nothing is amiss.
+    `unbound` says that the scale binds no split to the role. This is no fault.
     """
 
     why: str
@@ -36,7 +36,7 @@ class Gap(NamedTuple):
 
 
 class First(NamedTuple):
-    """The series of a page with which all others are compared, and how they are tested."""
+    """The series of a page that all other series are compared with, and the tests."""
 
     id: str
     label: str
@@ -44,13 +44,13 @@ class First(NamedTuple):
 
 
 class Bound(Strict):
-    """What every bound page says: its id, the scale, why its numbers compare, residual splits."""
+    """The keys of every bound page: its id, its scale, why its numbers compare, residual splits."""
 
     entry: Printed
     id: str
     scale: Id
     reason: str
-    residual: dict[SplitRef, list[SplitRef]] = Field(default={})  # split: what was judged before
+    residual: dict[SplitRef, list[SplitRef]] = Field(default={})  # split: its earlier rounds
     by_folds: dict[str, list[str]] = Field(
         default={}, description="model: folds, for each of which it is trained on the others"
     )
@@ -68,7 +68,7 @@ class Bound(Strict):
             raise ValueError(f"{key}: {fault}")
 
     def models_of(self, runs: Iterable[str], place: str | None) -> list[str]:
-        """Return the models behind runs on a split, each once, as `<model>/seed<n>`."""
+        """Return the models behind runs on a split as `<model>/seed<n>`, without duplicates."""
         of = self.models.get(str(place).partition("/")[0], {})
         return list(
             dict.fromkeys(name for run in runs for name in of.get(OrderId.parse(run).run, []))
@@ -80,50 +80,50 @@ class Bound(Strict):
 
 
 class Judged(Bound):
-    """A bound page with numbers that the paper printed, which the ledger judges."""
+    """A bound page with numbers that the paper prints and the ledger judges."""
 
     entry: Reported
     comparable: bool
 
-    has_intervals: ClassVar[bool] = True  # of its numbers, not of differences
+    has_intervals: ClassVar[bool] = True  # whether its numbers, not differences, have intervals
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
-        """Return the runs that a cell's number is of, none where they are counted of a split.
+        """Return the runs behind a cell's number; [] if the number is counted from a split.
 
-        None of a row that has no runs at this scale.
+        None for a row without runs at this scale.
         """
         return []
 
     def runs_behind(self, row: str, column: str) -> tuple[list[str], list[str]]:
-        """Return the runs that a number was read from, and those whose models must have learned."""
+        """Return the runs that a number is read from, and those whose models must have learned."""
         return [], []
 
     def measured_in(self, row: str, column: str, quantity: str) -> str | None:
-        """Return how the path ends of what a number is counted of; None of one of runs."""
+        """Return the end of the path of a counted artefact; None for numbers measured on runs."""
         return None
 
     def grouping(self, column: str) -> str | None:
-        """Return the grouping of queries that a number is of, if it is of a group."""
+        """Return the grouping of a column that shows a group of queries, or None."""
         return None
 
     def header(self, column: str) -> str:
-        """Return what a column is called on its page."""
+        """Return the header of a column on its page."""
         return column
 
     def change_from(self, row: str, column: str) -> str | None:
-        """Return the row that a number is a change from."""
+        """Return the row that a number is a change from, or None."""
         return None
 
     def first(self) -> First | None:
-        """Return the series with which all others are compared, if there is one."""
+        """Return the series that all other series are compared with, or None."""
         return None
 
     def between_rows(self) -> Tests | None:
-        """Return how rows are compared with one another in each column; None if they are not."""
+        """Return the tests between rows of a column, or None if rows are not compared."""
         return None
 
     def stated_index(self) -> IndexStatistics | None:
-        """Return what the paper says that its index counts."""
+        """Return the counts that the paper states of its index, or None."""
         return None
 
     def marked(self, row: str, column: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:

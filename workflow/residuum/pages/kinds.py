@@ -1,8 +1,8 @@
-"""Every kind of page that a file of config/papers can be: a folder here, and a line in each table.
+"""The kinds of pages in config/papers. A kind is a folder here and a line in each table below.
 
-Usage: `BINDERS[entry.kind](registry, page, hub)`. A kind's folder holds its schema (`entry`), the
-faults between it and other entries (`faults`), the page bound to one scale (`job`), what binds it
-and what it reads (`bind`), and the verb that makes it (`make`).
+Usage: `BINDERS[entry.kind](registry, page, hub)`. Modules of a kind's folder: its schema (`entry`),
+faults with other entries (`faults`), the page bound to a scale (`job`), the binding and the input
+files (`bind`), the verb (`make`).
 """
 
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ BINDERS: OpenTable[Callable[..., Bound]] = OpenTable(
         "claims": "residuum.pages.claims.bind:bind_claims",
     }
 )
-# Say why a page cannot be made at a scale, or None: (registry, page, hub). Others always can.
+# Say why a page cannot be made at a scale, or None: (registry, page, hub). Other kinds always can.
 WHY_NOT_MADE: OpenTable[Callable[..., str | None]] = OpenTable(
     {
         "cases": "residuum.pages.cases.bind:why_not_made",
@@ -76,13 +76,12 @@ FAULTS: OpenTable[Callable[..., Iterator[tuple[str, str]]]] = OpenTable(
         "claims": "residuum.pages.claims.faults:claim_faults",
     }
 )
-# Return what a page says by pairs of rows that it does not mark, as rows of the ledger: (job,
-# numbers, tests, before).
+# Return ledger rows on the pairs of rows that a page does not mark: (job, numbers, tests, before).
 BLANKS: OpenTable[Callable[..., list[Any]]] = OpenTable(
     {"table": "residuum.pages.table.blanks:unmarked"}
 )
-# Return what a number shows, then what it is a change from: (job, row, column, metrics, groups,
-# read). Numbers of other kinds are counted, not measured of runs.
+# Return the values behind a number, then those of the row it is a change from: (job, row, column,
+# metrics, groups, read). Numbers of other kinds are counted, not measured on runs.
 VALUES: OpenTable[Callable[..., list[Any]]] = OpenTable(
     {
         "table": "residuum.pages.table.make:values",
@@ -90,7 +89,7 @@ VALUES: OpenTable[Callable[..., list[Any]]] = OpenTable(
         "venn": "residuum.pages.venn.make:values",
     }
 )
-# Return the numbers of the grid of a page's Markdown, in its rows and columns: (job, numbers).
+# Return the number in each cell of the grid of a page's Markdown: (job, numbers).
 GRIDS: OpenTable[Callable[..., list[list[str | None]]]] = OpenTable(
     {
         "table": "residuum.pages.table.make:places",

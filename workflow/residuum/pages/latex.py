@@ -1,9 +1,8 @@
-r"""A grid as LaTeX that fits a page: parted where it is too wide or long, notes below the float.
+r"""A grid as LaTeX that fits a page: divided if it is too wide or long, with notes below the float.
 
 Usage: `table("Runs", "runs", ["Run", "dev\nRR@10"], "lc", rows, notes)`, each row of `Cell(text,
-width)`. Needs booktabs and no other package; `table*` spans both columns where a class has two.
-pdfLaTeX sets Latin and Greek letters; other scripts take XeLaTeX or LuaLaTeX and a font that has
-them.
+width)`. It needs booktabs and no other package. In a two-column class `table*` spans both columns.
+pdfLaTeX sets Latin and Greek letters; other scripts need XeLaTeX or LuaLaTeX and a font for them.
 """
 
 import math
@@ -18,12 +17,12 @@ from residuum.pages.visible import visible
 # Libertine). The narrowest text block is that of article, 345pt; LNCS has 347pt, ACL 455pt, acmart
 # 506pt. Heights are in lines; LNCS's 549pt hold 57.
 WIDTH, LINES = 78.0, 42
-HELD = 10  # floats without a page of their own before TeX is told to set them: it holds 18
+HELD = 10  # floats before a \clearpage: TeX holds at most 18
 GAP = 1.42  # \tabcolsep of 3pt on both sides of a column
-NAMES = 42.0  # what the columns that name the rows share; one that is wider breaks its lines
-SMALL = 0.86  # a raised or lowered character
-FRAME = 5  # lines of a grid's rules, header and distance
-# Letters from U+03B1 and U+0391 on, which LaTeX has as commands or as Latin letters.
+NAMES = 42.0  # the width shared by the columns that name rows; wider columns break their lines
+SMALL = 0.86  # the width of a raised or lowered character
+FRAME = 5  # the lines of a grid's rules, header and distance
+# Letters from U+03B1 and U+0391 up, as LaTeX commands or Latin letters.
 SMALL_GREEK = (
     *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
     *("lambda", "mu", "nu", "xi", "o", "pi", "rho", "varsigma", "sigma", "tau", "upsilon", "phi"),
@@ -88,7 +87,7 @@ Rows = Sequence[Sequence[Cell]]
 
 
 def escape(text: str) -> str:
-    """Write text so that LaTeX prints it literally; a minus before a digit is one."""
+    """Escape text for LaTeX; a hyphen before a digit becomes a minus sign."""
     return "$-$".join(part.translate(SPECIAL) for part in MINUS.split(visible(text)))
 
 
@@ -99,7 +98,7 @@ def width(text: str) -> float:
 
 
 def cell(text: str, plain: str, raised: str = "", lowered: str = "") -> Cell:
-    """Return a typeset text with its marks above and below its end; `plain` is what is measured."""
+    """Return a typeset text with raised and lowered marks at its end; `plain` gives its width."""
     marks = (f"^{{{_mark(raised)}}}" if raised else "") + (
         f"_{{{_mark(lowered)}}}" if lowered else ""
     )
@@ -115,12 +114,12 @@ def _mark(text: str) -> str:
 def table(
     title: str, label: str, header: list[str], align: str, rows: Rows, notes: Sequence[str]
 ) -> str:
-    r"""Return floats of one caption and, below them, the notes as argument of \residuumnotes.
+    r"""Return floats with one caption and, below them, the notes as argument of \residuumnotes.
 
-    `align` has a column type per column; p{} columns of texts share what the others leave of a
-    line, in proportion to the fractions of \linewidth that they name. The leading `l` columns
-    name the rows and stand in every part; of several, one without a header names groups of rows.
-    A line break in a header stacks it; columns that share what stands above it are spanned.
+    `align` has a column type per column. p{} columns of texts share the rest of a line, in
+    proportion to their fractions of \linewidth. The leading `l` columns name the rows and are
+    repeated in every part. If there are several, the first names groups of rows if it has no
+    header. A line break in a header stacks it; columns with the same upper line share it.
     """
     listed = "\n\\par ".join(map(escape, notes))
     below = f"{NOTES}\n\\residuumnotes{{%\n{listed}\n}}\n" if notes else ""
@@ -139,7 +138,7 @@ def table(
 
 
 def _floats(parts: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
-    """Yield the grids that stand in one float, as many as its height holds."""
+    """Yield the grids of each float, as many as its height holds."""
     held: list[str] = []
     height = 0
     for text, lines in parts:
@@ -170,7 +169,7 @@ class _Grid:
         self.broken = [i for i in self.shown if i in self.texts or self._breaks(i)]
 
     def _width(self, column: int) -> float:
-        """Return the width of a column that holds no texts; of one that does, 0."""
+        """Return the width of a column; 0 for a column of texts."""
         if column in self.texts:
             return 0.0
         widest = max([width(self.bottoms[column]), *(row[column].width for row in self.rows)])
@@ -179,14 +178,14 @@ class _Grid:
         return max(widest, width(self.tops[column]) / self.tops.count(self.tops[column]))
 
     def _with_texts(self, widths: list[float]) -> list[float]:
-        """Let the columns of texts share what is left of a line."""
+        """Return the widths, with the rest of a line shared by the columns of texts."""
         room = WIDTH - sum(widths) - GAP * len(widths)
         shares = {c: float(FRACTION.findall(self.types[c])[0]) for c in self.texts}
         return [room * shares[c] / sum(shares.values()) if c in shares else own
                 for c, own in enumerate(widths)]  # fmt: skip
 
     def parts(self) -> list[tuple[str, int]]:
-        """Return grids that are narrow and short enough, each with its height in lines."""
+        """Return grids that fit a page, each with its height in lines."""
         result = []
         for columns in self._side_by_side():
             for rows in self._below_each_other():
@@ -201,7 +200,7 @@ class _Grid:
         return result
 
     def _side_by_side(self) -> list[list[int]]:
-        """Part the columns of values evenly, into as few groups as the width allows."""
+        """Divide the columns of values evenly into as few groups as the width allows."""
         if self.texts:
             return [self.values]
         room = WIDTH - sum(self.widths[column] + GAP for column in self.names)
@@ -213,19 +212,19 @@ class _Grid:
         return [[column] for column in self.values] or [[]]
 
     def _below_each_other(self) -> Iterator[Rows]:
-        """Part the rows where they would be higher than a page."""
+        """Divide the rows into parts that are no higher than a page."""
         heights = map(self._height, self.rows)
         numbers = [height // (LINES - FRAME) for height in accumulate(heights)]
         for _, part in groupby(zip(numbers, self.rows, strict=True), key=lambda item: item[0]):
             yield [row for _, row in part]
 
     def _height(self, row: Sequence[Cell]) -> int:
-        """Estimate the lines of a row; words do not fill the lines of a column that breaks."""
+        """Estimate the lines of a row. Broken lines count 1.25 times: words do not fill them."""
         filled = [row[column].width / (self.widths[column] or 1.0) for column in self.shown]
         return max(math.ceil(1.25 * n) if n > 1 else 1 for n in filled)
 
     def _type(self, column: int) -> str:
-        """Return the type of a column; texts and names that are too long break their lines."""
+        """Return the type of a column: p{} for texts and for names that are too long."""
         share = f"p{{{self.widths[column] / WIDTH:.3f}\\linewidth}}"
         return share if column in self.broken else self.types[column]
 

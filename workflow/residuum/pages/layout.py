@@ -1,7 +1,7 @@
-"""A page with one grid, for reading as Markdown and for typesetting as LaTeX.
+"""A page with one grid, written as Markdown and as LaTeX.
 
 Usage: `write(Path("table.tsv"), rows, Layout(...))` writes table.tsv, .md and .tex. Cells hold
-text; superscripts, arrows and bold words are put in by form.
+text; each form adds superscripts, arrows and bold words in its own way.
 """
 
 import re
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     import polars as pl
 
 DASH = "\N{EN DASH}"
-MORE = "<!-- more -->"  # in a long page: what stands above is enough to print
+MORE = "<!-- more -->"  # a run prints a long page only to this mark
 MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|*`<["})
 ACTIVE, ESCAPED = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\("), r"\\\g<0>"  # HTML tags, and links
 SUPERSCRIPTS = str.maketrans("0123456789-,", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ ")
 
-Places = list[list[str | None]]  # `<row>/<column>` of the number in each cell of a grid
+Places = list[list[str | None]]  # for each cell of a grid, `<row>/<column>` of its number
 
 
 class TextCell(NamedTuple):
-    """A text, its superscript, an arrow for "below", the (start, end) of what is bold, a spread."""
+    """A text with a superscript, an arrow for "below", (start, end) of bold parts, and a spread."""
 
     text: str
     superscript: str = ""
     below: bool = False
     bold: Sequence[tuple[int, int]] = ()
-    spread: str = ""  # as ±0.012; superscript and arrow belong to the text and stand before it
+    spread: str = ""  # such as ±0.012; superscript and arrow come before it
 
 
 class Layout(NamedTuple):
-    """A grid under its title; `align` holds the LaTeX column types, where LaTeX is written.
+    """A grid under its title; `align` holds the LaTeX column types, if LaTeX is written.
 
-    A line break in a header is one in LaTeX and a space in Markdown.
+    A line break in a header stays in LaTeX and becomes a space in Markdown.
     """
 
     title: str
@@ -51,9 +51,9 @@ class Layout(NamedTuple):
 
 
 def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> list[Path]:
-    """Write the rows as .tsv, unrounded, the page as .md and, unless it captions an image, .tex.
+    """Write the rows as .tsv, unrounded, and the page as .md and, without an image, as .tex.
 
-    Returns the files that were written.
+    Returns the written files.
     """
     texts = {".tsv": rows.write_csv(separator="\t"), ".md": markdown(page, image)}
     texts |= {} if image else {".tex": latex(page, output.stem)}
@@ -63,7 +63,7 @@ def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> 
 
 
 def markdown(page: Layout, image: str = "") -> str:
-    """Render as Markdown that reads as plain text too; an image stands between title and grid."""
+    """Render as Markdown that is readable as plain text; an image goes between title and grid."""
     picture = [f"![{harmless(page.title)}]({image})"] if image else []
     header = [harmless(text) for text in page.header]
     table = [grid(header, [list(map(_plain, row)) for row in page.rows])] if page.rows else []
@@ -74,12 +74,12 @@ def markdown(page: Layout, image: str = "") -> str:
 
 
 def harmless(text: str) -> str:
-    """Write text on one line, whose marks of emphasis hold, without HTML and links."""
+    """Escape HTML and links in text and put it on one line. Marks of emphasis keep their effect."""
     return ACTIVE.sub(ESCAPED, visible(text).replace("\n", " "))
 
 
 def grid(header: list[str], body: list[list[str]]) -> str:
-    """Write a padded Markdown table of texts that are Markdown already."""
+    """Write a padded table of texts that are already Markdown."""
     widths = [max(map(len, column)) for column in zip(header, *body, strict=True)]
     padded = [
         "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
@@ -96,12 +96,12 @@ def _plain(cell: TextCell) -> str:
 
 
 def plain(text: str) -> str:
-    """Write text so that Markdown prints it literally."""
+    """Escape text for Markdown."""
     return visible(text).replace("\n", " ").translate(MARKDOWN)
 
 
 def _text(cell: TextCell, escaped: Callable[[str], str], opening: str, closing: str) -> str:
-    """Write a cell's text with what is bold between two marks."""
+    """Write a cell's text with its bold parts between two marks."""
     text, done = "", 0
     for start, end in sorted(cell.bold):
         text += f"{escaped(cell.text[done:start])}{opening}{escaped(cell.text[start:end])}{closing}"
@@ -110,20 +110,20 @@ def _text(cell: TextCell, escaped: Callable[[str], str], opening: str, closing: 
 
 
 def span(indices: list[int]) -> str:
-    """Write row indices as the papers do: 1-3 for a run of three or more, else 1,2."""
+    """Write row indices as papers do: 1-3 for three or more consecutive indices, else 1,2."""
     runs = groupby(enumerate(sorted(indices)), key=lambda item: item[1] - item[0])
     parts = [[str(index) for _, index in run] for _, run in runs]
     return ",".join(f"{r[0]}-{r[-1]}" if len(r) > 2 else ",".join(r) for r in parts)
 
 
 def raised(beats: str) -> str:
-    """Write beaten rows as the papers raise them: 1-5, or 135 where one digit is enough."""
+    """Write beaten rows as papers' superscripts: 1-5, or 135 if all indices have one digit."""
     digits = beats.replace(",", "")
     return digits if digits.isdigit() and all(len(i) == 1 for i in beats.split(",")) else beats
 
 
 def latex(page: Layout, label: str) -> str:
-    """Render as LaTeX tables in booktabs style; without rows, the notes alone."""
+    """Render as LaTeX tables in booktabs style; without rows, render the notes only."""
     rows = [list(map(_typeset, row)) for row in page.rows]
     return typeset.table(page.title, label, page.header, page.align, rows, page.notes)
 

@@ -1,4 +1,4 @@
-"""What a page says of the models behind it: what they learned, and what their start saw at first.
+"""Notes of a page on the models behind it: whether they learned, and their pre-flight.
 
 Usage: `captions += notes(read_all(paths))`.
 """
@@ -13,7 +13,7 @@ SHOWN = ("gap", "gap_where_active", "gap_where_active_at_most", "gap_sd", "margi
 
 
 def notes(verdicts: Mapping[str, Learned]) -> Iterator[str]:
-    """Yield a line for each model and seed; nothing where no split tells whether they learned."""
+    """Yield a note for each model and seed with a verdict on whether it learned."""
     for name, of in verdicts.items():
         means = ", ".join(f"{other} {mean:.4g}" for other, mean in of.means.items())
         at = f"{of.measure} over {of.examples} held-out examples of {of.split_ref}"
@@ -25,7 +25,7 @@ def notes(verdicts: Mapping[str, Learned]) -> Iterator[str]:
 
 
 def _before(facts: Mapping[str, float]) -> str:
-    """Describe the pre-flight, if there is one."""
+    """Describe the pre-flight; "" without a pre-flight."""
     if "loss_of_equal_scores" not in facts:
         return ""
     parts = [f"{name.replace('_', ' ')} {facts[name]:.3g}" for name in SHOWN if name in facts]
@@ -43,7 +43,7 @@ def _why(job: BoundFigure, series: str, verdicts: Mapping[str, Learned]) -> str 
 
 
 def labelled(job: BoundFigure, verdicts: Mapping[str, Learned]) -> tuple[BoundFigure, list[str]]:
-    """Say in its label which series is not learned; return too those that are, to be tested."""
+    """Return the figure with `(not learned)` in labels, and the series that learned, for tests."""
     every = job.entry.series
     faulty = [s.id for s in every if _why(job, s.id, verdicts)]
     labels = [f"{s.label} (not learned)" if s.id in faulty else s.label for s in every]

@@ -1,7 +1,7 @@
-"""What stands under a page: what its columns are, the tests, parameters, the searched indexes.
+"""The notes under a page: its columns, tests, parameters and searched indexes.
 
-Usage: `caption(job, cells, tests, records)` under a table; `[tests_note(tests), *remarks(named,
-alpha)]` under any page with comparisons.
+Usage: `caption(job, cells, tests, records, removed)` under a table; `[tests_note(tests),
+*remarks(named, alpha)]` under any page with comparisons.
 """
 
 from collections import Counter, defaultdict
@@ -30,9 +30,10 @@ Named = Sequence[tuple[str, Comparison]]
 
 
 def tests_note(tests: Tests, column: str = "column", table: str = "table", only: str = "") -> str:
-    """Return one sentence on how the comparisons of a page are tested.
+    """Return a sentence on how the comparisons of a page are tested.
 
-    `column` and `table` word the families of those names; `only`, the pairs if not all are tested.
+    `column` and `table` are the words for these families. `only` names the tested pairs, if not all
+    pairs are tested.
     """
     paper = "all tables of the paper with these tests"
     family = {"column": f"each {column}", "table": f"each {table}", "paper": paper}[tests.family]
@@ -44,7 +45,7 @@ def tests_note(tests: Tests, column: str = "column", table: str = "table", only:
 
 
 def remarks(tests: Named, alpha: float) -> Iterator[str]:
-    """Yield sentences about the named comparisons of a page; none where nothing is to be noted."""
+    """Yield remarks on the named comparisons of a page; nothing if all are unremarkable."""
     if exact := sum(row.method.startswith("exact,") for _, row in tests):
         yield (
             f"Exact p in {exact} of {len(tests)} comparisons: so few queries differ that all sign "
@@ -71,7 +72,7 @@ def _names(tests: Named, fits: Callable[[Comparison], bool]) -> str:
 def _near(tests: Named, alpha: float) -> Iterator[str]:
     near = []
     for name, row in tests:
-        error = row.p_error * row.p_adjusted / (row.p or 1)  # that of p, scaled as p was
+        error = row.p_error * row.p_adjusted / (row.p or 1)  # scaled as p was by the correction
         if near_alpha(row.p_adjusted, error, alpha):
             near.append(f"{name} (p {row.p_adjusted:.4f} ± {error:.4f})")
     if near:
@@ -103,7 +104,7 @@ def _over_seeds(tests: Named, alpha: float) -> Iterator[str]:
 
 
 def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Name the rows with a single training, of whose comparisons no other seed has a say."""
+    """Yield a note on the rows with a single training, which no other seed confirms."""
     alone = ((name, RunId.parse(own[0])) for name, own in runs.items() if len(own) == 1)
     if single := [name for name, run in alone if run.seed is not None]:
         yield (
@@ -115,7 +116,7 @@ def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
 def header(job: BoundTable, column: Column) -> str:
     """Return a short header of a column: split and ir_measures name.
 
-    The dataset too, where the table shows splits of that name of several.
+    The dataset is added if the table shows splits of this name from several datasets.
     """
     if column.shows == "chosen":
         return "Rerank depth K"
@@ -134,9 +135,9 @@ def caption(
     records: Sequence[Tuned],
     removed: Mapping[str, int],
 ) -> Iterator[str]:
-    """Yield the lines under a table: what each column is, the tests, the systems' parameters.
+    """Yield the notes under a table: its columns, the tests, the systems' parameters.
 
-    `removed` counts the docs judged before that were taken out of the external run of a row.
+    `removed` counts, by row, the docs judged in earlier rounds that left an external run.
     """
     for column in job.entry.columns:
         yield _column(job, column, cells)
@@ -183,7 +184,7 @@ def caption(
 
 
 def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
-    """Yield what rows are significantly below that no mark shows: they have no number, no arrow."""
+    """Yield a note on rows that are significantly below others without an index or an arrow."""
     rows, lost = {row.id: row for row in job.entry.rows}, defaultdict[str, list[str]](list)
     for test in tests if job.entry.baselines else ():
         winner, loser = (test.a, test.b) if test.direction > 0 else (test.b, test.a)
@@ -195,7 +196,7 @@ def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _played(job: BoundTable) -> Iterator[str]:
-    """Yield the systems that a page names and another one plays; its runs bear that one's name."""
+    """Yield the systems of a page that another system replaces at this scale."""
     for part, system in job.entry.systems().items():
         for run in job.runs.get(part, [])[:1]:
             if (player := RunId.parse(run).system) != system:
@@ -220,7 +221,7 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
 
 
 def of_runs(job: Bound) -> Iterator[str]:
-    """Yield what left the runs on residual splits, and which models are trained by folds."""
+    """Yield notes on docs that leave runs on residual splits, and on models trained by folds."""
     for split_ref, earlier in job.residual.items():
         yield (
             f"{split_ref} is residual: docs that {' or '.join(earlier)} judged for a query leave "
@@ -234,7 +235,7 @@ def of_runs(job: Bound) -> Iterator[str]:
 
 
 def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
-    """Yield a note per reason; a column without a binding has its own note."""
+    """Yield a note per reason why cells are not run, except for columns without a binding."""
     bound = [cell for cell in cells if cell.split_ref is not None]
     partly = {cell.row for cell in bound if cell.measured is not None}
     names = {column.id: header(job, column) for column in job.entry.columns}
@@ -256,10 +257,10 @@ def _flat(value: object) -> str:
 
 
 def _choices(records: Sequence[Tuned]) -> Iterator[str]:
-    """Yield a sentence on each choice; those of a run that differ name their splits."""
+    """Yield a sentence on each tuned choice, with its split if a run's choices differ."""
     texts: dict[tuple[str, str, str], Tuned] = {}
     for tuned in sorted(records, key=lambda t: (t.run, t.split_ref)):
-        of = tuned.split_ref if tuned.record.fold_of else ""  # folds are a split's own
+        of = tuned.split_ref if tuned.record.fold_of else ""  # each split has its own folds
         texts.setdefault((tuned.run, _tuned(tuned), of), tuned)
     runs = [run for run, _, _ in texts]
     for (run, text, of), tuned in texts.items():
@@ -268,7 +269,7 @@ def _choices(records: Sequence[Tuned]) -> Iterator[str]:
 
 
 def _tuned(tuned: Tuned) -> str:
-    """Describe what was chosen, on which queries, and whether at a grid's edge."""
+    """Describe a choice: the value, its queries, and whether it is at the grid's edge."""
     record = tuned.record
     (name, value), *others = record.choices[0].setting.items()
     what = (
@@ -295,6 +296,6 @@ def _shown(value: float) -> str:
 
 
 def _edge(choice: Choice) -> str:
-    """Warn of a choice at an edge of its grid; of several parameters, name those that are."""
+    """Warn of a choice at an edge of its grid, naming the parameters if there are several."""
     which = f"{', '.join(choice.at_edge)} " if len(choice.setting) > 1 else ""
     return f" ({which}at an edge of its grid)" if choice.at_edge else ""

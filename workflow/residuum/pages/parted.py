@@ -1,6 +1,6 @@
-"""The groups of the queries of some splits, by split and grouping.
+"""Read the groups of queries of several splits, by split and grouping.
 
-Usage: `read_groups(paths)`, whose paths say what each file is of.
+Usage: `read_groups(paths)`. A path names the split and the grouping of its file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,11 +10,11 @@ from residuum.artefacts import groupings
 from residuum.artefacts.groupings import Groups
 from residuum.wiring.paths import Paths
 
-Parted = Mapping[tuple[str, str], Groups]  # of a split, <dataset>/<split>, by a grouping
+Parted = Mapping[tuple[str, str], Groups]  # (<dataset>/<split>, grouping): its groups
 GROUPS = Paths().groups
 
 
 def read_groups(paths: Iterable[Path]) -> Parted:
-    """Read groups by the split that they are of, as <dataset>/<split>, and their grouping."""
+    """Read groups of queries, by split as <dataset>/<split> and by grouping."""
     of = ((path, GROUPS.parse(path) or {}) for path in paths)
     return {(f"{at['dataset']}/{at['split']}", at["grouping"]): groupings.read(p) for p, at in of}

@@ -1,7 +1,7 @@
-"""What pages print of the same runs: a number or a comparison that another cell printed before.
+"""Find numbers, comparisons and claims that an earlier cell or page prints of the same runs.
 
 Usage: `before = Before()`, then `before.number(job, cell)` for each cell in the pages' order. Two
-cells with one value of one measure of the same runs print one number.
+cells print the same number if they have the same runs, measure, split and printed value.
 """
 
 from collections.abc import Hashable
@@ -12,22 +12,22 @@ from residuum.pages.jobs import Judged
 
 
 class Before:
-    """The cells that first print each number and each comparison, over pages in their order."""
+    """The cells that first print each number, comparison and claim, in the order of pages."""
 
     def __init__(self) -> None:
         self._first: dict[Hashable, str] = {}
 
     def number(self, job: Judged, cell: GridCell) -> str | None:
-        """Return the cell that printed a cell's number first, None if it is this one."""
+        """Return the earlier cell that prints the same number, or None."""
         return self._same(cell, _number(job, cell))
 
     def comparison(self, job: Judged, cell: GridCell, other: GridCell, claim: str) -> str | None:
-        """Return the cell that first claimed that one lies above or below the other, alike."""
+        """Return the earlier cell that prints the same comparison of the same numbers, or None."""
         both = _number(job, cell), _number(job, other)
         return self._same(cell, None if None in both else (both, claim, job.between_rows()))
 
     def claim(self, page: str, name: str, rests_on: str | None) -> str | None:
-        """Return the sentence that first rested on the same; None if this one, or on nothing."""
+        """Return the earlier claim that rests on the same comparisons and runs, or None."""
         return self._named("/".join([*parts_of(page), name]), rests_on)
 
     def _same(self, cell: GridCell, key: Hashable | None) -> str | None:
@@ -39,12 +39,12 @@ class Before:
 
 
 def cell_name(cell: GridCell) -> str:
-    """Return a cell as `residuum explain` takes it: clear/table1/bm25/dev-rr."""
+    """Return the name of a cell for `residuum explain`, such as clear/table1/bm25/dev-rr."""
     return "/".join([*parts_of(cell.table), cell.row, cell.column])
 
 
 def _number(job: Judged, cell: GridCell) -> Hashable | None:
-    """Return what decides a number: runs, split, measure, printed value; None of what has none."""
+    """Return what identifies a number: runs, split, measure, printed value; None without runs."""
     runs = job.runs_of(cell.row, cell.column)
     if runs is None or cell.split_ref is None:
         return None

@@ -9,7 +9,7 @@ from residuum.wiring.availability import Hub, why_unavailable
 
 
 def parts_of(registry: Registry, system: str) -> tuple[str, str] | None:
-    """Return the dense part D and the lexical part S of a fusion of two; None of another system."""
+    """Return the dense part D and the lexical part S of a fusion of two; None for other systems."""
     parts = registry.parts(system)
     dense = [part for part in parts if isinstance(registry.systems[part], DenseSystem)]
     lexical = [part for part in parts if isinstance(registry.systems[part], LexicalSystem)]
@@ -17,26 +17,26 @@ def parts_of(registry: Registry, system: str) -> tuple[str, str] | None:
 
 
 def paired_runs(registry: Registry, systems: Sequence[str]) -> list[list[str]]:
-    """Return the runs of each of some systems, for the seeds that all have."""
+    """Return the runs of each system, for the seeds that all systems share."""
     seeds = _common_seeds(registry, systems)
     return [list(dict.fromkeys(registry.run(system, seed) for seed in seeds)) for system in systems]
 
 
 def apart(registry: Registry, systems: Sequence[str]) -> str | None:
-    """Return why systems do not go together seed by seed, if they do not."""
+    """Return why systems cannot be paired seed by seed, or None."""
     names = ", ".join(dict.fromkeys(systems))
     return None if _common_seeds(registry, systems) else f"no seed in common: {names}"
 
 
 def _common_seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
-    """Return the seeds that the trained ones among systems share; of none, those of a run."""
+    """Return the seeds that all trained systems share; without any, the first system's seeds."""
     trained = [name for name in systems if registry.trained_behind(name)] or [systems[0]]
     first, *others = map(registry.seeds_of, trained)
     return [seed for seed in first if all(seed in seeds for seeds in others)]
 
 
 def _absent(registry: Registry, role: str, systems: list[str], hub: Hub) -> str | None:
-    """Return why one of some systems has no run for a role; None if all have."""
+    """Return why a system has no run for a role, or None if all systems have runs."""
     if (split_id := registry.binding(role)) is None:
         return not_bound(registry.config.scale, role)
     reasons = (why_unavailable(registry, system, split_id, hub) for system in systems)

@@ -1,4 +1,4 @@
-"""Judge the numbers and comparisons that a page prints: a row per each, with its verdict.
+"""Judge the numbers and comparisons that a page prints: a ledger row with a verdict for each.
 
 Usage: `judge(page, cells, tests, before)`, with one `Before` for all pages. Verdicts are defined in
 docs/verdicts.md.
@@ -26,12 +26,12 @@ VERDICTS = {
     "claim": [*COMPARED, "differs", "not comparable", "not judged", *ABSENT],
     "no marker": ["agrees", "significant here", "these models only", "not judged", *ABSENT],
 }
-Verdict = tuple[str, str]  # and the reason
+Verdict = tuple[str, str]  # (verdict, reason)
 Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
 
 
 class Tested(NamedTuple):
-    """A test and the sign by which its difference counts for the row that is claimed about."""
+    """A test, and the sign that makes its difference the claim's row minus the other row."""
 
     sign: int
     test: Comparison
@@ -39,9 +39,9 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """A number, comparison or sentence that a paper prints; a comparison's values are differences.
+    """A number, comparison or sentence that a paper prints. A comparison's values are differences.
 
-    Of kind `no marker` are pairs of rows that it compares and leaves blank.
+    The kind `no marker` is for pairs of rows that the paper compares without a marker.
     """
 
     paper: str
@@ -63,13 +63,13 @@ class LedgerRow:
     seeds_agreeing: str | None = None
     verdict: str
     under_holm: str | None = None
-    same_as: str | None = None  # the cell that printed it before, of the same runs
-    rests_on: str | None = None  # of a sentence: a hash of what of which runs bears it out
+    same_as: str | None = None  # an earlier cell that prints the same of the same runs
+    rests_on: str | None = None  # for a claim: a hash of the comparisons and runs that decide it
     reason: str
 
 
 def ledger(path: Path) -> list[LedgerRow]:
-    """Return the rows of a finished ledger; a ledger that no manifest records is an error."""
+    """Return the rows of a finished ledger; ResiduumError if no manifest records the file."""
     made = grids.rows(path, LedgerRow)
     intact.made(path)
     return made
@@ -78,9 +78,9 @@ def ledger(path: Path) -> list[LedgerRow]:
 def judge(
     job: Judged, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
 ) -> list[LedgerRow]:
-    """Return the ledger rows of one table: first the number of a cell, then its comparisons.
+    """Return the ledger rows of a page: for each cell its number, then its comparisons.
 
-    `before` knows what was printed on the pages judged until then.
+    `before` knows the numbers and comparisons of the pages judged before.
     """
     measured = by_place(cells)
     tested, by_holm = by_pair(tests), by_pair(_under_holm(job, tests))
@@ -129,13 +129,13 @@ def by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
 
 
 def _under_holm(job: Judged, tests: Sequence[Comparison]) -> list[Comparison]:
-    """Correct the tests by Holm within each column, whatever the paper corrects."""
+    """Correct the tests by Holm within each column, regardless of the paper's correction."""
     how = job.between_rows()
     return adjust([replace(t, family=t.column) for t in tests], "holm", how.alpha) if how else []
 
 
 def number_verdict(job: Judged, reported: float, cell: GridCell, tolerance: float) -> Verdict:
-    """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
+    """Return (verdict, reason) of a number: reproduced, close, differs, not comparable, not run."""
     if cell.measured is None:
         return cell.absence, str(cell.not_run)
     stated = job.stated_index()
@@ -172,7 +172,7 @@ def _comparison(
 
 
 def absence(own: GridCell, other: GridCell) -> Verdict:
-    """Return the verdict on two cells of which one at least has no value, and why."""
+    """Return (verdict, reason) for two cells, if at least one has no value."""
     absent = own if own.measured is None else other
     return absent.absence, f"{absent.row}: {absent.not_run}"
 
@@ -187,7 +187,7 @@ def compared(
     kind: str,
     claim: str,
 ) -> LedgerRow:
-    """Return a row on the difference of two cells: own - other, reported, measured and tested."""
+    """Return a ledger row on the difference own - other of two cells: reported and measured."""
     ratio, relative = effects(own, other) if tested else (None, None)
     row = LedgerRow(
         *where,
@@ -204,7 +204,7 @@ def compared(
 
 
 def with_test(row: LedgerRow, test: Comparison | None) -> LedgerRow:
-    """Return a row with the p of a test, if there is one, and what its seeds say."""
+    """Return a ledger row with the p of a test and its agreement over seeds, if there is a test."""
     if test is None:
         return row
     return replace(
@@ -216,13 +216,13 @@ def with_test(row: LedgerRow, test: Comparison | None) -> LedgerRow:
 
 
 def printed_gap(own: GridCell, other: GridCell) -> float | None:
-    """Return the difference of two printed numbers, without what binary fractions add."""
+    """Return the difference of two printed numbers, rounded to 6 decimals."""
     a, b = own.reported, other.reported
     return None if a is None or b is None else round(a - b, 6)
 
 
 def effects(own: GridCell, other: GridCell) -> tuple[float | None, float | None]:
-    """Return effect ratio and difference of relative improvement, of means: none print queries."""
+    """Return effect ratio and delta RI, both of means: papers print no values per query."""
     a, b, ours, theirs = own.reported, other.reported, own.measured, other.measured
     gap = printed_gap(own, other)
     if a is None or b is None or gap is None or ours is None or theirs is None:
@@ -234,9 +234,9 @@ def effects(own: GridCell, other: GridCell) -> tuple[float | None, float | None]
 def comparison_verdict(claim: str, tested: Tested) -> Verdict:
     """Return (verdict, reason): holds, these models only, inconclusive or reversed.
 
-    `tested` is of the difference row - other, `claim` above or below. A difference that is not
-    significant is inconclusive whichever way it points, and so is one that ranks and means turn
-    differently. One that is significant over queries, not over seeds, is of these models only.
+    `tested` is a test of the difference row - other; `claim` is above or below. The verdict is
+    inconclusive if the difference is not significant, or if ranks and means favour different rows.
+    It is "these models only" if the difference is significant over queries but not over seeds.
     """
     sign, test = tested
     difference = sign * test.difference

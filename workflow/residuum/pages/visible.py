@@ -1,19 +1,19 @@
-"""Texts of others as a page may show them: nothing unseen, nothing that turns the text beside it.
+"""Make foreign texts safe to show: no invisible characters, no changes of writing direction.
 
-Usage: `visible("a\u202eb")` is `aU+202Eb`. Markup is for the forms to escape.
+Usage: `visible("a\u202eb")` is `aU+202Eb`. Markdown and LaTeX escape their own markup.
 """
 
 import re
 import unicodedata
 
-# What sets a direction for the text behind it, or for the whole line.
+# Characters that set the direction of the text after them, or of the whole line.
 TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 UNSEEN = ("Cc", "Cs", "Co", "Cn", "Zl", "Zp")
 PLAIN = re.compile(r"[ -~\n]*")
 
 
 def visible(text: str) -> str:
-    """Return a text of one or more lines; a tab is a space, what is unseen stands as U+202E."""
+    """Return a text with invisible characters written as U+202E and tabs as spaces."""
     return text if PLAIN.fullmatch(text) else "".join(map(_seen, text))
 
 

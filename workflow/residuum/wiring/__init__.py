@@ -1,5 +1,4 @@
-"""Which files belong together: every decision of the graph, shared by rules, plan, explain, bundle.
+"""The inputs, options and resources of every job, for the rules, `plan`, `explain` and `bundle`.
 
-`residuum.wiring.driver.Wiring` is what rules use. `run_ids`, `paths`, `specs` and `bound` know no
-registry, so that stages may import them; no stage may import the others.
+The rules use `residuum.wiring.driver.Wiring`.
 """

@@ -1,7 +1,7 @@
-"""Why a system makes no run at this scale: an unbound role, data or a hub model not available.
+"""Why a system makes no run at this scale: an unbound role, missing data or a missing hub model.
 
-Usage: `why_unavailable(registry, "clear-bert-large", place, hub)`, with `hub` a `Hub`. The rows of
-such systems are not run; everything else is. Must not use the network itself.
+Usage: `why_unavailable(registry, "clear-bert-large", split_id, hub)`, with `hub` a `Hub`. The rows
+of such systems are not run; all other rows are. Only `hub` may use the network.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ def all_available(model: FromHub) -> str | None:
 def why_unavailable(
     registry: Registry, system: str, split_id: SplitId | None, hub: Hub
 ) -> str | None:
-    """Return why a system has no run on a split, or None if nothing stands in its way."""
+    """Return why a system has no run on a split, or None if it has a run."""
     return next(filter(None, _system(registry, system, split_id, hub)), None)
 
 
@@ -87,7 +87,7 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
 
 
 def _by_folds(registry: Registry, system: HybridSystem, dataset: str) -> str | None:
-    """Say which part has a training for each fold; None if each has one."""
+    """Say which part of a hybrid is trained for each fold, or None if each part has one model."""
     named = [registry.entry(part, DenseSystem).model for part in system.parts]
     parted = [name for name in named if registry.folds(registry.model_for(name, dataset))]
     text = "is trained for each fold, and a hybrid searches for one model"
@@ -100,13 +100,16 @@ def _left_out(registry: Registry, system: str) -> str | None:
 
 
 def _lexical_vectors(registry: Registry, name: str, split_id: SplitId | None, hub: Hub) -> Reasons:
-    """Follow a model of lexical vectors to the system that weighs them; nothing of another."""
+    """Yield why the system behind a model of lexical vectors is unavailable.
+
+    Nothing is yielded for other models.
+    """
     if isinstance(model := registry.models[name], LexicalVectors):
         yield why_unavailable(registry, model.system, split_id, hub)
 
 
 def _released(registry: Registry, name: str, split_id: SplitId | None) -> str | None:
-    """Say why term weights that somebody else predicted cannot be used; None for other ones."""
+    """Say why released term weights cannot be used, or None. Trained weights give None."""
     model = registry.models[name]
     if not isinstance(model, ReleasedWeights):
         return None
@@ -117,7 +120,7 @@ def _released(registry: Registry, name: str, split_id: SplitId | None) -> str | 
 
 
 def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reasons:
-    """Follow a model, for a dataset, to what it is trained on and what it starts from."""
+    """Yield what a model lacks on a dataset: training splits, negatives, backbones."""
     model = registry.models[name]
     roles = [role for _, role in references(model, "role")]
     splits = [role_of(registry, role, "train", dataset, hub) for role in roles]
@@ -125,7 +128,7 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
     split_id = splits[0][0]
     if split_id and registry.negatives(name).triples:
         yield why_no_docpairs(registry, split_id)
-    on = split_id and split_id.dataset  # what is behind it belongs to this collection
+    on = split_id and split_id.dataset  # the models behind this model train on its collection
     for other in filter(None, [*registry.mined_models(name), registry.gate_of(name)]):
         yield from _model(registry, other, on, hub)
     for _, system in references(registry.negatives(name), "system"):
@@ -164,9 +167,12 @@ def role_of(
     dataset: str | None,
     hub: Hub = all_available,
 ) -> tuple[SplitId | None, str | None]:
-    """Return the split that plays a role, for `own` a dataset's, and why it cannot be read."""
+    """Return the split that plays a role, and why it cannot be read.
+
+    The role `own` stands for the dataset's own training or tuning split.
+    """
     if role == OWN and dataset is None:
-        return None, None  # the column's own role is unbound
+        return None, None  # no split is bound to the column's role
     try:
         split_id = registry.own_split(str(dataset), use) if role == OWN else registry.binding(role)
     except ResiduumError as error:
@@ -179,9 +185,9 @@ def role_of(
 def why_not_by_folds(
     registry: Registry, system: System, name: str, split_id: SplitId
 ) -> str | None:
-    """Say why a system's model makes nothing of a split, for which it is trained by folds; or None.
+    """Say why a model that is trained for each fold cannot make a system's run on a split, or None.
 
-    Each query is then answered by the training that has not seen it, where there is one.
+    A query is answered by the training that has not seen its fold.
     """
     if getattr(registry.models[name], "train_on", None) != OWN:
         return None
@@ -212,7 +218,7 @@ def external_file(registry: Registry, system: str, split_id: SplitId | None) -> 
 
 
 def released_files(registry: Registry, name: str) -> list[Path]:
-    """Return the files of released term weights, of a folder in the order of their names."""
+    """Return the files of released term weights, sorted by name."""
     path = roots.data() / registry.entry(name, ReleasedWeights).path
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     return [file for file in files if file.is_file()]
@@ -221,9 +227,9 @@ def released_files(registry: Registry, name: str) -> list[Path]:
 def why_no_export(
     registry: Registry, name: str, *splits: str | None, hub: Hub = all_available
 ) -> str | None:
-    """Return what a dataset's corpus (split None) or splits lack, if anything: files, or a role.
+    """Return what a dataset's corpus (split None) or splits lack: files, a role, a generator.
 
-    A split that a generator writes lacks what the generator does, which the hub may not give.
+    None means that nothing is missing.
     """
     dataset, folders = registry.datasets[name], (roots.data(), roots.irds())
     for split in splits:
@@ -235,7 +241,11 @@ def why_no_export(
 
 
 def _behind(registry: Registry, name: str, split: str | None, hub: Hub) -> str | None:
-    """Return what keeps that away which a corpus, or a split, is made of; None of another one."""
+    """Return why the data behind a derived corpus or split is unavailable, or None.
+
+    A corpus can be cut from another corpus. A split can take another split's questions, or be
+    written by a question generator.
+    """
     dataset = registry.datasets[name]
     cut = [(role, False) for _, role in references(dataset.source, "role")]
     taken = dataset.source_of(split).questions_of if split else None
@@ -257,19 +267,19 @@ def _lacking(name: str, dataset: Dataset, absent: list[Path]) -> str | None:
 
 
 def why_no_docpairs(registry: Registry, split_id: SplitId) -> str | None:
-    """Return why a split has no training triples of its own, or None if it has."""
+    """Return why a split has no training triples of its own, or None if it has triples."""
     name, split = split_id
     dataset, file = registry.datasets[name], registry.file("dataset", name)
     if dataset.splits[split].docpairs is None:
         return f"{name}/{split} has no training triples: {file}: splits.{split}.docpairs"
     paths = [roots.as_it_lies(roots.data() / path) for path in dataset.docpairs_file(split)]
-    own = [each for each in dataset.downloads if each.docpairs and split in each.splits]
-    paths += filter(None, (each.by_hand(roots.data(), roots.irds()) for each in own))
+    downloads = [d for d in dataset.downloads if d.docpairs and split in d.splits]
+    paths += filter(None, (d.by_hand(roots.data(), roots.irds()) for d in downloads))
     return _lacking(name, dataset, [path for path in paths if not path.exists()])
 
 
 def rm3_measure(registry: Registry, system: str, split_id: SplitId) -> str | None:
-    """Return the measure by which RM3 is tuned on a split; None if the system names none."""
+    """Return the measure by which RM3 is tuned on a split, or None if the system names none."""
     rm3 = registry.entry(system, LexicalSystem).rm3
     measures = rm3.measures if rm3 else {}
     roles = (role_of(registry, role, "tune", split_id.dataset)[0] for role in measures)

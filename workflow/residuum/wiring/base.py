@@ -1,8 +1,8 @@
-"""What the parts of the wiring share: registry, paths, hub, and what the wildcards of a job name.
+"""What the parts of the wiring share: registry, paths, hub, and the reading of a job's wildcards.
 
-A method takes the wildcards of a rule and returns its inputs or options. None takes a rule's
-inputs: Snakemake sees a changed parameter only where it follows from wildcards alone, so what is
-made of inputs is in `residuum.wiring.options`, which knows no registry.
+A method takes the wildcards of a rule and returns inputs or options. No method takes a rule's
+inputs: Snakemake notices a changed parameter only if wildcards alone decide it. Options that
+depend on inputs are in `residuum.wiring.options`.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ from residuum.wiring.paths import Paths, Template, folder_of
 
 
 class Wildcards(Protocol):
-    """The wildcards of a job: those of `paths.Paths` that its outputs have."""
+    """The wildcards of a job, which have the names of wildcards in `paths.Paths`."""
 
     def __getattr__(self, name: str, /) -> str: ...
 
@@ -39,9 +39,9 @@ def run_of(wildcards: Wildcards) -> RunId:
 
 
 def decided_by(module: str, verb: str, spec: Params | None = None) -> dict[str, Params]:
-    """Return the params that decide a result: a job's spec, and the hash of its code.
+    """Return the params that decide a result: the job's spec and the hash of its code.
 
-    The code is what the verb reaches for the kinds that the spec names.
+    The hash covers the definitions that the verb reaches for the kinds that the spec names.
     """
 
     def code(wildcards: Wildcards) -> str:
@@ -51,16 +51,16 @@ def decided_by(module: str, verb: str, spec: Params | None = None) -> dict[str, 
 
 
 def residual_of(registry: Registry, split_ids: Iterable[SplitId | None]) -> dict[str, list[str]]:
-    """Return the earlier rounds of those splits that are residual, all as <dataset>/<split>."""
-    of: dict[str, list[str]] = {}
+    """Return the earlier rounds of each residual split; all splits as <dataset>/<split>."""
+    rounds: dict[str, list[str]] = {}
     for dataset, split in filter(None, split_ids):
         if earlier := registry.datasets[dataset].judged_before(split):
-            of[f"{dataset}/{split}"] = [f"{dataset}/{name}" for name in earlier]
-    return of
+            rounds[f"{dataset}/{split}"] = [f"{dataset}/{name}" for name in earlier]
+    return rounds
 
 
 class Part:
-    """What the parts decide from: the entries of a scale, where files lie, what the hub has."""
+    """The base class of the parts: it holds the registry, the paths and the hub."""
 
     def __init__(self, registry: Registry, paths: Paths, hub: Hub) -> None:
         self.registry, self.paths, self.hub = registry, paths, hub
@@ -70,16 +70,19 @@ class Part:
         return template.fill(dataset=split_id.dataset, split=split_id.split, **wildcards)
 
     def judged_before(self, split_id: SplitId) -> list[str]:
-        """Return the qrels of the earlier splits whose judged docs leave the runs of a split."""
+        """Return the qrels of the earlier rounds of a residual split.
+
+        Docs that these qrels judge are removed from the split's runs.
+        """
         splits = self.registry.datasets[split_id.dataset].judged_before(split_id.split)
         return [self.fill(self.paths.qrels, SplitId(split_id.dataset, split)) for split in splits]
 
     def run(self, system: str, seed: Seed | None, split_id: SplitId) -> str:
-        """Return the run of a system for a seed, which unseeded systems ignore."""
+        """Return the path of a system's run on a split. Unseeded systems ignore the seed."""
         return self.fill(self.paths.run, split_id, run=self.registry.run(system, seed))
 
     def index(self, dataset: str, run: RunId) -> str:
-        """Return the manifest of the index of a corpus that a lexical run searches."""
+        """Return the manifest of the index that a lexical run searches."""
         system = self.registry.entry(run.system, LexicalSystem)
         name = system.term_weights
         weights = str(RunId(self.registry.model_for(name, dataset), run.seed)) if name else ""
@@ -87,21 +90,21 @@ class Part:
         return self.paths.index.fill(dataset=dataset, index=index)
 
     def model_files(self, model: Start, dataset: str, fold: str | None = None) -> list[str]:
-        """Return the files of a model, for a dataset, that are local or are made by the graph.
+        """Return the local files of a model, or the manifest that the graph makes for it.
 
-        Given a fold they are of what has not seen it.
+        With a fold, the model is the training that has not seen this fold.
         """
         if isinstance(model, FromPath):
             return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
         return [self._made(model, dataset, fold)] if isinstance(model, FromModel) else []
 
     def model_argument(self, model: Start, dataset: str, fold: str | None = None) -> str:
-        """Return how a command names a model for a dataset, whose weights may be a pickle."""
+        """Return the arguments that name a model, with --pickled if its weights may be a pickle."""
         pickled = " --pickled" if isinstance(model, FromHub) and model.pickled else ""
         return self.source(model, dataset, fold) + pickled
 
     def source(self, model: Start, dataset: str, fold: str | None = None) -> str:
-        """Return where a model for a dataset lies: its folder, or its hub id and revision."""
+        """Return a model's folder, or its hub id with `--revision`."""
         if isinstance(model, FromModel):
             return folder_of(self._made(model, dataset, fold))
         if isinstance(model, FromPath):
@@ -109,21 +112,21 @@ class Part:
         return f"{quote(model.hub)} --revision {quote(model.revision)}"
 
     def tokenizer_files(self, role: str | None, dataset: str) -> list[str]:
-        """Return the files of the model whose tokenizer a role names, if one is named."""
+        """Return the files of the model whose tokenizer `role` names; none without a role."""
         start = self.registry.backbone(role, dataset) if role else None
         return self.model_files(start, dataset) if start else []
 
     def vocabulary_option(self, role: str | None, dataset: str) -> str:
-        """Return the option that names that model."""
+        """Return `--vocabulary MODEL` for the backbone role of a tokenizer; "" without a role."""
         start = self.registry.backbone(role, dataset) if role else None
         return f"--vocabulary {self.source(start, dataset)}" if start else ""
 
     def answered_texts(self, split_id: SplitId) -> list[str]:
-        """Return the answers of a split and the corpus where they are looked for."""
+        """Return a split's answers and its corpus, where a measure looks for the answers."""
         return [self.fill(path, split_id) for path in (self.paths.answers, self.paths.corpus)]
 
     def _made(self, model: FromModel, dataset: str, fold: str | None) -> str:
-        """Return the manifest of a model that the graph makes once, for a released one."""
+        """Return the manifest of a model that the graph makes: a backbone or a training."""
         if hasattr(self.registry.models[model.model], "corpora"):
             return self.paths.backbone.fill(model=model.model)
         name = self.registry.model_for(model.model, dataset, fold)
@@ -131,15 +134,15 @@ class Part:
 
 
 def either(names: Iterable[str]) -> str:
-    """Return the expression that matches one of the names, and nothing if there is none."""
+    """Return the regular expression of the names; without names it matches nothing."""
     return "|".join(names) or "(?!)"
 
 
 def either_id(ids: Iterable[str]) -> str:
-    """Return the expression that matches one of the ids, of which many differ behind the @ alone.
+    """Return a short regular expression of ids, many of which differ only after the @.
 
-    Names that have the same behind it are written once: Snakemake compiles what each rule makes,
-    and the ids of `mini` cost each of its starts two seconds.
+    Names with equal endings after the @ share one alternative. Snakemake compiles the expression
+    for each rule: written out, the ids of `mini` cost two seconds a start.
     """
     behind: dict[str, list[str]] = {}
     for name, by in map(FixedId.parse, ids):
@@ -152,7 +155,7 @@ def either_id(ids: Iterable[str]) -> str:
 
 
 class Constraints:
-    """What the wildcards of rules may be: regular expressions of the ids that a scale has."""
+    """The wildcard constraints of rules: regular expressions of the ids of a scale."""
 
     run = rf"[a-z0-9_-]+({SEED})?"  # of any system, seeded or not
     seed = ONE_SEED
@@ -171,43 +174,46 @@ class Constraints:
         self.other = f"({either(registry.systems)})({SNAPSHOT})?"  # of all its seeds, or one
 
     def synthetic(self, path: Template) -> Template:
-        """Return the path of the splits that a generator writes only."""
+        """Return the path, constrained to splits that a generator writes."""
         return path.only("dataset", rf"(?=({self._synthetic})/)({self.dataset})")
 
     def exported(self, path: Template) -> Template:
-        """Return the path of all other splits."""
+        """Return the path, constrained to splits that no generator writes."""
         return path.only("dataset", rf"(?!({self._synthetic})/)({self.dataset})")
 
     def models(self, path: Template, *kinds: str) -> Template:
-        """Return the path of the models of some kinds only."""
+        """Return the path, constrained to models of these kinds."""
         names = {name for kind in kinds for name in self._registry.of_kind(kind)}
-        ids = (one for one in self._registry.model_ids() if FixedId.parse(one).name in names)
+        ids = (id_ for id_ in self._registry.model_ids() if FixedId.parse(id_).name in names)
         return path.only("model", either_id(ids))
 
     def finished(self, path: Template) -> Template:
-        """Return the path of what is made of finished models only."""
+        """Return the path, constrained to finished models: no snapshots."""
         return path.only("seed", r"\d+")
 
     def tuples(self, path: Template) -> Template:
-        """Return the path of training tuples: of models, and of each split of a mix."""
+        """Return the path of training tuples, constrained to models and to the splits of mixes."""
         return path.only("model", either_id(self._registry.tuples_ids()))
 
     def orders(self, path: Template) -> Template:
-        """Return the path of runs, and of runs on the docs of candidates."""
+        """Return the path, constrained to runs and to scores of candidates."""
         over = either(self._registry.of_kind("candidates"))
         return path.only("run", rf"{self.run}(\.on\.({over}))?")
 
     def pages(self, path: Template, kind: str) -> Template:
-        """Return the path of the chosen papers' pages of a kind only."""
+        """Return the path, constrained to the chosen papers' pages of a kind."""
         return path.only("page", either(self._registry.chosen(kind)))
 
     def groupings(self, path: Template, kind: str) -> Template:
-        """Return the path of the groupings of a kind only."""
+        """Return the path, constrained to groupings of a kind."""
         named = self._registry.groupings.items()
         return path.only("grouping", either(name for name, entry in named if entry.kind == kind))
 
     def runs(self, path: Template, kind: str, tunes_rm3: bool | None = None) -> Template:
-        """Return that of the runs of a kind of system: all, or those that tune RM3, or not."""
+        """Return the path, constrained to the runs of a kind of system.
+
+        `tunes_rm3` keeps only lexical systems that tune RM3 (True) or do not (False).
+        """
         names = self._registry.of_kind(kind)
         if tunes_rm3 is not None:
             systems = {name: self._registry.entry(name, LexicalSystem) for name in names}

@@ -1,4 +1,4 @@
-"""What is made of collections: indexes, embeddings, hits by shard.
+"""Inputs and options of jobs on collections: exports, indexes, embeddings, hits by shard.
 
 Usage: `Corpora(registry, paths, hub).index_behind(wildcards)`.
 """
@@ -27,9 +27,9 @@ from residuum.wiring.paths import Template, folder_of
 
 
 def searched(registry: Registry, dataset: str) -> list[str]:
-    """Return the splits of a dataset that runs are made for, measured, tuned on, sent in; or ranks.
+    """Return the splits of a dataset that systems search.
 
-    The latter are what a page of dimensions compares.
+    Runs on them are measured, tuned on or submitted, or a page of dimensions compares their ranks.
     """
     roles = filter(None, map(registry.tuned_on, registry.systems))
     asked = {role_of(registry, role, "tune", dataset)[0] for role in dict.fromkeys(roles)}
@@ -46,12 +46,12 @@ def searched(registry: Registry, dataset: str) -> list[str]:
 def encoded_splits(
     registry: Registry, dataset: str, model: str, seed: int, hits: str | None = None
 ) -> list[str]:
-    """Return the splits of a dataset whose queries a model encodes: for runs, and trainings.
+    """Return the splits of a dataset whose queries a model encodes, for runs and for trainings.
 
-    Those of a training split are for its negatives, or to stand beside what is trained: of models
-    that play a role at this scale, or that a system names. A training for a fold has that alone.
-    `hits`, a `DenseSystem.hits_id`, leaves the splits that are searched for these: a training split
-    has many queries, and only systems that negatives name are asked for it.
+    A training split is encoded if other models mine its negatives with this model, or hold its
+    vectors fixed beside theirs. A training for a fold encodes only that fold. `hits`, a
+    `DenseSystem.hits_id`, keeps only the splits that are searched for these hits: training splits
+    have many queries, so only systems that mine negatives search them.
     """
     if fold := registry.fold_of(model):
         return [fold]
@@ -62,8 +62,8 @@ def encoded_splits(
             for s in registry.negatives(name).runs
             if hits is None or _hits_of(registry, s.system) == hits
         ]
-        own = FixedId.parse(model).name
-        if (own, seed) in mined or (hits is None and own == registry.fixed_by(name)):
+        entry = FixedId.parse(model).name
+        if (entry, seed) in mined or (hits is None and entry == registry.fixed_by(name)):
             for role in registry.entry(name, OnPairs).shares:
                 split_id, _ = role_of(registry, role, "train", dataset)
                 if split_id and split_id.dataset == dataset and split_id.split not in splits:
@@ -73,7 +73,7 @@ def encoded_splits(
 
 @kept
 def _models_named(registry: Registry) -> list[str]:
-    """Return the models that play a role at this scale, and those that a system names."""
+    """Return the models that the scale or a system names."""
     entries = [registry.scale, *registry.systems.values()]
     return sorted({name for entry in entries for _, name in references(entry, "model")})
 
@@ -87,7 +87,7 @@ class Corpora(Part):
     """Inputs and options of the stages lexical, encode and dense."""
 
     def index_behind(self, wildcards: Wildcards) -> str:
-        """Return the index behind a lexical run."""
+        """Return the manifest of the index that a lexical run searches."""
         return self.index(wildcards.dataset, run_of(wildcards))
 
     def index_form(self, wildcards: Wildcards) -> str:
@@ -100,26 +100,26 @@ class Corpora(Part):
         return next(index for index in forms if index.index_id() == form)
 
     def vocabulary(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the model whose tokenizer cuts texts for an index, if one does."""
+        """Return the files of the model whose tokenizer an index uses; none for Lucene's."""
         return self.tokenizer_files(self._form(wildcards).vocabulary, wildcards.dataset)
 
     def index_vocabulary(self, wildcards: Wildcards) -> str:
-        """Return the option that names that model."""
+        """Return `--vocabulary MODEL` for the tokenizer of an index; "" for Lucene's."""
         return self.vocabulary_option(self._form(wildcards).vocabulary, wildcards.dataset)
 
     def term_weights(self, wildcards: Wildcards) -> list[str]:
-        """Return the term weights that an index is made of; none for one of texts."""
+        """Return the term weights that an index is made of; none for an index of texts."""
         model, seed = RunId.parse(FixedId.parse(wildcards.index).by)
         made = {"dataset": wildcards.dataset, "model": model, "seed": seed}
         template = self.paths.released_weights if seed is None else self.paths.term_weights
         return [template.fill(**made)] if model else []
 
     def released(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of term weights that somebody else predicted."""
+        """Return the files of released term weights."""
         return list(map(str, released_files(self.registry, wildcards.model)))
 
     def released_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name them."""
+        """Return a `--file` option for each file of released term weights."""
         return " ".join(f"--file {quote(path)}" for path in self.released(wildcards))
 
     def rm3_measure(self, wildcards: Wildcards) -> str:
@@ -131,7 +131,7 @@ class Corpora(Part):
         raise ResiduumError(f"{system}: {text}")
 
     def queries(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries that a dense model searches a dataset for."""
+        """Return the query files that a dense model encodes."""
         dataset = wildcards.dataset
         splits = self._splits(wildcards)
         return [self.paths.queries.fill(dataset=dataset, split=split) for split in splits]
@@ -141,25 +141,25 @@ class Corpora(Part):
         return encoded_splits(self.registry, wildcards.dataset, wildcards.model, seed, hits)
 
     def searched_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name the splits that are searched for hits of a depth."""
+        """Return a `--split` option for each split that is searched for hits of a depth."""
         return " ".join(f"--split {split}" for split in self._splits(wildcards, wildcards.k))
 
     def checkpoint(self, wildcards: Wildcards) -> str:
-        """Return the checkpoint of a model, which holds it on its way too."""
+        """Return the checkpoint of a model, which also holds its snapshots."""
         seed = trained_with(seed_of(wildcards.seed))
         return self.paths.checkpoint.fill(model=wildcards.model, seed=seed)
 
     def snapshot(self, wildcards: Wildcards) -> str:
-        """Return the option that names a model of a checkpoint, if not the finished one."""
+        """Return `--snapshot N` for a snapshot of a checkpoint; "" for the finished model."""
         seed = seed_of(wildcards.seed)
         return f"--snapshot {seed.number}" if isinstance(seed, Snapshot) else ""
 
     def residual_of(self, wildcards: Wildcards) -> list[str]:
-        """Return the qrels of the earlier rounds of all splits that hits are searched for."""
+        """Return the qrels of the earlier rounds of all splits that are searched."""
         return list(dict.fromkeys(path for _, path in self._residual_of(wildcards)))
 
     def residual_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name those, each with the residual split."""
+        """Return `--judged-before SPLIT=QRELS` for each earlier round of a residual split."""
         named = self._residual_of(wildcards)
         return " ".join(f"--judged-before {split}={path}" for split, path in named)
 
@@ -170,11 +170,11 @@ class Corpora(Part):
 
     def shard(self, wildcards: Wildcards) -> str:
         """Return the options that name a shard of a corpus."""
-        of = self.registry.shards(wildcards.dataset, wildcards.model)
-        return f"--shard {int(wildcards.shard)} --of {of}"
+        shards = self.registry.shards(wildcards.dataset, wildcards.model)
+        return f"--shard {int(wildcards.shard)} --of {shards}"
 
     def search(self, wildcards: Wildcards) -> str:
-        """Return how vectors are searched, as JSON: null where all are compared."""
+        """Return the approximate search of a dense system as JSON; null for an exact search."""
         names = self.registry.of_kind("dense")
         systems = [self.registry.entry(name, DenseSystem) for name in names]
         searches = {system.hits_id: system.search for system in systems}
@@ -184,37 +184,37 @@ class Corpora(Part):
         return specs.canonical_json(search and search.model_dump(mode="json"))
 
     def first_passages(self, wildcards: Wildcards) -> str:
-        """Return the option that has the first passages of docs searched alone, if hits are so."""
+        """Return `--first-passages` if only the first passage of each doc is searched."""
         return "--first-passages" if wildcards.k.endswith("-first") else ""
 
     def depth(self, wildcards: Wildcards) -> str:
-        """Return the option that says how many docs of a shard are found for each query."""
+        """Return `--k N`, the number of hits of a shard for each query."""
         return f"--k {depth_of(wildcards.k)}"
 
     def windows(self, wildcards: Wildcards) -> str:
-        """Return the option that has a dataset's docs read in passages, if it says so."""
+        """Return `--windows SPEC` if the dataset's docs are read in windows."""
         windows = self.registry.datasets[wildcards.dataset].windows
         return f"--windows {quote(specs.of_entry(windows))}" if windows else ""
 
     def shards(self, template: Template) -> Callable[[Wildcards], list[str]]:
-        """Return an input function: what the model of a dense run made, each shard of it once.
+        """Return an input function: the files of all shards of a dense run's model.
 
-        Of several trainings, each for a fold, those of one come after those of another.
+        A model that is trained for each fold gives its trainings' files one training at a time.
         """
 
-        def of(wildcards: Wildcards) -> list[str]:
+        def files(wildcards: Wildcards) -> list[str]:
             (system, seed), dataset = run_of(wildcards), wildcards.dataset
             more = {"k": self.registry.entry(system, DenseSystem).hits_id}
-            of_each = (
+            by_training = (
                 shards_of(self.registry, template, dataset, model, seed, **more)
                 for model in self._answering(wildcards)
             )
-            return [path for paths in of_each for path in paths]
+            return [path for paths in by_training for path in paths]
 
-        return of
+        return files
 
     def _answering(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the trainings that answer the queries of a dense run, each with its split."""
+        """Return the trainings that answer a dense run's queries, each with its split or fold."""
         (system, seed), (dataset, split) = run_of(wildcards), split_id_of(wildcards)
         model = self.registry.model_for(self.registry.entry(system, DenseSystem).model, dataset)
         answering = self.registry.answering(model, split)
@@ -224,11 +224,11 @@ class Corpora(Part):
         return answering
 
     def answered(self, wildcards: Wildcards) -> str:
-        """Return the options that name the splits whose hits make a dense run: one, or folds."""
+        """Return a `--split` option for the split of a dense run, or for each of its folds."""
         return " ".join(f"--split {split}" for split in self._answering(wildcards).values())
 
     def asked(self, wildcards: Wildcards) -> str:
-        """Return the options that name the folders of those splits' encoded queries."""
+        """Return a `--queries` option for each folder of a dense run's encoded queries."""
         folders = map(folder_of, self.shards(self.paths.query_embeddings)(wildcards))
         splits = self._answering(wildcards).values()
         named = zip(folders, splits, strict=True)
@@ -244,13 +244,13 @@ class Corpora(Part):
         )
 
     def vectors_index(self, wildcards: Wildcards) -> str:
-        """Return the index whose BM25 gives lexical vectors."""
+        """Return the manifest of the index whose BM25 weights make lexical vectors."""
         model = self.registry.entry(wildcards.model, LexicalVectors)
         return self.index(wildcards.dataset, RunId(model.system))
 
 
 def depth_of(hits_id: str) -> int:
-    """Return how many docs are found, of what `DenseSystem.hits_id` wrote."""
+    """Return the number of hits that a `DenseSystem.hits_id` names."""
     return int(hits_id.partition("-")[0])
 
 
@@ -262,7 +262,7 @@ def shards_of(
     seed: Seed | None,
     **more: object,
 ) -> list[str]:
-    """Return a file of each shard of what a model makes of a corpus, each once."""
+    """Return the file of each shard of a corpus that a model has encoded, without duplicates."""
     made = {"dataset": dataset, "model": model, "seed": registry.vectors_seed(model, seed), **more}
     shards = registry.numbered(registry.shards(dataset, model))
     return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))
@@ -272,11 +272,10 @@ class Exports(Part):
     """Inputs and options of the stage data."""
 
     def files(self, wildcards: Wildcards) -> list[str]:
-        """Return the user's own files behind a corpus or a split, so that edits export it again.
+        """Return the user's files behind a corpus or a split, so that an edit exports it again.
 
-        The pages leave out what has none; if a target asks for it all the same, the run stops here.
-        It exits, because Snakemake takes an exception for a rule that does not fit, and would go on
-        with what was made of other files before.
+        If files are missing, the process exits. Snakemake would take an exception for a rule that
+        does not fit, and would go on with an older export. Pages do not request such data.
         """
         name, split = wildcards.dataset, getattr(wildcards, "split", None)
         root = roots.data()
@@ -287,22 +286,22 @@ class Exports(Part):
         return _as_they_lie(dataset, dataset.source_files(split))
 
     def spec(self, wildcards: Wildcards) -> str:
-        """Return what decides which corpus is written, or which queries and qrels a split has."""
+        """Return the spec of a corpus, or of a split's queries and qrels, as JSON."""
         dataset = self.registry.datasets[wildcards.dataset]
         split = getattr(wildcards, "split", None)
         return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
 
     def segmented_from(self, wildcards: Wildcards) -> list[str]:
-        """Return the corpus that a dataset is cut from, of another one; none of most."""
+        """Return the corpus that a dataset's docs are cut from; none for most datasets."""
         split_id = self.registry.segmented_from(wildcards.dataset)
         return [self.paths.corpus.fill(dataset=split_id.dataset)] if split_id else []
 
     def tokenizer(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the model whose tokenizer segments a dataset, if one does."""
+        """Return the files of the model whose tokenizer segments a dataset; none for most."""
         return self.tokenizer_files(self._tokenizer_role(wildcards), wildcards.dataset)
 
     def tokenizer_option(self, wildcards: Wildcards) -> str:
-        """Return the option that names that model."""
+        """Return `--vocabulary MODEL` for the tokenizer that segments a dataset; "" for most."""
         return self.vocabulary_option(self._tokenizer_role(wildcards), wildcards.dataset)
 
     def _tokenizer_role(self, wildcards: Wildcards) -> str | None:
@@ -310,36 +309,36 @@ class Exports(Part):
         return source.tokenizer if isinstance(source, Segmented) else None
 
     def questions(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries and answers that a split takes of another dataset's; none of most."""
+        """Return the queries and answers that a split takes from another dataset; none for most."""
         split_id = self.registry.questions_of(split_id_of(wildcards))
         templates = (self.paths.queries, self.paths.answers)
         return [self.fill(template, split_id) for template in templates] if split_id else []
 
     def questions_option(self, wildcards: Wildcards) -> str:
-        """Return the option that names their folder."""
+        """Return `--questions FOLDER` for the split whose questions are taken; "" for most."""
         files = self.questions(wildcards)
         return f"--questions {folder_of(files[0])}" if files else ""
 
     def judged_by(self, wildcards: Wildcards) -> list[str]:
-        """Return the corpus that judges a split: by its answers, or as it was made; or none."""
+        """Return the corpus that the qrels of a split are made from; none for published qrels."""
         dataset = self.registry.datasets[wildcards.dataset]
         by_answers = dataset.source_of(wildcards.split).relevant_by
         made = by_answers or isinstance(dataset.source, Containing)
         return [self.paths.corpus.fill(dataset=wildcards.dataset)] if made else []
 
     def docpairs_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the user's own file of a split's training triples, and what it is looked up in."""
+        """Return the user's files of a split's training triples, and of the texts they refer to."""
         dataset = self.registry.datasets[wildcards.dataset]
         return _as_they_lie(dataset, local(dataset.behind_docpairs(wildcards.split)))
 
     def docpairs_spec(self, wildcards: Wildcards) -> str:
-        """Return what decides which training triples a split has."""
+        """Return the spec of a split's training triples, as JSON."""
         dataset = self.registry.datasets[wildcards.dataset]
         return specs.canonical_json(dataset.for_docpairs(wildcards.split))
 
 
 def _as_they_lie(dataset: Dataset, names: list[str]) -> list[str]:
-    """Return the paths of files and folders of yours, gzipped ones as they are called."""
+    """Return the paths of the user's files and folders, with `.gz` where a file is gzipped."""
     read = (roots.files_of(roots.data() / name, dataset.within(name)) for name in names)
     return [str(path) for paths in read for path in paths]
 
@@ -348,7 +347,7 @@ class Questions(Part):
     """Inputs and options of the stage questions."""
 
     def spec(self, wildcards: Wildcards) -> str:
-        """Return what is sampled; the name of the generator's role changes nothing."""
+        """Return the spec of generated questions, without the role of the generator."""
         form = self._synthetic(wildcards)
         return specs.canonical_json(form.model_dump(mode="json", exclude={"generator"}))
 
@@ -358,7 +357,7 @@ class Questions(Part):
         return form
 
     def generator_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the generator that are local or are made by the graph."""
+        """Return the generator's local files, or the manifest that the graph makes for it."""
         return self.model_files(self._generator(wildcards), wildcards.dataset)
 
     def generator(self, wildcards: Wildcards) -> str:
@@ -366,7 +365,7 @@ class Questions(Part):
         return self.model_argument(self._generator(wildcards), wildcards.dataset)
 
     def _generator(self, wildcards: Wildcards) -> Start:
-        """Return what plays the generator; where nothing does, exit as `Exports.files` does."""
+        """Return the generator's start. Exit if none is bound, as `Exports.files` does."""
         if start := self.registry.generator(split_id_of(wildcards)):
             return start
         why = why_no_export(self.registry, wildcards.dataset, wildcards.split)
@@ -377,14 +376,14 @@ class Fidelities(Part):
     """Inputs and options of the stages fidelity and dimensions."""
 
     def shown(self, wildcards: Wildcards) -> list[str]:
-        """Return the measurements that a page shows."""
+        """Return the manifests of the fidelity measurements that a page shows."""
         folders = bind_dimensions(self.registry, wildcards.page, self.hub).folders().values()
         return [
             f"{self.paths.fidelity_root}/{name}/manifest.json" for name in dict.fromkeys(folders)
         ]
 
     def spec(self, wildcards: Wildcards) -> str:
-        """Return the spec of a measurement."""
+        """Return the spec of a fidelity measurement."""
         return specs.of_entry(self.registry.fidelities[wildcards.fidelity])
 
     def docs(self, wildcards: Wildcards) -> list[str]:
@@ -392,11 +391,11 @@ class Fidelities(Part):
         return self._vectors(self.paths.embeddings, wildcards)
 
     def queries(self, wildcards: Wildcards) -> list[str]:
-        """Return the vectors of the queries of the splits that are searched."""
+        """Return the query vectors of all splits that are searched."""
         return self._vectors(self.paths.query_embeddings, wildcards)
 
     def asked(self, wildcards: Wildcards) -> str:
-        """Return the option that names the folder of those of one split."""
+        """Return `--queries FOLDER` for the query vectors of one split."""
         [path] = self.queries(wildcards)
         return f"--queries {folder_of(path)}/{wildcards.split}"
 

@@ -1,7 +1,7 @@
-"""What every rule has unless it says otherwise: a benchmark file, and the environment of its jobs.
+"""Defaults of every rule: a benchmark file and a conda environment.
 
-Usage: `complete(workflow, paths, "envs/base.yaml")` once all rules are read, since Snakemake has no
-default for either. A rule's benchmark lies where its log does, below benchmarks/.
+Usage: `complete(workflow, paths, "envs/base.yaml")` once all rules are read: Snakemake itself has
+no such defaults. The path of a rule's benchmark is that of its log, below benchmarks/.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ Workflow = Any  # Snakemake's, which has no types
 
 
 def complete(workflow: Workflow, paths: Paths, environment: str) -> None:
-    """Give each rule that runs something the benchmark of its log, and the environment it lacks."""
+    """Give each rule that runs a command a benchmark file, and an environment if it names none."""
     for rule in workflow.rules:
         if not rule.norun:
             rule.benchmark_modifier = rule.log_modifier

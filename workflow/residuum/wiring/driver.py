@@ -48,7 +48,7 @@ from residuum.wiring.runs import Evaluations, Groups, Hybrids, Listed, Runs, Swe
 def show(pages: Iterable[str], ledger: str, targets: Set[str]) -> str:
     """Return the text of the pages that were requested by name, each under its path.
 
-    Of the rule all, whose pages are many, the ledger up to its mark, and where the others are.
+    For the target `all`, return the ledger up to its mark and count the pages of each folder.
     """
     made = [path for path in [*pages, ledger] if Path(path).is_file()]
     shown = targets | ({ledger} if "all" in targets else set())
@@ -70,13 +70,13 @@ Mark = Callable[..., str]  # Snakemake's `report`
 
 
 class Reported:
-    """The outputs of a scale's pages, marked for the report."""
+    """The outputs of a scale's pages, marked for Snakemake's report."""
 
     def __init__(self, registry: Registry, mark: Mark) -> None:
         self._registry, self._mark = registry, mark
 
     def texts(self, forms: Mapping[str, Template]) -> Output:
-        """Return a page's outputs with its Markdown marked, which its caption shows whole."""
+        """Return a page's outputs with its Markdown marked; the caption shows the whole page."""
         return self._page(forms, "md", "page.rst")
 
     def drawings(self, forms: Mapping[str, Template]) -> Output:
@@ -84,7 +84,7 @@ class Reported:
         return self._page(forms, "png", "drawing.rst")
 
     def ledger(self, forms: Mapping[str, Template]) -> Output:
-        """Return the ledger's outputs with its Markdown marked, in a category of its own."""
+        """Return the ledger's outputs with its Markdown marked, in the category `ledger`."""
         labels = {"page": LEDGER, "title": "every number and comparison, with its verdict"}
         mark = self._mark(
             forms["md"], caption=f"{CAPTIONS}/ledger.rst", category=LEDGER, labels=labels
@@ -100,7 +100,7 @@ class Reported:
         return str(self._registry.pages[wildcards.page].kind)
 
     def labels(self, wildcards: Wildcards) -> Labels:
-        """Return what stands beside a page in the report's list: its name and its title."""
+        """Return the labels of a page in the report's list: its name and its title."""
         title = str(self._registry.pages[wildcards.page].title)
         return {"page": wildcards.page.rpartition("-")[2], "title": title}
 
@@ -116,21 +116,21 @@ class Reported:
 
 
 Workflow = Any  # Snakemake's, which has no types
-RESOURCE = "gpu"  # what rules request, and `--resources gpu=2` limits
+RESOURCE = "gpu"  # rules request it, and `--resources gpu=2` limits it
 
 
 class Placement:
-    """The cards of this machine, if its jobs run here and their device may be one."""
+    """The cards that jobs of this machine may use; none if a cluster runs the jobs."""
 
     def __init__(self, workflow: Workflow, config: Config) -> None:
         self._workflow, self._config = workflow, config
 
     @cached_property
     def number(self) -> int:
-        """How many cards the jobs may request: of a cluster's node nothing is known here.
+        """The number of cards that jobs may request; 0 on a cluster, whose nodes are unknown here.
 
-        What executor runs the jobs is not known yet while rules are read; but only with one that is
-        not this machine does Snakemake have a number of `jobs`, as well as the jobs of such a one.
+        Snakemake does not name the executor while it reads rules. But it has a number of `jobs`
+        (`nodes`) only for a cluster, and `remote_exec` is set inside a cluster's jobs.
         """
         elsewhere = self._workflow is None or self._workflow.nodes is not None
         return 0 if elsewhere or self._workflow.remote_exec else len(self._cards.names)
@@ -140,12 +140,12 @@ class Placement:
         if self._config.device not in ("auto", "cuda"):
             return cards.Cards()
         if self._workflow.deployment_settings.deployment_method:
-            return cards.usable(None)  # of another torch than the one beside Snakemake
+            return cards.usable(None)  # the jobs' environment has its own torch
         made = cards.build()
         return cards.Cards() if made and made.hip else cards.usable(made)
 
     def limit(self) -> None:
-        """Let Snakemake start no more jobs than there are cards, unless its user says how many."""
+        """Limit the cards in use to those of the machine, unless the user sets a limit."""
         if self.number >= self._config.gpus and self._limit is None:
             self._workflow.global_resources[RESOURCE] = self.number
 
@@ -155,10 +155,10 @@ class Placement:
         return limit
 
     def start(self) -> None:
-        """Check what is requested of cards, and name them to the jobs, which take one each.
+        """Check the device, the GPUs of a training and the limit, and name the cards to jobs.
 
-        Raises ResiduumError for a device, for GPUs of a training and for a limit that this machine
-        does not have. Says on standard error why `auto` takes no card, if there is one.
+        Raises ResiduumError if this machine lacks what is requested. Prints on standard error why
+        `device: auto` uses no card although the machine has a card.
         """
         os.environ.pop(cards.NAMES, None)
         if not self._workflow.local_exec or self._config.device not in ("auto", "cuda"):
@@ -185,15 +185,15 @@ class Placement:
 
 
 LOCK = Path(".snakemake/residuum.lock")
-KEPT = "dirty_decay_ms:-1,muzzy_decay_ms:-1"  # jemalloc's options: nothing goes back to the system
+KEPT = "dirty_decay_ms:-1,muzzy_decay_ms:-1"  # jemalloc keeps freed memory in the process
 _held: list[IO[str]] = []
 
 
 class Wiring:
-    """The parts, the paths and the resources of the scale that config/ chooses."""
+    """The inputs, options, paths and resources of all rules, for the scale that config/ chooses."""
 
     def __init__(self, config: Mapping[str, object], workflow: Workflow) -> None:
-        """Load config/ with Snakemake's `config` over it; a ResiduumError lists all its faults."""
+        """Load config/ with Snakemake's `config` over it. A ResiduumError lists all faults."""
         self._workflow = workflow
         self.registry = registry = loading.load(Path("config"), config)
         self.paths = paths = Paths(results_of(registry.config.scale))
@@ -215,23 +215,23 @@ class Wiring:
         self.counts, self.unions = Counts(registry, paths, hub), Unions(registry, paths, hub)
 
     def shell_prefix(self) -> str:
-        """Return what stands before every command of this scale."""
+        """Return the shell code that precedes every command of this scale."""
         return shell_prefix(self._workflow, self.registry.config.arithmetic)
 
     def reported(self, mark: Mark) -> Reported:
-        """Return what marks outputs for Snakemake's own report, given its function `report`."""
+        """Return the marker of outputs for Snakemake's report, given its function `report`."""
         return Reported(self.registry, mark)
 
     def complete(self, environment: str) -> None:
-        """Give rules what they do not say: a benchmark file, an environment, and their batches.
+        """Give rules a benchmark file, an environment and batches.
 
-        A cluster starts short jobs together, where the profile says how many.
+        A cluster starts short jobs in batches if the profile sets their size.
         """
         defaults.complete(self._workflow, self.paths, environment)
         Batches(self._workflow).apply()
 
     def start(self) -> None:
-        """Do what comes before the first job: lock the folder, preload, say what is missing."""
+        """Prepare for the first job: check, lock the folder, preload, print what is missing."""
         with in_snakemakes_words():
             check_arrays(self._workflow)
             refuse_planned(self.registry.config)
@@ -242,7 +242,7 @@ class Wiring:
         print_gaps(self.registry, self.hub)
 
     def finished(self) -> str:
-        """Return what to print at the end, once all that is told before it has been."""
+        """Return the text to print at the end, after all log messages have been printed."""
         _settle()
         targets = {*(self._workflow.dag_settings.targets or ["all"])}
         text = show(self.pages.all(None), self.paths.ledger.beside(".md"), targets)
@@ -252,7 +252,7 @@ class Wiring:
 
 
 def _settle(seconds: float = 5.0) -> None:
-    """Wait until plugins that log, in a thread of their own, have told all that they have."""
+    """Wait until logging plugins, which have their own threads, have written their messages."""
     until = time.monotonic() + seconds
     for handler in logging.getLogger("snakemake.logging").handlers:
         if isinstance(handler, QueueHandler) and isinstance(handler.queue, Queue):
@@ -262,7 +262,7 @@ def _settle(seconds: float = 5.0) -> None:
 
 @contextmanager
 def in_snakemakes_words() -> Iterator[None]:
-    """Turn a ResiduumError into what Snakemake prints without a traceback."""
+    """Turn a ResiduumError into a WorkflowError, which Snakemake prints without a traceback."""
     from snakemake.exceptions import WorkflowError  # type: ignore[import-untyped]
 
     try:
@@ -272,15 +272,15 @@ def in_snakemakes_words() -> Iterator[None]:
 
 
 def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
-    """Return what stands before every command.
+    """Return the shell code that precedes every command.
 
-    Jobs find the package by PYTHONPATH, so that a rule's environment holds dependencies only;
-    without conda they run the Python that runs Snakemake. Where `preload` has started parents, the
-    function `python` has one of them fork the job: with torch loaded, whose arithmetic the
-    environment must have decided before. Polars, which would take every core that it sees, takes
-    the rule's threads, as Snakemake has it of other libraries, and keeps the memory that it gives
-    back, as `cli.memory` has it of C's. `tee` leaves the terminal alone
-    where a line of progress stands there.
+    - Jobs find the package by PYTHONPATH, so a rule's environment holds dependencies only. Without
+      conda, jobs run the Python that runs Snakemake.
+    - The function `python` asks a process that `preload` started to fork the job. That process has
+      torch loaded, so the environment sets the arithmetic before.
+    - Polars uses the rule's threads; by default it would use every core. It keeps freed memory, as
+      `cli.memory` makes C's allocator do.
+    - The function `tee` writes nothing to the terminal while a progress line is shown.
     """
     conda = "conda" in str(workflow.deployment_settings.deployment_method).lower()
     path = "" if conda else f'export PATH={_quoted(Path(sys.executable).parent)}:"$PATH"; '
@@ -306,15 +306,15 @@ def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
 
 
 def _quoted(path: Path) -> str:
-    """Quote a path for the shell, and its braces for Snakemake, which fills a prefix in."""
+    """Quote a path for the shell, and double its braces for Snakemake's formatting."""
     return quote(str(path)).replace("{", "{{").replace("}", "}}")
 
 
 def preload(workflow: Workflow, config: Config, cards: int) -> None:
-    """Start the processes that fork the jobs, where all of these run here, as they are and on CPUs.
+    """Start the processes that fork the jobs, if all jobs run here, without conda, on CPUs.
 
-    Elsewhere jobs start by themselves, whatever a Snakemake around this one has started. `cards`
-    are those that jobs take.
+    Otherwise each job starts its own Python, even inside another Snakemake that preloads. `cards`
+    is the number of cards that jobs use.
     """
     os.environ.pop(server.FOLDER, None)
     deployed = workflow.deployment_settings.deployment_method
@@ -325,7 +325,7 @@ def preload(workflow: Workflow, config: Config, cards: int) -> None:
 
 
 def refuse_planned(config: Config) -> None:
-    """Refuse to make anything of sizes that a plan was asked for: they are nobody's collections."""
+    """Raise ResiduumError if `config.docs` is set: no collection has these planned sizes."""
     if config.docs:
         given = ", ".join(f"{name}: {docs}" for name, docs in config.docs.items())
         raise ResiduumError(
@@ -335,10 +335,10 @@ def refuse_planned(config: Config) -> None:
 
 
 def hold_lock(path: Path = LOCK) -> None:
-    """Let only one Snakemake process work in this folder, for as long as it lives.
+    """Lock this folder for one Snakemake process, until the process ends.
 
-    Snakemake's own lock is a file that outlives a killed process and then blocks the same
-    command; the kernel drops this one with the process, so that a rerun just resumes.
+    Snakemake's own lock file outlives a killed process and then blocks the same command. The
+    kernel releases this lock with the process, so a rerun resumes at once.
     """
     lock = files.locked(path.parent.parent.resolve(), path)
     files.sign(lock)
@@ -346,11 +346,12 @@ def hold_lock(path: Path = LOCK) -> None:
 
 
 def calm_scheduler(workflow: Workflow) -> None:
-    """Lift Snakemake's limit on job starts, which is there for clusters, where jobs run here.
+    """Lift Snakemake's limit on job starts if jobs run on this machine, or as arrays.
 
-    With it, each look of Snakemake 9's scheduler orders another one a second later: looks multiply
-    with the jobs done, and took an eighth of two cores. (Tried with 9.27; where a Snakemake has no
-    such attribute, this does nothing.) Arrays need it lifted too, see `check_arrays`.
+    The limit is meant for clusters. With it, each pass of Snakemake 9's scheduler orders another
+    pass a second later: passes multiply with finished jobs, and took an eighth of two cores
+    (version 9.27). A Snakemake without this attribute is left alone. For arrays, see
+    `check_arrays`.
     """
     free = workflow.local_exec or arrays_of(workflow)
     if free and hasattr(workflow.scheduler, "job_rate_limiter"):
@@ -358,16 +359,16 @@ def calm_scheduler(workflow: Workflow) -> None:
 
 
 def arrays_of(workflow: Workflow) -> str | None:
-    """Return the rules whose jobs a cluster gets as tasks of arrays; None where it has none."""
+    """Return the rules whose jobs a cluster gets as array tasks, or None without arrays."""
     rules: str | None = getattr(workflow.executor_settings, "array_jobs", None)
     return rules
 
 
 def check_arrays(workflow: Workflow) -> None:
-    """Refuse arrays where not all jobs may start at once.
+    """Raise ResiduumError for arrays with a limit that keeps jobs from starting all at once.
 
-    The plugin holds back jobs of an array until all that are ready have come, and never asks for
-    them again; Snakemake takes them for running, and waits for ever (issue 473 of the plugin).
+    The SLURM plugin holds back an array's jobs until all ready jobs have arrived. It never asks
+    for the rest, and Snakemake waits for ever (issue 473 of the plugin).
     """
     if not arrays_of(workflow):
         return
@@ -384,9 +385,10 @@ def check_arrays(workflow: Workflow) -> None:
 
 
 class HubLookup:
-    """Why hub models cannot be downloaded, each looked up once; a dry run plans as if all could.
+    """Why hub models cannot be downloaded. Each model is looked up once.
 
-    Jobs that a cluster starts as Snakemakes of their own follow what the first one recorded.
+    A dry run supposes that every model can be downloaded. A cluster's jobs, which run their own
+    Snakemake, read the reasons that the first Snakemake recorded.
     """
 
     def __init__(self, workflow: Workflow, record: Path) -> None:
@@ -394,7 +396,7 @@ class HubLookup:
         self._reasons: dict[str, str | None] = {}
 
     def __call__(self, model: FromHub) -> str | None:
-        """Return the reason, or None for a model that is cached or on the hub."""
+        """Return why a model cannot be downloaded, or None if it is cached or on the hub."""
         name = f"{model.hub}@{model.revision}"
         if self._workflow.dryrun:
             return None
@@ -412,7 +414,7 @@ class HubLookup:
 
 
 def print_gaps(registry: Registry, hub: HubLookup) -> None:
-    """Say on standard error what is missing at this scale, and on which pages."""
+    """Print on standard error what is missing at this scale, and on which pages."""
     pages: dict[str, dict[str, None]] = {}
     for gap in gaps(registry, hub):
         if not gap.unbound:

@@ -1,6 +1,6 @@
-"""What each job of a scale takes: disk, cores, a card, and on which assumptions.
+"""Estimate the disk, core time and card use of each job of a scale.
 
-Usage: `Estimates(registry, paths, hub).index(wildcards)`.
+Usage: `Estimates(registry).index(wildcards)`. The assumptions are in `residuum.wiring.sizes`.
 """
 
 import re
@@ -27,7 +27,7 @@ from residuum.wiring.runs import candidates, needs_answers, player_of, reranked,
 class Estimate(NamedTuple):
     """Bytes below results/, seconds of one core, operations, steps and bytes of a card.
 
-    `shards` is how many jobs alike this one stands for (`Bindings.numbered`).
+    `shards` is the number of equal jobs that this job stands for (`Bindings.numbered`).
     """
 
     disk: float = 0.0
@@ -39,12 +39,12 @@ class Estimate(NamedTuple):
 
 
 def of_run(lines: float, core_s: float) -> Estimate:
-    """Return what a run of so many lines takes, made in some seconds."""
+    """Return the estimate of a run of `lines` lines that takes `core_s` seconds of a core."""
     return Estimate(disk=assumed.LINE_BYTES * lines, core_s=core_s)
 
 
 def of_reading(shape: sizes.Shape, tokens: float, at_once: float) -> Estimate:
-    """Estimate what reading `tokens` takes, of which a card holds `at_once` in one layer."""
+    """Estimate a forward pass over `tokens`; a card holds `at_once` tokens of one layer."""
     card = 4 * shape.parameters + assumed.ACTIVATIONS * shape.hidden * at_once
     return Estimate(operations=2.0 * shape.layer_parameters * tokens, card=card)
 
@@ -53,7 +53,7 @@ MB, MICRO = 1e6, 1e-6
 
 
 class VectorEstimates:
-    """The jobs that make, search and project vectors; a method for each sort."""
+    """Estimates of the jobs that make, search and project vectors, a method for each rule."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -62,32 +62,32 @@ class VectorEstimates:
         return sizes.queries(self.registry, split_id_of(w))
 
     def _scored(self, w: Wildcards) -> int:
-        """Return the docs of another system that are scored, of all its seeds."""
+        """Return the number of another system's hits that are scored, over all its seeds."""
         system, snapshot = RunId.parse(w.other)
         seeds = 1 if snapshot else len(self.registry.runs(system))
         return self._queries(w) * seeds * sizes.hits(self.registry, system)
 
     def _encoded(self, w: Wildcards, texts: float, tokens: float, limit: int) -> Estimate:
-        """Estimate the vectors of texts that have `tokens` each."""
+        """Estimate the vectors of `texts` texts of `tokens` tokens each."""
         shape = sizes.shape(self.registry, w.model)
         read = of_reading(shape, texts * tokens, self.registry.scale.batch_size * limit)
         return read._replace(disk=4.0 * sizes.stored(self.registry, w.model) * texts)
 
     def _shard(self, w: Wildcards) -> float:
-        """Return the vectors of a shard."""
+        """Return the number of vectors in a shard."""
         vectors = sizes.vectors(self.registry, w.dataset, w.model)
         return vectors / self.registry.shards(w.dataset, w.model)
 
     def _alike(self, shards: int) -> int:
-        """Return how many jobs a shard's stands for, which is one of so many."""
+        """Return how many jobs one shard's job stands for: all shards in a plan of other sizes."""
         return max(1, shards) if self.registry.config.docs else 1
 
     def _of_corpus(self, w: Wildcards) -> int:
-        """Return how many jobs that of a shard of a corpus stands for."""
+        """Return how many jobs the job of one shard of a corpus stands for."""
         return self._alike(self.registry.shards(w.dataset, w.model))
 
     def _searched(self, w: Wildcards, hits: str | None = None) -> int:
-        """Return the queries of all splits that a model encodes, or searches for some hits."""
+        """Return the number of queries that a model encodes, or searches for `hits`."""
         seed = trained_with(seed_of(w.seed))
         splits = encoded_splits(self.registry, w.dataset, w.model, seed, hits)
         return sum(sizes.queries(self.registry, SplitId(w.dataset, split)) for split in splits)
@@ -101,7 +101,7 @@ class VectorEstimates:
         return read._replace(disk=disk, shards=self._of_corpus(w))
 
     def listed_vectors(self, w: Wildcards) -> Estimate:
-        """Estimate the vectors of one shard of candidates; the corpus is read for them."""
+        """Estimate the vectors of one shard of candidates; the whole corpus is read."""
         split_id, encoder = split_id_of(w), self.registry.entry(w.model, DualEncoder).encoder
         shards = shards_alone(self.registry, split_id, w.model, w.other)
         docs = sizes.listed(self.registry, split_id, w.other) / max(1, shards)
@@ -114,12 +114,12 @@ class VectorEstimates:
         return read._replace(disk=disk, core_s=core_s, shards=self._alike(shards))
 
     def query_vectors(self, w: Wildcards) -> Estimate:
-        """Estimate the vectors of all queries that a model searches."""
+        """Estimate the vectors of all queries that a model encodes."""
         limit = self.registry.entry(w.model, DualEncoder).encoder.query_length
         return self._encoded(w, self._searched(w), min(limit, assumed.QUERY_TOKENS), limit)
 
     def doc_term_vectors(self, w: Wildcards) -> Estimate:
-        """Estimate the lexical vectors of one shard: analysed as for an index, then written."""
+        """Estimate the lexical vectors of one shard: analysis as for an index, and writing."""
         share = 1 / self.registry.shards(w.dataset, w.model)
         seconds = sizes.text_bytes(self.registry, w.dataset) / MB / assumed.INDEX_MB
         hidden = sizes.shape(self.registry, w.model).hidden
@@ -132,7 +132,7 @@ class VectorEstimates:
         return Estimate(4.0 * hidden * queries, queries * assumed.QUERY_BYTES / MB)
 
     def fidelity(self, w: Wildcards) -> Estimate:
-        """Estimate projections of all docs and queries, each pair of which is multiplied."""
+        """Estimate a fidelity measurement: inner products of all projected docs and queries."""
         how = self.registry.fidelities[w.fidelity]
         pairs = float(sizes.docs(self.registry, w.dataset)) * self._queries(w)
         products = 4.0 * how.dimensions.most * pairs * how.draws  # of all docs, and by length
@@ -148,7 +148,7 @@ class VectorEstimates:
         return found._replace(shards=self._of_corpus(w))
 
     def hybrid(self, w: Wildcards) -> Estimate:
-        """Estimate one search of all vectors of several models, by all weights of a grid."""
+        """Estimate one search over several models' vectors, with all weights of a grid."""
         (name, _), queries, read, products = run_of(w), self._queries(w), 0.0, 0.0
         system = self.registry.entry(name, HybridSystem)
         for part in system.parts:
@@ -164,7 +164,7 @@ class VectorEstimates:
         return of_run(weights * queries * system.k, seconds + 8 * sums)
 
     def sweep(self, w: Wildcards) -> Estimate:
-        """Estimate searches of all shards: the exact one, and approximate ones of half its cost."""
+        """Estimate the searches of a sweep: an exact one, and approximate ones at half its cost."""
         how, (system, _) = self.registry.sweeps[w.sweep], run_of(w)
         model = self.registry.entry(system, DenseSystem).model
         vectors, queries = sizes.vectors(self.registry, w.dataset, model), self._queries(w)
@@ -173,7 +173,7 @@ class VectorEstimates:
         return of_run(queries * how.k, times * products / 1e9 / assumed.PRODUCT_GFLOPS)
 
     def dense_scores(self, w: Wildcards) -> Estimate:
-        """Estimate the inner products of another system's docs: all vectors made are read once."""
+        """Estimate the inner products of another system's docs; all vectors are read once."""
         named = self.registry.entry(run_of(w).system, DenseSystem).model
         model, split_id = self.registry.model_for(named, w.dataset), split_id_of(w)
         stored, lines = sizes.stored(self.registry, named), self._scored(w)
@@ -191,20 +191,20 @@ LONGEST, TRAINED = 512, 3  # tokens that BERT reads; training's operations over 
 
 
 class Estimates(VectorEstimates):
-    """The jobs of a scale; a method for each sort, of the wildcards of its rule."""
+    """Estimates of the jobs of a scale. Each method takes the wildcards of its rule."""
 
     def _lines(self, w: Wildcards) -> int:
-        """Return the most lines of a run, or of an order of candidates."""
+        """Return the largest number of lines of a run, or of scores of candidates."""
         run, over = OrderId.parse(w.run)
         return self._queries(w) * sizes.hits(self.registry, over or RunId.parse(run).system)
 
     def _pairs(self, w: Wildcards) -> int:
-        """Return the most pairs that a reranker scores: no doc is in two lists."""
+        """Return the largest number of pairs that a reranker scores, if lists share no doc."""
         deepest = candidates(self.registry, w.reranker, split_id_of(w), all_available)
         return self._queries(w) * sum(deepest.values())
 
     def _search_s(self, dataset: str, queries: int) -> float:
-        """Return the seconds of a BM25 search."""
+        """Return the seconds of a BM25 search for `queries` queries."""
         return queries * max(0.003, sizes.docs(self.registry, dataset) / 1e6 * assumed.SEARCH)
 
     def _export_s(self, dataset: str) -> float:
@@ -214,26 +214,26 @@ class Estimates(VectorEstimates):
         return sizes.text_bytes(self.registry, dataset) / MB / assumed.ANSWERS_MB
 
     def corpus(self, w: Wildcards) -> Estimate:
-        """Estimate the export of a corpus, which may be cut from another: read twice at most."""
+        """Estimate the export of a corpus. A corpus that it is cut from is read twice at most."""
         disk = assumed.ZIP * sizes.text_bytes(self.registry, w.dataset)
         segment_s = 2 * sizes.segmented_bytes(self.registry, w.dataset) / MB / assumed.SEGMENT_MB
         return Estimate(disk, self._export_s(w.dataset) + segment_s)
 
     def split(self, w: Wildcards) -> Estimate:
-        """Estimate the export of queries and judgements, or of answers; adverse ones read docs."""
+        """Estimate the export of a split. An adverse split also reads the corpus."""
         adverse = self.registry.datasets[w.dataset].splits[w.split].adverse
         read = self._export_s(w.dataset) if adverse else 0
         return Estimate(1.5 * assumed.QUERY_BYTES * self._queries(w), read)
 
     def judged_split(self, w: Wildcards) -> Estimate:
-        """Estimate that of a split, whose judgements may be made of answers and the corpus."""
+        """Estimate the export of a split. Judgements may be made from answers and the corpus."""
         if not self.registry.datasets[w.dataset].source_of(w.split).relevant_by:
             return self.split(w)
         judgements = assumed.QUERY_BYTES / 2 * sizes.pairs(self.registry, split_id_of(w))
         return Estimate(self.split(w).disk + judgements, self._answers_s(w.dataset))
 
     def docpairs(self, w: Wildcards) -> Estimate:
-        """Estimate the export of training triples, a line each, written and read twice."""
+        """Estimate the export of training triples: two passes over a line for each triple."""
         lines = sizes.docpairs(self.registry, split_id_of(w))
         return of_run(lines, 2 * lines * MICRO * assumed.LINE_US)
 
@@ -243,7 +243,7 @@ class Estimates(VectorEstimates):
         return Estimate(text * assumed.INDEX, text / MB / assumed.INDEX_MB)
 
     def search(self, w: Wildcards) -> Estimate:
-        """Estimate a BM25 run; RM3 is tried at each setting as deep as its measure looks."""
+        """Estimate a BM25 run. RM3 searches once for each setting, to its measure's cutoff."""
         name, times = run_of(w).system, 1.0
         if rm3 := self.registry.entry(name, LexicalSystem).rm3:
             settings = len(rm3.grid.settings()) if rm3.grid else 0
@@ -253,15 +253,15 @@ class Estimates(VectorEstimates):
         return of_run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
 
     def lexical_scores(self, w: Wildcards) -> Estimate:
-        """Estimate the BM25 scores of another system's docs: a search, and the docs one by one."""
+        """Estimate the BM25 scores of another system's docs: a search, and a score for each doc."""
         lines, search = self._scored(w), self._search_s(w.dataset, self._queries(w))
         return of_run(lines, search + lines * MICRO * assumed.SCORE_US)
 
     def questions(self, w: Wildcards) -> Estimate:
-        """Estimate the questions of a generator: its steps, of a batch and a token each, count.
+        """Estimate the questions that a generator writes. A step writes one token of a batch.
 
-        A card writes all questions of its docs together, and holds the keys and values of each
-        doc's tokens for each of its questions, of two bytes each.
+        A card writes all questions of a batch of docs together. It holds the keys and values of
+        each doc's tokens once for each question, 2 bytes each.
         """
         split_id, registry = split_id_of(w), self.registry
         form, start = (
@@ -285,7 +285,7 @@ class Estimates(VectorEstimates):
         )
 
     def negatives(self, w: Wildcards) -> Estimate:
-        """Estimate training tuples: a search for each training query, scores of what is drawn."""
+        """Estimate training tuples: a search for each query, and scores of drawn negatives."""
         split_id = self.registry.train_split(w.model)
         negatives, pairs = self.registry.negatives(w.model), sizes.examples(self.registry, w.model)
         drawn = pairs * (negatives.per_pair or int(negatives.sampled))
@@ -296,7 +296,7 @@ class Estimates(VectorEstimates):
         return of_run(pairs + drawn, seconds + self._export_s(split_id.dataset))
 
     def run(self, w: Wildcards) -> Estimate:
-        """Estimate a run that is fused of others, merged from shards, or given another order."""
+        """Estimate a run that is fused, merged from shards, or reranked."""
         name, lines = run_of(w).system, self._lines(w)
         system, lists = self.registry.systems[name], len(self.registry.parts(name))
         if isinstance(system, DenseSystem):
@@ -304,38 +304,38 @@ class Estimates(VectorEstimates):
         return of_run(lines, max(1, lists) * lines * MICRO * assumed.LINE_US)
 
     def candidates(self, w: Wildcards) -> Estimate:
-        """Estimate lists of candidates: the corpus is read for its ids."""
+        """Estimate lists of candidates; the corpus is read for its doc ids."""
         return of_run(self._lines(w), self._export_s(w.dataset))
 
     def tuned_fusion(self, w: Wildcards) -> Estimate:
-        """Estimate the choice of lambda: every value is tried on the union of the lists."""
+        """Estimate the choice of lambda, which tries every value on the union of the lists."""
         system = self.registry.entry(run_of(w).system, FusionSystem)
         grid = system.interpolation.grid or []
         tried = assumed.EXACT_US if grid == "exact" else len(grid) * assumed.TRIAL_US
-        each = assumed.LINE_US + tried
-        return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * each)
+        line_us = assumed.LINE_US + tried
+        return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * line_us)
 
     def depths(self, w: Wildcards) -> Estimate:
-        """Estimate the measures of reranked lists: every pair at every depth."""
+        """Estimate the measures of reranked lists at every depth."""
         runs = reranked(self.registry, w.reranker, split_id_of(w), all_available)
         trials = max((len(run.grid) for run in runs.values()), default=0)
         return Estimate(core_s=self._pairs(w) * trials * MICRO * assumed.TRIAL_US)
 
     def measures(self, w: Wildcards) -> Estimate:
-        """Estimate the measures of a run; answers are looked for in the texts of its docs."""
+        """Estimate the measures of a run. Measures by answer match also read the corpus."""
         texts = self._answers_s(w.dataset) if needs_answers(self.registry, split_id_of(w)) else 0
         return Estimate(core_s=texts + self._lines(w) * MICRO * assumed.LINE_US)
 
     def lengths(self, w: Wildcards) -> Estimate:
-        """Estimate groups by length: the corpus is read once."""
+        """Estimate groups of queries by doc length, which read the corpus once."""
         return Estimate(assumed.LINE_BYTES * self._queries(w), self._export_s(w.dataset))
 
     def page(self, w: Wildcards) -> Estimate:
-        """Estimate a page: tests, tables, figures, case studies, the ledger."""
+        """Estimate a page of any kind, its tests, or the ledger."""
         return Estimate(core_s=assumed.PAGE_S)
 
     def characteristics(self, w: Wildcards) -> Estimate:
-        """Estimate a page that counts splits, and reads their corpora if it asks for docs."""
+        """Estimate a page of dataset characteristics, which reads corpora if it counts docs."""
         table = self.registry.entry(w.page, Characteristics)
         split_ids = map(self.registry.binding, (column.role for column in table.columns))
         corpora = {
@@ -344,14 +344,14 @@ class Estimates(VectorEstimates):
         return Estimate(core_s=assumed.PAGE_S + sum(map(self._export_s, corpora)))
 
     def backbone(self, w: Wildcards) -> Estimate:
-        """Estimate a small backbone made of corpora on the processor."""
+        """Estimate a small backbone, made from corpora on the CPU."""
         datasets = corpora_of(self.registry, w.model)
         text = sum(sizes.text_bytes(self.registry, dataset) for dataset in datasets)
         shape = sizes.shape(self.registry, w.model)
         return Estimate(4.0 * shape.parameters, text / MB / assumed.LSA_MB)
 
     def training(self, w: Wildcards) -> Estimate:
-        """Estimate a training on a split's pairs, or on the docs of corpora."""
+        """Estimate a training on the pairs of a split, or on the docs of corpora."""
         model, shape = self.registry.model(w.model), sizes.shape(self.registry, w.model)
         assert isinstance(model, OnPairs | OnTexts), "others are made, not trained"
         tokens, most = sizes.example(model, corpora_of(self.registry, w.model)[0])
@@ -366,9 +366,9 @@ class Estimates(VectorEstimates):
         )
 
     def held_out(self, w: Wildcards) -> Estimate:
-        """Estimate what a model and its start make of the candidates that tell if it learned.
+        """Estimate the scores, by a model and by its start, that tell whether the model learned.
 
-        They are a run's first docs and all relevant ones; a cross-encoder reads each pair of them.
+        Both score a run's first docs and all relevant docs. A cross-encoder reads each pair.
         """
         split_id, how = self.registry.learned_on(w.model), self.registry.scale.learning
         assert split_id and how, "the rule's inputs follow from them"
@@ -392,12 +392,12 @@ class Estimates(VectorEstimates):
         return self._encoded(w, docs, tokens, limit)._replace(disk=disk)
 
     def released_weights(self, w: Wildcards) -> Estimate:
-        """Estimate taking in the term weights of a corpus that somebody else predicted."""
+        """Estimate the import of released term weights."""
         disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
         return Estimate(disk, 2 * self._export_s(w.dataset))
 
     def pair_scores(self, w: Wildcards) -> Estimate:
-        """Estimate the scores of all candidates; the store of a rerun keeps them a second time."""
+        """Estimate the scores of all candidates. They are stored twice: once to resume from."""
         registry, player = self.registry, player_of(self.registry, w.reranker)
         if isinstance(player, HubReranker):
             reading = player.reading

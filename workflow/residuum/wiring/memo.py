@@ -1,7 +1,7 @@
 """Memoise functions of a registry: a graph asks them thousands of times.
 
-Usage: `@memoised` above a function whose first argument is a registry. What lies on the disk later
-is for the next registry, so that no graph changes its mind.
+Usage: `@memoised` above a function whose first argument is a registry. Files that appear later
+change nothing until the next registry is loaded, so a graph stays the same throughout.
 """
 
 from collections.abc import Callable, Hashable
@@ -17,14 +17,14 @@ Question = Callable[Concatenate[Registry, Given], Answer]
 
 
 def memoised(function: Question[Given, Answer]) -> Question[Given, Answer]:
-    """Return the function, run once for a registry and other arguments, which can be hashed."""
+    """Return the function, called once for each registry and hashable arguments."""
     answers: WeakKeyDictionary[Registry, dict[Hashable, Answer]] = WeakKeyDictionary()
 
     @wraps(function)
     def answer(registry: Registry, /, *given: Given.args, **named: Given.kwargs) -> Answer:
-        own, key = answers.setdefault(registry, {}), (given, *named.items())
-        if key not in own:
-            own[key] = function(registry, *given, **named)
-        return own[key]
+        cache, key = answers.setdefault(registry, {}), (given, *named.items())
+        if key not in cache:
+            cache[key] = function(registry, *given, **named)
+        return cache[key]
 
     return answer

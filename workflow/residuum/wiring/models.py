@@ -1,4 +1,4 @@
-"""What models are made of: starts, pairs, negatives, folds, what tells whether they learned.
+"""Inputs and options of jobs that make models: starts, pairs, negatives, folds, learning checks.
 
 Usage: `Models(registry, paths, hub).tuples(wildcards)`.
 """
@@ -23,17 +23,20 @@ from residuum.wiring.paths import Paths, Template, folder_of
 
 @kept
 def start_of(registry: Registry, model: str) -> Start:
-    """Return what plays the backbone of a model, by its id; nothing at all is an error."""
+    """Return the start that a model's training begins from. Raises ResiduumError if none is bound.
+
+    `model` is a model id.
+    """
     entry = registry.model(model)
     [(_, role)] = references(entry, "backbone")
-    own = getattr(entry, "train_on", None) == OWN and not FixedId.parse(model).by
-    if start := registry.backbone(role, None if own else corpora_of(registry, model)[0]):
+    unbound = getattr(entry, "train_on", None) == OWN and not FixedId.parse(model).by
+    if start := registry.backbone(role, None if unbound else corpora_of(registry, model)[0]):
         return start
     raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
 
 
 def corpora_of(registry: Registry, model: str) -> list[str]:
-    """Return the datasets whose texts or pairs a model is made from, adapted to or trained on."""
+    """Return the datasets whose texts or pairs a model is trained on."""
     entry = registry.model(model)
     if isinstance(entry, OnPairs):
         return [registry.train_split(model).dataset]
@@ -41,13 +44,16 @@ def corpora_of(registry: Registry, model: str) -> list[str]:
 
 
 def told_by_answers(registry: Registry, split_id: SplitId) -> bool:
-    """Say whether answers alone tell which docs of a training split are positives."""
+    """Say whether a training split has answers but no qrels, so that answers decide positives."""
     dataset = registry.datasets[split_id.dataset]
     return dataset.source_of(split_id.split).answered and not dataset.judged(split_id.split)
 
 
 def answers_read(registry: Registry, model: str) -> SplitId | None:
-    """Return the split whose answers tell a model's positives, or what no negative may hold."""
+    """Return a model's training split if its answers decide positives or exclude negatives.
+
+    Otherwise return None.
+    """
     split_id = registry.train_split(model)
     answered = registry.datasets[split_id.dataset].source_of(split_id.split).answered
     left_out = answered and registry.negatives(model).without_answers
@@ -55,7 +61,7 @@ def answers_read(registry: Registry, model: str) -> SplitId | None:
 
 
 def rate_record(registry: Registry, paths: Paths, model: str) -> list[str]:
-    """Return the record of the learning rate that is chosen for a model; none of a given one."""
+    """Return the record of a model's chosen learning rate; none if its rate is fixed."""
     if grid := registry.rate_grid(model):
         return [paths.rate.fill(**registry.bound_split(grid.role)._asdict(), model=grid.of)]
     return []
@@ -77,58 +83,58 @@ class Models(Part):
         return self.model_argument(*self._start(wildcards))
 
     def _start(self, wildcards: Wildcards) -> tuple[Start, str, str | None]:
-        """Return what a training starts from, the collection and the fold that it would be of."""
+        """Return a training's start, with the collection and the fold that it trains for."""
         model, registry = wildcards.model, self.registry
         return start_of(registry, model), corpora_of(registry, model)[0], registry.fold_of(model)
 
     def corpora(self, wildcards: Wildcards) -> list[str]:
-        """Return the corpora that a backbone is made from or adapted to."""
+        """Return the corpora that a backbone is trained on."""
         datasets = corpora_of(self.registry, wildcards.model)
         return [self.paths.corpus.fill(dataset=dataset) for dataset in datasets]
 
     def trained_on(self, template: Template) -> Callable[[Wildcards], str]:
-        """Return an input function: a file of the split that a model is trained on."""
+        """Return an input function that gives a file of a model's training split."""
         return lambda wildcards: self.fill(template, self._pairs(wildcards))
 
     def _pairs(self, wildcards: Wildcards) -> SplitId:
         return self.registry.train_split(wildcards.model)
 
     def folds(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries of the folds of a training that holds one out; none for most.
+        """Return the queries of all folds for a training that holds out a fold; none for most.
 
-        A model that is trained for each of them is not trained on all.
+        Raises ResiduumError for a model that is trained for each fold, if no fold is named.
         """
         model, (dataset, _) = wildcards.model, self._pairs(wildcards)
         folds = self.registry.folds(model)
         if folds and self.registry.fold_of(model) is None:
-            each = ", ".join(self.registry.trainings(model))
-            raise ResiduumError(f"{model}: it is trained for each fold on the others: {each}")
+            ids = ", ".join(self.registry.trainings(model))
+            raise ResiduumError(f"{model}: it is trained for each fold on the others: {ids}")
         return [self.fill(self.paths.queries, SplitId(dataset, fold)) for fold in folds]
 
     def held_out(self, wildcards: Wildcards) -> str:
-        """Return the option that names the fold that a training holds out, if it is for one."""
+        """Return `--held-out FOLD` for a training that holds out a fold; "" for others."""
         fold = self.registry.fold_of(wildcards.model)
         return f"--held-out {fold}" if fold else ""
 
     def spans(self, wildcards: Wildcards) -> list[str]:
-        """Return the corpora whose docs' spans a generator writes in training; none for most."""
+        """Return the corpora whose spans a question generator learns to write; none for most."""
         how = getattr(self.registry.model(wildcards.model), "spans", None)
         split_ids = [self.registry.bound_split(role) for role in how.corpora] if how else []
         return [self.paths.corpus.fill(dataset=split_id.dataset) for split_id in split_ids]
 
     def tuples(self, wildcards: Wildcards) -> list[str]:
-        """Return the training tuples of a model, its own or those of the one that it names.
+        """Return the training tuples of a model: its own, or those of a model that it names.
 
-        Of a mix there are some of each split.
+        A mix has a file for each split.
         """
         return [*self._tuples(wildcards).values()]
 
     def _tuples(self, wildcards: Wildcards) -> dict[str, str]:
         ids = self.registry.tuples_by_role(wildcards.model).items()
-        return {role: self.paths.tuples.fill(model=of) for role, of in ids}
+        return {role: self.paths.tuples.fill(model=tuples_id) for role, tuples_id in ids}
 
     def queries(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries that a model is trained on, of a mix those of each split."""
+        """Return the queries that a model is trained on; a mix has a file for each split."""
         return [*self._queries(wildcards).values()]
 
     def _queries(self, wildcards: Wildcards) -> dict[str, str]:
@@ -136,7 +142,7 @@ class Models(Part):
         return {role: self.fill(self.paths.queries, split_id) for role, split_id in split_ids}
 
     def pairs(self, wildcards: Wildcards) -> str:
-        """Return the options that name tuples and queries, of a mix by their roles."""
+        """Return `--tuples FILE` and `--queries FILE`, or `ROLE=FILE` for each split of a mix."""
         named = {"tuples": self._tuples(wildcards), "queries": self._queries(wildcards)}
         return " ".join(
             f"--{option} {f'{role}=' * (len(paths) > 1)}{path}"
@@ -145,7 +151,7 @@ class Models(Part):
         )
 
     def learned_on(self, template: Template) -> Callable[[Wildcards], str]:
-        """Return an input function: a file of the split that tells whether a model learned."""
+        """Return an input function: a file of the split that tests whether a model learned."""
         return lambda wildcards: self.fill(template, self._judged(wildcards)[0])
 
     def _judged(self, wildcards: Wildcards) -> tuple[SplitId, Learning]:
@@ -155,49 +161,52 @@ class Models(Part):
         return split_id, how
 
     def candidates(self, wildcards: Wildcards) -> str:
-        """Return the run whose docs tell whether a model learned; a fold's are in that of all."""
+        """Return the run whose first docs are candidates for the test whether a model learned.
+
+        A training for a fold takes the run of the whole training split.
+        """
         split_id, how = self._judged(wildcards)
         if self.registry.fold_of(wildcards.model):
             split_id = self._pairs(wildcards)
         return self.run(how.candidates, None, split_id)
 
     def trainings(self, template: Template) -> Callable[[Wildcards], list[str]]:
-        """Return an input function: a file of each training that makes a model."""
+        """Return an input function that gives a file of each training of a model."""
 
-        def of(wildcards: Wildcards) -> list[str]:
+        def files(wildcards: Wildcards) -> list[str]:
             trainings = self.registry.trainings(wildcards.model)
             return [template.fill(model=model, seed=wildcards.seed) for model in trainings]
 
-        return of
+        return files
 
     def top(self, wildcards: Wildcards) -> str:
-        """Return how many of its docs are candidates."""
+        """Return the number of candidates for each query that test whether a model learned."""
         return str(self._judged(wildcards)[1].top)
 
     def learned_by(self, wildcards: Wildcards) -> str:
-        """Return the measure that tells it, quoted."""
+        """Return the measure that tests whether a model learned, quoted for the shell."""
         grid, _ = self.registry.trials.get(wildcards.model, (None, 0))
         return quote(grid.measure if grid else self._judged(wildcards)[1].measure)
 
     def trials(self, wildcards: Wildcards) -> list[str]:
-        """Return the verdicts on a model's trainings at each rate."""
+        """Return the verdicts on a model's trainings at each learning rate."""
         return list(self._trials(wildcards))
 
     def _trials(self, wildcards: Wildcards) -> dict[str, float]:
-        every, fill = self.registry.trials.items(), self.paths.learning.fill
-        mine = {n: of for n, of in every if FixedId.parse(n).name == wildcards.model}
+        trials, fill = self.registry.trials.items(), self.paths.learning.fill
+        mine = {n: trial for n, trial in trials if FixedId.parse(n).name == wildcards.model}
         return {fill(model=n, seed=grid.seed): rate for n, (grid, rate) in mine.items()}
 
     def trial_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name those by their rates."""
+        """Return `--trial RATE=FILE` for the verdict at each learning rate."""
         return " ".join(f"--trial {r!r}={path}" for path, r in self._trials(wildcards).items())
 
     def rate(self, wildcards: Wildcards) -> list[str]:
-        """Return the record of the learning rate that is chosen for a model; none of a given."""
+        """Return the record of a model's chosen learning rate; none if its rate is fixed."""
         return rate_record(self.registry, self.paths, wildcards.model)
 
     def mined_spec(self, wildcards: Wildcards) -> str:
-        """Return how negatives are drawn, by which system, and what is positive."""
+        """Return the spec of training tuples as JSON: negatives, their system, positives."""
         model = self.registry.entry(wildcards.model, OnPairs)
         split_id, name = self._pairs(wildcards), model.negatives.scores
         system = name and self.registry.systems[name]
@@ -212,27 +221,27 @@ class Models(Part):
         )
 
     def mined_index(self, wildcards: Wildcards) -> list[str]:
-        """Return the index that negatives are mined from; none for a model without pools."""
+        """Return the index that gives negatives their scores; none without such a system."""
         system = self.registry.entry(wildcards.model, OnPairs).negatives.scores
         return [self.index(self._pairs(wildcards).dataset, RunId(system))] if system else []
 
     def docpairs(self, wildcards: Wildcards) -> list[str]:
-        """Return the training triples of the split that a model is trained on, if it takes them."""
+        """Return the training triples of a model's training split, if the model uses triples."""
         taken = self.registry.entry(wildcards.model, OnPairs).negatives.triples
         return [self.fill(self.paths.docpairs, self._pairs(wildcards))] if taken else []
 
     def mined_answers(self, wildcards: Wildcards) -> list[str]:
-        """Return the answers that tell positives, or that negatives must not hold, if any do."""
+        """Return the answers that decide positives or exclude negatives; none for most models."""
         split_id = answers_read(self.registry, wildcards.model)
         return [self.fill(self.paths.answers, split_id)] if split_id else []
 
     def mined_runs(self, wildcards: Wildcards) -> list[str]:
-        """Return the runs of the other systems that negatives are mined from."""
+        """Return the runs that negatives are mined from."""
         split_id, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
         return [self.run(source.system, source.seed, split_id) for source in sources]
 
     def gate(self, wildcards: Wildcards) -> list[str]:
-        """Return the checkpoint that is a training's fixed gate, of its seed; none for most."""
+        """Return the checkpoint of a training's fixed gate, of the same seed; none for most."""
         name = self.registry.gate_of(wildcards.model)
         if name is None:
             return []
@@ -241,19 +250,19 @@ class Models(Part):
         return [self.paths.checkpoint.fill(model=model, seed=wildcards.seed)]
 
     def fixed(self, template: Template) -> Callable[[Wildcards], list[str]]:
-        """Return an input function: what stands fixed beside a training; nothing for most."""
+        """Return an input function: the fixed vectors beside a training; none for most."""
 
-        def of(wildcards: Wildcards) -> list[str]:
+        def files(wildcards: Wildcards) -> list[str]:
             model = self.registry.fixed_by(wildcards.model)
             if model is None:
                 return []
             dataset = self.registry.train_split(wildcards.model).dataset
             return shards_of(self.registry, template, dataset, model, None)
 
-        return of
+        return files
 
     def fixed_queries(self, wildcards: Wildcards) -> str:
-        """Return the option that names the folder of those of the queries trained on."""
+        """Return `--fixed-queries FOLDER` for the fixed vectors of the training queries."""
         folders = self.fixed(self.paths.query_embeddings)(wildcards)
         split = self._pairs(wildcards).split
         return " ".join(f"--fixed-queries {folder_of(path)}/{split}" for path in folders)
@@ -262,9 +271,9 @@ class Models(Part):
 def models_behind(
     registry: Registry, cells: Iterable[tuple[str, SplitId | None]]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the models behind some systems that are judged, by dataset and run.
+    """Return the models behind systems whose learning is judged, by dataset and run.
 
-    Each system comes with a split that it is measured on.
+    A cell is a system and the split that it is measured on.
     """
     behind: dict[str, dict[str, list[str]]] = {}
     for system, split_id in cells:
@@ -276,7 +285,7 @@ def models_behind(
 
 
 def models_judged(registry: Registry, system: str, seed: int, dataset: str) -> list[str]:
-    """Return the models behind a run on a dataset that are judged, as `<model>/seed<n>`."""
+    """Return the models behind a run whose learning is judged, as `<model>/seed<n>`."""
     ids = _models(registry, system, seed, dataset)
     return list(
         dict.fromkeys(f"{name}/seed{number}" for name, number in ids if is_judged(registry, name))
@@ -286,7 +295,7 @@ def models_judged(registry: Registry, system: str, seed: int, dataset: str) -> l
 def _models(
     registry: Registry, system: str, seed: int, dataset: str
 ) -> Iterator[tuple[str, int | None]]:
-    """Yield the id and the seed of each model behind a run on a dataset, rerankers too."""
+    """Yield the id and the seed of each model behind a run on a dataset, including rerankers."""
     for name in registry.trained_behind(system):
         yield registry.model_for(name, dataset), seed
     for name in registry.made_from(system):
@@ -299,9 +308,9 @@ def _models(
 def trained_by_folds(
     registry: Registry, cells: Iterable[tuple[str, SplitId | None]]
 ) -> dict[str, list[str]]:
-    """Return the models behind some systems that are trained for each fold, with these folds.
+    """Return the models behind systems that are trained for each fold, with the folds.
 
-    Each system comes with a split that it is measured on.
+    A cell is a system and the split that it is measured on.
     """
     ids = (
         name
@@ -313,7 +322,7 @@ def trained_by_folds(
 
 
 def is_judged(registry: Registry, model: str) -> bool:
-    """Say whether a split tells if a model learned, and is available."""
+    """Say whether there is an available split that tests whether a model learned."""
     split_id = registry.learned_on(model)
     return split_id is not None and not why_no_export(
         registry, split_id.dataset, None, split_id.split
@@ -322,7 +331,7 @@ def is_judged(registry: Registry, model: str) -> bool:
 
 def verdicts(pages: Iterable[Bound]) -> Iterator[dict[str, str]]:
     """Yield the wildcards of the verdicts that pages read."""
-    by_run = (of for page in pages for of in page.models.values())
-    for name in (name for of in by_run for names in of.values() for name in names):
+    by_dataset = (runs for page in pages for runs in page.models.values())
+    for name in (name for runs in by_dataset for names in runs.values() for name in names):
         model, _, seed = name.partition("/seed")
         yield {"model": model, "seed": seed}

@@ -1,7 +1,7 @@
 """Options of commands that name a job's own inputs and outputs, for the params of rules.
 
-Usage: `corpus=options.folder("corpus")` gives the folder of the input `corpus`. They follow from
-the paths alone: this module must not know the registry, nor anything that can change otherwise.
+Usage: `corpus=options.folder("corpus")` gives the folder of the input `corpus`. Paths alone decide
+these options: Snakemake would not notice another reason for a change.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from residuum.wiring.paths import folder_of
 
 
 class Files(Protocol):
-    """A rule's inputs or outputs: files in their order, and by name."""
+    """A rule's inputs or outputs: files by position and by name."""
 
     def __getitem__(self, index: int, /) -> str: ...
     def get(self, name: str, /) -> str | Iterable[str] | None: ...
@@ -22,17 +22,17 @@ Option = Callable[[object, Files], str]
 
 
 def output_folder(wildcards: object, output: Files) -> str:
-    """Return the folder of the artefact that a rule's first output stands for."""
+    """Return the folder of a rule's first output."""
     return folder_of(output[0])
 
 
 def folder(name: str) -> Option:
-    """Return a params function: the folder of an input."""
+    """Return a params function that gives the folder of an input."""
     return lambda wildcards, input: folder_of(_paths(input, name)[0])
 
 
 def each(option: str, name: str, value: Callable[[str], str] = str) -> Option:
-    """Return a params function: `--option value` for each file of an input, none for no file."""
+    """Return a params function that gives `--option value` for each file of an input."""
     return lambda wildcards, input: " ".join(
         f"--{option} {value(path)}" for path in _paths(input, name)
     )
@@ -44,10 +44,10 @@ def _paths(files: Files, name: str) -> list[str]:
 
 
 def by_split(path: str) -> str:
-    """Return `split=path`, for files that lie in the folder of their split."""
+    """Return `split=path` for a file in the folder of its split."""
     return f"{PurePath(path).parent.name}={path}"
 
 
 def by_system(path: str) -> str:
-    """Return `system=path`, for runs and scores, whose names begin with the system's."""
+    """Return `system=path` for a run or scores, whose file name begins with the system's name."""
     return f"{PurePath(path).name.partition('.')[0]}={path}"

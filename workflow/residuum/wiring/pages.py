@@ -1,4 +1,4 @@
-"""The pages of the chosen papers: bound to a scale, what they read, and what they cannot show.
+"""Inputs and options of the pages of the chosen papers, and the gaps on these pages.
 
 Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stage that makes the
 page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs.
@@ -25,17 +25,20 @@ from residuum.wiring.runs import tuning_split
 
 @kept
 def page_spec(registry: Registry, page: str, hub: Hub) -> str:
-    """Return a page as the JSON of the `--spec` of the stage that makes it."""
+    """Return the spec of a page, bound to this scale, as JSON for `--spec`."""
     return canonical_json(bound(registry, page, hub).model_dump(mode="json"))
 
 
 def bound(registry: Registry, page: str, hub: Hub) -> Bound:
-    """Return a page as it is bound to this scale."""
+    """Return a page bound to this scale."""
     return BINDERS[registry.pages[page].kind](registry, page, hub)
 
 
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
-    """Return why a page cannot be made at this scale; what the ledger judges, and claims, can."""
+    """Return why a page cannot be made at this scale, or None.
+
+    Pages that the ledger judges, and claims, can always be made.
+    """
     kind = registry.pages[page].kind
     return WHY_NOT_MADE[kind](registry, page, hub) if kind in WHY_NOT_MADE else None
 
@@ -52,7 +55,7 @@ class Pages(Part):
         return " ".join(f"--{option} {quote(spec)}" for spec in specs)
 
     def _metrics(self, *pages: str) -> list[str]:
-        """Return the metrics files of all cells of tables, each once, sorted."""
+        """Return the metrics files of all cells of tables, sorted and without duplicates."""
         names = metrics_files(bind_table(self.registry, page, self.hub) for page in pages)
         return [f"{self.paths.metrics_root}/{name}" for name in names]
 
@@ -61,25 +64,25 @@ class Pages(Part):
         return self._metrics(wildcards.page)
 
     def records(self, wildcards: Wildcards) -> list[str]:
-        """Return the manifests of those, which name the index, of a table that states its own."""
+        """Return the manifests of metrics files that a table's notes read."""
         table = bind_table(self.registry, wildcards.page, self.hub)
         return [f"{self.paths.metrics_root}/{name}" for name in table.metrics_records()]
 
     def groups_of(self, *pages: str) -> list[str]:
-        """Return the groups of the queries that columns of tables are of, each once."""
+        """Return the groups of queries that columns of tables show, without duplicates."""
         tables = (bind_table(self.registry, page, self.hub) for page in pages)
-        named = dict.fromkeys(each for table in tables for each in table.groups())
+        named = dict.fromkeys(group for table in tables for group in table.groups())
         split_ids = ((SplitId(*split.split("/")), grouping) for split, grouping in named)
         return [
             self.fill(self.paths.groups, split_id, grouping=name) for split_id, name in split_ids
         ]
 
     def groups(self, wildcards: Wildcards) -> list[str]:
-        """Return the groups of the queries that columns of a table are of."""
+        """Return the groups of queries that columns of a table show."""
         return self.groups_of(wildcards.page)
 
     def tested_groups(self, wildcards: Wildcards) -> list[str]:
-        """Return the same of all tables whose tests are corrected with a table's."""
+        """Return the groups of queries of all tables whose tests are corrected together."""
         return self.groups_of(wildcards.page, *family(self.registry, wildcards.page))
 
     def _learning(self, *pages: str) -> list[str]:
@@ -87,23 +90,23 @@ class Pages(Part):
         return sorted({self.paths.learning.fill(**made) for made in verdicts(jobs)})
 
     def learning(self, wildcards: Wildcards) -> list[str]:
-        """Return what tells whether the models behind a page learned."""
+        """Return the verdicts on whether the models behind a page learned."""
         return self._learning(wildcards.page)
 
     def tested_learning(self, wildcards: Wildcards) -> list[str]:
-        """Return the same of all tables whose tests are corrected with a table's."""
+        """Return the learning verdicts for all tables whose tests are corrected together."""
         return self._learning(wildcards.page, *family(self.registry, wildcards.page))
 
     def tested_metrics(self, wildcards: Wildcards) -> list[str]:
-        """Return the metrics files of all tables whose tests are corrected with a table's."""
+        """Return the metrics files of all tables whose tests are corrected together."""
         return self._metrics(wildcards.page, *family(self.registry, wildcards.page))
 
     def together(self, wildcards: Wildcards) -> str:
-        """Return the options that give the specs of the other tables of a family."""
+        """Return `--together SPEC` for each other table whose tests are corrected together."""
         return self._specs("together", family(self.registry, wildcards.page))
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
-        """Return the tuning files behind the rows of a table that run at this scale."""
+        """Return the tuning files and learning-rate records behind a table's available cells."""
         table = bind_table(self.registry, wildcards.page, self.hub)
         files: dict[str, None] = {}
         players = self.registry.players(table.entry)
@@ -119,12 +122,12 @@ class Pages(Part):
         return list(files)
 
     def _split_id(self, wildcards: Wildcards) -> SplitId:
-        """Return the split of a page that has one."""
+        """Return the split of a page that names exactly one role."""
         [(_, role)] = references(self.registry.pages[wildcards.page], "role")
         return self.registry.bound_split(role)
 
     def of_split(self, template: Template) -> Callable[[Wildcards], str]:
-        """Return an input function: a file of a page's split."""
+        """Return an input function that gives a file of a page's split."""
         return lambda wildcards: self.fill(template, self._split_id(wildcards))
 
     def _lists(self, wildcards: Wildcards) -> dict[str, str]:
@@ -133,11 +136,11 @@ class Pages(Part):
         return {name: self.fill(self.paths.run, split_id, run=run) for name, run in runs.items()}
 
     def lists(self, wildcards: Wildcards) -> list[str]:
-        """Return the runs of a page's lists."""
+        """Return the runs that a page lists."""
         return list(self._lists(wildcards).values())
 
     def list_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name those."""
+        """Return `--list NAME=RUN` for each run that a page lists."""
         return " ".join(f"--list {name}={path}" for name, path in self._lists(wildcards).items())
 
     def _judged(self) -> list[str]:
@@ -150,7 +153,7 @@ class Pages(Part):
         return [self.paths.pages[pages[page].kind].fill(page=page) for page in self._judged()]
 
     def judged_specs(self, wildcards: object) -> str:
-        """Return the options that give their specs."""
+        """Return `--spec SPEC` for each page that the ledger judges."""
         return self._specs("spec", self._judged())
 
     def tests(self, wildcards: object) -> list[str]:
@@ -168,9 +171,9 @@ class Pages(Part):
 
 
 class Gap(NamedTuple):
-    """Something that has no value at this scale: why, on which page, in which row if in one.
+    """A page, or a row of a page, without a value at this scale, and the reason.
 
-    `unbound` says that the scale leaves the role empty, so that nothing is amiss.
+    `unbound` says that the scale binds no split to the role. This is no fault.
     """
 
     why: str
@@ -180,7 +183,7 @@ class Gap(NamedTuple):
 
 
 def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
-    """Yield what the chosen pages do not show at this scale: cells, splits, series, whole pages."""
+    """Yield the gaps of the chosen pages: missing cells, splits, series, whole pages."""
     for kind in BINDERS:
         for page in registry.chosen(kind) if kind != "cases" else ():
             for gap in BINDERS[kind](registry, page, hub).gaps():

@@ -1,7 +1,7 @@
-"""Every path below a results folder: as a template that rules write, filled in, or read back.
+"""The paths of all files below a results folder, as templates to fill in or to parse.
 
-Usage: `Paths("results/mini").run.fill(dataset="d", split="dev", run="bm25")`; without a folder they
-are relative to it. Nothing else writes such a path.
+Usage: `Paths("results/mini").run.fill(dataset="d", split="dev", run="bm25")`. `Paths()` gives paths
+relative to the results folder. No other module writes such a path.
 """
 
 import re
@@ -30,24 +30,24 @@ def below_metrics(split_id: str, run: str) -> str:
 
 
 def folder_of(manifest: str) -> str:
-    """Return the folder that its manifest stands for."""
+    """Return the folder of a manifest."""
     return str(PurePath(manifest).parent)
 
 
 class Template(str):
-    """A path whose wildcards stand in braces, as Snakemake has them."""
+    """A path with wildcards in braces, as in Snakemake."""
 
     def fill(self, **wildcards: object) -> str:
-        """Return the path with its wildcards filled in; KeyError for one that is not given.
+        """Return the path with its wildcards filled in; KeyError if a wildcard is not given.
 
-        A value that leads out of the folder, as a foreign manifest may hold, is a ResiduumError.
+        Raises ResiduumError for a value with `..`: another user's manifest may hold such a value.
         """
         if outside := [v for v in map(str, wildcards.values()) if ".." in v.split("/")]:
             raise ResiduumError(f"{outside[0]}: leads out of the results folder")
         return self.format(**wildcards)
 
     def only(self, wildcard: str, expression: str) -> "Template":
-        """Return the path for a rule's output, where a wildcard is what the expression matches."""
+        """Return the path with a wildcard constrained to a regular expression."""
         return Template(self.replace(f"{{{wildcard}}}", f"{{{wildcard},{expression}}}"))
 
     @property
@@ -60,18 +60,18 @@ class Template(str):
         return Template(self.rpartition(".")[0] + ending)
 
     def forms(self, *names: str) -> dict[str, "Template"]:
-        """Return the outputs of a page's rule: the page as tsv and in other forms, its manifest."""
+        """Return the outputs of a page's rule: its TSV, its other forms, its manifest."""
         others = {name: self.beside(f".{name}") for name in names}
         return {"tsv": self, **others, "manifest": self.manifest}
 
     def parse(self, path: PurePath | str) -> dict[str, str] | None:
-        """Return the wildcards of a path, whatever stands before it, or None if it has no such."""
+        """Return the wildcards of a path below any folder, or None if the path does not match."""
         match = _expression(self).fullmatch(str(path))
         return match.groupdict() if match else None
 
     @property
     def pattern(self) -> str:
-        """Return the pattern by which all such paths are found below a folder."""
+        """Return the glob pattern of the template."""
         return re.sub(r"\{\w+\}", "*", self)
 
 
@@ -82,13 +82,13 @@ def _expression(template: Template) -> re.Pattern[str]:
 
 
 def recorded(**files: Template) -> dict[str, Template]:
-    """Return the outputs of a rule: each file, and the manifest beside it."""
+    """Return the outputs of a rule: each file with its manifest."""
     pairs = ({name: path, f"{name}_manifest": path.manifest} for name, path in files.items())
     return {name: path for pair in pairs for name, path in pair.items()}
 
 
 class Paths:
-    """The templates; an artefact that is a folder stands as its manifest."""
+    """The templates of all artefacts. An artefact that is a folder is named by its manifest."""
 
     def __init__(self, results: str = "") -> None:
         self._results = results and f"{results}/"
@@ -135,7 +135,7 @@ class Paths:
         return Template(self._results + path)
 
     def page_of(self, path: str) -> str | None:
-        """Return the page whose TSV a path is; None for another file."""
+        """Return the page whose TSV is at a path, or None for another file."""
         parsed = (form.parse(path) for form in self.pages.values())
         return next((at["page"] for at in parsed if at), None)
 
@@ -148,10 +148,10 @@ class Paths:
         return self._below(f"benchmarks/{name}.tsv")
 
     def time_of(self, log: str) -> str:
-        """Return the benchmark file of the job that has a log."""
+        """Return the benchmark file of the job with this log."""
         start, end = self.log("*").split("*")
         return self.time(log.removeprefix(start).removesuffix(end))
 
     def work(self, name: str) -> str:
-        """Return where a job keeps what it needs to resume."""
+        """Return the folder where a job keeps its state to resume from."""
         return self._below(f"work/{name}")

@@ -1,4 +1,4 @@
-"""What jobs take: threads, memory, disk, time, cards, and the options that say where they compute.
+"""The resources of jobs (threads, memory, disk, time, cards) and their compute options.
 
 Usage: `resources: **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000)`. A cluster limits a job by
 `runtime` and `mem_mb`; `residuum plan` sums the others.
@@ -30,15 +30,15 @@ Declared = dict[
 
 VECTOR_KB = 4  # float32 of 1024 dimensions
 JUDGEMENT_BYTES = 400
-PAIR_BYTES = 1500  # of a pair that a training holds, its texts among them (300,000: 1,470)
-WORD_BYTES = 12  # of a wordpiece of a doc that latent semantic analysis holds: weight, number
-LSA_MATRICES, LSA_SPARE = 4, 10  # of float64, docs by dimensions, held at once; dimensions more
-GENERATED_BYTES = 900  # of a doc that is generated, beside its text (a million: 1,100 with 250)
-HELD_BYTES = 12  # of a token whose collection is made for queries: its id, marks, its segments
+PAIR_BYTES = 1500  # a training pair in memory with its texts (300,000 pairs: 1,470 each)
+WORD_BYTES = 12  # a wordpiece of a doc in latent semantic analysis: its weight and its number
+LSA_MATRICES, LSA_SPARE = 4, 10  # float64 matrices (docs, dimensions) at once; extra dimensions
+GENERATED_BYTES = 900  # a generated doc without its text (a million docs: 1,100 with 250 of text)
+HELD_BYTES = 12  # a token of a collection that is cut for queries: its id, marks, segments
 
 
 class Resources:
-    """Resources and compute options of a scale; `cards` are those of the machine of its jobs."""
+    """Resources and compute options of a scale; `cards` is the number of cards of this machine."""
 
     def __init__(self, registry: Registry, cards: int = 0) -> None:
         scale, config = registry.scale, registry.config
@@ -59,7 +59,7 @@ class Resources:
     def training(self, estimate: Estimator, mem_mb: int) -> Declared:
         """Return the resources of a training, which has a process for each card.
 
-        Each holds all pairs beside what a training takes of itself.
+        Each process needs `mem_mb` and the memory of all training pairs.
         """
 
         def held(wildcards: Wildcards) -> int:
@@ -68,21 +68,22 @@ class Resources:
         return self.card(estimate, held, self.gpus)
 
     def pairs_mb(self, wildcards: Wildcards) -> int:
-        """Return the memory of a model's training pairs; none of one that learns from texts."""
+        """Return the MB of a model's training pairs; 0 for a model that learns from texts."""
         if not isinstance(self._registry.model(wildcards.model), OnPairs):
             return 0
         return sizes.examples(self._registry, wildcards.model) * PAIR_BYTES // 10**6
 
     def tuples_mb(self, wildcards: Wildcards) -> int:
-        """Return the memory in which tuples are made: judgements and queries are held whole."""
+        """Return the MB of the job that makes tuples, which holds all judgements and queries."""
         pairs = sizes.examples(self._registry, wildcards.model)
         return 4000 + pairs * JUDGEMENT_BYTES // 10**6
 
     def card(self, estimate: Estimator, mem_mb: Memory, cards: int = 1) -> Declared:
         """Return the resources of a job that computes on cards, if there are any.
 
-        It requests them with `device: cuda`, and with `auto` where this machine, if jobs run here,
-        has some. `gpu_s` is of one that is as fast as config.yaml says.
+        The job requests cards with `device: cuda`. With `device: auto` it requests cards if jobs
+        run on this machine and it has a card. `gpu_s` is seconds of a card with config.yaml's
+        `tflops`.
         """
         return {
             **self.cpu(estimate, mem_mb),
@@ -95,8 +96,8 @@ class Resources:
     def cpu(self, estimate: Estimator, mem_mb: Memory) -> Declared:
         """Return the resources of a job that needs no card.
 
-        Each further attempt has as much time and memory again, for one that was ended for want of
-        it. Where no card is requested, operations count as those of its cores.
+        Attempt n gets n times the time and memory, because the attempt before may have run out.
+        If no card is requested, operations count as core time.
         """
         carded = self._requested or self._registry.config.device == "mps"
 
@@ -125,31 +126,31 @@ class Resources:
         return max(job.operations / (config.tflops * 1e12 * config.utilisation), job.steps * STEP_S)
 
     def backbone_mb(self, wildcards: Wildcards) -> int:
-        """Return the memory of a backbone that is made, which analyses all docs of its corpora."""
+        """Return the MB of the job that makes a backbone by analysing all docs of its corpora."""
         held = 0.0
         dimensions = sizes.shape(self._registry, wildcards.model).hidden + LSA_SPARE
         for dataset in corpora_of(self._registry, wildcards.model):
             words = WORD_BYTES * sizes.doc_bytes(dataset) / TOKEN_BYTES
-            each = words + LSA_MATRICES * 8 * dimensions
-            held += each * sizes.docs(self._registry, dataset)
+            doc_bytes = words + LSA_MATRICES * 8 * dimensions
+            held += doc_bytes * sizes.docs(self._registry, dataset)
         return max(4000, 1000 + int(held) // 10**6)
 
     def fidelity_mb(self, wildcards: Wildcards) -> int:
-        """Return the memory of a measurement of fidelity, which holds the docs' vectors whole.
+        """Return the MB of a measurement of fidelity, which holds all docs' sparse vectors.
 
-        A term takes 8 bytes as read (float32 and its number), 12 (float64) in the parts and in
-        the whole, and a doc's id some 200.
+        A term takes 8 bytes as read (float32 and its number), 12 (float64) in the parts and 12 in
+        the whole matrix. A doc id takes some 200 bytes.
         """
-        each = (8 + 12 + 12) * DOC_TERMS / 2 + 200  # DOC_TERMS are two numbers a term
+        doc_bytes = (8 + 12 + 12) * DOC_TERMS / 2 + 200  # DOC_TERMS counts two numbers a term
         docs = sizes.docs(self._registry, wildcards.dataset)
-        return 4000 + 3000 * self.threads + int(each * docs) // 10**6
+        return 4000 + 3000 * self.threads + int(doc_bytes * docs) // 10**6
 
     def export_mb(self, wildcards: Wildcards) -> int:
-        """Return the memory of an export, which holds judgements whole.
+        """Return the MB of an export, which holds all judgements that it reads.
 
-        They are those of the split, published or made of answers, or of the splits that a sample of
-        a corpus keeps. One made for queries holds all tokens that it is cut from, a generated one
-        all docs.
+        A split reads its qrels, published or made from answers. A sampled corpus reads the qrels of
+        the splits that it keeps. A corpus cut for queries holds all tokens of its source. A
+        generated collection holds all docs.
         """
         dataset, made = self._registry.datasets[wildcards.dataset], 0
         if split := getattr(wildcards, "split", None):
@@ -166,7 +167,7 @@ class Resources:
         return max(judged, self._generated_mb(wildcards.dataset))
 
     def _generated_mb(self, name: str) -> int:
-        """Return the memory of a collection that is generated, whole, for each of its exports."""
+        """Return the MB of a generated collection, which each export generates whole; else 0."""
         if self._registry.datasets[name].source.kind not in GENERATED_SPLITS:
             return 0
         doc = GENERATED_BYTES + 2 * sizes.doc_bytes(name)
@@ -174,16 +175,16 @@ class Resources:
 
 
 Workflow = Any  # Snakemake's, which has no types
-BATCH = "batch"  # what profiles call it, and the resource of which a batch has one
+BATCH = "batch"  # a group's name in profiles, and a resource: each job requests one of it
 LEAST_MINUTES, MARGIN = 15, 4  # a job may run for a quarter of an hour and four times its estimate
-LONGEST_MINUTES = LEAST_MINUTES + MARGIN * 10  # of a job that goes with others: ten, estimated
-STEP_MB = 8000  # jobs whose memory is between the same two steps go together
+LONGEST_MINUTES = LEAST_MINUTES + MARGIN * 10  # jobs in batches: at most ten estimated minutes
+STEP_MB = 8000  # a batch holds jobs whose memory lies between the same two steps
 SHARD = "shard"  # the wildcard of jobs by shard
 T = TypeVar("T", bound=Hashable)
 
 
 class Batches:
-    """The groups of Snakemake's jobs, known when its graph is."""
+    """The batches of short jobs, as Snakemake groups. They are known once its graph is known."""
 
     def __init__(self, workflow: Workflow) -> None:
         self._workflow = workflow
@@ -192,17 +193,17 @@ class Batches:
     def apply(self) -> None:
         """Give rules their group, which Snakemake looks up once the graph is known.
 
-        A rule that runs nothing has none: with one, it would be a job of the cluster.
+        A rule without a command gets no group, because a group would make it a cluster job.
         """
         for rule in self._workflow.rules:
             if not rule.norun:
                 rule.group = partial(self._group, rule.name)
 
     def _group(self, rule: str, wildcards: Mapping[str, str]) -> str | None:
-        """Return a job's group: a name that the profile's `batch` stands for, or None.
+        """Return a job's group, a name that the profile's `batch` stands for, or None.
 
-        The jobs of a batch, which a Snakemake of their own runs, have none; nor has any job where
-        the profile asks for no batches.
+        There are no groups inside a batch, whose jobs run in their own Snakemake, nor without
+        batches in the profile.
         """
         components = self._workflow.group_settings.group_components
         if components.get(BATCH, 1) == 1 or self._workflow.remote_exec:
@@ -219,10 +220,10 @@ class Batches:
 
 
 def levels(jobs: Iterable[T], dependencies: Callable[[T], Iterable[T]]) -> dict[T, int]:
-    """Return how many jobs stand one behind another before each, itself included.
+    """Return the level of each job: the length of its longest chain of dependencies, from 1.
 
-    No job needs one of its own level, and what it needs is of a lower one: however jobs of a level
-    are put together, no batch waits for itself.
+    A job depends only on jobs of lower levels. So a batch of jobs of one level never waits for
+    itself.
     """
     level: dict[T, int] = {}
     for job in jobs:
@@ -238,10 +239,10 @@ def levels(jobs: Iterable[T], dependencies: Callable[[T], Iterable[T]]) -> dict[
 
 
 def name(job: Any, level: int) -> str | None:
-    """Return the group of a job that is short: its level, and what it takes; None of others.
+    """Return the group of a short job, named by its level and resources; None for a long job.
 
-    A batch holds what the largest of its jobs takes: cards, threads and much memory are not held
-    for jobs that need less.
+    A batch reserves the resources of its largest job. So jobs with different needs of cards,
+    threads or memory go into different batches.
     """
     takes = job.resources
     cards, threads = takes.get("gpu", 0), job.threads

@@ -35,7 +35,7 @@ from residuum.wiring.paths import Template, folder_of
 
 
 class Reranked(NamedTuple):
-    """A run of a rerank system: the system, its first stage's run, and the depths tried."""
+    """A run of a rerank system: the system, its first stage's run, and the depths to try."""
 
     system: RerankSystem
     first: str
@@ -43,21 +43,24 @@ class Reranked(NamedTuple):
 
 
 def rerank_systems(registry: Registry, reranker: str) -> list[str]:
-    """Return the rerank systems that share a reranker, but for those of papers not chosen alone."""
+    """Return the rerank systems with a reranker, without systems that only other papers name."""
     elsewhere = _named(registry, registry.pages) - _named(registry, registry.chosen())
     sharing = (n for n in registry.of_kind("rerank") if registry.reranker(n) == reranker)
     return [name for name in sharing if name not in elsewhere]
 
 
 def _named(registry: Registry, pages: Iterable[str]) -> set[str]:
-    """Return the systems that pages name, and all that these are made from."""
+    """Return the systems that pages name, and all systems that they are made from."""
     named = {name for page in pages for name in registry.players(registry.pages[page]).values()}
     return {behind for name in named for behind in registry.made_from(name)}
 
 
 @kept
 def datasets_of(registry: Registry, system: str) -> set[str]:
-    """Return the datasets that pages show a system on, or tune it on; all, where none names it."""
+    """Return the datasets that the chosen pages show a system on, and those of its tuning splits.
+
+    A system that no chosen page names has all datasets.
+    """
     pages = [registry.pages[page] for page in registry.chosen()]
     roles = [
         role
@@ -75,12 +78,12 @@ def datasets_of(registry: Registry, system: str) -> set[str]:
 
 @kept
 def _drawn(registry: Registry) -> set[str]:
-    figures = (registry.entry(page, Figure) for page in registry.chosen("figure"))  # over depths
+    figures = (registry.entry(page, Figure) for page in registry.chosen("figure"))
     return {n for page in figures if page.over == DEPTH for n in registry.players(page).values()}
 
 
 def reranked(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -> dict[str, Reranked]:
-    """Return the runs that share a reranker, are shown on a split's dataset, and can be made."""
+    """Return the runs of a reranker on a split that are available and shown on its dataset."""
     runs, drawn = {}, _drawn(registry)
     for name in rerank_systems(registry, reranker):
         if split_id.dataset not in datasets_of(registry, name):
@@ -98,7 +101,7 @@ def reranked(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -> 
 def candidates(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -> dict[str, int]:
     """Return the first stages' runs whose docs a reranker scores, each with its largest depth.
 
-    None at all is an error.
+    Raises ResiduumError if no such run can be made.
     """
     deepest: dict[str, int] = {}
     for _, first, grid in reranked(registry, reranker, split_id, hub).values():
@@ -112,14 +115,14 @@ def candidates(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -
 
 
 def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
-    """Return what plays a reranker; nothing at all is an error."""
+    """Return the model that is bound to a reranker; ResiduumError if none is bound."""
     if player := registry.reranker_binding(reranker):
         return player
     raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
 
 
 def played_rerankers(registry: Registry, systems: Iterable[str]) -> dict[str, str]:
-    """Return what plays the rerankers of the systems that have one, in words, by their ids."""
+    """Describe the bound rerankers of systems: reranker to description."""
     reranking = [name for name in systems if isinstance(registry.systems[name], RerankSystem)]
     played = {registry.reranker(name): None for name in reranking}
     return {
@@ -130,10 +133,10 @@ def played_rerankers(registry: Registry, systems: Iterable[str]) -> dict[str, st
 
 
 def tuning_split(registry: Registry, system: str, split_id: SplitId) -> SplitId | None:
-    """Return the split whose tuning file holds what was chosen for a run on a split.
+    """Return the split whose tuning file records what was chosen for a run on a split.
 
-    Lambda is chosen on the tuning split; a depth and RM3's setting are recorded with the run. None
-    where nothing is chosen.
+    Lambda is recorded on the tuning split. A rerank depth and RM3's parameters are recorded on the
+    run's own split. Return None if nothing is chosen.
     """
     entry = registry.systems[system]
     if isinstance(entry, FusionSystem | HybridSystem):
@@ -150,19 +153,19 @@ class Runs(Part):
         return specs.of_entry(self.registry.systems[run_of(wildcards).system])
 
     def others(self, wildcards: Wildcards) -> list[str]:
-        """Return the runs whose docs are scored: of all the other system's seeds, or one."""
+        """Return the runs whose docs are scored: of all seeds of a system, or of one snapshot."""
         (system, snapshot), split_id = RunId.parse(wildcards.other), split_id_of(wildcards)
         runs = [wildcards.other] if snapshot else self.registry.runs(system)
         return [self.fill(self.paths.run, split_id, run=run) for run in runs]
 
     def folds(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries of the folds that a split names; none where it names none."""
+        """Return the queries of the folds that a split names."""
         split = self.registry.datasets[wildcards.dataset].splits[wildcards.split]
         split_ids = [SplitId(wildcards.dataset, fold) for fold in split.folds]
         return [self.fill(self.paths.queries, split_id) for split_id in split_ids]
 
     def residual_of(self, wildcards: Wildcards) -> list[str]:
-        """Return the qrels of the earlier rounds of a residual split; none of another split."""
+        """Return the qrels of the earlier rounds of a residual split; none for other splits."""
         return self.judged_before(split_id_of(wildcards))
 
     def fused(self, wildcards: Wildcards) -> list[str]:
@@ -171,35 +174,35 @@ class Runs(Part):
         return [self.run(part, seed, split_id) for part in self.registry.parts(system)]
 
     def true_scores(self, wildcards: Wildcards) -> list[str]:
-        """Return the scores that parts of a fusion give to docs that they did not retrieve."""
+        """Return the scores by a fusion's parts of the docs that other parts retrieved."""
         (system, seed), split_id = run_of(wildcards), split_id_of(wildcards)
         pairs = self.registry.entry(system, FusionSystem).true_scores()
-        runs = [(self.registry.run(part, seed), self._other(of, seed)) for part, of in pairs]
+        runs = [(self.registry.run(part, seed), self._other(other, seed)) for part, other in pairs]
         return [self.fill(self.paths.scores, split_id, run=run, other=other) for run, other in runs]
 
     def _other(self, system: str, seed: Seed | None) -> str:
-        """Return whose docs are scored: those of all seeds of a system, or of its snapshot."""
+        """Return the name of the runs whose docs are scored: a system, or one of its snapshots."""
         run = RunId.parse(self.registry.run(system, seed))
         return str(run) if isinstance(run.seed, Snapshot) else system
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
-        """Return the tuning file of a fused run; none where lambda is fixed."""
+        """Return the tuning file of a fused run; none if lambda is fixed."""
         split_id = tuning_split(self.registry, run_of(wildcards).system, split_id_of(wildcards))
         run = run_of(wildcards).finished
         return [self.fill(self.paths.tuning, split_id, run=run)] if split_id else []
 
     def tuned_by(self, wildcards: Wildcards) -> list[str]:
-        """Return the qrels by which lambda is chosen; none where answers tell."""
+        """Return the qrels by which lambda is chosen; none if the measure reads answers."""
         split_id, told = split_id_of(wildcards), self._told_by_answers(wildcards)
         return [] if told else [self.fill(self.paths.qrels, split_id)]
 
     def tuned_by_texts(self, wildcards: Wildcards) -> list[str]:
-        """Return the answers and the corpus by which lambda is chosen, where they tell."""
+        """Return the answers and the corpus by which lambda is chosen, if they are needed."""
         told = self._told_by_answers(wildcards)
         return self.answered_texts(split_id_of(wildcards)) if told else []
 
     def tuned_by_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name those."""
+        """Return the options that name the answers and the corpus by which lambda is chosen."""
         return text_options(self.tuned_by_texts(wildcards))
 
     def _told_by_answers(self, wildcards: Wildcards) -> bool:
@@ -214,20 +217,20 @@ class Runs(Part):
         raise ResiduumError(f"{wildcards.run} has no file for {'/'.join(split_id)}")
 
     def external_md5(self, wildcards: Wildcards) -> str:
-        """Return the option that gives the published MD5 of an external run, if it is known."""
+        """Return `--md5 SUM` for an external run whose MD5 is published."""
         system, split_id = run_of(wildcards).system, split_id_of(wildcards)
         sums = self.registry.entry(system, ExternalSystem).md5
         known = [md5 for role, md5 in sums.items() if self.registry.binding(role) == split_id]
         return f"--md5 {known[0]}" if known else ""
 
     def reranker_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the reranker, of the training for each fold where it has several."""
+        """Return the files of a reranker, of each training if it is trained for each fold."""
         player = player_of(self.registry, wildcards.reranker)
         folds = self._reranked_folds(wildcards)
         return [file for f in folds for file in self.model_files(player, wildcards.dataset, f)]
 
     def _reranked_folds(self, wildcards: Wildcards) -> list[str | None]:
-        """Return the folds of a split that trainings of its reranker answer; None is all of it."""
+        """Return the folds that a reranker's trainings answer; [None] is the whole split."""
         player, (dataset, split) = (
             player_of(self.registry, wildcards.reranker),
             split_id_of(wildcards),
@@ -238,13 +241,13 @@ class Runs(Part):
         return [*map(self.registry.fold_of, self.registry.answering(model, split))]
 
     def reranked_folds(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries of those folds."""
+        """Return the queries of each fold that a training of the reranker answers."""
         folds = filter(None, self._reranked_folds(wildcards))
         split_ids = (SplitId(wildcards.dataset, fold) for fold in folds)
         return [self.fill(self.paths.queries, split_id) for split_id in split_ids]
 
     def reranker(self, wildcards: Wildcards) -> str:
-        """Return the options that name a reranker and how a released one reads a pair."""
+        """Return a `--model` option for each training, and `--reading` for a hub reranker."""
         player = player_of(self.registry, wildcards.reranker)
         reading = getattr(player, "reading", None)
         read = f" --reading {quote(specs.of_entry(reading))}" if reading else ""
@@ -253,7 +256,7 @@ class Runs(Part):
         return " ".join(f"--model {model}" for model in models) + read
 
     def pairs_spec(self, wildcards: Wildcards) -> str:
-        """Return the spec of the scoring of pairs."""
+        """Return the spec of the job that scores pairs."""
         return specs.canonical_json({"batch_size": self.registry.scale.pair_batch_size})
 
     def _candidates(self, wildcards: Wildcards) -> dict[str, int]:
@@ -266,7 +269,7 @@ class Runs(Part):
         return list(self._candidates(wildcards))
 
     def depths(self, wildcards: Wildcards) -> str:
-        """Return the options that name those runs and their largest depths."""
+        """Return `--run FILE --depth N` for each first stage's run and its largest depth."""
         runs = self._candidates(wildcards).items()
         return " ".join(f"--run {path} --depth {depth}" for path, depth in runs)
 
@@ -274,25 +277,28 @@ class Runs(Part):
         return reranked(self.registry, wildcards.reranker, split_id_of(wildcards), self.hub)
 
     def curves(self, wildcards: Wildcards) -> str:
-        """Return the options that name the first stage's run of each reranked run."""
+        """Return `--run RUN=FIRST` for each reranked run and its first stage's run."""
         split_id, runs = split_id_of(wildcards), self._reranked(wildcards)
         firsts = {
-            run: self.fill(self.paths.run, split_id, run=of.first) for run, of in runs.items()
+            name: self.fill(self.paths.run, split_id, run=run.first) for name, run in runs.items()
         }
-        return " ".join(f"--run {run}={first}" for run, first in firsts.items())
+        return " ".join(f"--run {name}={first}" for name, first in firsts.items())
 
     def curves_spec(self, wildcards: Wildcards) -> str:
-        """Return the depths of each run and the measures at each depth on a split, as JSON."""
+        """Return the depths of each run and the measures of depth curves on a split, as JSON."""
         registry, split_id, runs = self.registry, split_id_of(wildcards), self._reranked(wildcards)
-        measures = {of.system.depth.measure for of in runs.values()}
+        measures = {run.system.depth.measure for run in runs.values()}
         for page in (registry.entry(name, Figure) for name in registry.chosen("figure")):
             if page.over == DEPTH and registry.binding(page.role) == split_id:
                 measures |= {panel.measure for panel in page.panels}
-        grids = {name: sorted(of.grid) for name, of in runs.items()}
+        grids = {name: sorted(run.grid) for name, run in runs.items()}
         return specs.canonical_json({"depths": grids, "measures": sorted(filter(None, measures))})
 
     def cut(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return what a reranked run is cut from: first stage, scores, the tuning depth curve."""
+        """Return the inputs of a reranked run: first stage's run, scores, tuning depth curve.
+
+        Raises ResiduumError if no chosen paper shows the system on the dataset.
+        """
         (name, seed), split_id = run_of(wildcards), split_id_of(wildcards)
         reranker, tune = (
             self.registry.reranker(name),
@@ -313,21 +319,21 @@ class Runs(Part):
         return inputs
 
 
-QUOTE = "'\\''"  # a quote within quotes, for the shell
+QUOTE = "'\\''"  # a single quote inside single quotes, for the shell
 
 
 def needs_answers(registry: Registry, split_id: SplitId) -> bool:
-    """Say whether a measure of a split reads answers and texts in place of judgements."""
+    """Say whether a measure of a split reads answers and texts instead of qrels."""
     return any(reads(name) == "answers" for name in registry.measures(split_id))
 
 
 def measure_options(names: Iterable[str]) -> str:
-    """Return the options that name some measures."""
+    """Return a `--measure` option for each measure."""
     return " ".join(f"""--measure '{name.replace("'", QUOTE)}'""" for name in names)
 
 
 def text_options(texts: list[str]) -> str:
-    """Return the options that name answers and a corpus, if they are given."""
+    """Return `--answers FILE --corpus FOLDER` for an answers file and a corpus; "" for []."""
     return f"--answers {texts[0]} --corpus {folder_of(texts[1])}" if texts else ""
 
 
@@ -335,37 +341,37 @@ class Evaluations(Part):
     """Inputs and options of the stage evaluate."""
 
     def ranked(self, wildcards: Wildcards) -> str:
-        """Return the file whose order is measured: a run, or its scores of candidates."""
+        """Return the file that is measured: a run, or a run's scores of candidates."""
         (run, over), split_id = OrderId.parse(wildcards.run), split_id_of(wildcards)
         template = self.paths.scores if over else self.paths.run
         return self.fill(template, split_id, run=run, other=over)
 
     def record(self, wildcards: Wildcards) -> str:
-        """Return the manifest of that file."""
+        """Return the manifest of the file that is measured."""
         return Template(self.ranked(wildcards)).manifest
 
     def measures(self, wildcards: Wildcards) -> str:
-        """Return the options that name a split's measures."""
+        """Return a `--measure` option for each measure of a split."""
         return measure_options(self.registry.measures(split_id_of(wildcards)))
 
     def texts(self, wildcards: Wildcards) -> list[str]:
-        """Return the answers and the corpus, if a measure of the split reads them."""
+        """Return the answers and the corpus if a measure of the split reads answers."""
         split_id = split_id_of(wildcards)
         return self.answered_texts(split_id) if needs_answers(self.registry, split_id) else []
 
     def text_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name those."""
+        """Return the options that name the answers and the corpus, if a measure reads them."""
         return text_options(self.texts(wildcards))
 
 
-FEW = 0.1  # share of a corpus; above it, a second set of vectors costs more than it spares
+FEW = 0.1  # share of a corpus; above it, a second set of vectors costs more than it saves
 
 
 def shards_alone(registry: Registry, split_id: SplitId, model: str, other: str) -> int:
-    """Return in how many shards a model encodes the candidates of a split by themselves; or 0.
+    """Return the number of shards of a split's candidates if a model encodes only them, else 0.
 
-    0 is that of docs which are no candidates, or not few: the whole corpus is encoded. Where they
-    are is told by pinned counts, so that it is the same before and after anything is made.
+    0 means that the whole corpus is encoded: `other` makes no candidates, or more than a share
+    `FEW` of the corpus. Pinned counts decide this, so it is the same before and after any job.
     """
     of_candidates = isinstance(registry.systems[RunId.parse(other).system], CandidatesSystem)
     if not (of_candidates and isinstance(registry.model(model), DualEncoder)):
@@ -378,10 +384,10 @@ def shards_alone(registry: Registry, split_id: SplitId, model: str, other: str) 
 
 
 class Listed(Corpora):
-    """Inputs and options of jobs that encode candidates, or score with their vectors."""
+    """Inputs and options of jobs that encode candidates, or score them by their vectors."""
 
     def scoring(self, wildcards: Wildcards) -> list[str]:
-        """Return the vectors of docs by which a dense run scores those of another system."""
+        """Return the doc vectors by which a dense run scores another system's docs."""
         system, split_id = run_of(wildcards).system, split_id_of(wildcards)
         named = self.registry.entry(system, DenseSystem).model
         model = self.registry.model_for(named, split_id.dataset)
@@ -400,24 +406,24 @@ class Listed(Corpora):
         ]
 
     def lists(self, wildcards: Wildcards) -> str:
-        """Return the run of the candidates that are encoded."""
+        """Return the run whose docs are the candidates to encode."""
         return self.fill(self.paths.run, split_id_of(wildcards), run=wildcards.other)
 
     def shard(self, wildcards: Wildcards) -> str:
-        """Return the options that name a shard of them."""
+        """Return `--shard N --of SHARDS` for a shard of candidates."""
         split_id = split_id_of(wildcards)
-        of = shards_alone(self.registry, split_id, wildcards.model, wildcards.other)
-        return f"--shard {int(wildcards.shard)} --of {of}"
+        shards = shards_alone(self.registry, split_id, wildcards.model, wildcards.other)
+        return f"--shard {int(wildcards.shard)} --of {shards}"
 
 
 class Unions(Part):
     """Options of the stage fusion."""
 
     def requested(self, wildcards: Wildcards) -> str:
-        """Return the options that give the hits requested of each part; none unless of all.
+        """Return `--requested PART=K` for all parts of a fusion, or "" if a part is not exact.
 
-        Of a part that gives true scores (none of RM3 does) they are the best of all docs, but for
-        those of an approximate search.
+        A part is exact if it gives true scores and its k hits are its k best docs. RM3 and
+        approximate searches are not exact.
         """
         system = self.registry.entry(run_of(wildcards).system, FusionSystem)
         counts = {part: self._exactly(system, part) for part in system.parts}
@@ -426,7 +432,7 @@ class Unions(Part):
         return " ".join(f"--requested {part}={k}" for part, k in counts.items())
 
     def _exactly(self, system: FusionSystem, part: str) -> int | None:
-        """Return how many hits are requested of a part, None if they are not the best of all."""
+        """Return the hits requested of a part, or None if they may not be its best docs."""
         searched = self.registry.systems[part]
         if system.rule(part) != "true_score" or not isinstance(
             searched, LexicalSystem | DenseSystem
@@ -440,7 +446,7 @@ class Hybrids(Part):
     """Inputs and options of the stage hybrid."""
 
     def _of_parts(self, wildcards: Wildcards, template: Template) -> Iterator[tuple[str, str]]:
-        """Yield each part of a run with a file of each shard of its vectors, or of its queries."""
+        """Yield each part of a hybrid run with each file of its vectors of docs or queries."""
         (system, seed), dataset = run_of(wildcards), wildcards.dataset
         for part in self.registry.entry(system, HybridSystem).parts:
             named = self.registry.entry(part, DenseSystem).model
@@ -453,12 +459,12 @@ class Hybrids(Part):
         return [path for _, path in self._of_parts(wildcards, self.paths.embeddings)]
 
     def embeddings_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name them."""
+        """Return `--embeddings PART=FOLDER` for the doc vectors of each part and shard."""
         named = self._of_parts(wildcards, self.paths.embeddings)
         return " ".join(f"--embeddings {part}={folder_of(path)}" for part, path in named)
 
     def first_passages(self, wildcards: Wildcards) -> str:
-        """Return the options that name the parts whose docs count by their first passages."""
+        """Return `--first-passages PART` for each part that searches docs' first passages alone."""
         parts = self.registry.entry(run_of(wildcards).system, HybridSystem).parts
         first = [part for part in parts if self.registry.entry(part, DenseSystem).first]
         return " ".join(f"--first-passages {part}" for part in first)
@@ -468,7 +474,7 @@ class Hybrids(Part):
         return [path for _, path in self._of_parts(wildcards, self.paths.query_embeddings)]
 
     def queries_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name those of a split."""
+        """Return `--queries PART=FOLDER` for each part's query vectors of a split."""
         named, split = self._of_parts(wildcards, self.paths.query_embeddings), wildcards.split
         return " ".join(f"--queries {part}={folder_of(path)}/{split}" for part, path in named)
 
@@ -481,12 +487,12 @@ class Sweeps(Part):
         return specs.of_entry(self.registry.sweeps[wildcards.sweep])
 
     def measures(self, wildcards: Wildcards) -> str:
-        """Return the options that name the measures which figures show of it on a split."""
+        """Return a `--measure` option for each measure of a sweep that figures show on a split."""
         registry, split_id = self.registry, split_id_of(wildcards)
         figures = [registry.entry(name, Figure) for name in registry.chosen("figure")]
-        own = [page for page in figures if page.sweep == wildcards.sweep]
-        here = [page for page in own if registry.binding(page.role) == split_id]
-        names = {panel.measure for page in here for panel in page.panels}
+        of_sweep = [page for page in figures if page.sweep == wildcards.sweep]
+        of_split = [page for page in of_sweep if registry.binding(page.role) == split_id]
+        names = {panel.measure for page in of_split for panel in page.panels}
         return measure_options(sorted(filter(None, names)))
 
 
@@ -505,7 +511,7 @@ class Groups(Part):
         return [self.fill(self.paths.queries, SplitId(split_id.dataset, fold)) for fold in folds]
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
-        """Return the metrics of the runs, of all seeds, by which queries are parted."""
+        """Return the metrics, of all seeds' runs, that divide queries into groups."""
         grouping, split_id = self.registry.groupings[wildcards.grouping], split_id_of(wildcards)
         assert isinstance(grouping, Halves), "the rule's wildcard has no other kind"
         runs = self.registry.runs(grouping.system)

@@ -1,4 +1,4 @@
-"""How much there is to do, from config/ alone: docs, queries, pairs, tokens, steps, parameters.
+"""Counts of docs, queries, pairs, tokens, steps and parameters, from config/ alone.
 
 Usage: `sizes.queries(registry, SplitId("msmarco-passage", "dev"))`. Counts are the pins of
 config/datasets; where nothing is pinned, they are stated assumptions.
@@ -35,8 +35,8 @@ from residuum.config.schema.training import Training
 from residuum.wiring.memo import memoised as kept
 from residuum.wiring.models import corpora_of, start_of, told_by_answers
 
-# Mean bytes of a doc's text: the unpacked collection over its docs; Wikipedia's, its segments'
-# and TREC CAR's are guesses, the others measured on export.
+# Mean bytes of a doc's text: bytes of the unpacked collection divided by its docs. The figures for
+# Wikipedia, its segments and TREC CAR are guesses; the others were measured on export.
 DOC_BYTES = {
     "msmarco-passage": 340,
     "msmarco-passage-raw": 340,
@@ -81,7 +81,7 @@ Example = (
 
 
 class Shape(NamedTuple):
-    """What decides a transformer's parameters and its operations."""
+    """The sizes that determine a transformer's parameters and operations."""
 
     layers: int
     hidden: int
@@ -91,16 +91,16 @@ class Shape(NamedTuple):
 
     @property
     def layer_parameters(self) -> int:
-        """Return the weights of all layers' matrices, which do the work, and of scorers' heads."""
+        """Return the number of weights that a token is multiplied by: layers and scorers' heads."""
         attention, forward = 4 * self.hidden**2, 2 * self.hidden * self.intermediate
         head = self.hidden * (self.hidden + self.vocabulary) if self.scorers else 0
         return max(1, self.scorers) * (self.layers * (attention + forward) + head)
 
     @property
     def parameters(self) -> int:
-        """Return all weights but biases and norms: the layers' and the embeddings'.
+        """Return the number of weights of layers and embeddings, without biases and norms.
 
-        A head that scores terms has its weights, but for one matrix, from the embeddings.
+        A head that scores terms shares the embeddings' weights; only one matrix is its own.
         """
         networks = max(1, self.scorers)
         shared = self.scorers * self.vocabulary * self.hidden
@@ -112,7 +112,7 @@ LARGE = Shape(24, 1024, 4096)
 
 
 def shape_of_hub(name: str) -> Shape:
-    """Guess a hub model's shape from its name: L6-H384 as it says, else BERT-large or BERT-base."""
+    """Guess a hub model's shape from its name: L6-H384 as written, else BERT-large or BERT-base."""
     if match := re.search(r"\bL-?(\d+)[-_]H-?(\d+)", name):
         layers, hidden = int(match[1]), int(match[2])
         return Shape(layers, hidden, 4 * hidden)
@@ -120,7 +120,7 @@ def shape_of_hub(name: str) -> Shape:
 
 
 def shape(registry: Registry, start: Start | str) -> Shape:
-    """Return the shape of what plays a backbone or a reranker, or of a model of config/models."""
+    """Return the shape of a start, or of a model of config/models given by its id."""
     if isinstance(start, FromPath):
         entry = json.loads((Path(start.path) / "config.json").read_text(encoding="utf-8"))
         names = ("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size")
@@ -133,7 +133,7 @@ def shape(registry: Registry, start: Start | str) -> Shape:
         return Shape(0, model.dimensions or int(DOC_TERMS), 0, 0)
     if isinstance(model, Backbone):
         return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
-    if isinstance(model, QuestionGenerator):  # whose two parts share their layers
+    if isinstance(model, QuestionGenerator):  # encoder and decoder share the layers
         return shape(registry, start_of(registry, name))._replace(layers=model.layers)
     networks = [isinstance(model, TermGate), is_sparse(model), registry.gate_of(name) is not None]
     scorers = sum(networks)
@@ -146,14 +146,14 @@ def is_sparse(model: Model) -> bool:
 
 
 def stored(registry: Registry, model: str) -> int:
-    """Return how many numbers a vector takes, 4 bytes each."""
+    """Return how many numbers a stored vector has; each takes 4 bytes."""
     entry = registry.model(model)
     size = entry.encoder.dimensions if isinstance(entry, DualEncoder) else None
     return int(DOC_TERMS) if is_sparse(entry) else size or shape(registry, model).hidden
 
 
 def docs(registry: Registry, dataset: str) -> int:
-    """Return the docs of a corpus, of its largest edition; where none is pinned, a guess."""
+    """Return the number of docs of a corpus: of its largest pinned edition, or a guess."""
     pins = [edition.docs for edition in registry.datasets[dataset].editions]
     return max(pins, default=0) or guess(registry, dataset, OTHER_DOC_BYTES)
 
@@ -164,7 +164,7 @@ def text_bytes(registry: Registry, dataset: str) -> int:
 
 
 def segmented_bytes(registry: Registry, dataset: str) -> int:
-    """Return the bytes of the text that a collection is cut from; 0 of another one."""
+    """Return the bytes of the text that a collection is cut from; 0 if it is not cut."""
     split_id = registry.segmented_from(dataset)
     return text_bytes(registry, split_id.dataset) if split_id else 0
 
@@ -175,18 +175,18 @@ def doc_bytes(dataset: str) -> int:
 
 
 def doc_tokens(dataset: str, limit: int) -> float:
-    """Return the mean wordpieces that a model reads of a doc, at most its limit."""
+    """Return the mean number of wordpieces that a model reads of a doc, at most `limit`."""
     return min(limit, doc_bytes(dataset) / TOKEN_BYTES + SPECIAL_TOKENS)
 
 
 def pair_tokens(dataset: str, reading: Reading) -> float:
-    """Return the mean wordpieces that a cross-encoder reads of a query and a doc."""
+    """Return the mean number of wordpieces that a cross-encoder reads of a query and a doc."""
     query = min(reading.query_length, QUERY_TOKENS)
     return min(reading.length, query + doc_tokens(dataset, reading.length))
 
 
 def example(model: Example, dataset: str) -> tuple[float, float]:
-    """Return the mean wordpieces of a training example, and the most of its docs."""
+    """Return the mean wordpieces of a training example, and the most wordpieces of its docs."""
     if isinstance(model, CrossEncoder):
         pairs = 1 + model.group
         return pairs * pair_tokens(dataset, model.reading), pairs * model.reading.length
@@ -204,28 +204,29 @@ def example(model: Example, dataset: str) -> tuple[float, float]:
 
 
 def written_for(registry: Registry, dataset: str, synthetic: Synthetic) -> int:
-    """Return how many docs of a corpus a generator writes questions for."""
+    """Return the number of docs that a generator writes questions for."""
     return min(synthetic.docs or docs(registry, dataset), docs(registry, dataset))
 
 
 def vectors(registry: Registry, dataset: str, model: str) -> int:
-    """Return the vectors that a model makes of a corpus: one a doc, or as many as expected."""
+    """Return the number of vectors of a corpus by a model: docs times vectors a doc."""
     return docs(registry, dataset) * registry.vectors_each(dataset, model)
 
 
 def queries(registry: Registry, split_id: SplitId) -> int:
-    """Return the queries of a split, without those that are held out of it."""
+    """Return the number of queries of a split, without queries that a holdout removes."""
     return _pinned(registry, split_id, lambda pin: pin.queries)
 
 
 def pairs(registry: Registry, split_id: SplitId) -> int:
-    """Return the (query, positive) pairs of a training split; a held out query takes one away.
+    """Return the number of (query, positive) pairs of a training split.
 
-    Where answers say what is relevant, their number is a guess; a part has its share of them.
+    Each held out query removes one pair. If answers decide relevance, the number is a guess. A
+    part has the share of pairs that it has of the queries.
     """
     if part := registry.datasets[split_id.dataset].splits[split_id.split].part:
-        of = SplitId(split_id.dataset, part.of)
-        return round(pairs(registry, of) * len(part.ids) / queries(registry, of))
+        whole = SplitId(split_id.dataset, part.of)
+        return round(pairs(registry, whole) * len(part.ids) / queries(registry, whole))
     level = registry.datasets[split_id.dataset].splits[split_id.split].positive_level
     if registry.datasets[split_id.dataset].source_of(split_id.split).relevant_by:
         return math.ceil(HELD * docs(registry, split_id.dataset) * queries(registry, split_id))
@@ -240,14 +241,14 @@ def pairs(registry: Registry, split_id: SplitId) -> int:
 
 
 def docpairs(registry: Registry, split_id: SplitId) -> int:
-    """Return the training triples that a split's collection brings, held out queries' included."""
+    """Return the number of training triples of a split, including those of held out queries."""
     editions = registry.datasets[split_id.dataset].editions
     pins = [e.splits[split_id.split].docpairs for e in editions if split_id.split in e.splits]
     return max(filter(None, pins), default=pairs(registry, split_id))
 
 
 def examples(registry: Registry, model: str) -> int:
-    """Return what a model is trained on: pairs of its splits, training triples, or docs."""
+    """Return the number of training examples of a model: pairs, triples or docs."""
     if not isinstance(registry.model(model), OnPairs):
         return sum(docs(registry, name) for name in corpora_of(registry, model))
     split_id, triples = registry.train_split(model), registry.negatives(model).triples
@@ -255,7 +256,7 @@ def examples(registry: Registry, model: str) -> int:
         every = triples.first or docpairs(registry, split_id)
     else:
         every = sum(pairs(registry, at) for at in registry.train_splits(model).values())
-    if fold := registry.fold_of(model):  # is held out: so many of the queries
+    if fold := registry.fold_of(model):  # a held out fold takes away its share of the queries
         held_out = queries(registry, SplitId(split_id.dataset, fold)) / queries(registry, split_id)
         return max(1, round((1 - held_out) * every))
     return every
@@ -278,20 +279,20 @@ def _pinned(registry: Registry, split_id: SplitId, count: Callable[[SplitCount],
 
 
 def steps(training: Training, examples: int) -> int:
-    """Return the steps of a training that has `examples` to visit."""
+    """Return the number of steps of a training on `examples` examples."""
     if training.steps is not None:
         return training.steps
     return max(1, math.ceil((training.epochs or 0) * examples / training.batch_size))
 
 
 def listed(registry: Registry, split_id: SplitId, candidates: str) -> int:
-    """Return the most docs that the lists of candidates of all queries hold together."""
+    """Return the largest number of docs in the candidate lists of all queries together."""
     of_all = queries(registry, split_id) * hits(registry, candidates)
     return min(of_all, docs(registry, split_id.dataset))
 
 
 def hits(registry: Registry, system: str) -> int:
-    """Return the most docs that a run of a system holds for a query."""
+    """Return the largest number of docs that a run of a system holds for a query."""
     entry = registry.systems[system]
     if isinstance(entry, RerankSystem):
         return hits(registry, entry.first_stage)
@@ -301,12 +302,12 @@ def hits(registry: Registry, system: str) -> int:
 
 
 class Assumption(float):
-    """A number, and what a reader needs to judge it."""
+    """A number with a sentence for readers: its meaning and its source."""
 
     text: str
 
     def __new__(cls, value: float, text: str) -> "Assumption":
-        """Make it of a number and a sentence in which {} stands for it."""
+        """Make an assumption from a number and a sentence in which {} stands for the number."""
         made = super().__new__(cls, value)
         made.text = text.format(f"{value:.3g}")
         return made
@@ -393,20 +394,20 @@ PAGE_S = Assumption(60, "a page takes {} s with its tests and its drawing (mini:
 START_S = Assumption(3, "a job takes {} s of a core to start (mini: 0.5 to 2)")
 CORE_GFLOPS = Assumption(60, "without a card a core does {} GFLOPS (MiniLM on NFCorpus: 69)")
 ALL = [number for number in globals().values() if isinstance(number, Assumption)]
-LEAST = 1000  # docs, where files are few, absent or on the hub
-UNZIPPED = 3  # bytes of text for each of its gzip data
+LEAST = 1000  # docs of a corpus whose files are small, missing or on the hub
+UNZIPPED = 3  # bytes of text for each byte of gzip data
 
 
 @kept
 def guess(registry: Registry, dataset: str, doc_bytes: int) -> int:
-    """Return `guessed_docs` of a dataset, looked for once: a graph asks for it at every job."""
+    """Return `guessed_docs` of a dataset, memoised: a graph asks for it at every job."""
     return guessed_docs(registry.datasets[dataset], doc_bytes)
 
 
 def guessed_docs(dataset: Dataset, doc_bytes: int) -> int:
-    """Return the docs that would fill the files of a corpus, each of so many bytes; LEAST or more.
+    """Return the number of docs of `doc_bytes` bytes that fill a corpus's files, at least LEAST.
 
-    Estimates of time and room follow from it, and no result.
+    Only estimates of time and disk depend on this number; no result does.
     """
     named = {name: dataset.within(name) for name in dataset.source_files(None)}
     every = (

@@ -1,4 +1,4 @@
-"""The key `adverse` of a split in config/datasets/*.yaml, and where its synonyms come from."""
+"""The key `adverse` of a split in config/datasets/*.yaml, and the sources of its synonyms."""
 
 from pathlib import PurePath
 from typing import Literal
@@ -7,11 +7,11 @@ from pydantic import Field
 
 from residuum.config.schema.base import Id, Strict
 
-WORDNET = ("noun", "verb", "adj", "adv")  # parts of speech, in the order of their synonyms
+WORDNET = ("noun", "verb", "adj", "adv")  # synonyms come in this order of parts of speech
 
 
 class Forms(Strict):
-    """The other surface forms of each concept of a generated collection."""
+    """Synonyms are the other surface forms of each concept of a generated collection."""
 
     kind: Literal["forms"]
 
@@ -33,9 +33,9 @@ class WordNet(Strict):
 
 
 class Adverse(Strict):
-    """The queries of another split without the words that they share with a relevant doc.
+    """The queries of another split, with synonyms for the words that a relevant doc holds too.
 
-    Lee et al. (ACL 2023), section 4.2: "adversarial" queries, words replaced by synonyms.
+    Lee et al. (ACL 2023), section 4.2, call such queries "adversarial".
     """
 
     of: Id

@@ -1,4 +1,4 @@
-"""The key `analysis` of a lexical system: how texts become terms, what names an index."""
+"""The key `analysis` of a lexical system: how texts become terms, and the id of an index."""
 
 from typing import Annotated, Literal
 
@@ -21,9 +21,9 @@ class LuceneAnalysis(Strict):
 
 
 class Wordpieces(Strict):
-    """The wordpieces that a backbone reads are the terms: Luan et al. 2021, 4.1.
+    """The terms are a backbone's wordpieces, as in Luan et al. 2021, section 4.1.
 
-    By themselves they are its BM25-uni; with bigrams beside them, BM25-bi.
+    Wordpieces alone give the paper's BM25-uni; with bigrams they give BM25-bi.
     """
 
     wordpieces: Annotated[
@@ -48,11 +48,11 @@ class Bioclean(Strict):
         return self.words
 
 
-TOLD_BY = {"wordpieces": "Wordpieces", "words": "Bioclean"}  # keys that others do not have
+TOLD_BY = {"wordpieces": "Wordpieces", "words": "Bioclean"}  # keys of only this form
 
 
 def _analysis(given: object) -> str:
-    """Tell an analysis by its keys, so that the faults are those of one form alone."""
+    """Return the form of an analysis by its keys, so faults are reported for this form only."""
     if not isinstance(given, dict):
         return type(given).__name__
     return next((form for key, form in TOLD_BY.items() if key in given), "LuceneAnalysis")
@@ -67,7 +67,7 @@ Analysis = Annotated[
 
 
 class IndexForm(Strict):
-    """What decides a Lucene index of a corpus: the analysis, and fields that are kept apart."""
+    """What determines a Lucene index of a corpus: the analysis, and the fields kept apart."""
 
     analysis: Analysis
     fields: list[Id] = Field([], description="empty: the whole text as one field")
@@ -75,18 +75,18 @@ class IndexForm(Strict):
 
     @property
     def vocabulary(self) -> str | None:
-        """The backbone role whose tokenizer cuts the texts; None where Lucene does."""
+        """The backbone role whose tokenizer cuts the texts; None for Lucene's own analysis."""
         return self.analysis.wordpieces if isinstance(self.analysis, Wordpieces) else None
 
     def index_id(self) -> str:
-        """Return the id of the index, such as en-porter-lucene, en-porter-lucene.body.title, or
-        en-porter-lucene.title+body where fields are joined."""
+        """Return the id of the index: en-porter-lucene; en-porter-lucene.body.title with fields;
+        en-porter-lucene.title+body with joined fields."""
         joined = ["+".join(self.joined)] * bool(self.joined)
         return ".".join([self.analysis.named, *sorted(self.fields), *joined])
 
 
 class IndexStatistics(Strict):
-    """What a published index counts; a number compares only with one of an index that counts so."""
+    """The counts of a published index. Numbers compare only between indexes of equal counts."""
 
     documents: Positive
     non_empty_documents: Positive | None = None

@@ -1,4 +1,4 @@
-"""Models that others start from: a small BERT of the graph, backbones adapted to texts."""
+"""Models that other models start from: a small BERT, and backbones adapted to texts."""
 
 from typing import Annotated, Literal
 
@@ -16,14 +16,14 @@ Corpora = Annotated[
 
 
 class Entry(Strict):
-    """What all models share."""
+    """The keys of all models."""
 
     description: str = Field("", description="for readers; no part of any spec")
     budgets: base.Budgets = Field(default=[])
 
 
 class Backbone(Entry):
-    """A small BERT made in the graph: WordPiece vocabulary and LSA-initialised embeddings."""
+    """A small BERT that the graph makes: WordPiece vocabulary, embeddings initialised by LSA."""
 
     kind: Literal["backbone"]
     corpora: Corpora
@@ -37,13 +37,13 @@ class Backbone(Entry):
 
 
 class OnBackbone(Entry):
-    """What all models share that start from a backbone."""
+    """The keys of models that start from a backbone."""
 
     backbone: BackboneRole
 
 
 class OnTexts(OnBackbone):
-    """What all models share that are trained on the texts of corpora alone."""
+    """The keys of models that are trained on the texts of corpora alone."""
 
     corpora: Corpora
     training: Training
@@ -65,9 +65,9 @@ class MaskedLanguage(OnTexts):
 
 
 class NextText(OnTexts):
-    """A backbone adapted by hidden words and by pairs of texts (Ma et al. 2020, section 5.1).
+    """A backbone adapted by masked words and pairs of texts (Ma et al. 2020, section 5.1).
 
-    BERT's next sentence prediction, with a softmax over the batch: which text goes on with this?
+    It is BERT's next sentence prediction with a softmax over the batch: which text continues this?
     """
 
     kind: Literal["next-text"]
@@ -81,7 +81,7 @@ class NextText(OnTexts):
 class InverseCloze(OnTexts):
     """An encoder that learns to find the doc of a span (Lee, Chang and Toutanova 2019).
 
-    A span of tokens takes the place of the source's sentence.
+    The paper takes a sentence; here it is a span of tokens.
     """
 
     kind: Literal["inverse-cloze"]

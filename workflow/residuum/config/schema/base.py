@@ -1,7 +1,7 @@
-"""What all entries share: strictness, ids, number types, and how a key says what it names.
+"""What all entries share: strictness, ids, number types, and references in annotations.
 
-Usage: `walk(system)` yields `Named("model", Ref("model"), "clear")`, so that faults, parts and what
-is unavailable follow from annotations.
+Usage: `walk(system)` yields `Named("model", Ref("model"), "clear")`. Faults, parts and missing data
+are found by these references.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ from residuum.cli.errors import hint, unknown
 class Strict(BaseModel):
     """Base of all entries: unknown keys are faults, values do not change after loading."""
 
-    # Deferred, because the classes of an open table import the modules that name the table.
+    # Deferred: the classes of an open table import the modules that name the table.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
 
     def check(self) -> None:
-        """Raise ValueError if keys contradict one another; called when each of them is valid."""
+        """Raise ValueError if keys contradict one another. Called once each key is valid."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -42,9 +42,10 @@ class Strict(BaseModel):
 
 
 def _misread(given: object, value: object) -> str:
-    """Say what is wrong where a truth, or a text that is none, became a number or a truth.
+    """Say what is wrong if pydantic read a boolean as a number, or a text as a number or boolean.
 
-    Snakemake hands values of `--config docs={mine: 10}` on as texts, which are read as in YAML.
+    Texts that YAML reads as numbers or booleans are valid: Snakemake passes the values of
+    `--config docs={mine: 10}` as texts.
     """
     if isinstance(given, list) and isinstance(value, list | tuple):
         return next(filter(None, map(_misread, given, value)), "")
@@ -62,7 +63,7 @@ def _misread(given: object, value: object) -> str:
 
 
 def _with_valid_keys(fault: ErrorDetails, keys: list[str]) -> InitErrorDetails:
-    """Say beside an unknown key which ones are valid; those of deeper entries say it already."""
+    """Add the valid keys to the fault of an unknown key; nested entries add their own keys."""
     kind, text = fault["type"], fault["msg"]
     if kind == "extra_forbidden":
         known = hint(str(fault["loc"][-1]), keys)
@@ -73,30 +74,33 @@ def _with_valid_keys(fault: ErrorDetails, keys: list[str]) -> InitErrorDetails:
 
 
 class Ref(NamedTuple):
-    """Stands in the annotation of a key whose value names something, and says what.
+    """A reference: it annotates a key whose value names something, for `walk` to find.
 
-    `to` is a folder's entry (dataset, model, system, tests), a paper, a name that scales bind
-    (role, backbone, reranker, budget), a `dataset/split`, a measure, or a `Name` of the same file.
-    `walk` finds it.
+    `to` is the kind of thing: a folder's entry (dataset, model, system, tests), a paper, a name
+    that scales bind (role, backbone, reranker, budget), a `dataset/split`, a measure, or a `Name`
+    of the same file.
     """
 
     to: str
-    kinds: tuple[str, ...] = ()  # which kinds of it fit; none: all
+    kinds: tuple[str, ...] = ()  # the kinds of entries that fit; empty: all kinds
     but: tuple[str, ...] = ()  # kinds that do not fit
-    besides: tuple[str, ...] = ()  # words that may stand in its place
-    # What it is named for, where that counts.
+    besides: tuple[str, ...] = ()  # words that may be written instead of a name
+    # The use of the named thing, if code depends on it.
     use: Literal["", "tuning", "tuples", "released", "rate", "fixed", "gate", "generator"] = ""
 
 
 class Name(NamedTuple):
-    """Stands in the annotation of a key that names a part of its file (a row, a split), once."""
+    """A definition: it annotates a key that names a part of its file, such as a row or a split.
+
+    No two parts may have the same name.
+    """
 
     of: str
 
 
 OWN_FAULTS = ("unknown_key", "start")  # kinds of fault that pydantic does not have
 ID = r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$"
-OWN = "own"  # in place of a role: the split that the searched collection names for it
+OWN = "own"  # instead of a role: the split that the searched collection names in `own`
 Id = Annotated[str, Field(pattern=ID)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(gt=0)]
@@ -114,11 +118,11 @@ Budgets = Annotated[
 ]
 
 
-Member = tuple[object, tuple[object, ...]]  # of a union: a type, and what annotates it
+Member = tuple[object, tuple[object, ...]]  # a type of a union, with its annotations
 
 
 class Named(NamedTuple):
-    """A value that names something else (`Ref`) or a part of its own file (`Name`)."""
+    """A value that names another thing (`Ref`) or a part of its own file (`Name`)."""
 
     key: str
     mark: Ref | Name
@@ -126,9 +130,10 @@ class Named(NamedTuple):
 
 
 def walk(entry: BaseModel, key: str = "") -> Iterator[Named]:
-    """Yield all that an entry names, in the order of its keys.
+    """Yield all names in an entry, in the order of its keys.
 
-    An item of a list goes by its id, or by its number where it has none; a plain one by no name.
+    In a key, an item of a list is named by its id, or by its number if it has no id. Plain values
+    of a list have the key of the list.
     """
     for name, members in _fields(type(entry)):
         yield from _walk(getattr(entry, name), members, _join(key, name))
@@ -136,13 +141,13 @@ def walk(entry: BaseModel, key: str = "") -> Iterator[Named]:
 
 @cache
 def _fields(form: type[BaseModel]) -> list[tuple[str, list[Member]]]:
-    """Return the fields of a schema class with their members: a graph asks thousands of times."""
+    """Return the fields of a schema class with their members. Cached: a graph asks often."""
     fields = form.model_fields.items()
     return [(name, list(_members(field.annotation, *field.metadata))) for name, field in fields]
 
 
 def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
-    """Yield what an entry refers to among these, such as systems: the reference and the name."""
+    """Yield the references of an entry to these kinds, such as systems, each with the name."""
     for _, mark, value in walk(entry):
         if isinstance(mark, Ref) and mark.to in to:
             yield mark, value
@@ -180,7 +185,7 @@ def dangling(entry: BaseModel) -> Iterator[tuple[str, str]]:
 
 
 def named_for(entry: BaseModel, use: str) -> str | None:
-    """Return the model that an entry names for a use, such as gate; None without one."""
+    """Return the model that an entry names for a use, such as gate, or None."""
     return next((name for ref, name in references(entry, "model") if ref.use == use), None)
 
 
@@ -207,7 +212,7 @@ def _join(key: str, part: object) -> str:
 
 
 def _members(hint: object, *marks: object) -> Iterator[Member]:
-    """Yield the members of a union, or the type itself, each with the metadata that it carries."""
+    """Yield the members of a union, or the type itself, each with its metadata."""
     if get_origin(hint) is Annotated:
         member, *own = get_args(hint)
         yield from _members(member, *marks, *own)

@@ -1,4 +1,4 @@
-"""What a collection is made of, where the data stage finds it: folders that its rule hands over.
+"""The folders of the data that a collection is made from, as the data stage's rule gives them.
 
 Usage: `collection.made_of(Behind(corpus=folder))`.
 """
@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 
 class Behind(NamedTuple):
-    """Where the data stage finds what a collection is made of, and writes what is beside it."""
+    """The inputs that a collection is made from, and the folder of the corpus to write."""
 
-    of: Path | None = None  # corpus that is cut into segments
-    corpus: Path | None = None  # its own, for a split
-    questions: Path | None = None  # folder of the split whose questions these are
+    of: Path | None = None  # the corpus that is cut into segments
+    corpus: Path | None = None  # the collection's corpus, to make a split
+    questions: Path | None = None  # the folder of the split whose questions are taken
     vocabulary: str | None = None  # folder or hub id of a model
     revision: str | None = None
-    output: Path | None = None  # folder of the corpus that is made
+    output: Path | None = None  # the folder of the corpus to write

@@ -1,6 +1,6 @@
-"""What a dataset of one's own files need not say: which splits train and tune, what is measured.
+"""Defaults of a dataset of the user's files: its own splits and its measures.
 
-Usage: `completed(data)` of a YAML, before it is checked; what is given stays.
+Usage: `completed(data)` with the data of a YAML file, before validation. Given keys stay.
 """
 
 from collections.abc import Mapping
@@ -11,17 +11,17 @@ from residuum.config.schema import sources
 IN_FILES = frozenset(
     get_args(form.model_fields["kind"].annotation)[0] for form in get_args(sources.Files)
 )
-OWN = {"train": ("train",), "tune": ("tune", "dev")}  # splits by these names, the first that is
+OWN = {"train": ("train",), "tune": ("tune", "dev")}  # names of splits; the first existing one
 MEASURES = ("nDCG@10", "R@100")  # BEIR's (Thakur et al. 2021)
-BROUGHT = ("unjudged", "synthetic", "questions", "questions_of")  # without judgements of docs
+BROUGHT = ("unjudged", "synthetic", "questions", "questions_of")  # splits without judged docs
 
 
 def completed(data: object) -> object:
-    """Return a dataset of files with `own` and measures by its splits; anything else as it is.
+    """Return a dataset of files with `own` and measures filled in; other data unchanged.
 
-    All splits but the one to train on are measured, where their docs are judged.
+    All judged splits but the training split get measures.
     """
-    if isinstance(data, Mapping) and data.get("editions", ()) is None:  # `editions:` alone
+    if isinstance(data, Mapping) and data.get("editions", ()) is None:  # an empty `editions:`
         data = {key: value for key, value in data.items() if key != "editions"}
     source, names = (_mapping(_mapping(data).get(key)) for key in ("source", "splits"))
     if str(source.get("kind")) not in IN_FILES or not names:
@@ -34,7 +34,7 @@ def completed(data: object) -> object:
 
 
 def _measured(given: object, trained: bool) -> object:
-    split = {} if given is None else given  # `test:` alone
+    split = {} if given is None else given  # an empty `test:`
     if not isinstance(split, Mapping) or trained or any(split.get(key) for key in BROUGHT):
         return split
     return {"measures": [*MEASURES], **split}

@@ -1,4 +1,4 @@
-"""config/datasets/*.yaml: a collection, where it comes from, its splits and its pinned counts."""
+"""config/datasets/*.yaml: a collection with its source, its splits and its pinned counts."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,7 +27,7 @@ from residuum.config.schema.sources import Containing, Source
 from residuum.config.schema.splits import OF_ORIGIN, Split, SplitCount
 
 MADE_OTHERWISE = OF_ORIGIN | {"adverse"}
-NEEDED = {  # keys of a split, by the kind of the source; of files its own
+NEEDED = {  # required keys of a split, by the kind of the source
     "irds": ["irds"],
     "segments": ["questions_of"],
     "pubmed": ["bioasq"],
@@ -36,7 +36,7 @@ NEEDED = {  # keys of a split, by the kind of the source; of files its own
 
 
 class Own(Strict):
-    """Splits for what belongs to the collection itself: `train_on: own`, `tune_on: own`."""
+    """The collection's own training and tuning splits, for `train_on: own` and `tune_on: own`."""
 
     train: SplitId | None = None
     tune: SplitId | None = None
@@ -56,7 +56,7 @@ class Edition(Strict):
 
 
 class Collection(Strict):
-    """What the data stage needs of a dataset: where it comes from, its splits, its pins."""
+    """The part of a dataset that the data stage needs: its source, its splits, its pins."""
 
     _behind: Behind = PrivateAttr(default_factory=Behind)
 
@@ -79,7 +79,7 @@ class Collection(Strict):
                     raise ValueError(f"splits.{name}.synthetic: {text}; take another name")
                 continue
             key, derived = f"splits.{name}", split.derived
-            made = ANSWERED.get(kind, {}).get(name)  # of a generated collection
+            made = ANSWERED.get(kind, {}).get(name)  # the answers field of a generated split
             if kind != "irds" and (split.irds or split.answers_field not in (None, made)):
                 text = f"irds and answers_field go with source irds, not with {kind}"
                 text += f"; {name} has the answers_field {made}" if made else ""
@@ -113,29 +113,29 @@ class Collection(Strict):
 
     @property
     def behind(self) -> Behind:
-        """Where that is which it is made of, once `made_of` has said so."""
+        """The data that the collection is made from, as `made_of` set it."""
         return self._behind
 
     def made_of(self, behind: Behind) -> Self:
-        """Return the same collection, told where that is which it is made of."""
+        """Return a copy of the collection that knows the data it is made from."""
         told = self.model_copy()
         told._behind = behind
         return told
 
     def origin(self, split: str) -> str:
-        """Return the split whose source a split is read from: itself, or what it is made of."""
+        """Return the split whose source a split is read from: itself, or its origin."""
         return splits.origin(self.splits, split)
 
     def source_of(self, split: str) -> Split:
-        """Return what says where the queries, judgements and answers of a split are from."""
+        """Return the entry with the sources of a split's queries, judgements and answers."""
         return self.splits[self.origin(split)]
 
     def judged(self, split: str) -> bool:
-        """Say whether the docs of a split are judged, so that measures of relevance exist."""
+        """Say whether a split has judgements of docs, published or made from answers."""
         return self.source_of(split).judged
 
     def judged_before(self, split: str) -> list[str]:
-        """Return the splits whose judged docs leave the runs of a split; with their holdouts."""
+        """Return the earlier rounds of a residual split, with the holdouts drawn from them."""
         named = self.source_of(split).residual_of
         drawn = [
             n for n, other in self.splits.items() if other.holdout and other.holdout.of in named
@@ -143,7 +143,7 @@ class Collection(Strict):
         return [*named, *drawn]
 
     def split_files(self, split: str) -> dict[str, str]:
-        """Return the files `queries` and `qrels` of a split itself, given or as the folder has."""
+        """Return a split's files `queries` and `qrels`, as its keys or the layout name them."""
         entry = self.splits[split]
         given = {key: name for key in ("queries", "qrels") if (name := getattr(entry, key))}
         if not isinstance(self.source, OfYours) or entry.brought:
@@ -154,12 +154,12 @@ class Collection(Strict):
     def source_files(self, split: str | None) -> list[str]:
         """Return the user's files behind the corpus (split None) or a split, as YAML names them.
 
-        Those of the hub are not among them: they are downloaded when they are read.
+        Files on the hub are left out: they are downloaded when they are read.
         """
         return local(self.named_files(split))
 
     def named_files(self, split: str | None) -> list[str]:
-        """Return all that YAML names behind the corpus (split None) or a split, here or not."""
+        """Return all files behind the corpus (split None) or a split, the user's and the hub's."""
         if split is None:
             return [self.source.corpus_file] if isinstance(self.source, OfYours) else []
         entry, adverse = self.source_of(split), self.splits[split].adverse
@@ -168,34 +168,34 @@ class Collection(Strict):
         return [*own, *self.named_files(None), *adverse.synonyms.files()] if adverse else own
 
     def within(self, name: str) -> roots.Within:
-        """Return which files are read of a folder that YAML names: of the docs, or another one."""
+        """Return which files of a folder are read; a source can limit the files of its docs."""
         source = self.source if isinstance(self.source, OfYours) else None
         return source.within if source and name == source.corpus_file else roots.EVERY
 
     def docpairs_file(self, split: str) -> list[str]:
-        """Return the user's file of a split's training triples, if it is one, as YAML names it."""
+        """Return the user's file of a split's training triples, if any, as YAML names it."""
         return local(self.named_docpairs(split))
 
     def named_docpairs(self, split: str) -> list[str]:
-        """Return what YAML names as a split's training triples, here or on the hub."""
+        """Return the file of a split's training triples, if any: the user's or the hub's."""
         name = self.splits[split].docpairs
         return [name] if name and isinstance(self.source, InFiles) else []
 
     def behind_docpairs(self, split: str) -> list[str]:
-        """Return what YAML names as such triples, and files that texts are looked up in."""
+        """Return the file of a split's training triples, and the files with their texts."""
         named = self.named_docpairs(split)
         return named and [*named, *self.named_files(None), *self.named_files(split)]
 
 
 def local(names: list[str]) -> list[str]:
-    """Return the names that are of files of yours, and not of the hub."""
+    """Return the names of the user's files, without names on the hub."""
     return [name for name in names if not roots.HUB.fullmatch(name)]
 
 
 class Dataset(Collection):
-    """config/datasets/<id>.yaml: a collection and what a reader should know of it.
+    """config/datasets/<id>.yaml: a collection, with information for readers.
 
-    `source` and `splits` are needed, the others are for readers, or have defaults.
+    `source` and `splits` are required; other keys are for readers, or have defaults.
     """
 
     title: str = ""
@@ -225,7 +225,7 @@ class Dataset(Collection):
                 f"own.tune: '{tune}' is what a generator writes; nothing is chosen by it"
             )
         joined, kept = getattr(self.source, "text_fields", []), getattr(self.source, "fields", [])
-        kept = [*(joined if len(joined) > 1 else []), *kept]  # beside the text itself
+        kept = [*(joined if len(joined) > 1 else []), *kept]  # the fields beside the text
         kept = ["body" if name == "text" else name for name in kept]
         kept = FIELDS.get(self.source.kind, kept)
         required = [*self.windows.head, self.windows.body] if self.windows else []
@@ -234,9 +234,11 @@ class Dataset(Collection):
             raise ValueError(f"windows: docs keep no field {', '.join(lost)}; kept: {named}")
 
     def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
-        """Return what you have to get before the corpus (split None) or a split can be read, and
-        is not there; ir_datasets downloads the rest. What a residual split leaves out is needed,
-        and the corpus, where judgements, or questions, are made of it."""
+        """Return the missing files that the user has to get for the corpus (split None) or a split.
+
+        Files that ir_datasets downloads are not listed. A residual split needs its earlier rounds.
+        A split needs the corpus if its judgements or its questions are made from it.
+        """
         if split and (self.source_of(split).relevant_by or self.splits[split].synthetic):
             corpus = self.missing(None, data, irds_home)
             return list(dict.fromkeys([*corpus, *self._absent([split], data, irds_home)]))
@@ -257,7 +259,7 @@ class Dataset(Collection):
         return [path for path in absent if path.parent not in absent]
 
     def for_corpus(self) -> dict[str, object]:
-        """Return the part that decides which corpus the data stage writes, and no more."""
+        """Return the spec of the corpus: the part of the entry that decides its contents."""
         sample = getattr(self.source, "sample", None)
         return {
             "source": self.source.model_dump(mode="json", exclude={*SIZED_LATER}),
@@ -266,7 +268,7 @@ class Dataset(Collection):
         }
 
     def for_split(self, name: str) -> dict[str, object]:
-        """Return the part that decides which queries and qrels a split has, and no more."""
+        """Return the spec of a split: the part of the entry that decides its queries and qrels."""
         of = self.origin(name)
         kin = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == of} | {of, name}
         pins = [e.model_dump(exclude={"splits": {"__all__": {"docpairs"}}}) for e in self.editions]
@@ -280,7 +282,7 @@ class Dataset(Collection):
         return {**self.for_corpus(), **whole, "splits": self._sources(kin), "editions": pins}
 
     def for_docpairs(self, name: str) -> dict[str, object]:
-        """Return the part that decides which training triples a split has, and no more."""
+        """Return the spec of a split's training triples: the keys that decide their content."""
         split, pins = self.splits[name].model_dump(mode="json", exclude_defaults=True), []
         for edition in self.editions:
             counts = {n: count for n, count in edition.splits.items() if n == name}
@@ -291,7 +293,7 @@ class Dataset(Collection):
         return {"source": self.for_corpus()["source"], "splits": kept, "editions": pins}
 
     def _sources(self, names: Iterable[str], *but: str) -> dict[str, object]:
-        # What readers of the export decide.
+        # Keys that later stages read; the export does not depend on them.
         apart = {"folds", "residual_of", "positive_level", "measures", "docpairs", *but}
         return {
             name: self.splits[name].model_dump(mode="json", exclude=apart, exclude_defaults=True)

@@ -1,4 +1,4 @@
-"""The key `downloads` of config/datasets/*.yaml: the files that a collection is read from."""
+"""The key `downloads` of config/datasets/*.yaml: files that a collection is read from."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class Download(Strict):
             raise ValueError("ir_datasets lists url, bytes and md5 itself; leave them out")
 
     def by_hand(self, data: Path, home: Path) -> Path | None:
-        """Return where the user has to put it; None of what is downloaded when it is needed."""
+        """Return where the user has to put the file, or None if it is downloaded on demand."""
         if self.home:
             return None if self.url else home / self.home
         return data / self.file if self.file else None

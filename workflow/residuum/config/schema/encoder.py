@@ -1,6 +1,6 @@
 """How an encoder makes vectors of text: pooling, markers, lengths, a projection.
 
-Poolings are open: their classes stand beside their code.
+Poolings are an open table: their classes are beside their code.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -14,13 +14,16 @@ TextKind = Literal["query", "doc"]
 
 
 class Pooling(Strict):
-    """Base of what makes vectors of a text's tokens; an entry of residuum.neural.heads.HEADS."""
+    """Base of the poolings, which make a text's vectors from its tokens.
+
+    Each pooling is an entry of residuum.neural.heads.HEADS.
+    """
 
     kind: str
-    sparse: ClassVar[bool] = False  # has a dimension for each term
+    sparse: ClassVar[bool] = False  # vectors have a dimension for each term
 
     def most(self, kind: TextKind) -> int:
-        """Return how many vectors a text gets if it has as many tokens."""
+        """Return the largest number of vectors of a text. A shorter text has one per token."""
         return 1
 
 

@@ -1,7 +1,6 @@
-"""config/fidelities/*.yaml: how it is measured how far random projections keep a lexical ranking.
+"""config/fidelities/*.yaml: measurements of how far random projections keep a lexical ranking.
 
-Source: Luan et al. 2021 (ME-BERT), section 2.1. `residuum.fidelity` measures; pages show it. Must
-not know pages or files.
+Source: Luan et al. 2021 (ME-BERT), section 2.1. `residuum.fidelity` measures; pages show it.
 """
 
 from itertools import pairwise
@@ -15,7 +14,7 @@ Rising = Annotated[list[Positive], Field(min_length=1)]
 
 
 class Tried(Strict):
-    """Numbers of dimensions that are tried: a few, then the multiples of a step."""
+    """The numbers of dimensions to try: those in `few`, then the multiples of a step."""
 
     few: list[Positive] = Field([])
     step: Positive
@@ -26,15 +25,15 @@ class Tried(Strict):
             raise ValueError("few has to rise and end below step, and step not be above most")
 
     def values(self) -> list[int]:
-        """Return the numbers of dimensions, rising."""
+        """Return the numbers of dimensions in rising order."""
         return [*self.few, *range(self.step, self.most + 1, self.step)]
 
 
 class Fidelity(Strict):
     """A measurement on all queries and docs of a split, projected at random.
 
-    A pair is a query's first doc and another doc; it is turned where the projection puts the other
-    level or above. Lengths are numbers of different terms.
+    A pair is a query's first doc and another doc. It is turned if the projection scores the other
+    doc as high or higher. A length is a number of different terms.
     """
 
     model: Annotated[Id, Ref("model", kinds=("lexical-vectors",))] = Field(

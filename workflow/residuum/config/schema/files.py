@@ -1,4 +1,4 @@
-"""Sources of people's own files: how a folder is laid out, and what its columns are called.
+"""Sources of the user's own files: the layouts of folders and the names of columns.
 
 Usage: `BeirSource(kind="beir", folder="mine").split_files("test")` names queries and qrels. Paths
 start at the folder of RESIDUUM_DATA, or name a dataset of the Hugging Face hub.
@@ -54,27 +54,27 @@ Below = Annotated[
 
 
 class OfYours(Strict):
-    """What sources share whose docs are in files that you have: which files those are."""
+    """The base of sources whose docs are in the user's files."""
 
     @property
     def within(self) -> roots.Within:
-        """Return which files of a folder of docs are read."""
+        """Return which files are read if the docs are a folder."""
         return roots.EVERY
 
     @property
     @abstractmethod
     def corpus_file(self) -> str:
-        """Return the file or folder of the docs, as YAML names it."""
+        """Return the file or the folder of the docs, as YAML names it."""
 
     def split_files(self, split: str) -> Mapping[str, str]:
-        """Return the `queries` and `qrels` of a split by its name; none where it names them."""
+        """Return the files `queries` and `qrels` of a split if the layout decides them, else {}."""
         return {}
 
 
 class InFiles(OfYours):
-    """What sources share whose docs, queries and judgements are files, each read by its form."""
+    """The base of sources with files of docs, queries and judgements, each read by its form."""
 
-    judged_only: ClassVar[bool] = False  # of queries, which splits share; the split may say so
+    judged_only: ClassVar[bool] = False  # leave out unjudged queries; a split can override it
 
     text_fields: TextFields = Field(default=["text"])
     fields: NamedFields = Field(default=[])
@@ -100,10 +100,10 @@ class InFiles(OfYours):
 
 
 class FilesSource(InFiles):
-    """A collection of your own: each file is JSON lines, CSV, Parquet or TSV, as its name says.
+    """A collection of your own files: JSON lines, CSV, Parquet or TSV, by the file's name.
 
-    A corpus may be a folder: its files with such endings, or those that `below` names, are read.
-    TSV is doc_id TAB text, without a header.
+    A corpus may be a folder: its files with such endings, or the files that `below` names, are
+    read. TSV is doc_id TAB text, without a header.
     """
 
     kind: Literal["files"]
@@ -120,9 +120,9 @@ class FilesSource(InFiles):
 
 
 class BeirSource(InFiles):
-    """A folder in BEIR's layout: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv, gzipped or not.
+    """A folder in BEIR's layout: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv, maybe gzipped.
 
-    Of the queries a split has those that its qrels judge.
+    A split has the queries that its qrels judge.
     """
 
     judged_only: ClassVar[bool] = True
@@ -156,16 +156,16 @@ class MsMarcoSource(InFiles):
         return {key: self._named(key, split) for key in ("queries", "qrels")}
 
     def _named(self, key: str, split: str) -> str:
-        """Return a split's file; dev-small's may be queries.dev.small.tsv, as MS MARCO's is."""
+        """Return a split's file. For dev-small it may be queries.dev.small.tsv, as in MS MARCO."""
         usual, dotted = (f"{self.folder}/{key}.{s}.tsv" for s in (split, split.replace("-", ".")))
         lies = [roots.as_it_lies(roots.data() / name).is_file() for name in (usual, dotted)]
         return dotted if lies == [False, True] else usual
 
 
 class TrecSource(InFiles):
-    """Docs in TREC's SGML, <DOC> after <DOC>, topics, qrels; gzipped, compressed (.Z) or plain.
+    """Docs in TREC's SGML, topics and qrels; gzipped, compressed (.Z) or plain.
 
-    A doc has a title and a body, as ir_datasets makes them of TREC's disks.
+    A doc has a title and a body, as ir_datasets extracts them from TREC's disks.
     """
 
     kind: Literal["trec"]

@@ -1,4 +1,4 @@
-"""Recipes of the generated collections, sources in config/datasets/*.yaml, and their splits."""
+"""Sources of generated collections in config/datasets/*.yaml: their recipes and their splits."""
 
 from typing import Literal
 
@@ -6,30 +6,30 @@ from pydantic import Field
 
 from residuum.config.schema.base import Positive, Probability, Strict
 
-FOLDS = ("fold1", "fold2", "fold3", "fold4", "fold5")  # of `topics`
-BATCHES = ("batch1", "batch2", "batch3", "batch4", "batch5")  # of the test questions of `gold`
-LATER = ("questions", "topics")  # whose sizes neither docs nor the other splits depend on
+FOLDS = ("fold1", "fold2", "fold3", "fold4", "fold5")  # the folds of `topics`
+BATCHES = ("batch1", "batch2", "batch3", "batch4", "batch5")  # the batches of `gold`'s test split
+LATER = ("questions", "topics")  # splits whose sizes change neither docs nor other splits
 GOLD = ("train", "dev", "test", *BATCHES)
-SIZED_LATER = (*LATER, "gold")  # keys of recipes
+SIZED_LATER = (*LATER, "gold")  # keys of recipes with such sizes
 GENERATED_SPLITS = {
     "generated": ("train", "tune", "dev", "judged", *LATER, *FOLDS),
     "generated-articles": ("judged", "earlier", *GOLD),
     "generated-pages": ("train", "tune", "dev", "judged"),
 }
-FIELDS = {  # of docs, beside their text
+FIELDS = {  # the fields of docs beside their text
     "generated-articles": ["title", "abstract", "body"],
     "generated-pages": ["title", "body"],
     "pubmed": ["title", "abstract"],
     "bioasq": ["title", "abstract"],
 }
-ANSWERED = {  # what answers the queries of splits
+ANSWERED = {  # the answers fields of splits
     "generated": {"questions": "place"},
     "generated-pages": dict.fromkeys(("train", "tune", "dev"), "person"),
 }
 
 
 def sized_later(kind: str, split: str) -> bool:
-    """Say whether the later sizes decide what a split of a source of this kind is."""
+    """Say whether the sizes in SIZED_LATER change a split of this kind of source."""
     return split in {"generated": (*LATER, *FOLDS), "generated-articles": GOLD}.get(kind, ())
 
 
@@ -53,7 +53,10 @@ class GeneratedSource(Strict):
 
 
 class GeneratedPages(Strict):
-    """Long docs with title and body, a section for each passage of `generated`; same page."""
+    """Long docs with title and body, a section for each passage of `generated`.
+
+    See docs/generated-collection.md.
+    """
 
     kind: Literal["generated-pages"]
     seed: int
@@ -68,7 +71,7 @@ class GeneratedPages(Strict):
 
 
 class Gold(Strict):
-    """Questions by the number, each with the docs that answer it and no others, as BioASQ's."""
+    """The numbers of questions. As in BioASQ, only docs that answer a question are judged."""
 
     train: Positive
     dev: Positive
@@ -76,7 +79,10 @@ class Gold(Strict):
 
 
 class GeneratedArticles(Strict):
-    """Docs with title, abstract and body, made by residuum.collections.articles; same page."""
+    """Docs with title, abstract and body, made by residuum.collections.articles.
+
+    See docs/generated-collection.md.
+    """
 
     kind: Literal["generated-articles"]
     seed: int

@@ -1,6 +1,6 @@
-"""config/groupings/*.yaml: how the queries of a split are parted into groups.
+"""config/groupings/*.yaml: how the queries of a split are divided into groups.
 
-A grouping is named by figures and by columns of tables; `residuum.groups` makes it.
+Figures and columns of tables name groupings; `residuum.groups` makes them.
 """
 
 import re
@@ -15,7 +15,7 @@ NO_DOC = "no relevant doc"
 
 
 class Lengths(Strict):
-    """By the length of a query's relevant docs: their words, the mean of several."""
+    """Groups by the length of a query's relevant docs: the mean of their numbers of words."""
 
     kind: Literal["lengths"]
     width: Positive = Field(description="words between the bounds of a group")
@@ -23,9 +23,9 @@ class Lengths(Strict):
     budgets: Budgets = Field([])
 
     def lacks(self, group: str) -> str | None:
-        """Return what a group would be called that has a name which none can have; else None.
+        """Return a description of valid names if no group can have this name, else None.
 
-        A scale may set another width, so that any two bounds will do.
+        Any two bounds are valid, since a scale may set another width.
         """
         bounds = re.fullmatch(r"(\d+)-(\d+)", group)
         known = group == NO_DOC or (bounds and int(bounds[1]) < int(bounds[2]))
@@ -33,7 +33,7 @@ class Lengths(Strict):
 
 
 class Halves(Strict):
-    """By a measure of a system: the queries of the lower half are hard, the others easy."""
+    """Groups by a measure of a system: the lower half of the queries is hard, the rest easy."""
 
     kind: Literal["halves"]
     system: Annotated[Id, Ref("system", kinds=("lexical",))]
@@ -42,19 +42,19 @@ class Halves(Strict):
     budgets: Budgets = Field([])
 
     def lacks(self, group: str) -> str | None:
-        """Return what the groups are called if a group has another name; else None."""
+        """Return the names of the groups if no group has this name, else None."""
         return None if group in (HARD, EASY) else f"{HARD} or {EASY}"
 
 
 class Folds(Strict):
-    """By the folds that the split names, such as the batches of an evaluation."""
+    """Groups by the folds that the split names, such as the batches of an evaluation."""
 
     kind: Literal["folds"]
     description: str = ""
     budgets: Budgets = Field([])
 
     def lacks(self, group: str) -> str | None:
-        """Return what the groups are called if a group has a name that none can have; else None."""
+        """Return a description of valid names if no group can have this name, else None."""
         return None if re.fullmatch(ID, group) else "the id of a split"
 
 

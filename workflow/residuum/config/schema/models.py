@@ -1,6 +1,6 @@
-"""config/models/*.yaml: what is trained: backbone, losses, negatives, hyper-parameters.
+"""config/models/*.yaml: models with their backbone, losses, negatives and hyper-parameters.
 
-Losses and pools are open: their classes stand in the tables that `Kinds` names, beside their code.
+Losses and pools are open tables: `Kinds` names the table, and the classes are beside their code.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -35,11 +35,11 @@ class Loss(Strict):
 
 
 class OnPairs(Pairs, OnBackbone):
-    """What all models share that are trained on (query, positive) pairs."""
+    """The keys of models that are trained on (query, positive) pairs."""
 
 
 class PairsAlone(OnPairs):
-    """What models share that compare no docs."""
+    """The base of models that learn from pairs alone and compare no docs."""
 
     kind: str
 
@@ -60,7 +60,7 @@ class TermWeights(PairsAlone):
 
 
 class TermGate(PairsAlone):
-    """SparTerm's gating controller: how likely each term of the vocabulary is in a query."""
+    """SparTerm's gating controller: it predicts the probability of each term in a query."""
 
     kind: Literal["term-gate"]
     length: Positive = Field(description="tokens kept of a doc, special ones included")
@@ -71,7 +71,7 @@ class TermGate(PairsAlone):
 class QuestionGenerator(PairsAlone):
     """An encoder-decoder that writes a query for a doc (Ma et al. 2020, section 2.2).
 
-    Both parts are the first layers of the backbone, an encoder, and share their parameters.
+    Encoder and decoder are the first layers of the backbone and share their parameters.
     """
 
     kind: Literal["question-generator"]
@@ -107,7 +107,7 @@ class QuestionGenerator(PairsAlone):
 
 
 class ReleasedWeights(Entry):
-    """Term weights that somebody else predicted for a collection."""
+    """Released weights: term weights that somebody else predicted for a collection."""
 
     kind: Literal["released-weights"]
     source: str = Field(description="who made them and where to get them; shown if they are absent")
@@ -117,13 +117,13 @@ class ReleasedWeights(Entry):
 
 
 class Perturbation(Strict):
-    """Tokens of a doc that its query has too, masked in training alone (RoC, Eq. 10)."""
+    """Masking, in training only, of a doc's tokens that its query has too (RoC, Eq. 10)."""
 
     share: Probability = Field(0.15, description="of such tokens; each is drawn by itself")
 
 
 class LexicalVectors(Entry):
-    """BM25 as vectors with a dimension for each term, or projected to few; nothing is trained."""
+    """BM25 as vectors with a dimension for each term, or projected to fewer; without training."""
 
     kind: Literal["lexical-vectors"]
     system: Annotated[Id, Ref("system", kinds=("lexical",))] = Field(
@@ -136,7 +136,7 @@ class LexicalVectors(Entry):
 
 
 class Fixed(Strict):
-    """Vectors that do not change in training, projected at random to the encoder's width."""
+    """Vectors that training does not change, projected at random to the encoder's width."""
 
     model: Annotated[Id, Ref("model", kinds=("lexical-vectors",), use="fixed")]
     seed: int = Field(1, ge=0, description="of the projection's signs")
@@ -155,7 +155,7 @@ class Contrastive(OnPairs):
 
     @property
     def given(self) -> frozenset[Needs]:
-        """What a batch holds beside sampled negatives."""
+        """The inputs for losses that a batch holds beside sampled negatives."""
         return self.gives
 
     @property
@@ -165,7 +165,7 @@ class Contrastive(OnPairs):
 
     @property
     def drawn(self) -> int:
-        """Negatives that a visit of a pair draws: none if pairs come without."""
+        """The number of negatives that a visit of a pair draws; 0 if pairs have no negatives."""
         return self.group if self.negatives.sampled else 0
 
     def check(self) -> None:
@@ -182,9 +182,9 @@ class Contrastive(OnPairs):
 
 
 class CrossEncoder(Contrastive):
-    """A reranker: one encoder reads query and doc together and gives a score.
+    """A reranker: an encoder reads query and doc together and gives a score.
 
-    Its candidates are the positive and the `group` negatives of its own query.
+    In training, the candidates of a query are its positive and its `group` negatives.
     """
 
     kind: Literal["cross-encoder"]
@@ -197,7 +197,7 @@ class CrossEncoder(Contrastive):
 
 
 class DualEncoder(Contrastive):
-    """One shared encoder for queries and docs; its candidates are all docs of the batch."""
+    """A shared encoder for queries and docs. In training, candidates are all docs of the batch."""
 
     kind: Literal["dual-encoder"]
     encoder: Encoder

@@ -1,7 +1,6 @@
-"""The key `negatives` of config/models/*.yaml: what a training pair is compared with.
+"""The key `negatives` of config/models/*.yaml: the negatives of training pairs.
 
-Pools are open: their classes stand in the table that `Kinds` names, beside their code. Must not
-know how any of them draws.
+Pools are an open table: `Kinds` names the table, and the classes are beside their code.
 """
 
 from typing import Annotated, NamedTuple
@@ -13,7 +12,7 @@ from residuum.config.schema.base import Id, Positive, Ref, Strict
 
 
 class Source(NamedTuple):
-    """A system whose hits for the training queries a pool needs, and the seed of its model."""
+    """A system whose hits for training queries a pool needs: its first `top` hits of a seed."""
 
     system: str
     top: int
@@ -21,31 +20,31 @@ class Source(NamedTuple):
 
 
 class Pool(Strict):
-    """Base of what negatives are drawn from; an entry of residuum.pools.POOLS."""
+    """Base of the pools that negatives are drawn from; an entry of residuum.pools.POOLS."""
 
     kind: str
 
     @property
     def source(self) -> Source | None:
-        """The hits that the pool needs, if any."""
+        """The system whose hits the pool needs, if it needs hits."""
         return None
 
 
 class Triples(Strict):
-    """The training triples that a collection brings for a split (`docpairs` in its YAML)."""
+    """The training triples of a split's collection (`docpairs` in its YAML)."""
 
     first: Positive | None = Field(None, description="how many, from the first; absent: all")
 
 
 class Negatives(Strict):
-    """Negatives drawn uniformly from the union of pools, relevant docs left out.
+    """Negatives drawn uniformly from the union of pools, without relevant docs.
 
-    Where the training split has answers and no judgements, positives are the pools' hits that hold
-    one. With `without_answers`, docs that hold an answer of the query are left out as well (DPR).
-    Pools are joined in the order of their names, which budgets use too; `scores` is the lexical
-    system that scores the positive and them. In place of pools there may be the `triples` of the
-    split's own collection, each a pair with one negative. Without either there are none but the
-    other docs of a batch. `same_as` names the model whose tuples are used: an ablation differs in
+    If the training split has answers and no judgements, the positives are the pools' hits that hold
+    an answer. `without_answers` leaves out docs that hold an answer of the query (DPR). Pools are
+    joined in the order of their names; budgets refer to pools by these names. `scores` is the
+    lexical system that scores positives and negatives. `triples` of the split's collection, each a
+    pair with one negative, can replace pools. Without pools and triples, the negatives are the
+    other docs of the batch. `same_as` uses another model's tuples, so that an ablation differs in
     one thing only.
     """
 
@@ -62,17 +61,17 @@ class Negatives(Strict):
 
     @property
     def sampled(self) -> bool:
-        """Say whether training pairs come with negatives of their own."""
+        """Say whether training pairs have negatives of their own."""
         return bool(self.pools or self.triples or self.same_as)
 
     @property
     def sources(self) -> list[Source]:
-        """The hits that the pools need."""
+        """The systems whose hits the pools need."""
         return [source for pool in self.pools.values() if (source := pool.source)]
 
     @property
     def runs(self) -> list[Source]:
-        """Those that are not hits of the system that scores, so that a run gives them."""
+        """The systems other than `scores` whose hits the pools need; their hits come from runs."""
         return [source for source in self.sources if source.system != self.scores]
 
     def check(self) -> None:

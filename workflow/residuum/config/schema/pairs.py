@@ -1,7 +1,7 @@
-"""What training pairs are of: one role or a mix of several, their negatives, how they are trained.
+"""The keys of models that learn from pairs: their roles, negatives and training.
 
-`train_on: {bioasq-train: 0.8, bioasq-synthetic: 0.2}` mixes: so many pairs of each role in every
-batch.
+`train_on: {bioasq-train: 0.8, bioasq-synthetic: 0.2}` is a mix: every batch has these shares of
+pairs of each role.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from residuum.config.schema.base import OWN, Role, Strict
 from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.training import RateGrid, Training
 
-ROUNDING = 1e-9  # of the sum of shares that were written as decimals
+ROUNDING = 1e-9  # rounding error of the sum of shares in decimals
 NO_EPOCHS = "an epoch of several roles is not one number"
 
 
 def _whole(train_on: str | dict[str, float]) -> str | dict[str, float]:
-    """Return shares that add up to 1; all of a batch is one role, as if it stood alone."""
+    """Check that shares add up to 1, and return them. A mix of one role becomes the role."""
     if isinstance(train_on, str):
         return train_on
     if OWN in train_on:
@@ -41,10 +41,10 @@ TrainOn = Annotated[
 
 
 def in_batch(shares: Mapping[str, float], batch_size: int) -> dict[str, int]:
-    """Return how many pairs of each role a batch has, none for a share that is too small.
+    """Return the number of pairs of each role in a batch; 0 for a share that is too small.
 
-    They are the shares of the batch, rounded down; what is left goes, one pair each, to the largest
-    fractions, of equal ones to the larger share.
+    The shares of the batch are rounded down. The pairs that are left go, one each, to the roles
+    with the largest fractions, or with the larger share if fractions are equal.
     """
     exact = {role: round(share * batch_size, 9) for role, share in shares.items()}
     counts = {role: int(number) for role, number in exact.items()}
@@ -55,7 +55,7 @@ def in_batch(shares: Mapping[str, float], batch_size: int) -> dict[str, int]:
 
 
 class Pairs(Strict):
-    """What a model learns from: the pairs of its roles, beside negatives, in a training."""
+    """The keys of a model that learns from pairs: its roles, its negatives, its training."""
 
     train_on: TrainOn = Field(
         description="own: the split that a collection names for it; several: each role's share"
@@ -64,11 +64,11 @@ class Pairs(Strict):
     training: Training
     trained: bool = Field(True, description="false: its start as it is, no step taken: a control")
     seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
-    mixable: ClassVar[bool] = False  # its negatives are the docs of a batch
+    mixable: ClassVar[bool] = False  # whether it takes the docs of a batch as negatives
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of each role in a batch, the largest first, equal ones by name."""
+        """The share of each role in a batch, sorted by size from the largest, then by name."""
         if isinstance(self.train_on, str):
             return {self.train_on: 1.0}
         return dict(sorted(self.train_on.items(), key=lambda item: (-item[1], item[0])))
@@ -80,7 +80,7 @@ class Pairs(Strict):
 
     @property
     def in_batch(self) -> dict[str, int]:
-        """How many pairs of each role a batch has."""
+        """The number of pairs of each role in a batch."""
         return in_batch(self.shares, self.training.batch_size)
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Questions that a generator writes for docs: how it samples them, and the split that they are."""
+"""Questions that a question generator writes for docs: their sampling and their split."""
 
 from typing import Annotated, Literal
 
@@ -7,14 +7,14 @@ from pydantic import Field
 from residuum.config.schema.base import Id, Positive, Ref, Role, Strict
 
 CrossAttention = Literal["random", "copying"]
-Length = Annotated[int, Field(ge=2)]  # of a text, with what ends it
+Length = Annotated[int, Field(ge=2)]  # tokens of a text with its end token
 
 
 class SpanWriting(Strict):
-    """Spans of docs, written in training beside the questions: as a pretraining would have it.
+    """Spans of docs that a generator learns to write beside the questions, as in pretraining.
 
-    Names that no question holds stay words that a small generator can write. Of some drawn spans
-    that is taken whose words recur most in its doc.
+    So a small generator can still write names that no training question holds. Of `tries` spans
+    drawn from a doc, the span whose words recur most in the doc is taken.
     """
 
     corpora: Annotated[list[Role], Field(min_length=1, description="roles whose docs give spans")]
@@ -28,7 +28,7 @@ class SpanWriting(Strict):
 
 
 class Sampling(Strict):
-    """What is written: for which docs, how many questions, and by which draws."""
+    """How a generator writes questions: for which docs, how many, and how tokens are drawn."""
 
     per_doc: Positive = Field(description="questions of a doc; empty and repeated ones are dropped")
     top_k: Annotated[int, Field(gt=0, le=1000)] = Field(
@@ -41,7 +41,7 @@ class Sampling(Strict):
 
 
 class Synthetic(Sampling):
-    """Questions of a generator as a split: of each the doc that it was written for is relevant."""
+    """A split of generated questions. The relevant doc of a question is its own doc."""
 
     generator: Annotated[Id, Ref("backbone", use="generator")] = Field(
         description="role under `backbones:` of the scale: a question-generator, or one of the hub"

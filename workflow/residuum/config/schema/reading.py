@@ -1,4 +1,4 @@
-"""How models read texts that are long, or that stand together: parts of models and datasets."""
+"""How models read long docs, and pairs of query and doc: keys of models and datasets."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from residuum.config.schema.base import Positive, Strict
 class Windows(Strict):
     """How models read docs longer than their input: in overlapping passages, a vector for each.
 
-    A doc's score is the largest of its passages' (ME-BERT, Model Settings of the MS MARCO part).
+    A doc's score is the largest score of its passages (ME-BERT, model settings for MS MARCO).
     """
 
     length: Positive = Field(description="tokens of a passage, head included, in the model's own")

@@ -1,4 +1,4 @@
-"""config/scales/*.yaml and config/config.yaml: what plays which role, and how much is spent."""
+"""config/scales/*.yaml and config/config.yaml: bindings of roles, budgets, seeds, settings."""
 
 from typing import Annotated, Literal
 
@@ -27,7 +27,7 @@ class FromHub(Strict):
 
 
 class HubReranker(FromHub):
-    """A cross-encoder of the hub, and how it reads a pair."""
+    """A cross-encoder on the hub, and how it reads a pair."""
 
     reading: Reading
     description: str = Field("", description="who trained it on what; stands under its tables")
@@ -46,7 +46,7 @@ class FromPath(Strict):
 class FromModel(Strict):
     """A checkpoint that the graph makes (an entry of config/models).
 
-    It stands for a released one, so it is made once, whatever the seeds of what starts from it.
+    It replaces a released checkpoint, so it is made once, with one seed for all later trainings.
     """
 
     model: Annotated[Id, Ref("model", kinds=STARTS, use="released")]
@@ -58,7 +58,7 @@ class FromModel(Strict):
 
 
 def _form(given: object) -> str | None:
-    """Tell what plays a backbone by its keys, so that the faults are those of one form alone."""
+    """Return the form of a start by its keys, so faults are reported for this form only."""
     known = {"hub": "FromHub", "path": "FromPath", "model": "FromModel", "datasets": "ByDataset"}
     if not isinstance(given, dict):
         return type(given).__name__
@@ -79,38 +79,39 @@ Start = Annotated[
 
 
 class ByDataset(Strict):
-    """What plays a backbone for models of some datasets, and what for those of all others.
+    """The starts of a backbone role by dataset: some datasets', and `otherwise` for the others.
 
-    The dataset of a model is the one that it is trained on, or adapted to.
+    The dataset of a model is the dataset that it is trained on or adapted to.
     """
 
     datasets: dict[DatasetId, Start] = Field(min_length=1)
     otherwise: Start
 
     def starts(self) -> list[Start]:
-        """Return all that may play it."""
+        """Return all starts that may be used."""
         return [*self.datasets.values(), self.otherwise]
 
 
 class RerankerModel(FromModel):
-    """A cross-encoder that the graph trains, and which takes a released one's place."""
+    """A cross-encoder that the graph trains in place of a released cross-encoder."""
 
     model: Annotated[Id, Ref("model", kinds=("cross-encoder",), use="released")]
 
 
 class TrainedReranker(RerankerModel):
-    """A cross-encoder that the graph trains for its own sake, in no released one's place."""
+    """A cross-encoder that the graph trains, and that replaces no released cross-encoder."""
 
     def described(self) -> str:
         return f"{self.model}, trained here with seed {self.seed}"
 
 
 class Learning(Strict):
-    """How it is told whether a model learned: by what it makes of candidates that no step saw.
+    """The test whether a model learned: its ranking of candidates that no training step saw.
 
-    They are a lexical system's first docs, and all relevant ones, for the queries of `own.tune` of
-    the collection that the model is trained on. Term weights are told by their error on the latter,
-    and question generators by theirs, which is less than that given other docs.
+    The queries are those of `own.tune` of the model's training collection. Their candidates are a
+    lexical system's first docs and all relevant docs. Term weights are tested by their error on the
+    relevant docs. Question generators are tested by their error, which must be less with a
+    question's own doc than with another doc.
     """
 
     candidates: Annotated[Id, Ref("system", kinds=("lexical",))]
@@ -119,7 +120,7 @@ class Learning(Strict):
 
 
 class Scale(Strict):
-    """config/scales/<id>.yaml: what plays which role, and how much is spent."""
+    """config/scales/<id>.yaml: the bindings of roles, the budgets and the seeds."""
 
     description: str
     comparable: bool = Field(description="do measured numbers compare with the papers' numbers?")
@@ -152,7 +153,7 @@ class Scale(Strict):
     )
 
     def starts(self, role: str) -> list[Start]:
-        """Return all that may play a backbone role, for one dataset or another."""
+        """Return all starts bound to a backbone role, for any dataset."""
         bound = self.backbones.get(role)
         return bound.starts() if isinstance(bound, ByDataset) else [bound] if bound else []
 

@@ -1,7 +1,6 @@
-"""The key `search` of a dense system: how the vectors nearest to a query are looked for.
+"""The key `search` of a dense system: the approximate search for a query's nearest vectors.
 
-Kinds are open: their classes stand in the table that `Kinds` names, beside their code. Must not
-know how any of them searches.
+Kinds are an open table: `Kinds` names the table, and the classes are beside their code.
 """
 
 from typing import ClassVar
@@ -12,11 +11,11 @@ from residuum.config.schema.base import Strict
 class Search(Strict):
     """Base of approximate searches; an entry of residuum.vectors.approximate.SEARCHES."""
 
-    effort: ClassVar[str] = ""  # the setting that may change without building anew
+    effort: ClassVar[str] = ""  # the setting that may change without a new index
     kind: str
 
     @property
     def named(self) -> str:
-        """What tells its hits from those of other searches, in a path: all its settings."""
+        """The name of the search in paths of hits: its kind and all its settings."""
         settings = self.model_dump(mode="json", exclude={"kind"}).values()
         return "-".join([self.kind, *(str(value) for value in settings if value is not None)])

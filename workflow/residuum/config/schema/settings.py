@@ -1,4 +1,4 @@
-"""What a system fixes or tunes: RM3's parameters, the weight of a part, a depth."""
+"""Settings that a system fixes or tunes: RM3's parameters, a part's weight, a rerank depth."""
 
 from itertools import product
 from typing import Annotated, ClassVar, Generic, Literal, TypeVar
@@ -22,20 +22,20 @@ class Rm3(Strict):
 
 
 class Rm3Grid(Strict):
-    """The values of each RM3 parameter that are tried, all with all."""
+    """The values of each RM3 parameter to try, in all combinations."""
 
     feedback_docs: list[Positive] = Field(min_length=1)
     feedback_terms: list[Positive] = Field(min_length=1)
     original_query_weight: list[Probability] = Field(min_length=1)
 
     def settings(self) -> list[Rm3]:
-        """Return every setting, docs varying slowest and the weight fastest."""
+        """Return all settings. Docs vary slowest, the original query's weight fastest."""
         grid = dict(self)
         return [Rm3(**dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
 
 
 class Setting(Strict, Generic[Value, Grid]):
-    """A parameter that is fixed by a value or else tuned, by all the keys of `tuned_by`."""
+    """A parameter that is fixed by `value`, or else tuned by all the keys in `tuned_by`."""
 
     tuned_by: ClassVar[tuple[str, ...]] = ("grid", "tune_on", "measure")
 
@@ -68,8 +68,8 @@ LambdaGrid = Annotated[list[float], Field(min_length=1)] | Literal["exact"]
 class Interpolation(Setting[float, LambdaGrid]):
     """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on.
 
-    A grid `exact` is all weights from 0 on at which a list changes: of measures that the rank of
-    the first relevant doc decides, RR and hits.
+    The grid `exact` is all weights from 0 up at which a list changes. It needs a measure that the
+    rank of the first relevant doc decides: RR@k, Success@k or AnswerAccuracy@k.
     """
 
     weighted: Part = Field(description="part whose scores are weighted; CLEAR Eq. 8: the lexical")
@@ -89,7 +89,7 @@ Deep = Positive | Literal["largest"]
 class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]]):
     """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on.
 
-    `largest` is that of the grid, so that a scale's grid decides it too.
+    The value `largest` is the largest depth of the grid, which a scale's budget may change.
     """
 
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
@@ -102,10 +102,10 @@ class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]]):
             raise ValueError("value largest goes with a grid, without tune_on and measure")
 
     def fixed(self) -> int | None:
-        """Return the depth that is not tuned, or None."""
+        """Return the depth if it is not tuned, or None."""
         return max(self.grid or []) if self.value == "largest" else self.value
 
     def tried(self, drawn: bool = False) -> list[int]:
-        """Return the depths that are looked at, the least first: all, where a figure is drawn."""
+        """Return the depths to try in rising order. A figure (`drawn`) shows the whole grid."""
         fixed = self.fixed()
         return sorted(set(self.grid)) if self.grid and (drawn or fixed is None) else [fixed or 0]

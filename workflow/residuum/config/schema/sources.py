@@ -18,7 +18,7 @@ from residuum.config.schema.generated import GeneratedArticles, GeneratedPages, 
 
 
 class Sample(Strict):
-    """A part of a collection: the docs judged for some splits, and others drawn by their ids."""
+    """A sample of a collection: the docs judged for some splits, and docs drawn by their ids."""
 
     docs: Positive = Field(description="docs of the sample")
     seed: int
@@ -43,9 +43,10 @@ class IrdsSource(Strict):
 
 
 class PubmedSource(OfYours):
-    """Records of PubMed that have an abstract, of the XML files that NLM gives: baseline, updates.
+    """PubMed's records with an abstract, from NLM's XML files: the baseline and its updates.
 
-    A newer file's record replaces an older one of the same PMID, and deletes what it lists.
+    A newer file's record replaces the older record of the same PMID. A newer file also deletes the
+    records that it lists as deleted.
     """
 
     kind: Literal["pubmed"]
@@ -61,7 +62,7 @@ class PubmedSource(OfYours):
 
 
 class TaskASource(OfYours):
-    """Articles of BioASQ's task A as its organisers give them, one a line, with an abstract."""
+    """Articles with an abstract from BioASQ's task A, one a line, as released."""
 
     kind: Literal["bioasq"]
     articles: str = Field(
@@ -74,7 +75,7 @@ class TaskASource(OfYours):
 
 
 class Segmented(Strict):
-    """What sources share that are cut from the docs of another collection."""
+    """The base of sources that are cut from the docs of another collection."""
 
     of: Role = Field(description="role whose dataset's docs are cut")
     field: str = Field("text", description="of these docs, that is cut")
@@ -85,15 +86,15 @@ class Segmented(Strict):
 
 
 class Segments(Segmented):
-    """Docs of whole sentences, as many as fit; queries are those of other collections' splits."""
+    """Docs of as many whole sentences as fit in `length`. Queries come from other collections."""
 
     kind: Literal["segments"]
 
 
 class Containing(Segmented):
-    """Some such docs with distractors, and queries that one of them holds word for word.
+    """Cut docs with distractors, and queries that a doc holds word for word.
 
-    A distractor is a copy of a doc that holds queries, where in each of them some words are others.
+    A distractor is a copy of a doc that holds queries, with some words of each query changed.
     """
 
     kind: Literal["containing"]

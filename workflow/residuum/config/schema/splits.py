@@ -1,6 +1,6 @@
-"""The splits of config/datasets/*.yaml: queries, their judgements, what is made of other splits.
+"""The splits of config/datasets/*.yaml: queries, judgements, and splits made from other splits.
 
-Usage: `check(splits)` raises ValueError where two of them contradict each other.
+Usage: `check(splits)` raises ValueError if splits contradict each other.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from residuum.config.schema.questions import Synthetic
 
 
 class Holdout(Strict):
-    """A split drawn from another one, whose queries it removes there."""
+    """A split drawn from another split, from which its queries are removed."""
 
     of: Id
     queries: Positive
@@ -32,7 +32,7 @@ class Holdout(Strict):
 
 
 class Listed(Strict):
-    """Listed queries of another split, which keeps them: a fold that somebody published."""
+    """Listed queries of another split, which keeps them, such as a published fold."""
 
     of: Id
     ids: list[str] = Field(min_length=1, description="query_ids, in quotes")
@@ -43,7 +43,7 @@ class Listed(Strict):
 
 
 class Split(Strict):
-    """Queries with their judgements. Which keys are needed depends on the source's kind."""
+    """Queries with their judgements. The source's kind decides which keys are required."""
 
     irds: str | None = Field(None, description="ir_datasets id of queries and qrels")
     queries: YourFile | None = Field(
@@ -107,12 +107,12 @@ class Split(Strict):
 
     @property
     def derived(self) -> Holdout | Listed | Adverse | None:
-        """What makes it of another split's queries; None for one that a source has."""
+        """The key that makes it from another split's queries; None for a split of the source."""
         return self.holdout or self.part or self.adverse
 
     @property
     def brought(self) -> bool:
-        """Say whether its queries come otherwise than in the files of the collection."""
+        """Say whether its queries come from elsewhere than the collection's files."""
         others = self.derived or self.synthetic or self.questions or self.questions_of
         return bool(others or self.bioasq)
 
@@ -128,7 +128,7 @@ class Split(Strict):
 
     @property
     def judged(self) -> bool:
-        """Say whether there are judgements of docs, published or made of answers."""
+        """Say whether there are judgements of docs, published or made from answers."""
         return self.published or self.relevant_by is not None
 
 
@@ -146,9 +146,9 @@ OF_ORIGIN |= {
 
 
 class SplitCount(Strict):
-    """Pinned size of one split, as its source has it.
+    """Pinned counts of a split in its source.
 
-    That is before holdouts are drawn from it, and before judgements are made of answers.
+    Holdouts drawn from the split, and judgements made from answers, do not change these counts.
     """
 
     queries: Positive
@@ -161,13 +161,13 @@ Splits = Mapping[str, Split]
 
 
 def origin(splits: Splits, name: str) -> str:
-    """Return the split whose source a split is read from: itself, or what it is made of."""
+    """Return the split whose source a split is read from: itself, or the split it is made from."""
     derived = splits[name].derived
     return origin(splits, derived.of) if derived else name
 
 
 def check(splits: Splits) -> None:
-    """Raise ValueError, with the key, if splits contradict themselves or one another."""
+    """Raise ValueError, with the key, if a split contradicts itself or another split."""
     for name, split in splits.items():
         _check_derived(f"splits.{name}", split, splits)
     for name, split in splits.items():

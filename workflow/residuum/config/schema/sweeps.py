@@ -1,7 +1,7 @@
 """config/sweeps/*.yaml: an approximate search that is tried with more and more effort.
 
-`residuum.sweep` measures what each finds, compares and takes; figures over effort draw it. Must not
-know pages or files.
+`residuum.sweep` measures the hits, the comparisons and the time of each search. Figures over effort
+show them.
 """
 
 from itertools import pairwise
@@ -15,9 +15,9 @@ from residuum.config.schema.search import Search
 
 
 class Sweep(Strict):
-    """One index of the vectors of a dense system, searched with more and more effort.
+    """Searches of one index of a dense system's vectors with more and more effort.
 
-    Effort is how much a search looks at: nprobe of ivf, ef_search of hnsw.
+    Effort is how much a search looks at: `nprobe` of ivf, `ef_search` of hnsw.
     """
 
     search: Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] = Field(
@@ -30,7 +30,7 @@ class Sweep(Strict):
     budgets: Budgets = Field([])
 
     def efforts(self) -> list[int]:
-        """Return how much each search looks at, rising."""
+        """Return the effort of each search, in rising order."""
         return [getattr(self.search, self.search.effort), *self.then]
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""config/systems/*.yaml: how a run is made."""
+"""config/systems/*.yaml: systems, which make runs."""
 
 from typing import Annotated, Literal
 
@@ -13,7 +13,7 @@ from residuum.config.schema.search import Search
 from residuum.config.schema.settings import Depth, Interpolation, Part, Rm3Setting
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
-UNSCORED = ("rerank", "candidates")  # kinds whose scores are no part of a sum
+UNSCORED = ("rerank", "candidates")  # kinds whose scores cannot be added to others
 Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
 Unretrieved = Literal["true_score", "minimum"]
 
@@ -42,7 +42,7 @@ class LexicalSystem(Strict):
         description="binary: a term that a query repeats counts once",
     )
     bm25: Bm25
-    rm3: Rm3Setting | None = None  # expands by the query's first hits: docs have no fixed score
+    rm3: Rm3Setting | None = None  # a doc's score depends on the query's first hits
     k: K = Field(description="hits requested")
     budgets: base.Budgets = Field(default=[])
 
@@ -52,7 +52,7 @@ class LexicalSystem(Strict):
 
     @property
     def tunes_rm3(self) -> bool:
-        """Say whether RM3's parameters are chosen on the split that is searched."""
+        """Say whether RM3's parameters are chosen, on the split that is searched."""
         return self.rm3 is not None and self.rm3.value is None
 
     def check(self) -> None:
@@ -71,9 +71,9 @@ class LexicalSystem(Strict):
 
 
 class DenseSystem(Strict):
-    """An inner-product search over a model's embeddings, exact or not.
+    """An exact or approximate inner-product search over a model's embeddings.
 
-    One that would say no more than its model needs no entry: where no entry has the id, `MODEL` and
+    A system with default settings needs no entry. If no entry has these ids, `MODEL` and
     `MODEL-embedding` are dense systems of the model MODEL, once a page or a system names them.
     """
 
@@ -93,12 +93,12 @@ class DenseSystem(Strict):
 
     @property
     def first(self) -> bool:
-        """Say whether of a doc's vectors the first alone counts."""
+        """Say whether only a doc's first passage is searched."""
         return self.passages == "first"
 
     @property
     def hits_id(self) -> str:
-        """What tells its hits from others of the model, in a path: depth, search, passages."""
+        """The name of its hits in paths, unique for a model: depth, search, passages."""
         named = [str(self.k), self.search.named if self.search else "", "first" * self.first]
         return "-".join(filter(None, named))
 
@@ -122,11 +122,11 @@ class FusionSystem(Strict):
     k: K = Field(description="hits that are kept")
 
     def rule(self, part: str) -> Unretrieved:
-        """Return what a part gives to a doc that it did not retrieve."""
+        """Return how a part scores a doc that it did not retrieve."""
         return self.unretrieved[part] if isinstance(self.unretrieved, dict) else self.unretrieved
 
     def true_scores(self) -> list[tuple[str, str]]:
-        """Return each part that gives true scores, with each other one whose docs it scores."""
+        """Return each part that gives true scores, paired with each part whose docs it scores."""
         scoring = [part for part in self.parts if self.rule(part) == "true_score"]
         return [(part, other) for part in scoring for other in self.parts if other != part]
 
@@ -136,10 +136,10 @@ class FusionSystem(Strict):
 
 
 class HybridSystem(Strict):
-    """One exact search by a weighted sum of inner products: of vectors that several models make.
+    """An exact search by a weighted sum of several models' inner products.
 
-    That is maximum inner product search over the concatenated vectors (Ma et al. 2020, section 3),
-    with the lexical part as sparse vectors; a doc with several vectors has the best of each part.
+    It equals maximum inner product search over concatenated vectors (Ma et al. 2020, section 3),
+    with lexical vectors as sparse vectors. A doc with several vectors has each part's best product.
     """
 
     kind: Literal["hybrid"]
@@ -152,14 +152,14 @@ class HybridSystem(Strict):
     budgets: base.Budgets = Field(default=[])
 
     def weights(self) -> list[float]:
-        """Return the weights that are searched with, all in one pass."""
+        """Return the weights to search with, all in one pass."""
         given = self.interpolation
         if given.value is not None:
             return [given.value]
         return given.grid if isinstance(given.grid, list) else []
 
     def coefficients(self, weight: float) -> list[float]:
-        """Return what the products of each part are multiplied by."""
+        """Return the factor of each part's inner products."""
         others = self.interpolation.others
         weighted = self.interpolation.weighted
         return [weight if part == weighted else others.get(part, 1.0) for part in self.parts]
@@ -170,18 +170,18 @@ class HybridSystem(Strict):
 
 
 class RerankSystem(Strict):
-    """A first stage whose top docs a cross-encoder puts into a new order; the rest follows."""
+    """A first stage whose top docs a cross-encoder reorders. The other docs follow."""
 
     kind: Literal["rerank"]
     label: Label = ""
     first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))]  # gives the candidates
-    reranker: Annotated[Id, Ref("reranker")] | HubReranker | TrainedReranker  # a role, or itself
+    reranker: Annotated[Id, Ref("reranker")] | HubReranker | TrainedReranker  # a role, or a model
     depth: Depth
     budgets: base.Budgets = Field(default=[])
 
 
 class ExternalSystem(Strict):
-    """External runs: TREC run files, validated and evaluated like ours."""
+    """External runs: TREC run files that are validated and then evaluated like other runs."""
 
     kind: Literal["external"]
     label: Label = ""
@@ -205,7 +205,7 @@ class CandidatesPart(Strict):
 
 
 class CandidatesSystem(Strict):
-    """Docs that other systems only put into order: the first of some systems, and random ones."""
+    """Candidates for other systems to rank: the first docs of systems, and random docs."""
 
     kind: Literal["candidates"]
     label: Label = ""
@@ -216,7 +216,7 @@ class CandidatesSystem(Strict):
 
     @property
     def most(self) -> int:
-        """The docs of a query, if no doc is in two lists."""
+        """The largest number of docs of a query: no doc is in two lists."""
         return sum(part.top for part in self.parts) + self.random
 
 

@@ -1,4 +1,4 @@
-"""`training:` of config/models/*.yaml: how long, with which optimiser, at which learning rate."""
+"""The key `training` of config/models/*.yaml: steps, optimiser, learning rate."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, St
 
 
 class RateGrid(Strict):
-    """A learning rate that one model's trainings choose for all that name it."""
+    """A learning rate that trainings of one model choose for all models with this grid."""
 
     grid: list[Annotated[float, Field(gt=0)]] = Field(
         min_length=1, description="what is tried, rising: the smallest of equals is chosen"
@@ -26,7 +26,7 @@ class RateGrid(Strict):
 
 
 class Training(Strict):
-    """How long and with which optimiser. One of epochs and steps is given."""
+    """The length and the optimiser of a training. Give one of epochs and steps."""
 
     optimizer: Literal["adam", "bert-adam"] = Field(
         "adam", description="bert-adam: BERT's own, without bias correction and with epsilon 1e-6"
@@ -57,7 +57,7 @@ class Training(Strict):
     )
 
     def tried(self, rate: float) -> "Training":
-        """Return the training that tries a rate of the grid, as long as the grid says."""
+        """Return the training that tries a rate of the grid, for the grid's epochs."""
         changes: dict[str, object] = {"learning_rate": rate}
         if isinstance(self.learning_rate, RateGrid) and self.learning_rate.epochs:
             changes |= {"epochs": self.learning_rate.epochs, "steps": None}

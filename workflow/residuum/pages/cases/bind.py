@@ -1,4 +1,7 @@
-"""Case studies of the chosen papers: bound to a scale, and what they read."""
+"""Bind the case studies of the chosen papers to a scale.
+
+Usage: `bind_cases(registry, page, hub)`.
+"""
 
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Registry
@@ -13,7 +16,7 @@ from residuum.wiring.models import models_behind, trained_by_folds
 
 @kept
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
-    """Bind a case study: its split, and the run of each list, that of its first seed."""
+    """Bind a case study: its split, and the first seed's run of each list."""
     cases, (_, reason) = registry.entry(page, Cases), registry.comparability
     split_id = registry.bound_split(cases.role)
     players = registry.players(cases)

@@ -1,4 +1,4 @@
-"""Case studies of config/papers: example docs and the rule that finds them."""
+"""Case studies of config/papers: the rule that finds example docs."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ ListId = Annotated[Id, Ref("list")]
 
 
 class Condition(Strict):
-    """What must hold of a case's doc in one of the lists: bounds of its rank, or its absence."""
+    """A condition on a case's doc in one of the lists: bounds of its rank, or its absence."""
 
     list: ListId
     at_least: Positive | None = Field(None, description="the doc's rank is this or a later one")
@@ -21,7 +21,7 @@ class Condition(Strict):
 
 
 class Cases(Printed):
-    """Example docs found by a rule: (query, doc) pairs that meet all conditions."""
+    """A case study: example (query, doc) pairs that meet all conditions of a rule."""
 
     kind: Literal["cases"]
     role: Role

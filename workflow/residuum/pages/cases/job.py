@@ -7,9 +7,9 @@ from residuum.pages.jobs import Bound, RunName, SplitRef
 
 
 class BoundCases(Bound):
-    """A case study: the split and the run that makes each list."""
+    """A bound case study: its split, and the run of each list."""
 
     entry: Cases
     split: SplitRef
     runs: dict[str, RunName]
-    depths: dict[str, int] = Field(default={})  # list: how deep it is reranked, if that is fixed
+    depths: dict[str, int] = Field(default={})  # list: its rerank depth, if it is fixed

@@ -28,7 +28,7 @@ LIMIT = 1000  # pairs written to the TSV
 WORDS = 30  # words of an excerpt
 SENTENCE = re.compile(r"[.!?]['\")\]]*$")
 WORD = re.compile(r"\w+")
-# English stop words of Lucene 9 (EnglishAnalyzer.ENGLISH_STOP_WORDS_SET), which match no query.
+# Lucene 9's English stop words (EnglishAnalyzer.ENGLISH_STOP_WORDS_SET). They match no query.
 STOP_WORDS = {
     *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is"),
     *("it", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there"),
@@ -72,13 +72,13 @@ def find(
 def matching(
     cases: Cases, runs: dict[str, pl.DataFrame], qrels: pl.DataFrame, judged: set[str]
 ) -> pl.DataFrame:
-    """Return all pairs of judged queries that meet the rule, most gained first.
+    """Return all pairs of judged queries that meet the rule, sorted by gain from the largest.
 
     Columns: query_id, doc_id, relevance (null if unjudged), rank.<list> (null if absent), gain
     (rank before minus rank after; an absent doc counts as one rank beyond the longest list),
     shown: the largest gain of its query, among the first `limit` queries. Ties: query_id, doc_id.
     """
-    # Where a list must hold the doc, no pair beside those of that list can meet the rule.
+    # If a list must hold the doc, only pairs of this list can meet the rule.
     needed = [c for c in cases.where if not (c.absent or c.or_absent)][:1]
     within = [runs[c.list].filter(_fits(c, "rank")) for c in needed] or runs.values()
     pairs = pl.concat(run.select(trec.PAIR) for run in within).unique()
@@ -99,7 +99,7 @@ def matching(
 
 
 def _fits(condition: Condition, column: str) -> pl.Expr:
-    """Say whether the rank in a column meets a condition; a doc that the list lacks has none."""
+    """Return whether the rank in a column meets a condition. The rank of an absent doc is null."""
     rank = pl.col(column)
     if condition.absent:
         return rank.is_null()
@@ -119,7 +119,7 @@ def _docs(corpus: Path, ids: set[str]) -> dict[str, str]:
 
 
 def excerpt(query: str, text: str) -> str:
-    """Return about 30 words of a doc around the sentence that holds most words of the query."""
+    """Return 30 words of a doc around the sentence with the most words of the query."""
     words = text.split()
     shared = _words(query)
     held = [_words(word) & shared for word in words]
@@ -138,7 +138,10 @@ def _words(text: str) -> set[str]:
 
 
 def page(job: BoundCases, pairs: pl.DataFrame, examined: int, table: pl.DataFrame) -> layout.Layout:
-    """Lay out the cases shown in `table`; `pairs` are all that fit, of the `examined` queries."""
+    """Lay out the cases shown in `table`.
+
+    `pairs` are all pairs that meet the rule; `examined` is the number of judged queries.
+    """
     cases = job.entry
     others = [name for name in cases.lists if name not in (cases.before, cases.after)]
     rows = []
@@ -179,7 +182,7 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
 
 
 def in_words(condition: Condition) -> str:
-    """Write a condition as a reader would say it: rank 50 or later, or not retrieved, by bm25."""
+    """Write a condition in words: `rank 50 or later, or not retrieved, by bm25`."""
     if condition.absent:
         return f"not retrieved by {condition.list}"
     least, most = condition.at_least, condition.at_most

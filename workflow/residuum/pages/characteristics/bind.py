@@ -1,4 +1,4 @@
-"""Tables of dataset characteristics: bound to a scale, and the files that they are counted of.
+"""Bind tables of dataset characteristics to a scale, and find the files to count.
 
 Usage: `bind_characteristics(registry, "roc-table2", hub)`; `Counts(registry, paths, hub)
 .files(wildcards)`.
@@ -17,7 +17,7 @@ OF_FOLDS = (TRAINED, PAIRS, "test_queries")
 
 @kept
 def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
-    """Bind a table of characteristics: its splits, and which of them cannot be exported."""
+    """Bind a table of characteristics: its splits, and why splits cannot be exported."""
     table, (comparable, reason) = registry.entry(page, Characteristics), registry.comparability
     split_ids = {column.id: registry.binding(column.role) for column in table.columns}
     bound = {name: split_id for name, split_id in split_ids.items() if split_id}
@@ -49,7 +49,7 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
 
 
 def _folds(registry: Registry, split_id: SplitId) -> int:
-    """Return into how many folds a split is divided; 0 if other queries are trained on."""
+    """Return the number of folds of a split; 0 if models are trained on another split."""
     dataset = registry.datasets[split_id.dataset]
     by_folds = dataset.own.train in (None, split_id.split)
     return len(dataset.splits[split_id.split].folds) if by_folds else 0
@@ -67,19 +67,19 @@ class Counts(Part):
         return {column.id: self.registry.bound_split(column.role) for column in columns}
 
     def _trained(self, wildcards: Wildcards, template: Template) -> dict[str, str]:
-        """Return a file of the training splits of collections that have some, by their columns."""
+        """Return a file of each column's training split, if the column's collection names it."""
         page, counted = self._bound(wildcards), self._splits(wildcards)
         split_ids = {name: SplitId(*at.split("/")) for name, at in page.trained.items()}
         return {n: self.fill(template, p) for n, p in split_ids.items() if n in counted}
 
     def _corpora(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the corpora whose docs are counted, by their columns; none if no row asks."""
+        """Return the corpora to count, by column; none if no row counts docs."""
         if not self._bound(wildcards).entry.asks(*OF_CORPUS):
             return {}
         return {n: self.fill(self.paths.corpus, p) for n, p in self._splits(wildcards).items()}
 
     def files(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries, the qrels, the training queries and the corpora that are counted."""
+        """Return the files to count: queries, qrels, training splits' files and corpora."""
         split_ids = self._splits(wildcards).values()
         templates = (self.paths.queries, self.paths.qrels)
         files = [self.fill(template, split_id) for template in templates for split_id in split_ids]
@@ -89,7 +89,7 @@ class Counts(Part):
         return list(dict.fromkeys([*files, *more]))
 
     def options(self, wildcards: Wildcards) -> str:
-        """Return the options that name their folders, by the columns."""
+        """Return `--split`, `--train` and `--corpus` with COLUMN=FOLDER for all counted files."""
         split_ids = self._splits(wildcards).items()
         named = {
             "split": {

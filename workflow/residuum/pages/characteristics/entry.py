@@ -1,4 +1,4 @@
-"""A table of config/papers that counts query sets and collections."""
+"""Tables of dataset characteristics of config/papers."""
 
 from typing import Annotated, Literal
 
@@ -11,10 +11,10 @@ from residuum.pages.entries import QuerySet, Reported
 class Characteristic(Strict):
     """A row of dataset characteristics.
 
-    queries, relevant_per_query and grades (2 if binary) are of judged queries, test_queries and
-    query_words of all; train_queries, and train_pairs of a query and a relevant doc, are of the
-    collection's training split. Of folds one is for testing and all others are for training; pairs
-    are not counted. Words lie between white space.
+    `queries`, `relevant_per_query` and `grades` (2 if binary) count judged queries. `test_queries`
+    and `query_words` count all queries. `train_queries` and `train_pairs` (of a query and a
+    relevant doc) count the collection's training split. With folds, one fold is for testing and the
+    others are for training, and pairs are not counted. Words are separated by white space.
     """
 
     id: Annotated[Id, Name("row")]
@@ -33,12 +33,12 @@ class Characteristic(Strict):
 
 
 class Characteristics(Reported):
-    """What query sets and collections are like."""
+    """A table of dataset characteristics: counts of query sets and collections."""
 
     kind: Literal["characteristics"]
     columns: list[QuerySet] = Field(min_length=1)
     rows: list[Characteristic] = Field(min_length=1)
 
     def asks(self, *quantities: str) -> bool:
-        """Say whether a row shows one of some quantities."""
+        """Say whether a row shows one of these quantities."""
         return any(row.quantity in quantities for row in self.rows)

@@ -1,4 +1,4 @@
-"""A table of characteristics bound to one scale: the `--spec` of the stage that counts it."""
+"""A table of characteristics bound to one scale: the `--spec` of the stage that counts."""
 
 from collections.abc import Iterator
 
@@ -16,16 +16,16 @@ BY_FOLDS = "it is trained on by folds, whose pairs are not counted"
 
 
 class BoundCharacteristics(Judged):
-    """A table of dataset characteristics, and the splits that it counts."""
+    """A bound table of dataset characteristics, and the splits that it counts."""
 
     entry: Characteristics
     splits: dict[str, SplitRef | None]
     absent: dict[str, str] = Field(default={})  # column id: why
     trained: dict[str, SplitRef] = Field(default={})  # column id: its collection's training split
-    folds: dict[str, int] = Field(default={})  # column id: how many its split has, if any
+    folds: dict[str, int] = Field(default={})  # column id: the number of folds of its split
 
     def not_counted(self, column: QuerySet, quantity: str = "") -> str | None:
-        """Return why a split, or a quantity of it, is not counted at this scale, None if it is."""
+        """Return why a split, or a quantity of it, is not counted at this scale; or None."""
         if self.splits[column.id] is None:
             return not_bound(self.scale, column.role)
         of_folds = self.folds if quantity == TRAINED else {}
@@ -43,7 +43,7 @@ class BoundCharacteristics(Judged):
                 yield Gap(why, column.id, self.splits[column.id] is None)
 
     def measured_in(self, row: str, column: str, quantity: str) -> str | None:
-        """Return the split or the corpus that a quantity is counted of, as in <dataset>/<split>."""
+        """Return where a quantity is counted: `<dataset>/<split>` or `<dataset>/corpus`."""
         split_ref = self.splits[column]
         if quantity in OF_CORPUS:
             return f"{str(split_ref).partition('/')[0]}/corpus"

@@ -71,10 +71,10 @@ def count(
 def _counted(
     job: BoundCharacteristics, column: str, split: Path, train: Path | None, corpus: Path | None
 ) -> Quantities:
-    """Count what the rows show of a column, and the judged queries."""
+    """Count the quantities that rows show of a column, and the judged queries."""
     try:
         known = quantities(split)
-    except NotRun:  # it has no public judgements
+    except NotRun:  # the split has no public judgements
         known = {ALWAYS: len(trec.read_queries(split / QUERIES)), UNJUDGED: 1}
     known |= sizes(split, train, job.folds.get(column))
     if train and job.entry.asks(PAIRS):
@@ -87,9 +87,9 @@ def _counted(
 
 
 def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: Path) -> list[Path]:
-    """Write a line per quantity, a column per query set, one without counts as not run.
+    """Write a line per quantity and a column per query set; cells without counts are not run.
 
-    Returns the files that were written.
+    Returns the written files.
     """
     cells = []
     for row, column in itertools.product(job.entry.rows, job.entry.columns):
@@ -112,7 +112,7 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
 
 
 def _judged(quantity: str, counted: Quantities) -> bool:
-    """Say whether there are the judgements that a quantity counts, if it counts any."""
+    """Say whether a split has the judgements that a quantity needs, if it needs judgements."""
     if quantity == PAIRS:
         return PAIRS in counted
     return UNJUDGED not in counted or quantity not in OF_JUDGEMENTS
@@ -121,7 +121,7 @@ def _judged(quantity: str, counted: Quantities) -> bool:
 def quantities(folder: Path) -> Quantities:
     """Count a split: queries with a judgement, relevant docs (1 or more) per query, levels.
 
-    Levels are the largest relevance and everything below it: 2 for binary judgements.
+    The number of levels is the largest relevance plus 1: 2 for binary judgements.
     """
     queries = list(trec.read_queries(folder / "queries.tsv"))
     qrels = trec.read_qrels(folder / "qrels.trec").filter(pl.col("query_id").is_in(queries))
@@ -138,7 +138,7 @@ def quantities(folder: Path) -> Quantities:
 def sizes(split: Path, train: Path | None, folds: int | None) -> Quantities:
     """Count all queries of a split, judged or not, its training queries, and words of a query.
 
-    Of a split with folds, a fold is for testing, on average, and what is left is for training.
+    With folds, the test queries are those of a fold on average; the others are for training.
     """
     words = [len(text.split()) for text in trec.read_queries(split / QUERIES).values()]
     test = len(words) / (folds or 1)
@@ -149,14 +149,14 @@ def sizes(split: Path, train: Path | None, folds: int | None) -> Quantities:
 
 @cache
 def texts(corpus: Path) -> Quantities:
-    """Count a corpus, which is read once: docs, and the words of one, apart by white space."""
+    """Count the docs of a corpus and the mean number of words of a doc. It is read once."""
     docs = contracts.corpus_manifest(corpus)["docs"]
     stream = track(contracts.read_corpus(corpus), "count words", docs, "docs")
     return {"docs": docs, "doc_words": sum(len(text.split()) for _, text in stream) / docs}
 
 
 def _shown(cell: GridCell) -> TextCell:
-    """Round as the papers do: whole numbers, words to a tenth, levels of relevance in words."""
+    """Round as papers do: whole numbers, words to a tenth, levels of relevance in words."""
     if cell.measured is None:
         return TextCell("not run")
     if cell.measure == "grades":
@@ -178,7 +178,7 @@ def _notes(job: BoundCharacteristics) -> list[str]:
 
 
 def _of_column(job: BoundCharacteristics, column: QuerySet) -> Iterator[str]:
-    """Say what a column is of, and how its queries part into training and test."""
+    """Yield notes on a column's split, and on its training and test queries."""
     split_ref, why = job.splits[column.id], job.absent.get(column.id)
     role = f"{column.role} (the paper's {column.header})"
     if split_ref is None:
@@ -192,7 +192,7 @@ def _of_column(job: BoundCharacteristics, column: QuerySet) -> Iterator[str]:
 
 
 def places(job: BoundCharacteristics, numbers: Sequence[GridCell]) -> layout.Places:
-    """Return which number each cell of the Markdown's grid shows."""
+    """Return the number that each cell of the Markdown's grid shows."""
     rows, columns = job.entry.rows, job.entry.columns
     return [[None, *(f"{row.id}/{column.id}" for column in columns)] for row in rows]
 

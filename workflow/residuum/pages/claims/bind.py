@@ -1,4 +1,4 @@
-"""The claims of a paper's prose: bound to a scale, and what their judgement reads.
+"""Bind the claims of a paper's prose to a scale, and find the files to judge them.
 
 Usage: `Claimed(registry, paths, hub).metrics(wildcards)`.
 """
@@ -61,18 +61,18 @@ class Claimed(Part):
         return [f"{self.paths.metrics_root}/{name}" for name in sorted(names)]
 
     def learning(self, wildcards: Wildcards) -> list[str]:
-        """Return what tells whether the models behind those tables and figures learned."""
+        """Return the learning verdicts of the models behind the claims' tables and figures."""
         bound = self._bound(wildcards)
         pages = [*bound.tables.values(), *bound.figures.values()]
         return sorted({self.paths.learning.fill(**made) for made in verdicts(pages)})
 
     def tables(self, wildcards: Wildcards) -> list[str]:
-        """Return those tables."""
+        """Return the tables that claims are about."""
         tables = self._bound(wildcards).tables.values()
         return [self.paths.table.fill(page=table.id) for table in tables]
 
     def _of_figures(self, wildcards: Wildcards, files: OfPage) -> list[str]:
-        """Return what belongs to the figures that claims are about, each once."""
+        """Return the `files` of the figures that claims are about, without duplicates."""
         figures = Figures(self.registry, self.paths, self.hub)
         pages = [figure.id for figure in self._bound(wildcards).figures.values()]
         return list(dict.fromkeys(path for page in pages for path in files(figures, page)))
@@ -83,12 +83,12 @@ class Claimed(Part):
         return self._of_figures(wildcards, lambda figures, page: figures.of_rerankers(curve, page))
 
     def groups(self, wildcards: Wildcards) -> list[str]:
-        """Return the groups of the queries of those tables and figures."""
+        """Return the groups of queries of the tables and figures that claims are about."""
         pages, of = Pages(self.registry, self.paths, self.hub), self._bound(wildcards).tables
         tables = pages.groups_of(*(table.id for table in of.values()))
         return list(dict.fromkeys([*tables, *self._of_figures(wildcards, Figures.groups_of)]))
 
     def all(self, wildcards: object) -> list[str]:
-        """Return the chosen papers' claims, judged."""
+        """Return the chosen papers' pages of judged claims."""
         path = self.paths.pages["claims"]
         return [path.fill(page=page) for page in self.registry.chosen("claims")]

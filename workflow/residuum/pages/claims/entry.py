@@ -1,7 +1,7 @@
-"""Claims of config/papers: sentences of a paper, and what of its pages must hold for them.
+"""Claims of config/papers: sentences of a paper, and what must hold on its pages for them.
 
 Usage: `claim.holds.compared(points)` yields the comparisons that decide a claim. A point is a row
-and a column of a table, or a series and `panel/depth` of a figure, whose axis may be no depth.
+and a column of a table, or a series and `panel/x` of a figure.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,22 +16,22 @@ from residuum.pages.entries import Printed
 
 Point = tuple[str, str]  # row, column
 Says = Literal["above", "below", "apart", "not below", "not apart"]
-K = "K"  # what a rerank depth is called
+K = "K"  # the name of a rerank depth
 
 
 class Compared(NamedTuple):
-    """A comparison that a claim rests on: its two sides, where they stand, what it says."""
+    """A comparison that decides a claim: its two sides, their points, and the relation."""
 
     a: str
     b: str
     column: str
     sides: tuple[Point, Point]
     says: Says
-    less: tuple[Point, Point] | None = None  # what is subtracted from each side, for a gap
+    less: tuple[Point, Point] | None = None  # the points subtracted from each side, for a gap
 
 
 class Between(Strict):
-    """Rows lie above, below or apart from others in each column; in a panel, at every point."""
+    """The claim that rows lie above, below or apart from other rows in each column or point."""
 
     relation: Literal["above", "below", "apart"]
     page: Id = Field(description="table or figure of the same paper, such as table1")
@@ -56,10 +56,10 @@ class Between(Strict):
 
 
 class Along(Strict):
-    """A series changes over the depths, or the snapshots, of a figure.
+    """The claim that a series changes over the depths, or the snapshots, of a figure.
 
-    rises: the largest depth lies above the smallest, and no depth below the one before it.
-    needs_largest: the largest depth lies above every smaller one.
+    rises: the largest depth lies above the smallest, and no depth lies below the previous depth.
+    needs_largest: the largest depth lies above every smaller depth.
     """
 
     relation: Literal["rises", "needs_largest"]
@@ -72,7 +72,7 @@ class Along(Strict):
         return self.rows
 
     def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
-        """Yield the comparisons of a series with itself at other depths; none of one depth."""
+        """Yield the comparisons of a series with itself at other depths; none for one depth."""
         for column in self.columns:
             for row in self.rows:
                 depths = list(along(points, row, column))
@@ -85,9 +85,9 @@ class Along(Strict):
 
 
 class Narrows(Strict):
-    """A series' lead over another one, at the largest depth (or last snapshot) and the smallest.
+    """The claim on a series' lead over another: from the first depth or snapshot to the last.
 
-    narrows: it is smaller at the largest. stays: it is neither smaller nor larger there.
+    narrows: the lead is smaller at the last. stays: it is neither smaller nor larger there.
     """
 
     relation: Literal["narrows", "stays"]
@@ -100,7 +100,7 @@ class Narrows(Strict):
         return list(dict.fromkeys(row for pair in self.rows.items() for row in pair))
 
     def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
-        """Yield the comparison of both gaps for each pair; none of one depth."""
+        """Yield the comparison of both gaps for each pair of series; none for one depth."""
         says: Says = "below" if self.relation == "narrows" else "not apart"
         for column in self.columns:
             for row, other in self.rows.items():
@@ -113,7 +113,7 @@ class Narrows(Strict):
 
 
 class Factor(Strict):
-    """What a column shows of a row is so many times that of another row."""
+    """The claim that a row's number is a multiple of another row's number in a column."""
 
     relation: Literal["factor"]
     page: Id = Field(description="table of the same paper")
@@ -126,7 +126,7 @@ class Factor(Strict):
         return list(dict.fromkeys(row for pair in self.rows.items() for row in pair))
 
     def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
-        """Yield nothing: a factor is read, not tested."""
+        """Yield nothing: a factor is computed, not tested."""
         yield from ()
 
 
@@ -134,7 +134,7 @@ Holding = Annotated[Between | Along | Narrows | Factor, Field(discriminator="rel
 
 
 class Claim(Strict):
-    """A sentence of a paper about its results, and what must hold for it or why none is tested."""
+    """A sentence of a paper on its results, with the relation to test or why nothing is tested."""
 
     id: Annotated[Id, Name("claim")]
     section: str = Field(description="where the sentence stands, such as 5.2 or 5.2, Fig. 1a")
@@ -149,7 +149,7 @@ class Claim(Strict):
 
 
 def along(points: Collection[Point], row: str, column: str) -> Iterator[str]:
-    """Yield a row's columns that are a column or its depths, in the order of the points."""
+    """Yield a row's points in a column or panel, in the order of `points`."""
     return (at for own, at in points if own == row and at.partition("/")[0] == column)
 
 
@@ -159,7 +159,7 @@ def _within(row: str, column: str, larger: str, smaller: str, says: Says, axis: 
 
 
 class Claims(Printed):
-    """What a paper says of its results in words, each claim a family of comparisons of its own."""
+    """A paper's claims about its results in words. Each claim is a family of comparisons."""
 
     kind: Literal["claims"]
     tests: TestsId = Field(description="an entry of config/tests; its family `column` is a claim")

@@ -1,4 +1,4 @@
-"""Faults between a paper's claims and its pages: rows, columns, series and panels that none has.
+"""Faults between a paper's claims and its pages: unknown rows, columns, series and panels.
 
 Usage: `claim_faults(registry, page)` yields the key and the fault.
 """
@@ -14,7 +14,7 @@ from residuum.pages.table.entry import Table
 
 
 def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
-    """Yield what claims name that their paper's pages lack, and tests that cannot be theirs."""
+    """Yield the names in claims that the paper's pages lack, and tests that do not fit claims."""
     tests = registry.tests.get(page.tests)
     if tests and (tests.compare, tests.family) != ("all_pairs", "column"):
         yield "tests", f"{page.tests}: a claim needs `compare: all_pairs` and `family: column`"
@@ -28,7 +28,7 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
             if isinstance(claim.holds, Between) and isinstance(about, Figure):
                 left_out = misnamed(registry, about.over, claim.holds.but)
                 yield from ((f"claims.{claim.id}.holds.but", text) for text in left_out)
-        # A page that did not load has faults of its own.
+        # A page that did not load has its own message.
         elif (at := claim.holds.page) in pages or not registry.may_hold("paper", f"{paper}/{at}"):
             text = unknown("table or figure", claim.holds.page, fitting)
             yield f"claims.{claim.id}.page", text
@@ -63,7 +63,7 @@ def _misnamed(claim: Claim, page: Table | Figure) -> Iterator[str]:
 
 
 def _columns(claim: Claim, page: Table) -> list[str]:
-    """Return the columns that a claim can read: depths for a factor, those that are tested else."""
+    """Return the columns that a claim can use: chosen depths for a factor, else tested columns."""
     chosen = isinstance(claim.holds, Factor)
     fitting = (c for c in page.columns if (c.shows == "chosen" if chosen else c.tested))
     return [column.id for column in fitting]

@@ -11,7 +11,7 @@ from residuum.pages.table.job import BoundTable
 
 
 class BoundClaims(Bound):
-    """A paper's claims, and the tables and figures they are about."""
+    """A paper's bound claims, and the tables and figures that they are about."""
 
     entry: Claims
     tests: Tests
@@ -20,7 +20,7 @@ class BoundClaims(Bound):
     comparable: bool
 
     def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
-        """Return what stands at a point, whatever it is called: runs, split, measure and depth."""
+        """Return what determines a point's value, whatever its name: runs, split, measure."""
         if table := self.tables.get(page):
             own = table.column(column)
             return table.reads(row, own), table.splits[column], own.named(row)
@@ -29,6 +29,6 @@ class BoundClaims(Bound):
         runs, what = figure.runs.get(row, []), f"{panel.measure or panel.shows} at K {at}"
         if figure.entry.grouped:
             what = f"{panel.value} in {figure.entry.over} {at}"
-        elif row in figure.snapshots:  # named by its runs
+        elif row in figure.snapshots:  # its runs name the snapshot
             runs, what = figure.at_snapshots(row).get(at, []), panel.value
         return runs, figure.splits[row], what

@@ -1,4 +1,4 @@
-"""Judge what a paper says in words: the comparisons of a claim, tested together, and one verdict.
+"""Judge a paper's claims: test the comparisons of a claim together and give one verdict.
 
 Usage: `judge(job, values, tests, tables)`. Relations and verdicts are defined in docs/verdicts.md.
 """
@@ -23,7 +23,7 @@ Cells = Mapping[Key, GridCell]
 
 
 class Values(NamedTuple):
-    """What is known of a table or figure: the values of its points, and why others have none."""
+    """The values of a table's or figure's points, and why other points have no value."""
 
     scores: dict[Key, ScoreMatrix]
     not_run: dict[Key, str]  # row, and column or panel
@@ -31,7 +31,7 @@ class Values(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A verdict and its reason, with what was measured where one comparison or factor decides."""
+    """A verdict and its reason, with the difference and the test of the deciding comparison."""
 
     verdict: str
     reason: str
@@ -40,10 +40,10 @@ class Judged(NamedTuple):
 
 
 def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
-    """Test the comparisons of every claim that has its rows, corrected within the claim.
+    """Test the comparisons of every claim whose rows have values, corrected within the claim.
 
-    `values` are those of each table and figure by its short name. A row is of the family of its
-    claim's id.
+    `values` holds the values of each table and figure by its short name. The family of a test is
+    the id of its claim.
     """
     tests: list[Comparison] = []
     for claim in job.entry.claims:
@@ -62,13 +62,13 @@ def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
 
 
 def axis(job: BoundClaims, holds: Holding) -> str:
-    """Return what a point of a claim's figure is called: K for a depth, which tables say too."""
+    """Return the name of the axis of a claim's figure: K for rerank depths, and for tables."""
     of = job.figures.get(holds.page)
     return of.entry.over if of and not of.entry.of_curves else K
 
 
 def _side(scores: Mapping[Key, ScoreMatrix], of: Compared, number: int) -> ScoreMatrix:
-    """Return the values of a side, less those that are subtracted from it, if any are."""
+    """Return the values of a side of a comparison, minus those of `less` for a gap."""
     own = scores[of.sides[number]]
     if of.less is None:
         return own
@@ -83,7 +83,7 @@ def judge(
     tests: Sequence[Comparison],
     tables: Mapping[str, Cells],
 ) -> Iterator[LedgerRow]:
-    """Yield a ledger row per claim; `tables` are the cells of tables, which show chosen depths."""
+    """Yield a ledger row per claim. `tables` are tables' cells, which hold chosen depths."""
     for claim in job.entry.claims:
         own = [test for test in tests if test.family == claim.id]
         made = _judged(job, claim, values, own, tables)
@@ -123,9 +123,9 @@ def _judged(
 
 
 def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Values]) -> str | None:
-    """Return a hash of the comparisons of a claim and their tests, or of its factor: of which runs.
+    """Return a hash of what decides a claim: its comparisons' runs and tests, or its factor's runs.
 
-    Rows whose models did not learn are compared with none, but the claim is about them.
+    Rows whose models did not learn are not compared, but the claim includes them.
     """
     if holds is None:
         return None
@@ -150,7 +150,7 @@ def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Valu
 
 
 def _absent(holds: Holding, known: Values) -> Verdict | None:
-    """Return verdict and reason where a row of a claim has no values in a column; else None."""
+    """Return the verdict and the reason if a row of a claim has no value in a column, else None."""
     points = [(row, column) for column in holds.columns for row in holds.named()]
     reasons = {"not learned": known.not_learned, "not run": known.not_run}
     every = ((verdict, of[key]) for verdict, of in reasons.items() for key in points if key in of)
@@ -158,10 +158,11 @@ def _absent(holds: Holding, known: Values) -> Verdict | None:
 
 
 def together(parts: Sequence[tuple[Compared, Comparison]]) -> Judged:
-    """Return the verdict of a claim that rests on all its comparisons: the worst of theirs.
+    """Return the verdict of a claim: the worst verdict of its comparisons.
 
-    One that is reversed decides, since all were corrected together; else one that is inconclusive.
-    Of several that are as bad, the weakest: that with the largest p; of reversed ones, the surest.
+    A reversed comparison decides, since all were corrected together; otherwise an inconclusive one.
+    The reason names the comparison with the largest p among those with the worst verdict. For
+    reversed comparisons it names the one with the smallest p.
     """
     judged = [(PARTS[c.says](test), c, test) for c, test in parts]
     worst = next(v for v in WORST_FIRST if any(own[0] == v for own, _, _ in judged))
@@ -186,19 +187,19 @@ def _below(test: Comparison) -> Verdict:
 
 
 def _apart(test: Comparison) -> Verdict:
-    """Hold whichever way the rows differ."""
+    """Return `holds` for a significant difference in either direction."""
     return _above(test) if test.difference > 0 else _below(test)
 
 
 def _not_below(test: Comparison) -> Verdict:
-    """Hold unless the row lies significantly below the other."""
+    """Return `holds` unless the row lies significantly below the other row."""
     verdict, why = _above(test)
     falls = test.significant and test.difference < 0
     return (verdict if falls else "holds"), why
 
 
 def _not_apart(test: Comparison) -> Verdict:
-    """Turn on a significant difference; a test that finds none does not show that there is none."""
+    """Return `reversed` for a significant difference. Without one the claim is not shown."""
     verdict, why = _apart(test)
     return ("reversed" if verdict == "holds" else verdict), why
 
@@ -213,7 +214,7 @@ PARTS: dict[Says, Callable[[Comparison], Verdict]] = {
 
 
 def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Judged:
-    """Read how many times a row's number is that of another one; `elsewhere`: why not compared."""
+    """Judge the factors between rows' numbers. `elsewhere` is why they do not compare, or None."""
     (column,), (least, most) = holds.columns, holds.between
     own = {row: cells[row, column] for row in holds.named()}
     if absent := next((cell for cell in own.values() if cell.not_run), None):
@@ -229,7 +230,7 @@ def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Judged:
 
 
 def in_words(holds: Holding, over: str) -> str:
-    """Write what is tested for a claim: `bm25 rises with K in reranked (figure1)`."""
+    """Write a claim's relation in words: `bm25 rises with K in reranked (figure1)`."""
     where = f"in {', '.join(holds.columns)} ({holds.page})"
     if isinstance(holds, Between):
         pairs = (f"{row} {holds.relation} {', '.join(of)}" for row, of in holds.rows.items())

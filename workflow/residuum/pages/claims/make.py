@@ -71,7 +71,7 @@ def judge(
 def of_table(
     job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups: Parted
 ) -> Values:
-    """Return the values of a table's cells, and why the others are not run or not learned."""
+    """Return the values of a table's cells, and why other cells are not run or not learned."""
     bound, scores, _ = grids.load(job, metrics, verdicts, groups)
     cells = ((row, column) for column in bound.entry.columns for row in bound.entry.rows)
     reasons = {(row.id, column.id): bound.not_run(row, column) for row, column in cells}
@@ -80,9 +80,9 @@ def of_table(
 
 
 def _over_depths(figure: BoundFigure, depths: Sequence[Path]) -> list[Point]:
-    """Return the points of a figure at each depth from 1; of the curves, its own split's are read.
+    """Return the points of a figure at each depth from 1, from the depth curves of its splits.
 
-    Without such a split, or without runs, there are none.
+    A figure without runs or curves has no points.
     """
     if not figure.drawn():
         return []
@@ -92,7 +92,7 @@ def _over_depths(figure: BoundFigure, depths: Sequence[Path]) -> list[Point]:
 
 
 def of_figure(job: BoundClaims, name: str, figure: BoundFigure, points: Sequence[Point]) -> Values:
-    """Return the values of a figure, as (series, panel/point), and why some series have none."""
+    """Return a figure's values by (series, panel/point), and why series have no values."""
     held = [claim.holds for claim in job.entry.claims if claim.holds and claim.holds.page == name]
     panels = dict.fromkeys(panel for holds in held for panel in holds.columns)
     scores = {(point.series.id, point.column): point.scores for point in points}
@@ -104,7 +104,7 @@ def of_figure(job: BoundClaims, name: str, figure: BoundFigure, points: Sequence
 
 
 def _place(path: Path) -> str:
-    """Return the split that a depth curve is of."""
+    """Return the split of a depth curve."""
     parts = PATHS.depth_curve.parse(path) or {}
     return "/".join(parts.get(part, "") for part in ("dataset", "split"))
 
@@ -112,7 +112,7 @@ def _place(path: Path) -> str:
 def page(
     job: BoundClaims, rows: Sequence[LedgerRow], tests: Sequence[paired.Comparison]
 ) -> layout.Layout:
-    """Lay the claims out: what is said where, what is tested for it, the verdict and why."""
+    """Lay the claims out: section, sentence, tested relation, verdict and reason."""
     lines = []
     for claim, row in zip(job.entry.claims, rows, strict=True):
         tested = in_words(claim.holds, axis(job, claim.holds)) if claim.holds else ""

@@ -1,4 +1,4 @@
-"""Pages of dimensions of the chosen papers: bound to a scale."""
+"""Bind the chosen papers' pages of dimensions to a scale."""
 
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Registry, SplitId
@@ -11,7 +11,7 @@ from residuum.wiring.memo import memoised as kept
 
 @kept
 def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
-    """Bind a page of measurements: its split, and why it has none."""
+    """Bind a page of measurements: its split, and why measurements cannot be made."""
     table, (comparable, reason) = registry.entry(page, Dimensions), registry.comparability
     split_id = registry.binding(table.role)
     absent = dict.fromkeys(
@@ -32,6 +32,6 @@ def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
 
 
 def _why_not(registry: Registry, fidelity: str, split_id: SplitId, hub: Hub) -> str | None:
-    """Return why a measurement cannot be made of a split: that of BM25, or None."""
+    """Return why a measurement cannot be made on a split, or None: BM25 must be available."""
     vectors = registry.entry(registry.fidelities[fidelity].model, LexicalVectors)
     return why_unavailable(registry, vectors.system, split_id, hub)

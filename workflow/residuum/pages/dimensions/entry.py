@@ -1,4 +1,4 @@
-"""A page of config/papers on the dimensions that keep a ranking."""
+"""Pages of config/papers on the dimensions that keep a ranking."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -17,9 +17,9 @@ LEAST_MARGIN, CONSTANT, SLOPE, EXACT = "least-margin", "constant", "slope", "exa
 class Projection(Strict):
     """A plot of a measurement of fidelity.
 
-    pairs: least dimensions over x = 1/(eps^2/2 - eps^3/3), beside Lemma 1's line; margins: small
-    ones by the length of docs; recall: least dimensions by the length of docs; bounds: what theory
-    asks for at the margin of the middle query, beside what was enough.
+    pairs: least dimensions over x = 1/(eps^2/2 - eps^3/3), with Lemma 1's line. margins: small
+    margins by the length of docs. recall: least dimensions by the length of docs. bounds: the
+    dimensions that theory requires at the median margin, and those that were enough.
     """
 
     id: Annotated[Id, Name("row")]

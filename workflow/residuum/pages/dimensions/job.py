@@ -1,4 +1,4 @@
-"""A page of dimensions bound to one scale: the measurements that it shows."""
+"""A page of dimensions bound to one scale: the measurements to show."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from residuum.pages.jobs import Gap, Judged, SplitRef
 
 
 class BoundDimensions(Judged):
-    """Measurements of fidelity on one split, and why others are not made."""
+    """Measurements of fidelity on one split, and why other measurements are missing."""
 
     entry: Dimensions
     split: SplitRef | None
@@ -23,6 +23,6 @@ class BoundDimensions(Judged):
             yield Gap(why, plot, self.split is None)
 
     def folders(self) -> dict[str, str]:
-        """Return the folder of each row's measurement, below that of all of them."""
+        """Return the folder of each row's measurement, relative to that of all measurements."""
         rows = (row for row in self.entry.rows if row.id not in self.absent)
         return {row.id: f"{self.split}/{row.fidelity}" for row in rows}

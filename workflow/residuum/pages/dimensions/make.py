@@ -31,11 +31,11 @@ app = command.app(__doc__)
 HEADER = ["", "quantity", "queries", "here", "paper"]
 NOT_REACHED = "no number of dimensions that was tried is enough"
 MARGIN = "margin"
-PERCENTILES = (5, 95)  # whiskers of a box
+PERCENTILES = (5, 95)  # the whiskers of a box
 
 
 class Quantity(NamedTuple):
-    """A number of a plot, and how many queries it is of."""
+    """A number of a plot, and the number of queries that it is computed from."""
 
     value: float | None
     queries: int
@@ -68,10 +68,10 @@ def draw(
 
 
 def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str, Quantity]:
-    """Return the numbers of a plot; None where no number of dimensions that was tried is enough.
+    """Return the numbers of a plot; None if no number of dimensions that was tried is enough.
 
-    Slopes are those of lines through the origin, by least squares over the bins: of measured least
-    dimensions over x, and of the exact ones of Gaussian projections.
+    Slopes are least-squares slopes of lines through the origin over the bins. One is of measured
+    least dimensions over x, the other of exact least dimensions of Gaussian projections.
     """
     error, queries = of.facts["error"], of.facts["queries"]
     shown = {LEAST_MARGIN: Quantity(of.facts["least_margin"], queries)}
@@ -82,7 +82,7 @@ def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str,
         shown[CONSTANT] = Quantity(bounds.constant(error), queries)
         for name, column in ((SLOPE, "dimensions"), (EXACT, "exact")):
             y = reached[column].to_numpy()
-            # a product's last digit depends on where in memory its numbers lie
+            # The last digit of a product depends on the memory alignment of its numbers.
             shown[name] = Quantity(digits(float(x @ y / (x @ x))) if len(x) else None, queries)
     if row.shows == "margins":
         groups = of.margins.group_by("length", "nearest", maintain_order=True)
@@ -101,10 +101,10 @@ def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str,
 
 
 def _theory(of: Measured) -> dict[str, Quantity]:
-    """Return what bounds ask for at the r-th smallest margins of the queries, all docs ranked.
+    """Return the dimensions that bounds require at the r-th smallest margins of the queries.
 
-    Of a pair at their median; of recall so that all queries but the error allowed keep their first
-    doc, as was measured too.
+    All docs are ranked. The bound of a pair takes the median margin. The bound of recall, like the
+    measured number, lets at most a share `error` of the queries lose their first doc.
     """
     error, depth, docs = (of.facts[name] for name in ("error", "depth", "docs"))
     margins = of.margins.filter(length=ALL, nearest=depth)["margin"].to_numpy()
@@ -129,7 +129,7 @@ def _theory(of: Measured) -> dict[str, Quantity]:
 
 
 def _cells(job: BoundDimensions, row: Projection, of: Measured | None) -> Iterator[GridCell]:
-    """Yield the cells of a plot, those without a value too."""
+    """Yield the cells of a plot, including cells without a value."""
     nothing = Quantity(None, 0)
     names = {LEAST_MARGIN: nothing} if of is None else quantities(row, of, job.entry.recalls)
     printed = dict.fromkeys(job.entry.reported.get(row.id, {}), nothing)
@@ -270,7 +270,7 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
 
 
 def places(job: BoundDimensions, numbers: Sequence[GridCell]) -> layout.Places:
-    """Return which number each cell of the Markdown's grid shows: a line for each."""
+    """Return the number that each cell of the Markdown's grid shows: a line per number."""
     return [[None, None, None, f"{one.row}/{one.column}", None] for one in numbers]
 
 

@@ -1,4 +1,4 @@
-"""Figures of the chosen papers: bound to a scale, and what they read.
+"""Bind the figures of the chosen papers to a scale, and find the files that they read.
 
 Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, hub)
 .metrics(wildcards)`.
@@ -21,7 +21,7 @@ from residuum.wiring.paths import Template
 
 @kept
 def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
-    """Bind a figure: its splits, the runs of each series that can be made, and why others not."""
+    """Bind a figure: its splits, the runs of available series, and why other series have none."""
     figure, (comparable, reason) = registry.entry(page, Figure), registry.comparability
     roles = {series.id: series.role or figure.role for series in figure.series}
     split_ids = {series: registry.binding(role) for series, role in roles.items()}
@@ -39,7 +39,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         runs = {name: registry.runs(system) for name, system in shown.items()}
     elif why := apart(registry, [*shown.values()]):
         absent, drawn, runs = absent | dict.fromkeys(drawn, why), [], {}
-    else:  # points are compared seed by seed
+    else:  # tests compare points seed by seed
         runs = dict(zip(shown, paired_runs(registry, [*shown.values()]), strict=True))
     cells = [(systems[name], split_ids[one]) for one in drawn for name in (one, *than)]
     return BoundFigure(
@@ -64,13 +64,16 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
 
 
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
-    """Return why a figure without reported numbers has no line at this scale, or None."""
+    """Return why a figure cannot be made at this scale, or None.
+
+    A figure with reported numbers is always made; another figure needs a series with runs.
+    """
     bound = bind_figure(registry, page, hub)
     return None if bound.runs or bound.entry.judged else next(iter(bound.absent.values()))
 
 
 def _snapshots(registry: Registry, figure: Figure, series: dict[str, str]) -> dict[str, int]:
-    """Return how many snapshots each series of a figure over them has, by its system."""
+    """Return the number of snapshots of each series of a figure over snapshots."""
     counts = {one: snapshots_of(registry, system) for one, system in series.items()}
     return {one: n for one, n in counts.items() if n} if figure.over == SNAPSHOT else {}
 
@@ -78,7 +81,7 @@ def _snapshots(registry: Registry, figure: Figure, series: dict[str, str]) -> di
 def _unsearched(
     registry: Registry, figure: Figure, system: str, split_id: SplitId | None
 ) -> str | None:
-    """Return why a figure over efforts cannot show a system on a split; None if it can."""
+    """Return why a figure over efforts cannot show a system on a split, or None."""
     if figure.over != EFFORT or split_id is None:
         return None
     if earlier := registry.datasets[split_id.dataset].judged_before(split_id.split):
@@ -95,7 +98,7 @@ class Figures(Part):
         return bind_figure(self.registry, wildcards.page, self.hub)
 
     def of_rerankers(self, template: Template, page: str) -> list[str]:
-        """Return a file of each reranker behind a figure over depths; none of another figure."""
+        """Return a file of each reranker behind a figure over depths; none for other figures."""
         bound = bind_figure(self.registry, page, self.hub)
         players, files = self.registry.players(bound.entry), dict[str, None]()
         for series in bound.runs if bound.entry.over == DEPTH else ():
@@ -105,7 +108,7 @@ class Figures(Part):
         return list(files)
 
     def of_sweeps(self, template: Template, page: str) -> list[str]:
-        """Return a file of each run that a figure over efforts shows; none of another figure."""
+        """Return a file of each run that a figure over efforts shows; none for other figures."""
         bound = bind_figure(self.registry, page, self.hub)
         figure = bound.entry
         if figure.over != EFFORT or (split_id := self.registry.binding(figure.role)) is None:
@@ -119,12 +122,12 @@ class Figures(Part):
         return of_depths + self.of_sweeps(self.paths.sweep, wildcards.page)
 
     def costs(self, wildcards: Wildcards) -> list[str]:
-        """Return the manifests of the pairs that were scored for those, or of the searches."""
+        """Return the manifests of a figure's scored pairs (over depths) or searches (efforts)."""
         of_depths = self.of_rerankers(self.paths.pairs.manifest, wildcards.page)
         return of_depths + self.of_sweeps(self.paths.sweep.manifest, wildcards.page)
 
     def timings(self, wildcards: Wildcards) -> list[str]:
-        """Return how long the searches of a figure over efforts took."""
+        """Return the timings of the searches of a figure over efforts."""
         return self.of_sweeps(self.paths.timing, wildcards.page)
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
@@ -132,11 +135,11 @@ class Figures(Part):
         return [f"{self.paths.metrics_root}/{name}" for name in self._bound(wildcards).metrics()]
 
     def groups(self, wildcards: Wildcards) -> list[str]:
-        """Return the groups of the queries of a figure over groups."""
+        """Return the groups of queries of a figure over groups."""
         return self.groups_of(wildcards.page)
 
     def groups_of(self, page: str) -> list[str]:
-        """Return the groups of each split that such a figure is measured on."""
+        """Return the groups of queries of each split of a figure over groups."""
         bound = bind_figure(self.registry, page, self.hub)
         drawn = bound.drawn() if bound.entry.grouped else []
         splits = dict.fromkeys(str(bound.splits[series.id]) for series in drawn)
@@ -144,13 +147,13 @@ class Figures(Part):
         return [self.fill(self.paths.groups, p, grouping=bound.entry.over) for p in split_ids]
 
     def timed(self, wildcards: object) -> list[str]:
-        """Return the drawings of the seconds behind the chosen papers' figures over efforts."""
+        """Return the drawings of search times for the chosen papers' figures over efforts."""
         pages = self.registry.chosen("figure")
         shown = [page for page in pages if self.of_sweeps(self.paths.timing, page)]
         return [self.paths.page_timing.fill(page=page) for page in shown]
 
     def table(self, wildcards: Wildcards) -> str:
-        """Return the table whose numbers are drawn as lines."""
+        """Return the table whose numbers a page of lines draws."""
         return self.paths.table.fill(page=table_of(self.registry, wildcards.page))
 
     def circles(self, wildcards: Wildcards) -> list[str]:

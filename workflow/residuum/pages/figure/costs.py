@@ -1,4 +1,4 @@
-"""What the points of a figure over depths or efforts cost: pairs scored, vectors compared.
+"""The costs of the points of a figure over depths or efforts: pairs scored, vectors compared.
 
 Usage: `notes(job, manifests)` for a caption, `dict(compared(manifest))`.
 """
@@ -15,7 +15,7 @@ PATHS = Paths()
 
 
 def notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
-    """Yield what a caption says of them: of the pairs of a reranker, or of the searches of runs."""
+    """Yield a caption's notes on costs: pairs that rerankers scored, or searches of runs."""
     if job.sweep is None:
         yield from map(scored, manifests)
         return
@@ -38,7 +38,7 @@ def notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
 
 
 def scored(path: Path) -> str:
-    """Return how many pairs a reranker scored, and how many without sharing them between runs."""
+    """Return a note on the pairs that a reranker scored, with and without sharing between runs."""
     facts = json.loads(files.read_bytes(path))["artefact"]
     pairs, alone = facts["pairs"], facts["pairs_without_sharing"]
     return (
@@ -49,7 +49,7 @@ def scored(path: Path) -> str:
 
 
 def compared(path: Path) -> Iterator[tuple[tuple[str, int], float]]:
-    """Yield the vectors compared for a query, by run and effort; of scored pairs nothing."""
+    """Yield the vectors compared for a query, by run and effort; nothing for scored pairs."""
     by_effort = json.loads(files.read_bytes(path))["artefact"].get("vectors_compared", {})
     yield from (((_run(path), int(effort)), count) for effort, count in by_effort.items())
 

@@ -15,11 +15,11 @@ from residuum.pages import grids
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point
 
-Costs = Mapping[tuple[str, int], float]  # of a run at an effort: vectors compared for a query
+Costs = Mapping[tuple[str, int], float]  # (run, effort): vectors compared for a query
 
 
 def measured(job: BoundFigure, table: pl.DataFrame, costs: Costs | None = None) -> list[Point]:
-    """Return a point per panel, series and x of the curve; all hold the same queries."""
+    """Return a point per panel, series and x of the curve; all points have the same queries."""
     if not job.drawn():
         raise ResiduumError(f"{job.id}: no series has runs at scale {job.scale}")
     over, points = job.entry.over, []
@@ -29,7 +29,7 @@ def measured(job: BoundFigure, table: pl.DataFrame, costs: Costs | None = None) 
             known = ", ".join(table["run"].unique().sort())
             text = f"the {over} curve lacks run {missing[0]}; it has {known}"
             raise ResiduumError(f"{job.id}: {text}")
-        # recall starts at 1: at depth 0 nothing is a candidate, and an exact search finds all
+        # Recall starts at x = 1: depth 0 has no candidates, and the exact search finds all docs.
         own = table.filter(pl.col("run").is_in(runs), pl.col(over) >= int(panel.measure is None))
         parts = own.partition_by(over, "run", as_dict=True)
         places = own.filter(measure=measure)[over].unique().sort()

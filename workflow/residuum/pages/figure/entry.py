@@ -1,4 +1,4 @@
-"""A figure of config/papers: a measure over depths, efforts, groups of queries or snapshots."""
+"""Figures of config/papers: a measure over depths, efforts, groups of queries or snapshots."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -16,7 +16,7 @@ SeriesId = Annotated[Id, Ref("series")]
 
 
 class Series(Strict):
-    """A line of a figure: a system, measured at each depth, effort, snapshot, or in each group."""
+    """A line of a figure: a system, measured at each depth, effort, snapshot or group."""
 
     id: Annotated[Id, Name("series")]
     label: str
@@ -29,10 +29,10 @@ class Series(Strict):
 class Panel(Strict):
     """A plot of a figure.
 
-    Over depths it shows the candidates' recall, or a measure after reranking; over the efforts of
-    an approximate search the recall of what an exact one finds, or a measure. Over groups it shows
-    a measure's mean, or the share of queries for which a series is better than a system; over the
-    snapshots of a training a measure's mean.
+    Over depths it shows the candidates' recall, or a measure after reranking. Over the efforts of
+    an approximate search it shows the recall of the exact search's hits, or a measure. Over groups
+    it shows a measure's mean, or the share of queries for which a series is better than a system.
+    Over the snapshots of a training it shows a measure's mean.
     """
 
     id: Annotated[Id, Name("panel")]
@@ -51,15 +51,16 @@ class Panel(Strict):
 
     @property
     def value(self) -> str:
-        """Name what it shows of a series over groups."""
+        """Name the value that it shows of a series over groups."""
         text = f"{self.measure} above that of {self.than}" if self.than else str(self.measure)
         return f"change from {self.change_from} of {text}" if self.change_from else text
 
 
 class Figure(Reported):
-    """Series over rerank depths, efforts of a search, groups of the queries or snapshots of a
-    training, with a paired test between the first series (the baseline) and each other one at every
-    point."""
+    """Series over rerank depths, efforts of a search, groups of queries or snapshots of a training.
+
+    A paired test compares the first series (the baseline) with each other series at every point.
+    """
 
     kind: Literal["figure"]
     over: Annotated[Id, Ref("grouping", besides=(*SHOWS,))] = Field(
@@ -99,9 +100,9 @@ class Figure(Reported):
 
     @property
     def of_curves(self) -> bool:
-        """Say whether its values are of curves, over depths or efforts, and not of runs' metrics.
+        """Say whether its values come from curves over depths or efforts, not from runs' metrics.
 
-        Their points begin at 0: the first stage alone, or the exact search.
+        Curves begin at 0: the first stage alone, or the exact search.
         """
         return self.over in (DEPTH, EFFORT)
 
@@ -115,12 +116,12 @@ class Figure(Reported):
 
     @property
     def grouped(self) -> bool:
-        """Say whether it goes over groups, each of other queries."""
+        """Say whether it is over groups of queries."""
         return self.over not in SHOWS
 
     @property  # type: ignore[misc]
     def rows(self) -> list[Series]:  # type: ignore[override]
-        """Return what its reported numbers are of."""
+        """Return the series, which are the rows of its reported numbers."""
         return self.series
 
     def tolerated(self, column: str, printed: PrintedCell) -> float:

@@ -1,4 +1,4 @@
-"""Faults of figures: series without a curve or snapshots, groups that no grouping has, tests.
+"""Faults of figures: series without a curve or snapshots, unknown groups, unfit tests.
 
 Usage: `faults(registry, figure)` yields the key and the fault.
 """
@@ -16,7 +16,7 @@ from residuum.pages.groups import misnamed, unfolded
 
 
 def faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
-    """Yield what is wrong between a figure and other entries."""
+    """Yield the faults between a figure and other entries."""
     yield from reported_faults(registry, figure)
     yield from _curve_faults(registry, figure)
     yield from snapshot_faults(registry, figure)
@@ -29,7 +29,7 @@ def faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
 
 
 def _curve_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
-    """Yield the series of which there is no curve: what they name is of another kind."""
+    """Yield the series without a curve, because their system is of the wrong kind."""
     for series in figure.series if figure.of_curves else ():
         system, key = registry.systems.get(series.system), f"series.{series.id}.system"
         kind = "rerank" if figure.over == DEPTH else "dense"
@@ -41,7 +41,7 @@ def _curve_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
 
 
 def group_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
-    """Yield the groups that a figure shows, or reports numbers of, and that it cannot have."""
+    """Yield the unknown groups that a figure shows or reports numbers of."""
     yield from (("groups", text) for text in misnamed(registry, figure.over, figure.groups))
     for row, column, _ in figure.cells():
         for text in misnamed(registry, figure.over, [column.partition("/")[2]]):
@@ -51,7 +51,7 @@ def group_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
 
 
 def snapshot_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
-    """Yield the series over snapshots whose systems have none."""
+    """Yield the series over snapshots whose systems have no snapshots."""
     players = registry.players(figure) if figure.over == SNAPSHOT else {}
     for series, system in players.items():
         if system in registry.systems and snapshots_of(registry, system) is None:

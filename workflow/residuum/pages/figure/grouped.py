@@ -21,7 +21,7 @@ from residuum.pages.parted import Parted
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.wiring.paths import below_metrics
 
-Values = Callable[[str, Panel], ScoreMatrix]  # of a series, or of what a panel compares it with
+Values = Callable[[str, Panel], ScoreMatrix]  # values of a series, or of a panel's `than`
 
 
 def measured(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
@@ -58,9 +58,9 @@ def _values(
 
 
 def _shown(job: BoundFigure, panel: Panel, series: Series, values: Values) -> ScoreMatrix:
-    """Return what a panel shows of a series, per query: the measure, whether it is better, change.
+    """Return the values per query that a panel shows: a measure, a win over `than`, or a change.
 
-    Seeds go together in pairs; what has none stands beside each.
+    Seeds are paired. A system without seeds is paired with each seed.
     """
     own = _better(job, panel, values(series.id, panel), values)
     if panel.change_from is None:
@@ -71,7 +71,7 @@ def _shown(job: BoundFigure, panel: Panel, series: Series, values: Values) -> Sc
 
 
 def _better(job: BoundFigure, panel: Panel, own: ScoreMatrix, values: Values) -> ScoreMatrix:
-    """Return whether a value is above that of what the panel compares with, if it does."""
+    """Return 1 per query and seed if a value is above that of `than`; without `than`, the value."""
     if panel.than is None:
         return own
     other = values(f"{panel.id}/than", panel)
@@ -82,7 +82,7 @@ def _better(job: BoundFigure, panel: Panel, own: ScoreMatrix, values: Values) ->
 def _in_groups(
     job: BoundFigure, panel: Panel, series: Series, scores: ScoreMatrix, groups: Groups
 ) -> Iterator[Point]:
-    """Yield the points of a series: those groups that the figure shows, in their order."""
+    """Yield a series' points for the groups that the figure shows, in the grouping's order."""
     place = {query: row for row, query in enumerate(scores.query_ids)}
     for number, (group, queries) in enumerate(groups.members.items(), start=1):
         if group in (job.entry.groups or groups.members):
@@ -92,7 +92,7 @@ def _in_groups(
 
 
 def cells(job: BoundFigure, points: Iterable[Point]) -> list[GridCell]:
-    """Return a cell per point, then one per reported number that has none, with the reason."""
+    """Return a cell per point, then a cell with a reason per reported number without a point."""
     made = {(point.series.id, point.column): _cell(job, point) for point in points}
     for row, column, _ in job.entry.cells():
         if (row, column) not in made:
@@ -106,7 +106,7 @@ def _cell(job: BoundFigure, point: Point) -> GridCell:
 
 
 def _blank(job: BoundFigure, row: str, column: str, why: str | None = None) -> GridCell:
-    """Return a cell without a value, and why it has none, with what the paper prints in it."""
+    """Return a cell without a value, with the reason and the paper's number."""
     what = f"{job.entry.panel(column).value} in {job.entry.over} {column.partition('/')[2]}"
     unlearned = why is not None and row in job.unlearned
     cell = GridCell(job.id, row, column, what, job.splits[row], not_run=why, not_learned=unlearned)
@@ -114,7 +114,7 @@ def _blank(job: BoundFigure, row: str, column: str, why: str | None = None) -> G
 
 
 def _why_not(job: BoundFigure, row: str, column: str) -> str:
-    """Return why a reported number has no point: its series, what it changes from, or the group."""
+    """Return why a reported number has no point: its series, its `change_from`, or its group."""
     for series in filter(None, (row, job.entry.panel(column).change_from)):
         if why := job.unlearned.get(series) or job.absent.get(series):
             return why if series == row else f"{series}: {why}"

@@ -1,4 +1,4 @@
-"""A figure bound to one scale: where each series is measured, and which runs make it."""
+"""A figure bound to one scale: the split and the runs of each series."""
 
 import itertools
 from collections.abc import Iterator
@@ -14,16 +14,16 @@ from residuum.wiring.paths import below_metrics
 
 
 class BoundFigure(Judged):
-    """A figure: where each series is measured, which runs make it, and why others have none."""
+    """A bound figure: the split and the runs of each series, and why other series have no runs."""
 
     entry: Figure
     tests: Tests
     splits: dict[str, SplitRef | None]
-    runs: dict[str, list[RunName]]  # of series, and as <panel>/than of what they are better than
+    runs: dict[str, list[RunName]]  # by series, and by <panel>/than for a panel's `than`
     absent: dict[str, str] = Field(default={})  # series: why it has no runs
-    unlearned: dict[str, str] = Field(default={})  # the same, once models are trained
+    unlearned: dict[str, str] = Field(default={})  # series: why its models did not learn
     sweep: Sweep | None = None
-    snapshots: dict[str, int] = Field(default={})  # series: how many, the finished model the last
+    snapshots: dict[str, int] = Field(default={})  # series: how many, with the finished model
     comparable: bool = False
 
     has_intervals = False
@@ -33,12 +33,12 @@ class BoundFigure(Judged):
         return [series for series in self.entry.series if self.runs.get(series.id)]
 
     def plotted(self) -> list[tuple[Panel, Series]]:
-        """Return the lines that are drawn: each panel with those of its series that have runs."""
+        """Return the lines to draw: each panel with each of its series that has runs."""
         pairs = itertools.product(self.entry.panels, self.drawn())
         return [(panel, one) for panel, one in pairs if one.id in (panel.series or [one.id])]
 
     def at_snapshots(self, series: str) -> dict[str, list[str]]:
-        """Return the runs of a series at each snapshot, by its number; the last are finished."""
+        """Return the runs of a series by snapshot number; the last are of finished models."""
         runs, last = self.runs[series], self.snapshots[series]
         kept = {str(n): [str(RunId.parse(run).kept(n)) for run in runs] for n in range(1, last)}
         return {**kept, str(last): runs}
@@ -67,17 +67,17 @@ class BoundFigure(Judged):
             yield Gap(why, series, self.splits[series] is None)
 
     def parts(self) -> Iterator[tuple[str, str]]:
-        """Yield what metrics are read of: a series, or what a panel compares it with, where."""
+        """Yield the parts whose metrics are read (series, panels' `than`), each with its split."""
         for panel, series in () if self.entry.of_curves else self.plotted():
             than = [f"{panel.id}/than"] if panel.than else []
             yield from ((part, str(self.splits[series.id])) for part in (series.id, *than))
 
     def metrics(self) -> list[str]:
-        """Return the metrics files of a figure over groups or snapshots, each once, sorted."""
+        """Return the metrics files of a figure over groups or snapshots, sorted, no duplicates."""
         return sorted({below_metrics(at, r) for part, at in self.parts() for r in self._read(part)})
 
     def _read(self, part: str) -> list[str]:
-        """Return the runs of a part whose metrics are read, at all snapshots if it has some."""
+        """Return the runs of a part whose metrics are read, at all snapshots of the part."""
         if part not in self.snapshots:
             return self.runs[part]
         return [run for runs in self.at_snapshots(part).values() for run in runs]

@@ -29,7 +29,7 @@ from residuum.paired import ScoreMatrix
 from residuum.tuning.learned import Learned, read_all
 
 app = command.app(__doc__)
-COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}  # of a query
+COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}  # for a query
 FROM_ZERO = {
     DEPTH: "K = 0 is the first stage alone, drawn as a thin line and not tested.",
     EFFORT: "Effort 0 is the exact search, drawn as a thin line and not tested.",
@@ -125,7 +125,7 @@ def _read(job: BoundFigure, curves: list[Path]) -> pl.DataFrame:
 
 
 def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
-    """Return a row per depth or snapshot: means over queries and seeds, spread, its test."""
+    """Return a row per point: means over queries and seeds, spread, its test."""
     rows = [
         {
             "panel": point.panel.id,
@@ -148,7 +148,7 @@ def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
 
 
 def grouped_frame(job: BoundFigure, points: list[Point]) -> pl.DataFrame:
-    """Return a row per point, in the form of a table's cells, so that the ledger reads them."""
+    """Return a row per point in the form of a table's cells, which the ledger reads."""
     cells = grouped.cells(job, points)
     tests = {(point.series.id, point.column): _tested(point) for point in points}
     none = dict.fromkeys(TESTED)
@@ -162,13 +162,13 @@ def _tested(point: Point) -> dict[str, object]:
 
 
 def _parted(groups: Parted) -> Iterator[str]:
-    """Yield which queries of one value stand in two groups."""
+    """Yield notes on queries of equal value that a bound divides into two groups."""
     for (split_ref, _), own in groups.items():
         yield from (f"{split_ref}: {cut}" for cut in own.cuts())
 
 
 def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.Layout:
-    """Return what stands under the drawing: what it shows, how it is tested, cost, the values."""
+    """Return the page under the drawing: the values, what is shown, the tests and the costs."""
     columns = job.plotted()
     shown: dict[int, list[TextCell]] = {}
     for x, at in sorted({(point.x, point.at) for point in points}):
@@ -186,7 +186,7 @@ def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.L
         for x, size in {point.x: len(point.scores.query_ids) for point in points}.items():
             shown[x][0] = TextCell(f"{shown[x][0].text} ({size} queries)")
     header = ["K" if job.entry.over == DEPTH else job.entry.over, *names]
-    if job.entry.over == EFFORT:  # the same in all panels
+    if job.entry.over == EFFORT:  # all panels have the same costs
         of_each = {(point.series.id, point.x): point.cost for point in points}
         for series in job.drawn():
             header.append(f"vectors compared, {series.label}")
@@ -221,7 +221,7 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
 
 
 def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:
-    """Say of each panel what it shows, on which split and of how many queries."""
+    """Yield a note on each panel: its value, its splits and their numbers of queries."""
     sizes = {(p.series.id, p.panel.id, p.x): len(p.scores.query_ids) for p in points}
     roles = {s.id: s.role or job.entry.role for s in job.entry.series}
     for panel in job.entry.panels:
@@ -250,15 +250,15 @@ def _not_drawn(job: BoundFigure) -> Iterator[str]:
 def values(
     job: BoundFigure, row: str, column: str, metrics: Path, groups: Parted, read: object
 ) -> list[ScoreMatrix]:
-    """Return what a point of a figure over groups is of."""
+    """Return the scores per query behind a point of a figure over groups."""
     points = grouped.measured(job, metrics, groups)
     return [p.scores for p in points if (p.series.id, p.column) == (row, column)]
 
 
 def places(job: BoundFigure, numbers: Sequence[GridCell]) -> layout.Places:
-    """Return which number each cell of the caption's grid shows, of a figure over groups.
+    """Return the number that each cell of the grid shows, for a figure over groups.
 
-    It has a line per group, and a column per panel and series.
+    The grid has a line per group, and a column per panel and series.
     """
     columns = [(panel.id, series.id) for panel, series in job.plotted()]
     groups = dict.fromkeys(number.column.partition("/")[2] for number in numbers)

@@ -1,7 +1,6 @@
 """A point of a figure: a series in one panel, at one depth, effort, snapshot or group of queries.
 
-Usage: `Point(panel, series, 10, "10", scores)`; `compare(job, tested, points)` adds the tests. Must
-not know where values come from, nor how they are drawn.
+Usage: `Point(panel, series, 10, "10", scores)`; `compare(job, tested, points)` adds the tests.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +18,7 @@ class Point(NamedTuple):
 
     panel: Panel
     series: Series
-    x: int  # depth or effort, 0 of the first stage alone or the exact search; else from 1
+    x: int  # depth or effort, 0 for the first stage alone or the exact search; else from 1
     at: str
     scores: paired.ScoreMatrix
     cost: float | None = None  # per query: docs reranked, if known, or vectors compared
@@ -27,7 +26,7 @@ class Point(NamedTuple):
 
     @property
     def column(self) -> str:
-        """Name what is tested together: the series of one panel at one point."""
+        """Name the column of its test: the series of one panel at one point."""
         return f"{self.panel.id}/{self.at}"
 
     @property
@@ -39,14 +38,14 @@ class Point(NamedTuple):
 def compare(job: BoundFigure, tested: Collection[str], points: Sequence[Point]) -> list[Point]:
     """Test each other series against the first, per panel, at every point that both have.
 
-    Those whose models did not learn are no results and are not `tested`; nor are those of another
-    split, whose queries are others.
+    `tested` names the series whose models learned; others are not tested. A series on another split
+    than the first is not tested either, because its queries differ.
     """
     first = (job.drawn() or job.entry.series)[0]
     beside = {one for one in tested if job.splits[one] == job.splits[first.id]}
     scores = {(point.series.id, point.column): point.scores for point in points}
     pairs = []
-    for p in points:  # 0, where nothing is reranked or left out, is shown but not tested
+    for p in points:  # x = 0, where nothing is reranked or left out, is not tested
         both = {p.series.id, first.id} <= beside
         if both and p.x > 0 and p.series.id != first.id and (first.id, p.column) in scores:
             family = job.id if job.tests.family == "table" else f"{job.id}/{p.panel.id}"

@@ -1,7 +1,7 @@
-"""The values of a figure's series that are measured on runs: over groups, or over snapshots.
+"""The values of a figure's series that come from runs' metrics: over groups or snapshots.
 
-Usage: `job = without_unlearned(bound, verdicts)`, then `of_runs(job, metrics, groups)`; a further
-axis is a module beside these two and a line here.
+Usage: `job = without_unlearned(bound, verdicts)`, then `of_runs(job, metrics, groups)`. To add an
+axis, write a module beside `grouped` and `snapshots`, and a line here.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from residuum.tuning.learned import Learned
 
 
 def without_unlearned(job: BoundFigure, verdicts: Mapping[str, Learned]) -> BoundFigure:
-    """Return a figure without the series behind which a model stands that did not learn."""
+    """Return a figure without the series that have a model behind them that did not learn."""
     runs = {series: job.runs[series] for series in job.splits if series in job.runs}
     reasons = {
         series: grids.why_not_learned(job, own, job.splits[series], verdicts)
@@ -28,7 +28,7 @@ def without_unlearned(job: BoundFigure, verdicts: Mapping[str, Learned]) -> Boun
 
 
 def of_runs(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
-    """Return the points of a figure over groups, which are given by split, or over snapshots."""
+    """Return the points of a figure over groups or snapshots. `groups` are by split."""
     if job.entry.grouped:
         return grouped.measured(job, metrics, groups)
     return snapshots.measured(job, metrics)

@@ -14,7 +14,7 @@ from residuum.wiring.paths import below_metrics
 
 
 def measured(job: BoundFigure, metrics: Path) -> list[Point]:
-    """Return a point per panel, series and snapshot; x is its number, from 1."""
+    """Return a point per panel, series and snapshot; x is the snapshot's number, from 1."""
     read, points = cache(trec.read_metrics), list[Point]()
     for panel, series in job.plotted():
         for at, runs in job.at_snapshots(series.id).items():

@@ -1,4 +1,4 @@
-"""Pages of lines of the chosen papers: bound to a scale, and the table that they read."""
+"""Bind the chosen papers' pages of lines to a scale, and find the tables that they read."""
 
 from residuum.config.registry import Registry
 from residuum.pages.entries import parts_of
@@ -16,7 +16,7 @@ def table_of(registry: Registry, page: str) -> str:
 
 @kept
 def bind_lines(registry: Registry, page: str, hub: Hub) -> BoundLines:
-    """Bind a page of lines: the labels of the table's rows that it shows."""
+    """Bind a page of lines: the labels of the rows that it shows."""
     lines, (_, reason) = registry.entry(page, Lines), registry.comparability
     rows = {row.id: row.label for row in registry.entry(table_of(registry, page), Table).rows}
     return BoundLines(

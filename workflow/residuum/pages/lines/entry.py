@@ -1,4 +1,4 @@
-"""Lines of config/papers: the numbers of a table, drawn."""
+"""Pages of lines of config/papers, which draw the numbers of a table."""
 
 from typing import Annotated, Literal
 
@@ -16,7 +16,7 @@ class LinePoint(Strict):
 
 
 class LinePanel(Strict):
-    """A plot of a table's numbers: which columns lie along the axis, and what they are called."""
+    """A plot of a table's numbers: the columns along the axis, and their names."""
 
     id: Annotated[Id, Name("panel")]
     header: str = Field(description="the plot as the paper names it")
@@ -24,9 +24,9 @@ class LinePanel(Strict):
 
 
 class Lines(Printed):
-    """A table's numbers as lines: a plot for some of its columns each, a line for each row.
+    """A table's numbers as lines: each plot shows several columns, with a line for each row.
 
-    What is measured, tested and reported is the table's.
+    Measures, tests and reported numbers are those of the table.
     """
 
     kind: Literal["lines"]

@@ -10,7 +10,7 @@ from residuum.pages.table.entry import Table
 
 
 def line_faults(registry: Registry, page: Lines) -> Iterator[Fault]:
-    """Yield the table, the rows and the columns that a page of lines names and its paper lacks."""
+    """Yield the tables, rows and columns that a page of lines names and its paper lacks."""
     _, pages = registry.beside(page)
     tables = {name: own for name, own in pages.items() if isinstance(own, Table)}
     if page.table not in tables:

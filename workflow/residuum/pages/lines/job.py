@@ -8,4 +8,4 @@ class BoundLines(Bound):
     """A table's numbers as lines, and the labels of its rows."""
 
     entry: Lines
-    labels: list[tuple[str, str]]  # rows that are drawn, in their order, with their labels
+    labels: list[tuple[str, str]]  # (row, label) of the drawn rows, in order

@@ -31,7 +31,7 @@ MARKERS = "os^Dv*P<>Xh"
 
 
 class Line(NamedTuple):
-    """A row of the table in a panel: its cells at the places where it has a number."""
+    """A row of the table in a panel, with the cells that have a number."""
 
     panel: LinePanel
     row: str
@@ -56,7 +56,7 @@ def draw(
 def _lines(
     job: BoundLines, panel: LinePanel, cells: Mapping[tuple[str, str], GridCell], table: Path
 ) -> list[Line]:
-    """Return the lines of a panel that have a number; a column that the table lacks is an error."""
+    """Return a panel's lines that have a number; ResiduumError if the table lacks a column."""
     columns = {column for _, column in cells}
     for point in panel.points:
         if point.column not in columns:
@@ -71,7 +71,7 @@ def _lines(
 
 
 def frame(drawn: Sequence[Line]) -> pl.DataFrame:
-    """Return a row per point: panel, row, place, mean, spread over seeds, what the paper prints."""
+    """Return a row per point: panel, row, place, mean, spread over seeds, the paper's number."""
     schema = {name: pl.String for name in ("panel", "row", "at", "column", "split_ref")}
     numbers = {name: pl.Float64 for name in ("mean", "lowest", "highest", "reported")}
     points = ((line, at, cell) for line in drawn for at, cell in line.cells.items())
@@ -105,7 +105,7 @@ def _save(job: BoundLines, drawn: Sequence[Line], output: Path) -> list[Path]:
 
 
 def _plot(ax: "Axes", job: BoundLines, panel: LinePanel, lines: Sequence[Line]) -> drawing.Legend:
-    """Draw one panel; a row has the same line in all of them."""
+    """Draw one panel. A row has the same style in all panels."""
     legend: drawing.Legend = {}
     places = {point.at: number for number, point in enumerate(panel.points)}
     labels = dict(job.labels)
@@ -134,7 +134,7 @@ def _plot(ax: "Axes", job: BoundLines, panel: LinePanel, lines: Sequence[Line]) 
 
 
 def _page(job: BoundLines, drawn: Sequence[Line]) -> layout.Layout:
-    """Return what stands under the drawing: the numbers, and whose they are."""
+    """Return the page under the drawing: the numbers, and the table that they come from."""
     points = [(panel, point.at) for panel in job.entry.panels for point in panel.points]
     header = ["", *(f"{panel.header}, {at}" for panel, at in points)]
     rows = []

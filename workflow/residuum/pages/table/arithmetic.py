@@ -1,7 +1,6 @@
-"""What a page says of the arithmetic behind it: the precision of matrix products and the device.
+"""Notes on the arithmetic behind a page: the precision of matrix products and the device.
 
-Usage: `notes(manifests)`. They are read, not the configuration, where `auto` may stand. Must not
-know how a job chooses them.
+Usage: `notes(manifests)`. Manifests say what was used; the configuration may say only `auto`.
 """
 
 import json
@@ -15,7 +14,7 @@ PATHS = Paths()
 
 
 def notes(manifests: Sequence[Path]) -> Iterator[str]:
-    """Yield a sentence per precision and device: what was computed so; none without manifests."""
+    """Yield a note per precision and device, with its trainings, encodings and scores."""
     named: dict[str, dict[str, None]] = {}
     for path in manifests:
         spec = json.loads(files.read_bytes(path))["spec"]

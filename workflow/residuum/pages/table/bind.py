@@ -1,4 +1,4 @@
-"""Tables of the chosen papers: bound to a scale, and what they read.
+"""Bind the tables of the chosen papers to a scale, and find the manifests behind them.
 
 Usage: `bind_table(registry, "clear-table1", hub)`.
 """
@@ -23,7 +23,7 @@ from residuum.wiring.runs import played_rerankers
 
 @kept
 def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
-    """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
+    """Bind a table: its splits, the runs of its rows, and why cells have no runs at this scale."""
     table, (comparable, reason) = registry.entry(page, Table), registry.comparability
     systems = registry.players(table)
     split_ids = {column.id: registry.binding(column.role) for column in table.columns}
@@ -62,7 +62,7 @@ def family(registry: Registry, page: str) -> list[str]:
 def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:
     """Return the other tables whose comparisons are corrected together with a table's.
 
-    `tables` are those of all papers; `tests` is how the table itself is tested.
+    `tables` holds the tables of all papers; `tests` are the table's own tests.
     """
     if tests.family != "paper":
         return []
@@ -75,10 +75,10 @@ def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list
 
 
 class Arithmetic(Part):
-    """Manifests of models, of embeddings of queries and of scored pairs."""
+    """The manifests of models, query embeddings and scored pairs behind a table."""
 
     def of_table(self, wildcards: Wildcards) -> list[str]:
-        """Return those behind the cells that are measured, each once."""
+        """Return the manifests behind a table's measured cells, without duplicates."""
         table = bind_table(self.registry, wildcards.page, self.hub)
         players = self.registry.players(table.entry)
         cells = {(players[row.part(column.id)], column.role): None for row, column in table.cells()}

@@ -1,7 +1,7 @@
-"""What a paper's blanks say: pairs of rows that it compares and does not mark.
+"""Judge a paper's blanks: pairs of rows that it compares and does not mark.
 
 Usage: `unmarked(job, cells, tests, before)` gives ledger rows of kind `no marker`, counted apart.
-docs/verdicts.md says which blanks can speak.
+docs/verdicts.md says which blanks can be judged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +19,10 @@ Printed = Mapping[str, float]  # the numbers of a column, by row
 
 
 class Blank(NamedTuple):
-    """A pair whose printed numbers favour `better` and which no marker speaks of.
+    """A pair of rows whose printed numbers favour `better`, without a marker.
 
-    `rival` is a row that the column marks over `worse` though its number is nearer to it, if any.
+    `rival` is a row that the column marks over `worse` although its number is nearer to that of
+    `worse`; or None.
     """
 
     column: str
@@ -33,7 +34,7 @@ class Blank(NamedTuple):
 def unmarked(
     job: BoundTable, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
 ) -> list[LedgerRow]:
-    """Return a row per blank of the columns that print markers at all."""
+    """Return a ledger row per blank, in columns that print markers."""
     measured, tested = by_place(cells), by_pair(tests)
     marked = {column for _, column, cell in job.entry.cells() if cell.beats or cell.below}
     return [
@@ -47,7 +48,7 @@ def unmarked(
 def blanks(job: BoundTable, column: str) -> Iterator[Blank]:
     """Yield the blanks of a column: between numbered rows, and of variants without an arrow.
 
-    Where a paper compares with baselines alone, only these could stand behind a marker, of any row.
+    If a paper compares with baselines only, a blank is any row's over a baseline.
     """
     cells = {row: cell for row, name, cell in job.entry.cells() if name == column}
     values = {row: cell.value for row, cell in cells.items() if cell.value is not None}
@@ -71,7 +72,7 @@ def blanks(job: BoundTable, column: str) -> Iterator[Blank]:
 
 
 def _nearer(values: Printed, marked: set[str], to: str, than: str) -> str | None:
-    """Return a marked row whose number is nearer to that of `to` than the number of `than` is."""
+    """Return a marked row whose number is nearer to that of `to` than the number of `than`."""
     gap = abs(values[than] - values[to])
     near = [row for row in values if row in marked and abs(values[row] - values[to]) < gap]
     return near[0] if near else None
@@ -99,7 +100,7 @@ def _row(
 
 
 def blank_verdict(tested: Tested) -> Verdict:
-    """Return (verdict, reason): whether the rows differ significantly here, whichever way."""
+    """Return (verdict, reason): whether the rows differ significantly here, in any direction."""
     sign, test = tested
     reason = f"p {test.p_adjusted:.4g}, difference {sign * test.difference:+.4f}"
     if not test.significant:

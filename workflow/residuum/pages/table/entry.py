@@ -1,4 +1,4 @@
-"""A table of config/papers: systems by measures, with tests between the systems."""
+"""Tables of config/papers: systems by measures, with tests between the systems."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -24,10 +24,11 @@ class Within(Strict):
 
 
 class Column(QuerySet):
-    """One column: role and measure give everything the header prints, and what is derived of them.
+    """A column: a role and a measure, or a quantity that is derived from the measure.
 
-    residual, overlap and RoC (Lee et al., ACL 2023, Eq. 1) are of a row's dense part D and lexical
-    part S alone, by a measure that is 1 or 0 for a query; better is the share of queries won.
+    residual, overlap and RoC (Lee et al., ACL 2023, Eq. 1) are derived from a row's dense part D
+    and lexical part S alone, by a measure that is 1 or 0 for a query. better is the share of
+    queries won.
     """
 
     measure: ColumnMeasure = Field(description="ir_measures name; or depth: that of the reranking")
@@ -51,32 +52,32 @@ class Column(QuerySet):
 
     @property
     def shows(self) -> Literal["measured", "chosen", "derived"]:
-        """Say what is shown: a measure of runs, what tuning chose, or what two runs make of it."""
+        """Say what is shown: a measure of runs, a tuned choice, or a derived value."""
         if self.measure == DEPTH:
             return "chosen"
         return "derived" if self.derived else "measured"
 
     @property
     def tested(self) -> bool:
-        """Say whether rows are compared by each query's value; a choice and a ratio have none."""
+        """Say whether rows are tested, which needs a value per query: not for choices and RoC."""
         return self.compared and self.measure != DEPTH and self.derived != RATIO
 
     @property
     def of_parts(self) -> bool:
-        """Say whether the column is derived from the dense and the lexical part of each row."""
+        """Say whether the column is derived from each row's dense and lexical parts."""
         return self.derived is not None and self.than is None
 
     @property
     def beside(self) -> list[str]:
-        """Return the other rows that each cell rests on."""
+        """Return the other rows that each cell depends on."""
         return [row for row in (self.than, self.change_from) if row]
 
     def is_change(self, row: str) -> bool:
-        """Say whether a row's cell shows a difference; change_from's own shows its value."""
+        """Say whether a row's cell shows a change. The row `change_from` shows its value."""
         return self.change_from not in (None, row)
 
     def named(self, row: str = "") -> str:
-        """Name what the column, or a row's cell in it, shows: `change of RoC(Success@10)`."""
+        """Name the value of the column, or of a row's cell: `change of RoC(Success@10)`."""
         of = ", ".join(filter(None, (self.measure, self.than)))
         name = f"{self.derived}({of})" if self.derived else of
         name += f" over {self.over}" if self.over else ""
@@ -96,7 +97,7 @@ class Column(QuerySet):
 
 
 class Row(Strict):
-    """One system of a table, or one for each of some columns."""
+    """A row of a table: a system for all columns, or a system for each column."""
 
     id: Annotated[Id, Name("row")]
     label: str
@@ -118,19 +119,19 @@ class Row(Strict):
             raise ValueError("a control is compared with no row: leave out index and below")
 
     def part(self, column: str) -> str:
-        """Return what a cell's system goes by: the row, or row and column if each has its own."""
+        """Return the name of a cell's system: ROW, or ROW/COLUMN if columns have own systems."""
         return f"{self.id}/{column}" if isinstance(self.system, dict) else self.id
 
     @property
     def parts(self) -> dict[str, str]:
-        """The row's systems by what they go by."""
+        """The row's systems by name: ROW, or ROW/COLUMN."""
         if isinstance(self.system, dict):
             return {self.part(column): system for column, system in self.system.items()}
         return {self.id: self.system} if self.system else {}
 
 
 class Table(Reported):
-    """Systems x measures, with tests between the systems."""
+    """A table of systems by measures, with tests between the systems."""
 
     kind: Literal["table"]
     columns: list[Column] = Field(min_length=1)
@@ -159,11 +160,11 @@ class Table(Reported):
         return next((c.change_from for c in self.columns if c.id == column), None)
 
     def row(self, name: str) -> Row:
-        """Return the row of an id."""
+        """Return the row with an id."""
         return next(row for row in self.rows if row.id == name)
 
     def part(self, row: str, column: str) -> str:
-        """Return what the system of a cell goes by."""
+        """Return the name of a cell's system: ROW, or ROW/COLUMN."""
         return self.row(row).part(column)
 
     def measured(self) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Faults of tables: columns that cannot be derived, cells that do not fit, groups that none has.
+"""Faults of tables: columns that cannot be derived, cells that do not fit, unknown groups.
 
 Usage: `column_faults(registry, table)` yields the key and the fault.
 """
@@ -33,7 +33,7 @@ def column_faults(registry: Registry, table: Table) -> Iterator[Fault]:
 
 
 def _unordered(registry: Registry, table: Table) -> Iterator[Fault]:
-    """Yield rows whose systems cannot put a column's candidates into order."""
+    """Yield rows whose systems cannot rank a column's candidates."""
     players = registry.players(table)
     for row, column in product(table.rows, table.columns):
         name = players.get(table.part(row.id, column.id), "")
@@ -49,7 +49,7 @@ def _unordered(registry: Registry, table: Table) -> Iterator[Fault]:
 
 
 def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
-    """Return why a reported cell is none of its column, or None."""
+    """Return why a reported cell does not fit its column, or None."""
     change = column.is_change(row)
     if cell.tick:
         return None if column.tick and change else "a tick, but the column has no `tick:` there"
@@ -64,7 +64,7 @@ def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
 
 
 def faults(registry: Registry, table: Table) -> Iterator[Fault]:
-    """Yield what is wrong between a table and other entries."""
+    """Yield the faults between a table and other entries."""
     yield from reported_faults(registry, table)
     yield from column_faults(registry, table)
     yield from within_faults(registry, table)
@@ -75,7 +75,7 @@ def faults(registry: Registry, table: Table) -> Iterator[Fault]:
 
 
 def within_faults(registry: Registry, table: Table) -> Iterator[Fault]:
-    """Yield the groups of queries that columns of a table are of, and that they cannot have."""
+    """Yield the unknown groups of queries that columns of a table name."""
     for column in table.columns:
         if within := column.within:
             named = [within.group]

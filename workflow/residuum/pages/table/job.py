@@ -16,7 +16,7 @@ from residuum.pages.jobs import Gap, Judged, RunName, SplitRef
 from residuum.pages.table.entry import Column, Row, Table
 from residuum.wiring.paths import MANIFEST, below_metrics
 
-# Why a cell has nothing to show that could be run: a dash on the page, no gap of a scale.
+# Reasons why no run could fill a cell. Such a cell is a dash on the page and no gap of a scale.
 NO_DEPTH = "no depth: not a rerank system"
 NO_PARTS = "no D and S: not a fusion of a dense and a lexical part"
 ITSELF = "the row that the others are compared with"
@@ -25,27 +25,30 @@ NOTHING = (NO_DEPTH, NO_PARTS, ITSELF, NO_SYSTEM)
 
 
 class Sides(Strict):
-    """The runs of both sides of a derived cell, as many or one: D and S, or a row and another."""
+    """The runs of both sides of a derived cell: D and S, or two rows.
+
+    Both sides have as many runs, or a side has one.
+    """
 
     first: list[RunName]
     second: list[RunName]
 
 
 class BoundTable(Judged):
-    """A table, where its columns are measured and which runs make its rows."""
+    """A bound table: the splits of its columns and the runs of its rows."""
 
     entry: Table
     tests: Tests
     splits: dict[str, SplitRef | None]
-    runs: dict[str, list[RunName]]  # by what a row's systems go by: the row, or row/column
-    systems: dict[str, dict[str, Any]]  # by the same
+    runs: dict[str, list[RunName]]  # by ROW, or by ROW/COLUMN if columns have own systems
+    systems: dict[str, dict[str, Any]]  # by ROW or ROW/COLUMN too
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
-    unlearned: dict[str, dict[str, str]] = Field(default={})  # the same, once models are trained
-    rerankers: dict[str, str] = Field(default={})  # id: what plays it
-    derived: dict[str, dict[str, Sides]] = Field(default={})  # row id: column id: what is read
+    unlearned: dict[str, dict[str, str]] = Field(default={})  # as `absent`: what did not learn
+    rerankers: dict[str, str] = Field(default={})  # reranker: its description
+    derived: dict[str, dict[str, Sides]] = Field(default={})  # row id: column id: its sides
 
     def column(self, name: str) -> Column:
-        """Return the column of an id."""
+        """Return the column with an id."""
         return next(column for column in self.entry.columns if column.id == name)
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
@@ -90,7 +93,7 @@ class BoundTable(Judged):
                     yield Gap(why, row.id, self.splits[column.id] is None)
 
     def not_run(self, row: Row, column: Column) -> str | None:
-        """Return why a cell has no value at this scale, or None if it has one."""
+        """Return why a cell has no value at this scale, or None if it has a value."""
         if row.not_run is not None:
             return row.not_run
         if row.part(column.id) not in row.parts:
@@ -100,7 +103,7 @@ class BoundTable(Judged):
         return self.absent.get(row.id, {}).get(column.id) or self.not_learned(row.id, column.id)
 
     def not_learned(self, row: str, column: str) -> str | None:
-        """Return which model behind a cell did not learn, and why not; None if all of them did."""
+        """Return which model behind a cell did not learn, and why; None if all learned."""
         return self.unlearned.get(row, {}).get(column)
 
     def available(self) -> Iterator[tuple[Row, Column]]:
@@ -111,11 +114,11 @@ class BoundTable(Judged):
                     yield row, column
 
     def cells(self) -> Iterator[tuple[Row, Column]]:
-        """Yield the row and column of every cell that runs are measured for."""
+        """Yield the row and column of every cell that is measured on runs."""
         return (cell for cell in self.available() if cell[1].shows != "chosen")
 
     def compared(self) -> Iterator[tuple[str, str, str]]:
-        """Yield (column, a, b) of every comparison to test: two measured rows, a above b."""
+        """Yield (column, a, b) of every comparison to test; row a is above row b on the page."""
         baselines = self.entry.baselines
         every = self.tests.compare == "all_pairs"
         for column in (column for column in self.entry.columns if column.tested):
@@ -126,13 +129,13 @@ class BoundTable(Judged):
                     yield column.id, a, b
 
     def sides(self, row: str, column: Column) -> list[list[str]]:
-        """Return the runs that a cell's values are of: a row's own, or both sides of a derived."""
+        """Return the runs behind a cell: the row's runs, or both sides of a derived cell."""
         if sides := self.derived.get(row, {}).get(column.id):
             return [sides.first, sides.second]
         return [self.runs_at(row, column)]
 
     def runs_at(self, row: str, column: Column) -> list[str]:
-        """Return the runs of a row's own system in a column, or its orders of given candidates."""
+        """Return the runs of a row's system in a column, or its scores of the candidates."""
         part = self.entry.part(row, column.id)
         if (runs := self.runs.get(part)) is None:
             return []
@@ -140,7 +143,7 @@ class BoundTable(Judged):
         return runs if own else [str(OrderId(run, str(column.over))) for run in runs]
 
     def reads(self, row: str, column: Column) -> list[str]:
-        """Return all runs that a cell's value comes from, with those that it is a change from."""
+        """Return all runs behind a cell's value, including those of the row it is a change from."""
         rows = [row, *([str(column.change_from)] if column.is_change(row) else [])]
         return list(dict.fromkeys(r for name in rows for s in self.sides(name, column) for r in s))
 
@@ -158,18 +161,19 @@ class BoundTable(Judged):
         return [self.metrics(column, run) for run in runs]
 
     def metrics_files(self) -> list[str]:
-        """Return the metrics files of all cells, each once, sorted."""
+        """Return the metrics files of all cells, sorted and without duplicates."""
         return sorted({name for cell in self.cells() for name in self.metrics_of(*cell)})
 
     def groups(self) -> list[tuple[str, str]]:
-        """Return the split and the grouping of all cells of groups of queries, each once."""
+        """Return (split, grouping) for all columns of groups of queries, without duplicates."""
         within = [(self.splits[c.id], c.within.grouping) for _, c in self.cells() if c.within]
         return [(str(place), grouping) for place, grouping in dict.fromkeys(within)]
 
     def metrics_records(self) -> list[str]:
-        """Return the manifests of those that say what the table does: an index, docs removed.
+        """Return the manifests of metrics files that the table's notes read.
 
-        Of fusions too, how often the union of their lists is provably exact.
+        They record the searched index, the docs removed from external runs, and how often a
+        fusion's union is provably exact.
         """
         stated, split_of = self.entry.index is not None, self.splits
         cells = [cell for cell in self.cells() if stated or split_of[cell[1].id] in self.residual]
@@ -177,7 +181,7 @@ class BoundTable(Judged):
         return sorted(name + MANIFEST for name in names | {name for _, name in self.fused()})
 
     def fused(self) -> Iterator[tuple[str, str]]:
-        """Yield the metrics files of fusions, each with what its row's system goes by."""
+        """Yield (ROW or ROW/COLUMN, metrics file) for each run of a fusion."""
         cells = ((self.entry.part(row.id, column.id), row, column) for row, column in self.cells())
         for part, row, column in cells:
             if self.systems.get(part, {}).get("kind") == "fusion":
@@ -185,5 +189,5 @@ class BoundTable(Judged):
 
 
 def metrics_files(tables: Iterable[BoundTable]) -> list[str]:
-    """Return the metrics files of all cells of tables, each once, sorted."""
+    """Return the metrics files of all cells of tables, sorted and without duplicates."""
     return sorted({name for table in tables for name in table.metrics_files()})

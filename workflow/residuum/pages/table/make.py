@@ -69,7 +69,7 @@ def render(
 
 
 def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
-    """Count the docs judged before that were taken out of external runs, by their rows."""
+    """Count, by row, the docs judged in earlier rounds that were removed from external runs."""
     cells = [cell for cell in job.cells() if job.splits[cell[1].id] in job.residual]
     files = [
         (row.id, metrics / name) for row, column in cells for name in job.metrics_of(row, column)
@@ -81,9 +81,9 @@ def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
 def tidy(
     loaded: Loaded, tests: Sequence[Comparison], records: Sequence[Tuned], metrics: Path
 ) -> list[GridCell]:
-    """Return the cells row by row: mean over seeds, spread, markers, what the paper prints.
+    """Return the cells row by row: mean over seeds, spread, markers, the paper's numbers.
 
-    Where the table states its index, manifests in `metrics` say which one a cell's runs searched.
+    If the table states its index, manifests in `metrics` name the index that runs searched.
     """
     job, cells = loaded.job, []
     beaten = {(test.column, *test.beats) for test in tests if test.beats}
@@ -104,7 +104,7 @@ def tidy(
 
 
 def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: Beaten) -> GridCell:
-    """Add the markers of a cell: the rows it beats, an arrow, a tick."""
+    """Add a cell's markers: the rows it beats, an arrow, a tick."""
     others = [other.index for other in job.entry.rows if (column.id, row.id, other.id) in beaten]
     beats = [index for index in others if index and not row.below]
     return replace(
@@ -118,7 +118,7 @@ def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: B
 def _with_index(
     job: BoundTable, row: Row, column: Column, cell: GridCell, metrics: Path
 ) -> GridCell:
-    """Add which index the runs of a cell searched, where the table states its own."""
+    """Add the index that a cell's runs searched, if the table states its index."""
     if not job.entry.index:
         return cell
     searched = [indexes.recorded(metrics / name) for name in job.metrics_of(row, column)]
@@ -127,7 +127,7 @@ def _with_index(
 
 
 def _ticked(column: Column, row: str, beaten: Beaten) -> bool | None:
-    """Say whether a row has a tick: significantly so beside the row it is a change from."""
+    """Say whether a row has a tick: it differs significantly from the row it is a change from."""
     if column.tick is None or not column.is_change(row):
         return None
     pair = (row, str(column.change_from))
@@ -137,10 +137,10 @@ def _ticked(column: Column, row: str, beaten: Beaten) -> bool | None:
 def _with_depth(
     job: BoundTable, row: Row, column: Column, cell: GridCell, tuned: Sequence[Tuned]
 ) -> GridCell:
-    """Add the depth chosen for each run of a row: its record on the split, or its only one.
+    """Add the depth chosen for each run of a row, by its record on the split, or its only record.
 
-    A row that reranks nothing has none; a run that reranks but has no record, or only some of a
-    row's runs, is an error.
+    A row without a rerank system has no depth. Raises ResiduumError if a run of a rerank system has
+    no record.
     """
     chosen: dict[str, Record] = {}
     runs, system = job.runs_at(row.id, column), job.systems.get(row.part(column.id), {})
@@ -162,9 +162,9 @@ def _with_depth(
 
 
 def number(cell: GridCell, digits: int, signed: bool = False) -> str:
-    """Round for display; a cell without a value says why, and is never a zero.
+    """Round a cell for display. A cell without a value says why and is never 0.
 
-    One that shows a change has a sign, and a tick behind it where the column marks it.
+    A change has a sign, and a tick after it if the column marks it.
     """
     if cell.measured is None or cell.lowest is None or cell.highest is None:
         return DASH if cell.not_run in NOTHING else cell.absence
@@ -177,7 +177,7 @@ def number(cell: GridCell, digits: int, signed: bool = False) -> str:
 
 
 def spread(cell: GridCell, digits: int) -> str:
-    """Return the standard deviation over seeds for display, and the interval of a ratio."""
+    """Format the standard deviation over seeds, and the interval of a ratio."""
     over = "" if cell.std is None or cell.measure == DEPTH else f"±{cell.std:.{digits}f}"
     if cell.ci_low is None or cell.ci_high is None:
         return over
@@ -185,9 +185,9 @@ def spread(cell: GridCell, digits: int) -> str:
 
 
 def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.Layout:
-    """Lay the table out: a line per row, with as many decimals as the paper prints, or three.
+    """Lay the table out: a line per row, with as many decimals as the paper prints, at least 3.
 
-    The rows that others may beat are numbered; a dash marks a variant of another row.
+    Rows that other rows may beat are numbered; a dash marks a variant of another row.
     """
     printed = [text for row in job.entry.reported.values() for text in row.values()]
     digits = max([3, *(len(text.split(" ")[0].partition(".")[2]) for text in printed)])
@@ -208,7 +208,7 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
 def values(
     job: BoundTable, row: str, column: str, metrics: Path, groups: Parted, read: grids.Read
 ) -> list[derived.Value]:
-    """Return what a number shows, then what it is a change from; none of a choice."""
+    """Return the values behind a number, then those of its `change_from`; none for a choice."""
     shown = job.column(column)
     if shown.shows == "chosen":
         return []
@@ -217,7 +217,7 @@ def values(
 
 
 def places(job: BoundTable, numbers: Sequence[GridCell]) -> layout.Places:
-    """Return which number each cell of the Markdown's grid shows."""
+    """Return the number that each cell of the Markdown's grid shows."""
     rows, columns = job.entry.rows, job.entry.columns
     return [[None, None, *(f"{row.id}/{column.id}" for column in columns)] for row in rows]
 

@@ -1,4 +1,4 @@
-"""Why cells of a table have no number, and the runs that a derived cell is made of."""
+"""Why cells of a table have no runs, and the runs of both sides of derived cells."""
 
 from collections.abc import Mapping
 
@@ -8,13 +8,13 @@ from residuum.pages.table.entry import Column, Table
 from residuum.pages.table.job import ITSELF, NO_PARTS, Sides
 from residuum.wiring.availability import Hub, why_unavailable
 
-Players = Mapping[str, str]  # row, or row/column: the system that makes it
+Players = Mapping[str, str]  # ROW, or ROW/COLUMN: its system
 
 
 def reasons_of(
     registry: Registry, systems: Players, table: Table, hub: Hub
 ) -> dict[str, dict[str, str | None]]:
-    """Return why each cell has no runs to show, by row and column, or None if it has."""
+    """Return, by row and column, why a cell has no runs, or None if it has runs."""
     cells = ((row.id, c) for row in table.rows for c in table.columns)
     reasons: dict[str, dict[str, str | None]] = {}
     for row, column in cells:
@@ -28,9 +28,9 @@ def reasons_of(
 def why_empty(
     registry: Registry, system: str, column: Column, other: str | None, hub: Hub
 ) -> str | None:
-    """Return why a cell has no runs to show, or None if nothing stands in its way.
+    """Return why a cell has no runs, or None if it has runs.
 
-    `other` is the system to be beaten.
+    `other` is the system of the row `than`.
     """
     split_id = registry.binding(column.role)
     for name in filter(None, [system, column.over]):
@@ -57,7 +57,7 @@ def sides_of(registry: Registry, systems: Players, row: str, table: Table) -> di
 def _pair(
     registry: Registry, systems: Players, row: str, column: Column, table: Table
 ) -> tuple[str, str] | None:
-    """Return the two systems that a cell is derived from; None of a measured one, or without."""
+    """Return the two systems that a cell is derived from; None if it is not derived."""
     system = systems.get(table.part(row, column.id))
     if system is None:
         return None

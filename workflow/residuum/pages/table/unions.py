@@ -1,4 +1,4 @@
-"""What a page says of fusions: how often the union of their lists is provably an exact search.
+"""Notes on a page's fusions: how often the union of their lists is provably exact.
 
 Usage: `captions += notes(job, metrics)`.
 """
@@ -11,10 +11,10 @@ from residuum.pages.table.job import BoundTable
 
 
 def notes(job: BoundTable, metrics: Path) -> Iterator[str]:
-    """Yield a line on the fusions of a table: the least and the largest share of the queries.
+    """Yield a note on the fusions of a table: the smallest and the largest share of queries.
 
-    They are over columns and seeds, of the fewest docs that manifests in `metrics` name; nothing
-    of a fusion of which none does.
+    The shares are over columns and seeds, for the smallest number of first docs that manifests in
+    `metrics` record. A fusion without a record is left out.
     """
     shares: dict[int, dict[str, list[float]]] = {}
     for part, name in job.fused():

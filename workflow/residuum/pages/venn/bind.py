@@ -1,4 +1,4 @@
-"""Circles of the chosen papers: bound to a scale, and what they read."""
+"""Bind the circles of the chosen papers to a scale."""
 
 from residuum.config.registry import Registry
 from residuum.pages.sides import _absent, apart, paired_runs
@@ -12,7 +12,7 @@ from residuum.wiring.models import models_behind, trained_by_folds
 
 @kept
 def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
-    """Bind circles: their split, the runs of both sides of each diagram, and what is absent."""
+    """Bind circles: their split, the runs of both parts of each diagram, and missing runs."""
     venn, (comparable, reason) = registry.entry(page, Venn), registry.comparability
     split_id, systems = registry.binding(venn.role), registry.players(venn)
     sides = {row.id: [f"{row.id}/dense", f"{row.id}/lexical"] for row in venn.rows}

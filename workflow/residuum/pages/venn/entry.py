@@ -1,4 +1,4 @@
-"""Circles of config/papers: which queries two parts of a hybrid answer."""
+"""Circles of config/papers: the queries that two parts of a hybrid answer."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -26,7 +26,7 @@ class Diagram(Strict):
 
 
 class Venn(Reported):
-    """What two systems answer, as circles; shares of the queries, and the residual over D (RoC)."""
+    """Circles of the queries that two systems answer: shares of queries, and RoC."""
 
     kind: Literal["venn"]
     role: Role

@@ -9,7 +9,7 @@ from residuum.pages.venn.entry import Venn
 
 
 def faults(registry: Registry, venn: Venn) -> Iterator[Fault]:
-    """Yield what is wrong between circles and other entries."""
+    """Yield the faults between circles and other entries."""
     yield from reported_faults(registry, venn)
     if not measures.is_hit(venn.measure):
         yield "measure", f"{venn.measure} is no measure of hits, 0 or 1; take such as Success@10"

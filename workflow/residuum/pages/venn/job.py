@@ -1,4 +1,4 @@
-"""Circles bound to one scale: where hits are measured, and which runs make both sides."""
+"""Circles bound to one scale: the split, and the runs of both parts of each diagram."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from residuum.wiring.paths import below_metrics
 
 
 class BoundVenn(Judged):
-    """Circles: where hits are measured, which runs make both sides, and why others have none."""
+    """Bound circles: the split, the runs of both parts of each diagram, and missing runs."""
 
     entry: Venn
     split: SplitRef | None
@@ -30,6 +30,6 @@ class BoundVenn(Judged):
             yield Gap(why, diagram, self.split is None)
 
     def metrics(self) -> list[str]:
-        """Return the metrics files of all sides, each once, sorted."""
+        """Return the metrics files of all parts, sorted and without duplicates."""
         named = (run for runs in self.runs.values() for run in runs)
         return sorted({below_metrics(str(self.split), run) for run in named})

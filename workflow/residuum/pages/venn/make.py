@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 app = command.app(__doc__)
 HEADER = ["", "D", "S", "D - S", "both", "neither", "RoC", "95% interval"]
 BLUE, YELLOW = "#0072B2", "#F0E442"  # Okabe and Ito; the paper's are blue and yellow too
-ROOM = 1.05  # around the widest pair of circles
+ROOM = 1.05  # the plot's size relative to the widest pair of circles
 NO_HIT = "the dense part answers no query, so that a share of its own is not defined"
-Hits = tuple[ScoreMatrix, ScoreMatrix]  # of the dense part, of the lexical one
+Hits = tuple[ScoreMatrix, ScoreMatrix]  # of the dense part, of the lexical part
 
 
 @app.command()
@@ -72,7 +72,7 @@ def _unlearned(job: BoundVenn, verdicts: Mapping[str, Learned]) -> Iterator[tupl
 
 
 def hits(job: BoundVenn, name: str, metrics: Path) -> Hits:
-    """Return the hits of both parts of a diagram, over the same queries."""
+    """Return the hits of both parts of a diagram, which have the same queries."""
     read = cache(trec.read_metrics)
     sides = []
     for side in ("dense", "lexical"):
@@ -85,13 +85,13 @@ def hits(job: BoundVenn, name: str, metrics: Path) -> Hits:
 
 
 def counted(row: Diagram, pair: Hits) -> Coverage:
-    """Count what both parts answer; where circles are disjoint, as if no query were in both."""
+    """Count the queries that each part answers. For a disjoint diagram the overlap is set to 0."""
     of = coverage(*pair)
     return disjoint(of) if row.disjoint else of
 
 
 def disjoint(of: Coverage) -> Coverage:
-    """Return the same two sizes without an overlap, as far as the queries reach."""
+    """Return the counts with both sizes kept, the overlap set to 0, and failures of at least 0."""
     failures = max(0.0, of.queries - of.first - of.second)
     ratio = None if of.ratio is None else 1.0
     return of._replace(
@@ -100,7 +100,7 @@ def disjoint(of: Coverage) -> Coverage:
 
 
 def shares(of: Coverage) -> dict[str, float | None]:
-    """Return the quantities of a diagram: shares of the queries, and RoC, of D's (Eq. 1)."""
+    """Return the quantities of a diagram: shares of the queries, and RoC (Eq. 1)."""
     counts = (of.first, of.second, of.residual, of.overlap, of.failures)
     values = [*(count / of.queries for count in counts), of.ratio]
     return dict(zip(QUANTITIES, values, strict=True))
@@ -109,7 +109,7 @@ def shares(of: Coverage) -> dict[str, float | None]:
 def _cells(
     job: BoundVenn, row: Diagram, pairs: Mapping[str, Hits], reasons: Mapping[str, str]
 ) -> Iterator[GridCell]:
-    """Yield the cells of a diagram: a value per seed, whose mean is that over the seeds."""
+    """Yield the cells of a diagram, with a value per seed and the mean over seeds."""
     why, unlearned = job.absent.get(row.id) or reasons.get(row.id), row.id in reasons
     seeds = [shares(counted(row, pair)) for pair in _by_seed(*pairs[row.id])] if not why else []
     for name in QUANTITIES:
@@ -124,7 +124,7 @@ def _cells(
 
 
 def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
-    """Yield both parts seed by seed; what has none stands beside each."""
+    """Yield both parts seed by seed. A part without seeds is paired with each seed."""
     own, other = np.broadcast_arrays(dense.values, lexical.values)
     for one in range(own.shape[1]):
         columns = own[:, [one]], other[:, [one]]
@@ -132,7 +132,7 @@ def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
 
 
 def _save(job: BoundVenn, coverages: Mapping[str, Coverage], output: Path) -> list[Path]:
-    """Draw the diagrams beside each other, all to one scale."""
+    """Draw the diagrams beside each other at the same scale."""
     from matplotlib.figure import Figure
 
     drawn = [row for row in job.entry.rows if row.id in coverages]
@@ -148,7 +148,7 @@ def _save(job: BoundVenn, coverages: Mapping[str, Coverage], output: Path) -> li
 
 
 def placed(of: Coverage) -> tuple[float, float, float]:
-    """Return both radii and the distance of the centres, in roots of shares of the queries."""
+    """Return the radii of D and S and the distance of their centres; areas are query shares."""
     dense, lexical = (circles.radius(count / of.queries) for count in (of.first, of.second))
     return dense, lexical, circles.distance(dense, lexical, of.overlap / of.queries)
 
@@ -159,7 +159,7 @@ def _width(of: Coverage) -> float:
 
 
 def _circles(ax: "Axes", row: Diagram, of: Coverage, half: float) -> None:
-    """Draw S at the left and D at the right, with the shares of their parts in them."""
+    """Draw S at the left and D at the right, with the share of queries in each part."""
     from matplotlib.patches import Circle
 
     dense, lexical, apart = placed(of)
@@ -221,7 +221,7 @@ def _notes(
 
 
 def _hypothetical(of: Coverage) -> str:
-    """Say that circles are not as they were measured, nor possible where they are too large."""
+    """Return a remark that a diagram is hypothetical, and impossible if it exceeds the queries."""
     text = ", as large and without an overlap: hypothetical"
     more = ", and impossible, since D and S together are more than the queries"
     return text + more * (of.first + of.second > of.queries)
@@ -230,13 +230,13 @@ def _hypothetical(of: Coverage) -> str:
 def values(
     job: BoundVenn, row: str, column: str, metrics: Path, groups: object, read: object
 ) -> list[Coverage]:
-    """Return what a number is of: how many queries each part answers."""
+    """Return the counts behind a number: the queries that each part answers."""
     diagram = next(one for one in job.entry.rows if one.id == row)
     return [counted(diagram, hits(job, row, metrics))]
 
 
 def places(job: BoundVenn, numbers: Sequence[GridCell]) -> layout.Places:
-    """Return which number each cell of the Markdown's grid shows: rows without one have no line."""
+    """Return the number that each cell of the grid shows. Rows without numbers have no line."""
     shown = {number.row for number in numbers if number.measured is not None}
     rows = [row.id for row in job.entry.rows if row.id in shown]
     return [[None, *(f"{row}/{name}" for name in QUANTITIES), None] for row in rows]
