@@ -66,7 +66,8 @@ def test_it_has_a_depth_and_words_and_is_read_of_judgements():
 def test_a_column_of_it_is_shown_and_compared_with_nothing():
     plain = {**TABLE["columns"][0], "id": "rr"}
     assert [*job().compared()]
-    assert [*job(columns=[plain | {"measure": "Holes@10", "compared": False}]).compared()] == []
+    shown = [plain | {"measure": "Holes@10", "compared": False}]
+    assert [*job(columns=shown, reported={}, tolerance={}).compared()] == []
 
 
 def test_neighbouring_settings_cannot_share_what_depends_on_unjudged_docs():

@@ -392,7 +392,7 @@ def test_a_new_kind_reruns_nothing(project, edited):
 @pytest.mark.parametrize(
     ("name", "old", "new", "folders"),
     [
-        ("config/schema/cases.py", "limit: Positive = Field(3", "limit: Positive = Field(4",
+        ("pages/cases/entry.py", "limit: Positive = Field(3", "limit: Positive = Field(4",
          PAGES),
         ("tuning/evaluation.py", "float(m.value)", "float(m.value) / 2",
          PAGES | {"metrics", "tuning", "rerank", "runs"}),
@@ -440,8 +440,9 @@ ALTERED = [
     ("tuning/evaluation.py", "float(m.value)", "float(m.value) / 2",
      "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "rerank", "rm3"}),
     ("paired/classical.py", "LEVEL = 0.95", "LEVEL = 0.9",
-     "significance/clear-table1.tsv", {"significance", "figures", "claims"}),
-    ("figures.py", ":.3f", ":.2f", "figures/clear-figure1.tsv", {"figures"}),
+     "significance/clear-table1.tsv", {"significance", "pages.figure.make", "pages.claims.make"}),
+    ("pages/figure/make.py", ":.3f", ":.2f", "figures/clear-figure1.tsv",
+     {"pages.figure.make"}),
     ("pages/verdicts.py", "round(a - b, 6)", "round(a - b, 2)", "ledger.tsv", {"ledger"}),
 ]  # fmt: skip
 

@@ -1,11 +1,11 @@
 """The base of pages bound to one scale: the `--spec` of the stages that make pages."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
+from residuum.cli.errors import unknown
 from residuum.config.schema.analyses import IndexStatistics
 from residuum.config.schema.base import Id, Strict, dangling, repeated
 from residuum.config.schema.tests import Tests
@@ -64,8 +64,10 @@ class Bound(Strict):
 
         A foreign manifest may.
         """
-        for key, fault in chain(repeated(self.entry), dangling(self.entry)):
+        for key, fault in repeated(self.entry):
             raise ValueError(f"{key}: {fault}")
+        for lost in dangling(self.entry):
+            raise ValueError(f"{lost.key}: {unknown(lost.kind, lost.name, lost.known)}")
 
     def models_of(self, runs: Iterable[str], place: str | None) -> list[str]:
         """Return the models behind runs on a split as `<model>/seed<n>`, without duplicates."""

@@ -14,7 +14,7 @@ from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from residuum.cli import scalars
-from residuum.cli.errors import hint, unknown
+from residuum.cli.errors import hint
 
 
 class Strict(BaseModel):
@@ -166,8 +166,17 @@ def repeated(entry: BaseModel) -> Iterator[tuple[str, str]]:
             seen.add(own)
 
 
-def dangling(entry: BaseModel) -> Iterator[tuple[str, str]]:
-    """Yield the key and the fault of each part of an entry that it names and does not have.
+class Dangling(NamedTuple):
+    """A key of an entry that names a part which the entry lacks; `known` are the parts it has."""
+
+    key: str
+    kind: str
+    name: str
+    known: list[str]
+
+
+def dangling(entry: BaseModel) -> Iterator[Dangling]:
+    """Yield each key of an entry that names a part of it which it does not have.
 
     What names a kind of part of which the entry has none, as a panel's columns, may be anything.
     """
@@ -181,7 +190,7 @@ def dangling(entry: BaseModel) -> Iterator[tuple[str, str]]:
             continue
         known = parts.get(mark.to, [value])
         if value not in (*known, *mark.besides):
-            yield key, unknown(mark.to, value, known)
+            yield Dangling(key, mark.to, value, known)
 
 
 def named_for(entry: BaseModel, use: str) -> str | None:
