@@ -24,7 +24,7 @@ rule all:
     default_target: True
     input:
         pages=WIRING.pages.all,
-        timings=WIRING.figures.timed,
+        timings=WIRING.page.figure.timed,
         ledger=PATHS.ledger,
         report=PATHS.report,
 

@@ -1,11 +1,11 @@
 rule cases_find:
     """Find the docs that meet the rule of a case study."""
     input:
-        lists=WIRING.pages.lists,
-        queries=WIRING.pages.of_split(PATHS.queries),
-        qrels=WIRING.pages.of_split(PATHS.qrels),
-        corpus=WIRING.pages.of_split(PATHS.corpus),
-        learning=WIRING.pages.learning,
+        lists=WIRING.page.cases.lists,
+        queries=WIRING.page.cases.of_split(PATHS.queries),
+        qrels=WIRING.page.cases.of_split(PATHS.qrels),
+        corpus=WIRING.page.cases.of_split(PATHS.corpus),
+        learning=WIRING.page.cases.learning,
     output:
         **SHOWN.texts(PATHS.pages["cases"].forms("md", "tex")),
     log:
@@ -13,8 +13,8 @@ rule cases_find:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=8000),
     params:
-        **decided_by("residuum.pages.cases.make", "find", WIRING.pages.spec),
-        lists=WIRING.pages.list_options,
+        **decided_by("residuum.pages.cases.make", "find", WIRING.page.cases.spec),
+        lists=WIRING.page.cases.list_options,
         corpus=options.folder("corpus"),
         learning=options.each("learning", "learning"),
     shell:

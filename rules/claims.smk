@@ -1,11 +1,11 @@
 rule claims_judge:
     """Judge what a paper says of its results in words."""
     input:
-        metrics=WIRING.claims.metrics,
-        tables=WIRING.claims.tables,
-        curves=WIRING.claims.curves,
-        groups=WIRING.claims.groups,
-        learning=WIRING.claims.learning,
+        metrics=WIRING.page.claims.metrics,
+        tables=WIRING.page.claims.tables,
+        curves=WIRING.page.claims.curves,
+        groups=WIRING.page.claims.groups,
+        learning=WIRING.page.claims.learning,
     output:
         **SHOWN.texts(ONLY.pages(PATHS.pages["claims"], "claims").forms("md", "tex")),
         **recorded(tests=ONLY.pages(PATHS.significance, "claims")),
@@ -14,7 +14,7 @@ rule claims_judge:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=4000),
     params:
-        **decided_by("residuum.pages.claims.make", "judge", WIRING.claims.spec),
+        **decided_by("residuum.pages.claims.make", "judge", WIRING.page.claims.spec),
         metrics=PATHS.metrics_root,
         tables=options.each("table", "tables"),
         curves=options.each("depths", "curves"),

@@ -1,7 +1,7 @@
 rule dimensions_draw:
     """Draw how many dimensions of a random projection keep a lexical ranking."""
     input:
-        measured=WIRING.fidelities.shown,
+        measured=WIRING.page.dimensions.measured,
     output:
         **SHOWN.drawings(PATHS.pages["dimensions"].forms("md", "pdf", "png")),
     log:
@@ -9,7 +9,7 @@ rule dimensions_draw:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.pages.dimensions.make", "draw", WIRING.pages.spec),
+        **decided_by("residuum.pages.dimensions.make", "draw", WIRING.page.dimensions.spec),
         measured=PATHS.fidelity_root,
     shell:
         "python -m residuum.pages.dimensions.make draw --spec {params.spec:q} --measured {params.measured} "

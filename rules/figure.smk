@@ -4,11 +4,11 @@
 rule figure_draw:
     """Draw measures at every rerank depth or effort, or in every group of the queries."""
     input:
-        curves=WIRING.figures.curves,
-        costs=WIRING.figures.costs,
-        metrics=WIRING.figures.metrics,
-        groups=WIRING.figures.groups,
-        learning=WIRING.pages.learning,
+        curves=WIRING.page.figure.curves,
+        costs=WIRING.page.figure.costs,
+        metrics=WIRING.page.figure.metrics,
+        groups=WIRING.page.figure.groups,
+        learning=WIRING.page.figure.learning,
     output:
         **SHOWN.drawings(PATHS.pages["figure"].forms("md", "pdf", "png")),
     log:
@@ -16,7 +16,7 @@ rule figure_draw:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.pages.figure.make", "draw", WIRING.pages.spec),
+        **decided_by("residuum.pages.figure.make", "draw", WIRING.page.figure.spec),
         metrics=PATHS.metrics_root,
         curves=options.each("curve", "curves"),
         costs=options.each("cost", "costs"),
@@ -30,9 +30,9 @@ rule figure_draw:
 rule figure_time:
     """Draw a figure over efforts by the time that a search takes."""
     input:
-        curves=WIRING.figures.curves,
-        timings=WIRING.figures.timings,
-        learning=WIRING.pages.learning,
+        curves=WIRING.page.figure.curves,
+        timings=WIRING.page.figure.timings,
+        learning=WIRING.page.figure.learning,
     output:
         tsv=PATHS.page_timing,
         pdf=PATHS.page_timing.beside(".pdf"),
@@ -42,7 +42,7 @@ rule figure_time:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.pages.figure.make", "time", WIRING.pages.spec),
+        **decided_by("residuum.pages.figure.make", "time", WIRING.page.figure.spec),
         curves=options.each("curve", "curves"),
         timings=options.each("timing", "timings"),
         learning=options.each("learning", "learning"),

@@ -3,7 +3,7 @@ rule ledger_write:
     input:
         tables=WIRING.pages.judged,
         tests=WIRING.pages.tests,
-        claims=WIRING.claims.all,
+        claims=WIRING.pages.claims,
     output:
         **SHOWN.ledger(PATHS.ledger.forms("md")),
     log:

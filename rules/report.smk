@@ -2,7 +2,7 @@ rule report_write:
     """Show the chosen papers' results as a static site."""
     input:
         pages=WIRING.pages.all,
-        timings=WIRING.figures.timed,
+        timings=WIRING.page.figure.timed,
         ledger=PATHS.ledger,
     output:
         PATHS.report,

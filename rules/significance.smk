@@ -1,9 +1,9 @@
 rule significance_compare:
     """Test the pairs of systems that a table compares, in every column."""
     input:
-        metrics=WIRING.pages.tested_metrics,
-        learning=WIRING.pages.tested_learning,
-        groups=WIRING.pages.tested_groups,
+        metrics=WIRING.page.table.tested_metrics,
+        learning=WIRING.page.table.tested_learning,
+        groups=WIRING.page.table.tested_groups,
     output:
         **recorded(tests=ONLY.pages(PATHS.significance, "table")),
     log:
@@ -11,8 +11,8 @@ rule significance_compare:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.significance", "compare", WIRING.pages.spec),
-        together=WIRING.pages.together,
+        **decided_by("residuum.significance", "compare", WIRING.page.table.spec),
+        together=WIRING.page.table.together,
         metrics=PATHS.metrics_root,
         learning=options.each("learning", "learning"),
         groups=options.each("groups", "groups"),

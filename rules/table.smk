@@ -1,13 +1,13 @@
 rule table_render:
     """Render a paper's table with our numbers and our markers."""
     input:
-        metrics=WIRING.pages.metrics,
-        records=WIRING.pages.records,
+        metrics=WIRING.page.table.metrics,
+        records=WIRING.page.table.records,
         tests=PATHS.significance,
-        tuning=WIRING.pages.tuning,
-        learning=WIRING.pages.learning,
-        groups=WIRING.pages.groups,
-        computed=WIRING.arithmetic.of_table,
+        tuning=WIRING.page.table.tuning,
+        learning=WIRING.page.table.learning,
+        groups=WIRING.page.table.groups,
+        computed=WIRING.page.table.computed,
     output:
         **SHOWN.texts(ONLY.pages(PATHS.table, "table").forms("md", "tex")),
     log:
@@ -15,7 +15,7 @@ rule table_render:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.pages.table.make", "render", WIRING.pages.spec),
+        **decided_by("residuum.pages.table.make", "render", WIRING.page.table.spec),
         metrics=PATHS.metrics_root,
         tuning=options.each("tuning", "tuning"),
         learning=options.each("learning", "learning"),

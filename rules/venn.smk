@@ -1,8 +1,8 @@
 rule venn_draw:
     """Draw what a dense and a lexical part answer, as circles."""
     input:
-        metrics=WIRING.figures.circles,
-        learning=WIRING.pages.learning,
+        metrics=WIRING.page.venn.metrics,
+        learning=WIRING.page.venn.learning,
     output:
         **SHOWN.drawings(PATHS.pages["venn"].forms("md", "pdf", "png")),
     log:
@@ -10,7 +10,7 @@ rule venn_draw:
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.pages.venn.make", "draw", WIRING.pages.spec),
+        **decided_by("residuum.pages.venn.make", "draw", WIRING.page.venn.spec),
         metrics=PATHS.metrics_root,
         learning=options.each("learning", "learning"),
     shell:

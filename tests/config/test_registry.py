@@ -17,7 +17,10 @@ from residuum.config.registry import SplitId
 from residuum.config.schema.scales import FromHub, FromPath
 from residuum.neural.losses import ConstantMargin
 from residuum.pages.entries import parts_of
-from residuum.wiring import availability, corpora, models, pages, sizes
+from residuum.pages.inputs import bound, page_spec
+from residuum.pages.table.bind import bind_table, family
+from residuum.wiring import availability, corpora, models, sizes
+from residuum.wiring.pages import why_not_made
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 
@@ -199,11 +202,11 @@ def test_a_corpus_is_cut_by_the_vectors_that_a_model_makes_of_it(config):
 
 
 def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
-    assert pages.family(load(config), "clear-table1") == []
+    assert family(load(config), "clear-table1") == []
     edit(config, "tests/clear.yaml", family="paper")
     made = load(config)
-    assert pages.family(made, "clear-table1") == ["clear-control", "clear-table2"]
-    assert pages.family(made, "dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
+    assert family(made, "clear-table1") == ["clear-control", "clear-table2"]
+    assert family(made, "dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
 
 
 def test_a_page_is_bound_with_its_tests(config):
@@ -212,9 +215,9 @@ def test_a_page_is_bound_with_its_tests(config):
 
     edit(config, "tests/clear.yaml", seed=7)
     made = load(config, scale="mini")
-    assert pages.bind_table(made, "clear-table1", hub).tests == made.tests["clear"]
-    assert json.loads(pages.page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
-    figure = json.loads(pages.page_spec(made, "clear-figure1", hub))
+    assert bind_table(made, "clear-table1", hub).tests == made.tests["clear"]
+    assert json.loads(page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
+    figure = json.loads(page_spec(made, "clear-figure1", hub))
     assert figure["tests"]["correction"] == "holm"
 
 
@@ -625,7 +628,7 @@ def test_what_a_scale_does_not_bind_is_not_run_with_its_reason(config):
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     del data["roles"]["msmarco-tune"], data["backbones"]["untrained"]
     edit(config, "scales/mini.yaml", roles=data["roles"], backbones=data["backbones"])
-    job = pages.bind_table(load(config, scale="mini"), "clear-table1", nothing_missing)
+    job = bind_table(load(config, scale="mini"), "clear-table1", nothing_missing)
     absent = {row: cells.get("dev-rr") for row, cells in job.absent.items()}
     assert absent["bm25"] is None
     assert absent["clear"] == "scale mini binds nothing to msmarco-tune"
@@ -639,24 +642,24 @@ def test_a_hub_model_that_cannot_be_had_empties_its_rows_only():
         return "no such model" if "large" in model.hub else None
 
     loaded = load(scale="full")
-    job = pages.bind_table(loaded, "clear-table2", hub)
+    job = bind_table(loaded, "clear-table2", hub)
     absent = {row for row, cells in job.absent.items() if cells}
     assert absent == {"bm25-large", "clear-large"}
     assert job.absent["bm25-large"]["dev-rr"] == "no such model"
-    assert pages.why_not_made(loaded, "clear-figure1", hub) is None
-    assert pages.why_not_made(loaded, "clear-table4", hub) == "no such model"
+    assert why_not_made(loaded, "clear-figure1", hub) is None
+    assert why_not_made(loaded, "clear-table4", hub) == "no such model"
 
 
 def test_an_external_run_is_not_run_where_its_file_is_absent(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     loaded = load(scale="mini")
-    column = pages.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
+    column = bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
     path = tmp_path / "trec-covid" / "round2" / "GUIR_S2_run1.txt"
     assert column.startswith(f"no such file: {path}. The best automatic run")
     path.parent.mkdir(parents=True)
     path.write_text("")
     anew = load(scale="mini")
-    assert pages.bind_table(anew, "dualrm-table5", nothing_missing).absent["guir"] == {}
+    assert bind_table(anew, "dualrm-table5", nothing_missing).absent["guir"] == {}
 
 
 CACM = ("docs.jsonl", "queries.tsv", "qrels.txt")
@@ -668,7 +671,7 @@ def test_a_dataset_whose_files_are_absent_is_not_run_with_its_access_note(monkey
 
     def absent():
         anew = load(scale="mini")
-        return pages.bind_table(anew, "lexical-baselines-cacm", nothing_missing).absent
+        return bind_table(anew, "lexical-baselines-cacm", nothing_missing).absent
 
     paths = [tmp_path / "cacm" / name for name in CACM]
     note = loaded.datasets["cacm"].access
@@ -701,7 +704,7 @@ def test_characteristics_of_absent_data_are_not_counted(config, monkeypatch, tmp
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     edit(config, "scales/mini.yaml", roles={**data["roles"], "msmarco-dev": "cacm/test"})
     made = load(config, scale="mini")
-    spec = json.loads(pages.page_spec(made, "dualrm-table1", nothing_missing))
+    spec = json.loads(page_spec(made, "dualrm-table1", nothing_missing))
     column = next(c["id"] for c in spec["entry"]["columns"] if c["role"] == "msmarco-dev")
     queries = tmp_path / "cacm" / "queries.tsv"
     assert set(spec["absent"]) == {column}
@@ -1041,14 +1044,14 @@ def test_a_learning_rate_is_tried_on_a_model_and_chosen_for_all_that_name_it():
 
 def test_at_small_scales_clears_systems_play_dualrms_on_its_pages_and_at_full_none_does():
     small, full = (load(scale=scale) for scale in ("mini", "full"))
-    tables = [pages.bind_table(at, "dualrm-table2", nothing_missing) for at in (small, full)]
+    tables = [bind_table(at, "dualrm-table2", nothing_missing) for at in (small, full)]
     assert [table.runs["dualrm"] for table in tables] == [
         ["clear.seed1", "clear.seed2", "clear.seed3"],
         ["dualrm.seed1", "dualrm.seed2", "dualrm.seed3"],
     ]
-    series = pages.bound(small, "dualrm-figure2", nothing_missing).runs["dualrm"]
+    series = bound(small, "dualrm-figure2", nothing_missing).runs["dualrm"]
     assert series == [f"clear-bert-base.seed{seed}" for seed in (1, 2, 3)]
-    lists = pages.bound(small, "dualrm-table3", nothing_missing).runs
+    lists = bound(small, "dualrm-table3", nothing_missing).runs
     assert lists["reranked"] == "clear-bert-large-deepest.seed1"
     assert small.tuples_of("zero-shot") == "clear" and full.tuples_of("zero-shot") == "dualrm"
     trained = {full.trained_for(name) for name in full.systems if name.startswith("dualrm")}

@@ -9,7 +9,7 @@ from conftest import ROOT
 from plan_fixture import named
 from residuum.config import loading
 from residuum.pages.table import arithmetic
-from residuum.pages.table.bind import Arithmetic
+from residuum.pages.table.bind import TableInputs
 from residuum.wiring.availability import all_available
 from residuum.wiring.paths import Paths
 
@@ -46,8 +46,8 @@ def test_what_was_computed_in_which_precision_is_said_once(manifests):
 
 def test_a_table_reads_them_of_all_that_is_behind_its_rows():
     registry = loading.load(ROOT / "config", {**BASE, "scale": "mini", "seeds": [1, 2]})
-    mini = Arithmetic(registry, Paths("r"), all_available)
-    made = mini.of_table(named(page="clear-table2"))
+    mini = TableInputs(registry, Paths("r"), all_available)
+    made = mini.computed(named(page="clear-table2"))
     assert {path for path in made if path.startswith("r/models/")} == {
         f"r/models/clear/seed{seed}/manifest.json" for seed in (1, 2)
     }
@@ -55,7 +55,7 @@ def test_a_table_reads_them_of_all_that_is_behind_its_rows():
         for reranker in ("bert-base-reranker", "bert-large-reranker"):
             assert f"r/rerank/generated-mini/{split}/{reranker}.trec.gz.manifest.json" in made
     assert "r/embeddings/generated-mini.queries/clear/seed2/manifest.json" in made
-    weighted = mini.of_table(named(page="clear-table1"))
+    weighted = mini.computed(named(page="clear-table1"))
     assert "r/models/deepct/seed1/manifest.json" in weighted
     assert not [path for path in weighted if ".queries/deepct" in path], "it encodes nothing"
-    assert mini.of_table(named(page="lexical-baselines-cacm")) == []
+    assert mini.computed(named(page="lexical-baselines-cacm")) == []

@@ -4,13 +4,13 @@ import gc
 import weakref
 
 from plan_fixture import registry
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.memo import memoised
 
 
 def test_a_registry_is_asked_once_for_each_question_and_forgotten():
     calls = []
 
-    @kept
+    @memoised
     def named(of, name, end=""):
         calls.append(name + end)
         return name + end

@@ -11,12 +11,12 @@ from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import SplitId
-from residuum.pages.claims.bind import Claimed
-from residuum.pages.table.bind import bind_table
+from residuum.pages.claims.bind import ClaimsInputs
+from residuum.pages.table.bind import TableInputs, bind_table
 from residuum.pages.table.entry import Table
 from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable
 from residuum.wiring.availability import all_available
-from residuum.wiring.pages import Pages, gaps
+from residuum.wiring.pages import gaps
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -64,11 +64,11 @@ def test_a_derived_cell_reads_the_dense_and_the_lexical_part_of_its_row(config):
 
 def test_a_page_asks_for_the_metrics_of_the_parts_and_a_split_for_their_measures(config):
     registry = load(config, seeds=[1, 2])
-    pages = Pages(registry, Paths("r"), all_available)
-    asked = {*pages.metrics(named(page="roc-table5"))}
+    tables = TableInputs(registry, Paths("r"), all_available)
+    asked = {*tables.metrics(named(page="roc-table5"))}
     parts = ["bm25-default", "cocondenser-ei-embedding.seed2", "cocondenser-ei.seed2"]
     assert {f"r/metrics/{SPLIT}/{run}.tsv" for run in parts} < asked
-    assert asked == {*pages.tested_metrics(named(page="roc-table5"))}
+    assert asked == {*tables.tested_metrics(named(page="roc-table5"))}
     assert {"Success@10", "Success@100", "AP@1000"} < {
         *registry.measures(SplitId("generated-mini", "dev"))
     }
@@ -147,7 +147,7 @@ def test_a_claim_may_rest_on_what_has_a_value_per_query(config, name):
         ):
             load(config)
         return
-    claimed = Claimed(load(config), Paths("r"), all_available)
+    claimed = ClaimsInputs(load(config), Paths("r"), all_available)
     metrics = claimed.metrics(named(page="roc-claims"))
     assert f"r/metrics/{SPLIT}/cocondenser-ei-embedding.seed1.tsv" in metrics
 

@@ -6,7 +6,7 @@ import pytest
 
 from plan_fixture import named
 from residuum.config.registry import Registry
-from residuum.pages.figure.bind import Figures, bind_figure
+from residuum.pages.figure.bind import FigureInputs, bind_figure
 from residuum.pages.figure.job import BoundFigure
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available
@@ -32,7 +32,7 @@ def test_a_curve_of_each_run_is_read(tmp_path: Path) -> None:
     made, registry = bound(tmp_path, "dpr-ei-embedding")
     assert (made.runs, made.absent) == ({"d": ["dpr-ei-embedding.seed1"]}, {})
     assert made.sweep == registry.sweeps["luan2021"] and made.metrics() == []
-    figures = Figures(registry, PATHS, all_available)
+    figures = FigureInputs(registry, PATHS, all_available)
     swept = "generated-mini/dev/luan2021/dpr-ei-embedding.seed1"
     assert figures.curves(PAGE) == [f"r/sweeps/{swept}.tsv"]
     assert figures.costs(PAGE) == [f"r/sweeps/{swept}.tsv.manifest.json"]
@@ -74,4 +74,4 @@ def test_a_search_is_not_tried_where_it_would_show_other_docs(
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
     made, registry = bound(tmp_path, system, role, scale)
     assert made.runs == {} and made.absent["d"].startswith(says)
-    assert Figures(registry, PATHS, all_available).timed(None) == []
+    assert FigureInputs(registry, PATHS, all_available).timed(None) == []

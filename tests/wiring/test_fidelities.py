@@ -10,7 +10,7 @@ from conftest import ROOT
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.pages.dimensions.bind import bind_dimensions
+from residuum.pages.dimensions.bind import DimensionsInputs, bind_dimensions
 from residuum.wiring.availability import all_available
 from residuum.wiring.corpora import Fidelities
 from residuum.wiring.pages import gaps
@@ -28,9 +28,10 @@ def test_a_page_reads_its_measurements_and_these_the_vectors_of_all_docs():
     parts = Fidelities(load("mini"), Paths("r"), all_available)
     place = "r/fidelity/generated-mini/dev"
     names = ("luan2021", "luan2021-boolean", "luan2021-gaussian")
+    pages = DimensionsInputs(load("mini"), Paths("r"), all_available)
     shown = [f"{place}/{name}/manifest.json" for name in names]
-    assert parts.shown(named(page="mebert-figure2")) == shown
-    assert parts.shown(named(page="mebert-figure3")) == shown[:1]
+    assert pages.measured(named(page="mebert-figure2")) == shown
+    assert pages.measured(named(page="mebert-figure3")) == shown[:1]
     of = named(dataset="generated-mini", split="dev", fidelity="luan2021")
     vectors = "bm25-unigram-vectors/seed1"
     assert parts.docs(of) == [f"r/embeddings/generated-mini/{vectors}/shard-00000/manifest.json"]

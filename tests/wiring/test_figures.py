@@ -14,8 +14,9 @@ from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import SplitId
-from residuum.pages.figure.bind import Figures, bind_figure
-from residuum.pages.venn.bind import bind_venn
+from residuum.pages.figure.bind import FigureInputs, bind_figure
+from residuum.pages.table.bind import TableInputs
+from residuum.pages.venn.bind import VennInputs, bind_venn
 from residuum.wiring.availability import all_available
 from residuum.wiring.base import Constraints
 from residuum.wiring.pages import Pages, gaps
@@ -53,7 +54,7 @@ def roc(tmp_path_factory):
 
 
 def test_groups_and_metrics_are_what_a_figure_reads(roc):
-    figures = Figures(roc, PATHS, all_available)
+    figures = FigureInputs(roc, PATHS, all_available)
     lengths, hard = named(page="roc-figure6"), named(page="roc-figure4")
     assert figures.groups(lengths) == ["r/groups/generated-mini/questions/lengths.tsv"]
     assert figures.groups(hard) == ["r/groups/generated-mini/dev/bm25-halves.tsv"]
@@ -63,7 +64,7 @@ def test_groups_and_metrics_are_what_a_figure_reads(roc):
     )
     assert (figures.curves(hard), figures.costs(hard)) == ([], [])
     old = load_old()
-    sweep = Figures(old, PATHS, all_available)
+    sweep = FigureInputs(old, PATHS, all_available)
     assert sweep.groups(named(page="clear-figure1")) == sweep.metrics(named(page="clear-figure1"))
 
 
@@ -72,7 +73,7 @@ def load_old():
 
 
 def test_circles_read_the_parts_and_never_the_hybrid(roc):
-    metrics = Figures(roc, PATHS, all_available).circles(named(page="roc-figure1"))
+    metrics = VennInputs(roc, PATHS, all_available).metrics(named(page="roc-figure1"))
     runs = ("bm25-default", "clear-dpr-embedding.seed1", "dpr-embedding.seed1")
     assert metrics == [f"{ON}/questions/{run}.tsv" for run in runs]
 
@@ -173,14 +174,14 @@ def test_a_series_may_have_a_role_of_its_own(tmp_path):
     bound = bind_figure(made, "roc-figure6", all_available)
     on = {"ours": "dev", "clear": "tune", "dpr": "dev", "bm25": "dev"}
     assert bound.splits == {name: f"generated-mini/{split}" for name, split in on.items()}
-    groups = Figures(made, PATHS, all_available).groups(named(page="roc-figure6"))
+    groups = FigureInputs(made, PATHS, all_available).groups(named(page="roc-figure6"))
     assert groups == [f"r/groups/generated-mini/{split}/lengths.tsv" for split in ("dev", "tune")]
     assert "AP@1000" in made.measures(SplitId("generated-mini", "tune"))
 
 
 def test_a_figure_over_snapshots_reads_the_runs_of_all_models_that_a_training_keeps(roc):
     """Of mini's two the last is the finished one, whose run is the table's."""
-    page, figures = named(page="roc-figure5"), Figures(roc, PATHS, all_available)
+    page, figures = named(page="roc-figure5"), FigureInputs(roc, PATHS, all_available)
     expected = [
         f"{ON}/{split}/{system}.{seed}.tsv"
         for split in ("dev-adverse", "dev")
@@ -189,12 +190,12 @@ def test_a_figure_over_snapshots_reads_the_runs_of_all_models_that_a_training_ke
     ]
     assert figures.metrics(page) == expected
     assert (figures.groups(page), figures.curves(page)) == ([], [])
-    assert f"{ON}/dev/dpr-ei.seed1.tsv" in Pages(roc, PATHS, all_available).metrics(
+    assert f"{ON}/dev/dpr-ei.seed1.tsv" in TableInputs(roc, PATHS, all_available).metrics(
         named(page="roc-table3")
     )
     full = loading.load(ROOT / "config", {**BASE, "scale": "full"})
     assert bind_figure(full, "roc-figure5", all_available).snapshots["ours-original"] == 10
-    learned = Pages(roc, PATHS, all_available).learning(page)
+    learned = figures.learning(page)
     of = "generated-mini.train/seed1"
     assert learned == [f"r/learning/{model}@{of}.json" for model in ("clear-dpr", "dpr-ei")]
 

@@ -12,7 +12,7 @@ from residuum.config import loading
 from residuum.config.registry import Registry, SplitId
 from residuum.pages import notes
 from residuum.pages.jobs import Bound
-from residuum.pages.table.bind import Arithmetic
+from residuum.pages.table.bind import TableInputs
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available
 from residuum.wiring.base import Constraints
@@ -152,7 +152,7 @@ def test_a_page_says_which_models_are_trained_by_folds(full: Registry) -> None:
 
 
 def test_arithmetic_is_read_of_all_trainings(full: Registry) -> None:
-    parts = Arithmetic(full, Paths(), all_available)
+    parts = TableInputs(full, Paths(), all_available)
     read = [*parts._behind("dpr-embedding", SplitId("robust04", "test-mcdonald"))]
     assert len(read) == 2 * 5 * 3 and f"models/dpr@{OF}.mcdonald5/seed3/manifest.json" in read
 

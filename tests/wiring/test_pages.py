@@ -14,14 +14,15 @@ from residuum.config import loading
 from residuum.config.schema.scales import FromHub
 from residuum.inspect.bundling import PAGES
 from residuum.neural import hub
-from residuum.pages.cases.bind import bind_cases
-from residuum.pages.characteristics.bind import Counts, bind_characteristics
-from residuum.pages.claims.bind import Claimed, bind_claims
-from residuum.pages.figure.bind import Figures
-from residuum.pages.table.bind import bind_table
+from residuum.pages.cases.bind import CasesInputs, bind_cases
+from residuum.pages.characteristics.bind import CharacteristicsInputs, bind_characteristics
+from residuum.pages.claims.bind import ClaimsInputs, bind_claims
+from residuum.pages.figure.bind import FigureInputs
+from residuum.pages.kinds import BINDERS, INPUTS
+from residuum.pages.table.bind import TableInputs, bind_table
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
-from residuum.wiring.pages import BINDERS, Pages, gaps
+from residuum.wiring.pages import Pages, gaps
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -37,33 +38,33 @@ def mini():
 
 
 @pytest.fixture(scope="module")
-def pages(mini):
-    return Pages(mini, Paths("r"), all_available)
+def tables(mini):
+    return TableInputs(mini, Paths("r"), all_available)
 
 
 def no_hub(model):
     return f"no {model}"
 
 
-def test_a_table_reads_the_metrics_of_every_seed_of_its_rows(pages):
+def test_a_table_reads_the_metrics_of_every_seed_of_its_rows(tables):
     table = named(page="clear-table1")
-    metrics = pages.metrics(table)
+    metrics = tables.metrics(table)
     assert metrics == sorted(set(metrics))
     assert "r/metrics/generated-mini/dev/bm25.tsv" in metrics
     for seed in (1, 2):
         assert f"r/metrics/generated-mini/dev/clear.seed{seed}.tsv" in metrics
-        assert f"r/tuning/generated-mini/tune/clear.seed{seed}.json" in pages.tuning(table)
+        assert f"r/tuning/generated-mini/tune/clear.seed{seed}.json" in tables.tuning(table)
     fused = [f"{path}.manifest.json" for path in metrics if "/clear" in path and "-emb" not in path]
-    assert pages.records(table) == fused, "how often unions are exact; and it states no index"
-    robust = Pages(load(scale="full"), Paths("r"), all_available)
+    assert tables.records(table) == fused, "how often unions are exact; and it states no index"
+    robust = TableInputs(load(scale="full"), Paths("r"), all_available)
     stated = named(page="lexical-baselines-robust04")
     assert robust.records(stated) == [f"{path}.manifest.json" for path in robust.metrics(stated)]
 
 
-def test_tables_that_are_corrected_together_are_tested_on_the_metrics_of_all(mini, pages):
-    assert pages.together(named(page="clear-table1")) == ""
+def test_tables_that_are_corrected_together_are_tested_on_the_metrics_of_all(mini, tables):
+    assert tables.together(named(page="clear-table1")) == ""
     tests = {n: t.model_copy(update={"family": "paper"}) for n, t in mini.tests.items()}
-    family = Pages(replace(mini, tests=tests), Paths("r"), all_available)
+    family = TableInputs(replace(mini, tests=tests), Paths("r"), all_available)
     one, other = named(page="clear-table1"), named(page="clear-table2")
     control = named(page="clear-control")
     assert family.together(one).count("--together ") == 2
@@ -71,8 +72,12 @@ def test_tables_that_are_corrected_together_are_tested_on_the_metrics_of_all(min
     assert set(family.tested_metrics(one)) == every
 
 
+def characteristics(registry):
+    return CharacteristicsInputs(registry, Paths("r"), all_available)
+
+
 def test_characteristics_count_the_splits_that_have_data(mini):
-    counts, page = Counts(mini, Paths("r"), all_available), named(page="dualrm-table1")
+    counts, page = characteristics(mini), named(page="dualrm-table1")
     places = ["generated-mini/dev", "generated-mini/judged"]
     names = ("queries.tsv", "qrels.trec")
     assert counts.files(page) == [f"r/data/{place}/{name}" for name in names for place in places]
@@ -83,7 +88,7 @@ def test_characteristics_count_the_splits_that_have_data(mini):
 
 def test_characteristics_read_training_queries_and_corpora_where_their_rows_ask(mini):
     """The topics have folds, but models of this collection train on other queries."""
-    counts, page = Counts(mini, Paths("r"), all_available), named(page="roc-table2")
+    counts, page = characteristics(mini), named(page="roc-table2")
     on = "r/data/generated-mini"
     splits = {"marco": "dev", "nq": "questions", "robust": "topics"}
     assert counts.files(page) == [
@@ -103,21 +108,21 @@ def test_the_papers_collections_have_training_queries_or_folds():
     assert bound.folds == {"robust": 5}
 
 
-def test_a_figure_and_a_case_study_read_their_split(mini, pages):
-    curves = Figures(mini, Paths("r"), all_available).curves(named(page="clear-figure1"))
+def test_a_figure_and_a_case_study_read_their_split(mini):
+    curves = FigureInputs(mini, Paths("r"), all_available).curves(named(page="clear-figure1"))
     assert all(path.startswith("r/rerank/generated-mini/dev/") for path in curves)
     assert len(curves) == len(set(curves)) > 0
-    cases = named(page="clear-table3")
+    cases, page = CasesInputs(mini, Paths("r"), all_available), named(page="clear-table3")
     lists = [
         "r/runs/generated-mini/dev/bm25.trec.gz",
         "r/runs/generated-mini/dev/clear.seed1.trec.gz",
     ]
-    assert pages.lists(cases) == lists
-    assert pages.list_options(cases) == f"--list bm25={lists[0]} --list clear={lists[1]}"
+    assert cases.lists(page) == lists
+    assert cases.list_options(page) == f"--list bm25={lists[0]} --list clear={lists[1]}"
 
 
 def test_claims_read_the_metrics_tables_and_curves_that_they_are_about(mini):
-    claimed, page = Claimed(mini, Paths("r"), all_available), named(page="dualrm-claims")
+    claimed, page = ClaimsInputs(mini, Paths("r"), all_available), named(page="dualrm-claims")
     tables = [
         "r/tables/dualrm-table2.tsv",
         "r/tables/dualrm-table4.tsv",
@@ -126,7 +131,7 @@ def test_claims_read_the_metrics_tables_and_curves_that_they_are_about(mini):
     assert sorted(claimed.tables(page)) == tables
     assert claimed.curves(page) == ["r/rerank/generated-mini/dev/bert-base-reranker.depths.tsv"]
     assert "r/metrics/generated-mini/dev/bert-siamese.seed2.tsv" in claimed.metrics(page)
-    assert claimed.all(None) == [
+    assert Pages(mini, Paths("r"), all_available).claims(None) == [
         f"r/claims/{paper}-claims.tsv" for paper in ("bioasq", "clear", "dualrm", "mebert", "roc")
     ]
     bound = bind_claims(load(scale="nfcorpus"), "dualrm-claims", no_hub)
@@ -151,7 +156,8 @@ def test_a_case_of_a_reranked_list_is_cut_at_the_grids_largest_depth(scale, larg
         assert bound.depths == {"reranked": largest}
 
 
-def test_the_ledger_judges_tables_in_the_order_of_their_specs(pages):
+def test_the_ledger_judges_tables_in_the_order_of_their_specs(mini):
+    pages = Pages(mini, Paths("r"), all_available)
     ids = [json.loads(spec)["id"] for spec in shlex.split(pages.judged_specs(None))[1::2]]
     drawn = {"roc-figure4": "figures", "roc-figure1": "venn", "roc-figure3": "venn"}
     drawn |= dict.fromkeys((f"mebert-{n}" for n in ("bounds", "figure2", "figure3")), "dimensions")
@@ -203,8 +209,9 @@ def test_the_differences_that_roc_prints_in_brackets_are_sums_of_its_cells(page,
         assert gaps == pytest.approx(printed, abs=1e-9)
 
 
-def test_every_kind_of_page_has_a_folder_a_binding_and_a_place_in_bundles():
-    assert set(Paths().pages) == {*BINDERS, "claims"} and set(Paths().pages.values()) < set(PAGES)
+def test_every_kind_of_page_has_a_folder_a_binding_inputs_and_a_place_in_bundles():
+    assert set(Paths().pages) == {*BINDERS} == {*INPUTS}
+    assert set(Paths().pages.values()) < set(PAGES)
     assert Paths("r").pages["cases"] == "r/cases/{page}.tsv"
     assert Paths().pages["characteristics"] == Paths().table == "tables/{page}.tsv"
 
@@ -258,16 +265,17 @@ def test_the_hub_is_looked_up_once_for_each_model(monkeypatch, tmp_path):
     assert dry(model) is None and len(calls) == 1
 
 
-def test_pages_read_whether_the_models_behind_them_learned(mini, pages):
+def test_pages_read_whether_the_models_behind_them_learned(mini, tables):
     """Those behind a fusion and a reranker too, of every seed; none where no split tells."""
-    behind = pages.learning(named(page="clear-table2"))
+    behind = tables.learning(named(page="clear-table2"))
     clear = {f"r/learning/clear/seed{seed}.json" for seed in (1, 2)}
     rerankers = {"r/learning/reranker-base/seed1.json", "r/learning/reranker-large/seed2.json"}
     assert {*behind} == clear | rerankers
-    table = pages.learning(named(page="clear-table1"))
-    assert clear < {*table} and "r/learning/deepct/seed1.json" in table
-    assert not [path for path in table if "not-trained" in path], "a control has nothing to learn"
-    assert pages.learning(named(page="lexical-baselines-cacm")) == []
+    first = tables.learning(named(page="clear-table1"))
+    assert clear < {*first} and "r/learning/deepct/seed1.json" in first
+    assert not [path for path in first if "not-trained" in path], "a control has nothing to learn"
+    assert tables.learning(named(page="lexical-baselines-cacm")) == []
     silent = mini.scale.model_copy(update={"learning": None})
     registry = replace(mini, scales={**mini.scales, "mini": silent})
-    assert Pages(registry, Paths("r"), all_available).learning(named(page="clear-table1")) == []
+    silenced = TableInputs(registry, Paths("r"), all_available)
+    assert silenced.learning(named(page="clear-table1")) == []

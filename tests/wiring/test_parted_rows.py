@@ -12,10 +12,9 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import Registry, SplitId
 from residuum.pages import notes
-from residuum.pages.table.bind import bind_table
+from residuum.pages.table.bind import TableInputs, bind_table
 from residuum.pages.table.job import NO_SYSTEM, BoundTable
 from residuum.wiring.availability import all_available, why_unavailable
-from residuum.wiring.pages import Pages
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs, candidates, datasets_of, reranked
 from tables_fixture import job
@@ -75,8 +74,8 @@ def test_files_are_those_that_the_cells_read(registry: Registry, bound: BoundTab
         "dev-rr": ["generated-smoke/dev/clear-random.seed1.tsv"],
         "dl-ndcg": ["generated-smoke/judged/bm25.tsv"],
     }
-    pages = Pages(registry, Paths(), all_available)
-    tuned = pages.tuning(SimpleNamespace(page=PAGE))
+    tables = TableInputs(registry, Paths(), all_available)
+    tuned = tables.tuning(SimpleNamespace(page=PAGE))
     assert any("clear-random.seed1" in path for path in tuned)
     assert not any("/clear.seed1" in path for path in tuned)
 

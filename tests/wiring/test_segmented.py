@@ -7,12 +7,13 @@ import pytest
 from conftest import ROOT
 from residuum.config import loading
 from residuum.config.registry import Registry, SplitId
+from residuum.pages.inputs import page_spec
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export, why_unavailable
 from residuum.wiring.corpora import Exports
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models, answers_read
-from residuum.wiring.pages import page_spec, why_not_made
+from residuum.wiring.pages import why_not_made
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import Listed, Runs, shards_alone
@@ -111,11 +112,11 @@ def test_lambda_by_answers_reads_them_and_no_judgements(mini: Registry) -> None:
 
 
 def test_lines_are_drawn_from_their_table_in_its_rows_order(mini: Registry) -> None:
-    from residuum.pages.figure.bind import Figures
+    from residuum.pages.lines.bind import LinesInputs
     from residuum.pages.lines.job import BoundLines
 
     page = "mebert-figure4"
-    assert Figures(mini, Paths("r"), all_available).table(named(page=page)) == (
+    assert LinesInputs(mini, Paths("r"), all_available).table(named(page=page)) == (
         "r/tables/mebert-a1ict.tsv"
     )
     bound = BoundLines.model_validate_json(page_spec(mini, page, all_available))

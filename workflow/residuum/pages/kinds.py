@@ -57,6 +57,19 @@ BINDERS: OpenTable[Callable[..., Bound]] = OpenTable(
         "claims": "residuum.pages.claims.bind:bind_claims",
     }
 )
+# The inputs of the rules of a kind: a class of (registry, paths, hub), `WIRING.page.KIND` in rules.
+INPUTS: OpenTable[Callable[..., Any]] = OpenTable(
+    {
+        "table": "residuum.pages.table.bind:TableInputs",
+        "characteristics": "residuum.pages.characteristics.bind:CharacteristicsInputs",
+        "cases": "residuum.pages.cases.bind:CasesInputs",
+        "figure": "residuum.pages.figure.bind:FigureInputs",
+        "venn": "residuum.pages.venn.bind:VennInputs",
+        "dimensions": "residuum.pages.dimensions.bind:DimensionsInputs",
+        "lines": "residuum.pages.lines.bind:LinesInputs",
+        "claims": "residuum.pages.claims.bind:ClaimsInputs",
+    }
+)
 # Say why a page cannot be made at a scale, or None: (registry, page, hub). Other kinds always can.
 WHY_NOT_MADE: OpenTable[Callable[..., str | None]] = OpenTable(
     {

@@ -35,7 +35,7 @@ def _common_seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
     return [seed for seed in first if all(seed in seeds for seeds in others)]
 
 
-def _absent(registry: Registry, role: str, systems: list[str], hub: Hub) -> str | None:
+def why_no_run(registry: Registry, role: str, systems: list[str], hub: Hub) -> str | None:
     """Return why a system has no run for a role, or None if all systems have runs."""
     if (split_id := registry.binding(role)) is None:
         return not_bound(registry.config.scale, role)

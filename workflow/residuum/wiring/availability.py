@@ -24,7 +24,7 @@ from residuum.config.schema.systems import (
     RerankSystem,
     System,
 )
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.memo import memoised
 
 Hub = Callable[[FromHub], str | None]  # why a model cannot be downloaded or read, or None
 Reasons = Iterator[str | None]
@@ -35,7 +35,7 @@ def all_available(model: FromHub) -> str | None:
     return None
 
 
-@kept
+@memoised
 def why_unavailable(
     registry: Registry, system: str, split_id: SplitId | None, hub: Hub
 ) -> str | None:
@@ -139,7 +139,7 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
         yield from _start(registry, registry.backbone(role, on), role, on, hub)
 
 
-@kept
+@memoised
 def why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
     """Return why a model cannot be made for any collection, or None if nothing prevents it."""
     model = registry.models[name]

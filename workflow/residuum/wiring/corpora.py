@@ -19,10 +19,9 @@ from residuum.config.schema.scales import Start
 from residuum.config.schema.sources import Containing, Segmented
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
-from residuum.pages.dimensions.bind import bind_dimensions
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
 from residuum.wiring.base import Part, Wildcards, run_of, split_id_of
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.memo import memoised
 from residuum.wiring.paths import Template, folder_of
 
 
@@ -42,7 +41,7 @@ def searched(registry: Registry, dataset: str) -> list[str]:
     ]
 
 
-@kept
+@memoised
 def encoded_splits(
     registry: Registry, dataset: str, model: str, seed: int, hits: str | None = None
 ) -> list[str]:
@@ -71,7 +70,7 @@ def encoded_splits(
     return splits
 
 
-@kept
+@memoised
 def _models_named(registry: Registry) -> list[str]:
     """Return the models that the scale or a system names."""
     entries = [registry.scale, *registry.systems.values()]
@@ -373,14 +372,7 @@ class Questions(Part):
 
 
 class Fidelities(Part):
-    """Inputs and options of the stages fidelity and dimensions."""
-
-    def shown(self, wildcards: Wildcards) -> list[str]:
-        """Return the manifests of the fidelity measurements that a page shows."""
-        folders = bind_dimensions(self.registry, wildcards.page, self.hub).folders().values()
-        return [
-            f"{self.paths.fidelity_root}/{name}/manifest.json" for name in dict.fromkeys(folders)
-        ]
+    """Inputs and options of the stage fidelity."""
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a fidelity measurement."""

@@ -17,6 +17,7 @@ from logging.handlers import QueueHandler
 from pathlib import Path
 from queue import Queue
 from shlex import quote
+from types import SimpleNamespace
 from typing import IO, Any
 
 from residuum.artefacts import files
@@ -28,11 +29,8 @@ from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
 from residuum.config.schema.scales import Config, FromHub
 from residuum.neural import cards
-from residuum.pages.characteristics.bind import Counts
-from residuum.pages.claims.bind import Claimed
-from residuum.pages.figure.bind import Figures
+from residuum.pages.kinds import INPUTS
 from residuum.pages.layout import MORE
-from residuum.pages.table.bind import Arithmetic
 from residuum.preload import benchmarks, server
 from residuum.wiring import defaults
 from residuum.wiring.base import Constraints, Wildcards
@@ -207,12 +205,12 @@ class Wiring:
         self.listed = Listed(registry, paths, hub)
         self.models, self.questions = Models(registry, paths, hub), Questions(registry, paths, hub)
         self.runs, self.evaluations = Runs(registry, paths, hub), Evaluations(registry, paths, hub)
-        self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
-        self.groups, self.figures = Groups(registry, paths, hub), Figures(registry, paths, hub)
+        self.pages, self.groups = Pages(registry, paths, hub), Groups(registry, paths, hub)
         self.fidelities = Fidelities(registry, paths, hub)
+        self.unions = Unions(registry, paths, hub)
         self.sweeps, self.hybrids = Sweeps(registry, paths, hub), Hybrids(registry, paths, hub)
-        self.arithmetic = Arithmetic(registry, paths, hub)
-        self.counts, self.unions = Counts(registry, paths, hub), Unions(registry, paths, hub)
+        made = {kind: form(registry, paths, hub) for kind, form in INPUTS.all().items()}
+        self.page = SimpleNamespace(**made)  # the inputs of each kind of page
 
     def shell_prefix(self) -> str:
         """Return the shell code that precedes every command of this scale."""

@@ -17,11 +17,11 @@ from residuum.pages.jobs import Bound
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.base import Part, Wildcards
 from residuum.wiring.corpora import shards_of
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.memo import memoised
 from residuum.wiring.paths import Paths, Template, folder_of
 
 
-@kept
+@memoised
 def start_of(registry: Registry, model: str) -> Start:
     """Return the start that a model's training begins from. Raises ResiduumError if none is bound.
 

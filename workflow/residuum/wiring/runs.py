@@ -30,7 +30,7 @@ from residuum.wiring import sizes
 from residuum.wiring.availability import Hub, external_file, why_unavailable
 from residuum.wiring.base import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.corpora import Corpora, shards_of
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.memo import memoised
 from residuum.wiring.paths import Template, folder_of
 
 
@@ -55,7 +55,7 @@ def _named(registry: Registry, pages: Iterable[str]) -> set[str]:
     return {behind for name in named for behind in registry.made_from(name)}
 
 
-@kept
+@memoised
 def datasets_of(registry: Registry, system: str) -> set[str]:
     """Return the datasets that the chosen pages show a system on, and those of its tuning splits.
 
@@ -76,7 +76,7 @@ def datasets_of(registry: Registry, system: str) -> set[str]:
     return shown | {split_id.dataset for split_id in tuned if split_id}
 
 
-@kept
+@memoised
 def _drawn(registry: Registry) -> set[str]:
     figures = (registry.entry(page, Figure) for page in registry.chosen("figure"))
     return {n for page in figures if page.over == DEPTH for n in registry.players(page).values()}

@@ -32,7 +32,7 @@ from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.splits import Listed, SplitCount
 from residuum.config.schema.systems import CandidatesSystem, ExternalSystem, RerankSystem
 from residuum.config.schema.training import Training
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.memo import memoised
 from residuum.wiring.models import corpora_of, start_of, told_by_answers
 
 # Mean bytes of a doc's text: bytes of the unpacked collection divided by its docs. The figures for
@@ -398,7 +398,7 @@ LEAST = 1000  # docs of a corpus whose files are small, missing or on the hub
 UNZIPPED = 3  # bytes of text for each byte of gzip data
 
 
-@kept
+@memoised
 def guess(registry: Registry, dataset: str, doc_bytes: int) -> int:
     """Return `guessed_docs` of a dataset, memoised: a graph asks for it at every job."""
     return guessed_docs(registry.datasets[dataset], doc_bytes)

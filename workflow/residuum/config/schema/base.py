@@ -141,9 +141,30 @@ def walk(entry: BaseModel, key: str = "") -> Iterator[Named]:
 
 @cache
 def _fields(form: type[BaseModel]) -> list[tuple[str, list[Member]]]:
-    """Return the fields of a schema class with their members. Cached: a graph asks often."""
+    """Return the fields of a schema class that may hold names, with their members.
+
+    Cached, and without fields of plain values such as numbers: a graph asks often.
+    """
     fields = form.model_fields.items()
-    return [(name, list(_members(field.annotation, *field.metadata))) for name, field in fields]
+    every = [(name, list(_members(field.annotation, *field.metadata))) for name, field in fields]
+    return [(name, members) for name, members in every if any(map(_may_name, members))]
+
+
+@cache
+def _inside(hint: object) -> list[Member]:
+    """Return the members of the type of an item, a key or a value; none if no item has names."""
+    members = list(_members(hint))
+    return members if any(map(_may_name, members)) else []
+
+
+def _may_name(member: Member) -> bool:
+    """Say whether a member of a type has a mark, or may hold a value that has one."""
+    form, marks = member
+    if any(isinstance(mark, Ref | Name) for mark in marks):
+        return True
+    if get_origin(form) in (dict, list, tuple):
+        return any(map(_inside, get_args(form)))
+    return not (form in (str, int, float, bool, type(None), ...) or get_origin(form) is Literal)
 
 
 def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
@@ -205,15 +226,16 @@ def _walk(value: object, members: Iterable[Member], key: str) -> Iterator[Named]
         if isinstance(value, str | int):
             yield from (Named(key, m, str(value)) for m in marks if isinstance(m, Ref | Name))
         elif isinstance(value, dict) and get_origin(member) is dict:
-            names, parts = get_args(member)
-            for name, part in value.items():
-                yield from _walk(name, _members(names), _join(key, name))
-                yield from _walk(part, _members(parts), _join(key, name))
+            names, parts = map(_inside, get_args(member))
+            for name, part in value.items() if names or parts else ():
+                yield from _walk(name, names, _join(key, name))
+                yield from _walk(part, parts, _join(key, name))
         elif isinstance(value, list | tuple) and get_origin(member) is type(value):
-            for number, part in enumerate(value):
+            items = _inside(get_args(member)[0])
+            for number, part in enumerate(value) if items else ():
                 plain = not isinstance(part, BaseModel)
                 below = key if plain else _join(key, getattr(part, "id", number))
-                yield from _walk(part, _members(get_args(member)[0]), below)
+                yield from _walk(part, items, below)
 
 
 def _join(key: str, part: object) -> str:

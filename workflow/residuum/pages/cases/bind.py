@@ -1,24 +1,28 @@
-"""Bind the case studies of the chosen papers to a scale.
+"""Bind the case studies of the chosen papers to a scale, and find the files that they read.
 
 Usage: `bind_cases(registry, page, hub)`.
 """
 
+from collections.abc import Callable
+
 from residuum.cli.errors import not_bound
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.systems import RerankSystem
 from residuum.pages.cases.entry import Cases
 from residuum.pages.cases.job import BoundCases
+from residuum.pages.inputs import PageInputs
 from residuum.wiring.availability import Hub, why_unavailable
-from residuum.wiring.base import residual_of
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.base import Wildcards, residual_of
+from residuum.wiring.memo import memoised
 from residuum.wiring.models import models_behind, trained_by_folds
+from residuum.wiring.paths import Template
 
 
-@kept
+@memoised
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the first seed's run of each list."""
     cases, (_, reason) = registry.entry(page, Cases), registry.comparability
-    split_id = registry.bound_split(cases.role)
+    split_id = registry.binding(cases.role)
     players = registry.players(cases)
     cells = [(system, split_id) for system in players.values()]
     systems = {name: registry.systems[system] for name, system in players.items()}
@@ -26,7 +30,7 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     return BoundCases(
         id=page,
         entry=cases,
-        split="/".join(split_id),
+        split="/".join(split_id) if split_id else None,
         residual=residual_of(registry, [split_id]),
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
@@ -45,3 +49,27 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     players = registry.players(cases).values()
     reasons = (why_unavailable(registry, system, split_id, hub) for system in players)
     return next(filter(None, reasons), None)
+
+
+class CasesInputs(PageInputs):
+    """Inputs and options of the stage cases."""
+
+    def _split_id(self, wildcards: Wildcards) -> SplitId:
+        return self.registry.bound_split(self.registry.entry(wildcards.page, Cases).role)
+
+    def of_split(self, template: Template) -> Callable[[Wildcards], str]:
+        """Return an input function that gives a file of the page's split."""
+        return lambda wildcards: self.fill(template, self._split_id(wildcards))
+
+    def _lists(self, wildcards: Wildcards) -> dict[str, str]:
+        runs = bind_cases(self.registry, wildcards.page, self.hub).runs
+        split_id = self._split_id(wildcards)
+        return {name: self.fill(self.paths.run, split_id, run=run) for name, run in runs.items()}
+
+    def lists(self, wildcards: Wildcards) -> list[str]:
+        """Return the runs that the page lists."""
+        return list(self._lists(wildcards).values())
+
+    def list_options(self, wildcards: Wildcards) -> str:
+        """Return `--list NAME=RUN` for each run that the page lists."""
+        return " ".join(f"--list {name}={path}" for name, path in self._lists(wildcards).items())

@@ -10,6 +10,6 @@ class BoundCases(Bound):
     """A bound case study: its split, and the run of each list."""
 
     entry: Cases
-    split: SplitRef
+    split: SplitRef | None  # None: the scale binds no split to the role
     runs: dict[str, RunName]
     depths: dict[str, int] = Field(default={})  # list: its rerank depth, if it is fixed

@@ -1,21 +1,22 @@
 """Bind tables of dataset characteristics to a scale, and find the files to count.
 
-Usage: `bind_characteristics(registry, "roc-table2", hub)`; `Counts(registry, paths, hub)
-.files(wildcards)`.
+Usage: `bind_characteristics(registry, "roc-table2", hub)`; its inputs:
+`CharacteristicsInputs(registry, paths, hub).files(wildcards)`.
 """
 
 from residuum.config.registry import Registry, SplitId
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristics
+from residuum.pages.inputs import PageInputs
 from residuum.wiring.availability import Hub, why_no_export
-from residuum.wiring.base import Part, Wildcards
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.base import Wildcards
+from residuum.wiring.memo import memoised
 from residuum.wiring.paths import Template, folder_of
 
 OF_FOLDS = (TRAINED, PAIRS, "test_queries")
 
 
-@kept
+@memoised
 def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and why splits cannot be exported."""
     table, (comparable, reason) = registry.entry(page, Characteristics), registry.comparability
@@ -55,7 +56,7 @@ def _folds(registry: Registry, split_id: SplitId) -> int:
     return len(dataset.splits[split_id.split].folds) if by_folds else 0
 
 
-class Counts(Part):
+class CharacteristicsInputs(PageInputs):
     """Inputs and options of the stage characteristics."""
 
     def _bound(self, wildcards: Wildcards) -> BoundCharacteristics:

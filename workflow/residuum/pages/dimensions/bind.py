@@ -1,15 +1,17 @@
-"""Bind the chosen papers' pages of dimensions to a scale."""
+"""Bind the chosen papers' pages of dimensions to a scale, and find their measurements."""
 
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.models import LexicalVectors
 from residuum.pages.dimensions.entry import Dimensions
 from residuum.pages.dimensions.job import BoundDimensions
+from residuum.pages.inputs import PageInputs
 from residuum.wiring.availability import Hub, why_unavailable
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.base import Wildcards
+from residuum.wiring.memo import memoised
 
 
-@kept
+@memoised
 def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
     """Bind a page of measurements: its split, and why measurements cannot be made."""
     table, (comparable, reason) = registry.entry(page, Dimensions), registry.comparability
@@ -35,3 +37,14 @@ def _why_not(registry: Registry, fidelity: str, split_id: SplitId, hub: Hub) -> 
     """Return why a measurement cannot be made on a split, or None: BM25 must be available."""
     vectors = registry.entry(registry.fidelities[fidelity].model, LexicalVectors)
     return why_unavailable(registry, vectors.system, split_id, hub)
+
+
+class DimensionsInputs(PageInputs):
+    """Inputs of the stage dimensions."""
+
+    def measured(self, wildcards: Wildcards) -> list[str]:
+        """Return the manifests of the fidelity measurements that the page shows."""
+        folders = bind_dimensions(self.registry, wildcards.page, self.hub).folders().values()
+        return [
+            f"{self.paths.fidelity_root}/{name}/manifest.json" for name in dict.fromkeys(folders)
+        ]

@@ -1,7 +1,7 @@
 """Bind the figures of the chosen papers to a scale, and find the files that they read.
 
-Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, hub)
-.metrics(wildcards)`.
+Usage: `bind_figure(registry, "clear-figure1", hub)`; its inputs:
+`FigureInputs(registry, paths, hub).metrics(wildcards)`.
 """
 
 from residuum.config.registry import Registry, SplitId
@@ -9,17 +9,16 @@ from residuum.config.schema.systems import DenseSystem
 from residuum.config.snapshots import snapshots_of
 from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
 from residuum.pages.figure.job import BoundFigure
-from residuum.pages.lines.bind import table_of
-from residuum.pages.sides import _absent, apart, paired_runs
-from residuum.pages.venn.bind import bind_venn
+from residuum.pages.inputs import PageInputs
+from residuum.pages.sides import apart, paired_runs, why_no_run
 from residuum.wiring.availability import Hub
-from residuum.wiring.base import Part, Wildcards, residual_of
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.base import Wildcards, residual_of
+from residuum.wiring.memo import memoised
 from residuum.wiring.models import models_behind, trained_by_folds
 from residuum.wiring.paths import Template
 
 
-@kept
+@memoised
 def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     """Bind a figure: its splits, the runs of available series, and why other series have none."""
     figure, (comparable, reason) = registry.entry(page, Figure), registry.comparability
@@ -30,7 +29,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     absent = {
         series: why
         for series, split_id in split_ids.items()
-        if (why := _absent(registry, roles[series], [systems[n] for n in (series, *than)], hub))
+        if (why := why_no_run(registry, roles[series], [systems[n] for n in (series, *than)], hub))
         or (why := _unsearched(registry, figure, systems[series], split_id))
     }
     drawn = [series for series in split_ids if series not in absent]
@@ -91,11 +90,8 @@ def _unsearched(
     return f"a sweep searches for one model, not for those of {', '.join(folds)}" if folds else None
 
 
-class Figures(Part):
-    """Inputs of the stages figures, venn and lines."""
-
-    def _bound(self, wildcards: Wildcards) -> BoundFigure:
-        return bind_figure(self.registry, wildcards.page, self.hub)
+class FigureInputs(PageInputs):
+    """Inputs of the stage figure."""
 
     def of_rerankers(self, template: Template, page: str) -> list[str]:
         """Return a file of each reranker behind a figure over depths; none for other figures."""
@@ -132,7 +128,7 @@ class Figures(Part):
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics of the runs of a figure over groups or snapshots."""
-        return [f"{self.paths.metrics_root}/{name}" for name in self._bound(wildcards).metrics()]
+        return self.metrics_at(bind_figure(self.registry, wildcards.page, self.hub).metrics())
 
     def groups(self, wildcards: Wildcards) -> list[str]:
         """Return the groups of queries of a figure over groups."""
@@ -151,12 +147,3 @@ class Figures(Part):
         pages = self.registry.chosen("figure")
         shown = [page for page in pages if self.of_sweeps(self.paths.timing, page)]
         return [self.paths.page_timing.fill(page=page) for page in shown]
-
-    def table(self, wildcards: Wildcards) -> str:
-        """Return the table whose numbers a page of lines draws."""
-        return self.paths.table.fill(page=table_of(self.registry, wildcards.page))
-
-    def circles(self, wildcards: Wildcards) -> list[str]:
-        """Return the metrics of the runs that circles show."""
-        bound = bind_venn(self.registry, wildcards.page, self.hub)
-        return [f"{self.paths.metrics_root}/{name}" for name in bound.metrics()]

@@ -2,11 +2,13 @@
 
 from residuum.config.registry import Registry
 from residuum.pages.entries import parts_of
+from residuum.pages.inputs import PageInputs
 from residuum.pages.lines.entry import Lines
 from residuum.pages.lines.job import BoundLines
 from residuum.pages.table.entry import Table
 from residuum.wiring.availability import Hub
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.base import Wildcards
+from residuum.wiring.memo import memoised
 
 
 def table_of(registry: Registry, page: str) -> str:
@@ -14,7 +16,7 @@ def table_of(registry: Registry, page: str) -> str:
     return f"{parts_of(page)[0]}-{registry.entry(page, Lines).table}"
 
 
-@kept
+@memoised
 def bind_lines(registry: Registry, page: str, hub: Hub) -> BoundLines:
     """Bind a page of lines: the labels of the rows that it shows."""
     lines, (_, reason) = registry.entry(page, Lines), registry.comparability
@@ -26,3 +28,11 @@ def bind_lines(registry: Registry, page: str, hub: Hub) -> BoundLines:
         scale=registry.config.scale,
         reason=reason,
     )
+
+
+class LinesInputs(PageInputs):
+    """Inputs of the stage lines."""
+
+    def table(self, wildcards: Wildcards) -> str:
+        """Return the table whose numbers the page draws."""
+        return self.paths.table.fill(page=table_of(self.registry, wildcards.page))

@@ -1,6 +1,7 @@
-"""Bind the tables of the chosen papers to a scale, and find the manifests behind them.
+"""Bind the tables of the chosen papers to a scale, and find the files that they read.
 
-Usage: `bind_table(registry, "clear-table1", hub)`.
+Usage: `bind_table(registry, "clear-table1", hub)`; its inputs: `TableInputs(registry, paths, hub)
+.metrics(wildcards)`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,17 +12,18 @@ from residuum.config.schema.systems import RerankSystem
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import FOR_READERS
 from residuum.pages.entries import parts_of
+from residuum.pages.inputs import PageInputs
 from residuum.pages.table.entry import Table
-from residuum.pages.table.job import BoundTable
+from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.pages.table.sides import reasons_of, sides_of
 from residuum.wiring.availability import Hub
-from residuum.wiring.base import Part, Wildcards, residual_of
-from residuum.wiring.memo import memoised as kept
-from residuum.wiring.models import models_behind, trained_by_folds
-from residuum.wiring.runs import played_rerankers
+from residuum.wiring.base import Wildcards, residual_of
+from residuum.wiring.memo import memoised
+from residuum.wiring.models import models_behind, rate_record, trained_by_folds
+from residuum.wiring.runs import played_rerankers, tuning_split
 
 
-@kept
+@memoised
 def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its splits, the runs of its rows, and why cells have no runs at this scale."""
     table, (comparable, reason) = registry.entry(page, Table), registry.comparability
@@ -74,12 +76,79 @@ def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list
     ]
 
 
-class Arithmetic(Part):
-    """The manifests of models, query embeddings and scored pairs behind a table."""
+class TableInputs(PageInputs):
+    """Inputs and options of the stages table and significance."""
 
-    def of_table(self, wildcards: Wildcards) -> list[str]:
-        """Return the manifests behind a table's measured cells, without duplicates."""
-        table = bind_table(self.registry, wildcards.page, self.hub)
+    def _bound(self, *pages: str) -> list[BoundTable]:
+        return [bind_table(self.registry, page, self.hub) for page in pages]
+
+    def _tested(self, wildcards: Wildcards) -> list[str]:
+        """Return all tables whose tests are corrected together with a table's, itself first."""
+        return [wildcards.page, *family(self.registry, wildcards.page)]
+
+    def _metrics(self, *pages: str) -> list[str]:
+        """Return the metrics files of all cells of tables, sorted and without duplicates."""
+        return self.metrics_at(metrics_files(self._bound(*pages)))
+
+    def metrics(self, wildcards: Wildcards) -> list[str]:
+        """Return the metrics files of all cells of a table."""
+        return self._metrics(wildcards.page)
+
+    def tested_metrics(self, wildcards: Wildcards) -> list[str]:
+        """Return the metrics files of all tables whose tests are corrected together."""
+        return self._metrics(*self._tested(wildcards))
+
+    def records(self, wildcards: Wildcards) -> list[str]:
+        """Return the manifests of metrics files that a table's notes read."""
+        [table] = self._bound(wildcards.page)
+        return self.metrics_at(table.metrics_records())
+
+    def groups_of(self, *pages: str) -> list[str]:
+        """Return the groups of queries that columns of tables show, without duplicates."""
+        named = dict.fromkeys(group for table in self._bound(*pages) for group in table.groups())
+        split_ids = ((SplitId(*split.split("/")), grouping) for split, grouping in named)
+        return [
+            self.fill(self.paths.groups, split_id, grouping=name) for split_id, name in split_ids
+        ]
+
+    def groups(self, wildcards: Wildcards) -> list[str]:
+        """Return the groups of queries that columns of a table show."""
+        return self.groups_of(wildcards.page)
+
+    def tested_groups(self, wildcards: Wildcards) -> list[str]:
+        """Return the groups of queries of all tables whose tests are corrected together."""
+        return self.groups_of(*self._tested(wildcards))
+
+    def tested_learning(self, wildcards: Wildcards) -> list[str]:
+        """Return the learning verdicts for all tables whose tests are corrected together."""
+        return self.learning_of(self._bound(*self._tested(wildcards)))
+
+    def together(self, wildcards: Wildcards) -> str:
+        """Return `--together SPEC` for each other table whose tests are corrected together."""
+        return self.specs("together", family(self.registry, wildcards.page))
+
+    def tuning(self, wildcards: Wildcards) -> list[str]:
+        """Return the tuning files and learning-rate records behind a table's available cells."""
+        [table] = self._bound(wildcards.page)
+        files: dict[str, None] = {}
+        players = self.registry.players(table.entry)
+        for row, column in table.available():
+            split_id = self.registry.bound_split(column.role)
+            system = players[row.part(column.id)]
+            if tuned := tuning_split(self.registry, system, split_id):
+                runs = table.runs_at(row.id, column)
+                files |= {self.fill(self.paths.tuning, tuned, run=run): None for run in runs}
+            for name in self.registry.trained_behind(system):
+                model = self.registry.model_for(name, split_id.dataset)
+                files |= dict.fromkeys(rate_record(self.registry, self.paths, model))
+        return list(files)
+
+    def computed(self, wildcards: Wildcards) -> list[str]:
+        """Return the manifests of models, query embeddings and scored pairs behind a table.
+
+        They say in which precision the measured cells were computed.
+        """
+        [table] = self._bound(wildcards.page)
         players = self.registry.players(table.entry)
         cells = {(players[row.part(column.id)], column.role): None for row, column in table.cells()}
         return list(

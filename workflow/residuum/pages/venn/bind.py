@@ -1,16 +1,17 @@
-"""Bind the circles of the chosen papers to a scale."""
+"""Bind the circles of the chosen papers to a scale, and find the metrics that they show."""
 
 from residuum.config.registry import Registry
-from residuum.pages.sides import _absent, apart, paired_runs
+from residuum.pages.inputs import PageInputs
+from residuum.pages.sides import apart, paired_runs, why_no_run
 from residuum.pages.venn.entry import Venn
 from residuum.pages.venn.job import BoundVenn
 from residuum.wiring.availability import Hub
-from residuum.wiring.base import residual_of
-from residuum.wiring.memo import memoised as kept
+from residuum.wiring.base import Wildcards, residual_of
+from residuum.wiring.memo import memoised
 from residuum.wiring.models import models_behind, trained_by_folds
 
 
-@kept
+@memoised
 def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
     """Bind circles: their split, the runs of both parts of each diagram, and missing runs."""
     venn, (comparable, reason) = registry.entry(page, Venn), registry.comparability
@@ -19,7 +20,7 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
     absent, runs = dict[str, str](), dict[str, list[str]]()
     for row, of in sides.items():
         pair = [systems[side] for side in of]
-        if why := _absent(registry, venn.role, pair, hub) or apart(registry, pair):
+        if why := why_no_run(registry, venn.role, pair, hub) or apart(registry, pair):
             absent[row] = why
         else:
             runs |= zip(of, paired_runs(registry, pair), strict=True)
@@ -37,3 +38,11 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
         comparable=comparable,
         reason=reason,
     )
+
+
+class VennInputs(PageInputs):
+    """Inputs of the stage venn."""
+
+    def metrics(self, wildcards: Wildcards) -> list[str]:
+        """Return the metrics of the runs that the circles show."""
+        return self.metrics_at(bind_venn(self.registry, wildcards.page, self.hub).metrics())
