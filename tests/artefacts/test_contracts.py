@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from corpora import make_corpus
-from residuum.artefacts import contracts, files
-from residuum.artefacts.streams import DuplicateFinder
+from residuum.artefacts import contracts, files, streams
 from residuum.cli.errors import ResiduumError
 
 HARD_TEXT = 'tab\tnewline\nemoji 🙂 quote " backslash \\ ' + "x" * 100_000
@@ -45,7 +44,7 @@ def test_an_id_that_stands_twice_is_named_with_both_places(tmp_path, twice):
 
 
 def test_ids_of_one_digest_are_refused_only_where_they_are_equal(tmp_path, monkeypatch):
-    monkeypatch.setattr(DuplicateFinder, "of", staticmethod(lambda text: bytes(8)))
+    monkeypatch.setattr(files, "digest", lambda text: 0)
     docs = [(f"d{number}", {"text": "t"}) for number in range(5)]
     shards = contracts.write_corpus(tmp_path, docs, per_shard=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == [s["name"] for s in shards]
@@ -81,7 +80,7 @@ def test_a_bounded_number_of_docs_waits_to_be_written(tmp_path, monkeypatch):
     shards = contracts.write_corpus(tmp_path, waiting.entering(docs), per_shard=4000)
     assert [shard["docs"] for shard in shards] == [4000, 1000]
     assert waiting.taken == waiting.written == 5000
-    assert waiting.most <= contracts.LINES_AT_ONCE + 1
+    assert waiting.most <= streams.LINES_AT_ONCE + 1
 
 
 def test_a_bounded_number_of_tuples_waits_to_be_written(tmp_path, monkeypatch):
@@ -89,7 +88,7 @@ def test_a_bounded_number_of_tuples_waits_to_be_written(tmp_path, monkeypatch):
     tuples = (contracts.Tuple(f"q{number}", "d", 0.0, [], []) for number in range(3000))
     assert contracts.write_tuples(tmp_path / "t.gz", waiting.entering(tuples)) == 3000
     assert waiting.taken == waiting.written == 3000
-    assert waiting.most <= contracts.LINES_AT_ONCE
+    assert waiting.most <= streams.LINES_AT_ONCE
 
 
 def test_gzip_bytes_do_not_depend_on_the_blocks_or_the_clock(tmp_path):

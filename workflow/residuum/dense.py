@@ -7,7 +7,6 @@ is loaded.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -111,7 +110,7 @@ def gather(
     system = command.parse_spec(DenseSystem, spec)
     best = pl.DataFrame(schema=trec.HITS)
     for path, name in _answers(hits, split):
-        if json.loads(files.read_bytes(path / "manifest.json"))["spec"]["k"] < system.k:
+        if manifest.read(path / manifest.FOLDER)["spec"]["k"] < system.k:
             raise ResiduumError(f"{path}: searched less deep than k {system.k} of {tag}")
         both = pl.concat([best, trec.read_hits(path / f"{name}.parquet")])
         best = trec.rank(both, system.k).select(*trec.HITS)

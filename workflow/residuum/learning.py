@@ -4,7 +4,6 @@ Command: `python -m residuum.learning score|judge ...`. The candidates are those
 cut, and all relevant docs: the whole corpus would have to be encoded for each model otherwise.
 """
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated
@@ -152,8 +151,8 @@ def judge(
 
 def _preflight(models: list[Path]) -> dict[str, float]:
     """Return the means over trainings of what manifests record of the first examples."""
-    records = [json.loads(files.read_bytes(model / "manifest.json")) for model in models]
-    seen = [record["artefact"].get("preflight", {}) for record in records]
+    records = [manifest.read(model / manifest.FOLDER)["artefact"] for model in models]
+    seen = [record.get("preflight", {}) for record in records]
     if len(seen) == 1:
         return dict(seen[0])
     known = set.intersection(*map(set, seen))

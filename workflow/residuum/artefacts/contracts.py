@@ -7,7 +7,6 @@ holds neither a corpus nor its ids.
 import gzip
 import json
 import sys
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
@@ -16,11 +15,10 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from residuum.artefacts import files, intact, manifest
-from residuum.artefacts.streams import DuplicateFinder, chunks
+from residuum.artefacts.streams import DuplicateFinder, write_lines
 from residuum.cli.errors import ResiduumError
 
 DOCS_PER_SHARD = 100_000
-LINES_AT_ONCE = 256
 _line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would create an encoder per doc
 Record = dict[str, Any]  # a parsed line of JSON
 
@@ -57,7 +55,7 @@ def write_corpus(
             first: dict[str, int] = {}
             records = chain.from_iterable(_records(folder / shard["name"]) for shard in shards)
             for number, doc_id in enumerate((record["doc_id"] for record in records), start=1):
-                if finder.of(doc_id) in repeated and first.setdefault(doc_id, number) != number:
+                if files.digest(doc_id) in repeated and first.setdefault(doc_id, number) != number:
                     raise ResiduumError(
                         f"duplicate doc_id {doc_id} in the corpus (docs number {first[doc_id]} and "
                         f"{number}); ids must be unique. Remove or rename one of the two."
@@ -88,22 +86,9 @@ def _write_shards(folder: Path, records: Iterable[Record], per_shard: int) -> li
     shards: list[Shard] = []
     for first in lines:
         path = folder / f"part-{len(shards):05d}.jsonl.gz"
-        docs = _write_lines(path, chain([first], islice(lines, per_shard - 1)))
+        docs = write_lines(path, chain([first], islice(lines, per_shard - 1)))
         shards.append({"name": path.name, "docs": docs, "sha256": files.sha256(path)})
     return shards
-
-
-def _write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Write lines as gzip, in blocks, and return their number."""
-    counts = []
-
-    def blocks() -> Iterator[bytes]:
-        for some in chunks(lines, LINES_AT_ONCE):
-            counts.append(len(some))
-            yield "".join(some).encode()
-
-    files.write_gzip(path, blocks())
-    return sum(counts)
 
 
 def corpus_manifest(folder: Path) -> Record:
@@ -176,14 +161,18 @@ def write_term_weights(
 
 
 def _records(path: Path) -> Iterator[Record]:
+    remedy = _remedy(path)
     try:
-        with gzip.open(intact.checked(path), "rt", encoding="utf-8", newline="\n") as handle:
+        with (
+            files.undamaged(path, remedy),
+            gzip.open(intact.checked(path), "rt", encoding="utf-8", newline="\n") as handle,
+        ):
             for line in handle:
                 yield json.loads(line)
     except FileNotFoundError:
-        raise ResiduumError(f"{path}: no such file. {_remedy(path)}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile, json.JSONDecodeError) as error:
-        raise ResiduumError(files.damaged(path, error, _remedy(path))) from None
+        raise ResiduumError(f"{path}: no such file. {remedy}") from None
+    except json.JSONDecodeError as error:
+        raise ResiduumError(f"{path}: not JSON ({error}). {remedy}") from None
 
 
 def _remedy(path: Path) -> str:
@@ -216,7 +205,7 @@ def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
     """Write training tuples as gzipped JSON lines; a negative that is the positive is refused."""
     lines = (json.dumps(_checked(path, item)._asdict()) + "\n" for item in tuples)
     with files.whole(files.packed(path)) as temporary:
-        return _write_lines(temporary, lines)
+        return write_lines(temporary, lines)
 
 
 def read_tuples(path: Path) -> list[Tuple]:

@@ -6,33 +6,23 @@ Reading stops after the first triples that were requested.
 
 import gzip
 import io
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
 import polars as pl
 
 from residuum.artefacts import files, intact
-from residuum.artefacts.streams import chunks
+from residuum.artefacts.streams import write_lines
 from residuum.cli.errors import ResiduumError
 
 DocPair = tuple[str, str, str]  # query_id, positive, negative
 COLUMNS = dict.fromkeys(["query_id", "positive", "negative"], pl.String)
-LINES_AT_ONCE = 10_000
 
 
 def write(path: Path, rows: Iterable[DocPair]) -> int:
     """Write triples in order and return their number; ids must be without white space."""
-    counts = []
-
-    def blocks() -> Iterator[bytes]:
-        for some in chunks(map(_line, rows), LINES_AT_ONCE):
-            counts.append(len(some))
-            yield "".join(some).encode()
-
-    files.write_gzip(path, blocks())
-    return sum(counts)
+    return write_lines(path, map(_line, rows))
 
 
 def _line(row: DocPair) -> str:
@@ -45,12 +35,10 @@ def _line(row: DocPair) -> str:
 def read(path: Path, first: int | None = None) -> pl.DataFrame:
     """Return the first triples, or all; fewer triples than `first` raise ResiduumError."""
     try:
-        with gzip.open(intact.checked(path), "rb") as handle:
+        with files.undamaged(path), gzip.open(intact.checked(path), "rb") as handle:
             lines = list(islice(handle, first))
     except FileNotFoundError:
         raise ResiduumError(f"{path}: no such file. {files.REMAKE}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ResiduumError(files.damaged(path, error)) from None
     if first and len(lines) < first:
         found = f"{len(lines):,} triples, but the model takes the first {first:,}"
         raise ResiduumError(f"{path}: {found}; lower negatives.triples.first or leave it out")

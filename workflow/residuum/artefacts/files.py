@@ -31,6 +31,7 @@ MOST_RATIO, SMALL = 64, 100_000_000  # times the file's size; bytes that are rea
 PART, SCRATCH, WORK = "part", "scratch", "work"  # endings of the names beside a path
 TRIES = 100  # of making a folder that others delete
 LOCK = ".lock"  # and of those that tell whose they are
+DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading of gzip data raises
 State = tuple[int, int, int, int]
 REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
 
@@ -258,24 +259,23 @@ def within(folder: Path, name: str) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text with LF line ends, whole or not at all; compressed if it is named `.gz`."""
-    with whole(path) as temporary:
-        if path.suffix == ".gz":
-            write_gzip(temporary, [text.encode()])
-        else:
-            temporary.write_bytes(text.encode())
+    """Write UTF-8 text with LF line ends as `write_blocks` does."""
+    write_blocks(path, [text.encode()])
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines, each with its end, whole or not at all; memory holds some of them."""
-    with whole(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as handle:
-        handle.writelines(lines)
+    """Write lines, each with its end, as `write_blocks` does."""
+    write_blocks(path, map(str.encode, lines))
 
 
 def write_blocks(path: Path, blocks: Iterable[bytes]) -> None:
-    """Write blocks as they are, holding one at a time."""
-    with open(path, "wb") as handle:
-        handle.writelines(blocks)
+    """Write a file whole or not at all, with one block in memory; it is gzip if named `.gz`."""
+    with whole(path) as temporary:
+        if path.suffix == ".gz":
+            write_gzip(temporary, blocks)
+        else:
+            with open(temporary, "wb") as handle:
+                handle.writelines(blocks)
 
 
 def packed(path: Path) -> Path:
@@ -303,11 +303,10 @@ def read_bytes(path: Path) -> bytes:
             return data
         if data and not data.startswith(GZIP):
             raise ResiduumError(f"{path}: named .gz, and holds no gzip data. Name it without .gz")
-        return _unpacked(path, data)
+        with undamaged(path):
+            return _unpacked(path, data)
     except FileNotFoundError:
         raise ResiduumError(f"{path}: no such file") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ResiduumError(damaged(path, error)) from None
     except OSError as error:
         raise ResiduumError(f"{path}: cannot be read ({error.strerror})") from None
 
@@ -336,14 +335,16 @@ def read_lines(path: Path) -> list[str]:
 
     A byte order mark before the first is no part of it; one before another line is an error.
     """
-    text = read_text(path)
-    if f"\n{BOM}" in text:
-        refuse_joined(path, text.encode())
+    data = read_bytes(path)
+    refuse_joined(path, data)
+    text = _decoded(path, data)
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def refuse_joined(path: Path, text: bytes) -> None:
     """Raise ResiduumError for a byte order mark before another line than the first."""
+    if codecs.BOM_UTF8[:1] not in text:  # the search for one byte is much faster
+        return
     if (at := text.find(b"\n" + codecs.BOM_UTF8)) >= 0:
         line = text.count(b"\n", 0, at) + 2
         raise ResiduumError(f"{path}, line {line}: {JOINED}")
@@ -351,16 +352,25 @@ def refuse_joined(path: Path, text: bytes) -> None:
 
 def read_text(path: Path) -> str:
     """Read a UTF-8 text, without a byte order mark before the first character."""
+    return _decoded(path, read_bytes(path))
+
+
+def _decoded(path: Path, data: bytes) -> str:
     try:
-        return read_bytes(path).decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ResiduumError(f"{path}, line {line}: not UTF-8 ({error.reason})") from None
 
 
-def damaged(path: Path, error: Exception, remedy: str = REMAKE) -> str:
-    """Word the complaint about a gzip file that cannot be read to its end."""
-    return f"{path}: the gzip data is truncated or damaged ({error}). {remedy}"
+@contextmanager
+def undamaged(path: Path, remedy: str = REMAKE) -> Iterator[None]:
+    """Turn the error of a gzip file that cannot be read to its end into a ResiduumError."""
+    try:
+        yield
+    except DAMAGE as error:
+        fault = f"the gzip data is truncated or damaged ({error})"
+        raise ResiduumError(f"{path}: {fault}. {remedy}") from None
 
 
 def digest(text: str) -> int:

@@ -30,9 +30,9 @@ PACKAGES = (
     *("polars", "pyserini", "regex", "scikit-learn", "scipy", "snowballstemmer", "tokenizers"),
     *("torch", "transformers"),
 )
-
-
 FOLDER = "manifest.json"
+MADE_BY_US = "Name one that residuum made"
+Facts = dict[str, Any]  # of JSON: each stage records its own
 
 
 class Own(BaseModel):
@@ -47,31 +47,39 @@ def beside(path: Path) -> Path:
     return Path(f"{path}.manifest.json")
 
 
-def facts_of(artefact: Path) -> dict[str, Any]:
+def read(path: Path) -> dict[str, Facts]:
+    """Return a manifest: `artefact` has its facts, and `spec` its settings.
+
+    A damaged manifest, and a file without facts, raise ResiduumError.
+    """
+    try:
+        record = json.loads(files.read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise ResiduumError(f"{path}: cut short or damaged ({error}). {files.REMAKE}") from None
+    if not isinstance(record, dict) or not isinstance(record.get("artefact"), dict):
+        raise ResiduumError(f"{path.parent}: its {path.name} has no artefact. {MADE_BY_US}")
+    return record
+
+
+def facts_of(artefact: Path) -> Facts:
     """Return the facts in the manifest beside a file artefact, or {} without a manifest."""
     path = beside(artefact)
-    return dict(json.loads(files.read_bytes(path))["artefact"]) if path.is_file() else {}
+    return read(path)["artefact"] if path.is_file() else {}
 
 
-def facts(folder: Path, what: str, *needed: str) -> dict[str, Any]:
+def facts(folder: Path, what: str, *needed: str) -> Facts:
     """Return the facts in the manifest of a folder; one that is not `what` is a ResiduumError.
 
     `needed` are facts that each such folder has.
     """
     path = folder / FOLDER
     if folder.is_dir() and not path.is_file():
-        raise ResiduumError(f"{folder}: not {what}: it has no {FOLDER}. Name one that was made")
-    try:
-        record = json.loads(files.read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise ResiduumError(f"{path}: cut short or damaged ({error}). {files.REMAKE}") from None
-    found = record.get("artefact") if isinstance(record, dict) else None
-    if not isinstance(found, dict) or (lacking := [key for key in needed if key not in found]):
-        key = lacking[0] if isinstance(found, dict) else "artefact"
-        raise ResiduumError(
-            f"{folder}: not {what}: its {FOLDER} has no {key}. Name one that was made"
-        )
-    return dict(found)
+        raise ResiduumError(f"{folder}: not {what}: it has no {FOLDER}. {MADE_BY_US}")
+    found = read(path)["artefact"]
+    if lacking := [key for key in needed if key not in found]:
+        fault = f"its {FOLDER} has no {lacking[0]}"
+        raise ResiduumError(f"{folder}: not {what}: {fault}. {MADE_BY_US}")
+    return found
 
 
 def write(

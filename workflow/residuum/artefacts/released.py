@@ -5,7 +5,6 @@ Usage: `for doc_id, tfs in read(path): ...`.
 
 import gzip
 import json
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,11 +37,8 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, int]]]:
 
 def _lines(path: Path) -> Iterator[bytes]:
     opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rb") as handle:
-            yield from (line.rstrip(b"\r\n") for line in handle)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ResiduumError(files.damaged(path, error)) from None
+    with files.undamaged(path), opened(path, "rb") as handle:
+        yield from (line.rstrip(b"\r\n") for line in handle)
 
 
 def _doc(line: str) -> tuple[str, dict[str, int]]:

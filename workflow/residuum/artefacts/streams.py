@@ -5,9 +5,9 @@ Usage: `for batch in chunks(docs, 1000)`; `finder.add(doc_id)` for each, then `f
 texts.add(key, text)`.
 """
 
-import hashlib
 import os
 import sqlite3
+from array import array
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from itertools import islice
@@ -19,9 +19,9 @@ import numpy as np
 
 from residuum.artefacts import files
 
-DIGEST_BYTES = 8
-BUCKETS = 256  # a bucket per first byte of a digest
+BUCKETS = 256
 WAITING = 1 << 17  # digests held in memory: a megabyte
+LINES_AT_ONCE = 256  # of a gzip file
 TEXTS_AT_ONCE = 4096
 END = np.dtype("<i8")
 T = TypeVar("T")
@@ -34,23 +34,31 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield chunk
 
 
+def write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Write lines, each with its end, as a gzip file, and return their number."""
+    counts = []
+
+    def blocks() -> Iterator[bytes]:
+        for some in chunks(lines, LINES_AT_ONCE):
+            counts.append(len(some))
+            yield "".join(some).encode()
+
+    files.write_gzip(path, blocks())
+    return sum(counts)
+
+
 class DuplicateFinder:
     """Digests of texts in 256 files; duplicates are found with a file at a time in memory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._waiting = [bytearray() for _ in range(BUCKETS)]
+        self._waiting = [array("Q") for _ in range(BUCKETS)]
         self._count = 0
 
-    @staticmethod
-    def of(text: str) -> bytes:
-        """Return a digest of a text; among 10^19 pairs of texts, two share their digest."""
-        return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
-
     def add(self, text: str) -> None:
-        """Add the digest of a text."""
-        digest = self.of(text)
-        self._waiting[digest[0]] += digest
+        """Add a text by its `files.digest`; among 10^19 pairs of texts, two share their digest."""
+        digest = files.digest(text)
+        self._waiting[digest % BUCKETS].append(digest)
         self._count += 1
         if self._count % WAITING == 0:
             self._spill()
@@ -59,16 +67,16 @@ class DuplicateFinder:
         for number, waiting in enumerate(self._waiting):
             if waiting:
                 with open(self._folder / f"{number:03d}", "ab") as handle:
-                    handle.write(waiting)
-                waiting.clear()
+                    waiting.tofile(handle)
+                del waiting[:]
 
-    def repeated(self) -> Iterator[set[bytes]]:
+    def repeated(self) -> Iterator[set[int]]:
         """Yield the sets of digests that were added more than once, file by file."""
         self._spill()
         for path in sorted(self._folder.iterdir()):
             digests, counts = np.unique(np.fromfile(path, np.uint64), return_counts=True)
             if (counts > 1).any():
-                yield {digest.tobytes() for digest in digests[counts > 1]}
+                yield set(digests[counts > 1].tolist())
 
 
 class DiskList:

@@ -3,7 +3,9 @@
 Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are strings, always.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -72,9 +74,7 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
             for some in part.iter_slices(LINES_AT_ONCE):
                 yield csv(some.with_columns(*fixed).select(*RUN), " ").encode()
 
-    write = files.write_gzip if path.suffix == ".gz" else files.write_blocks
-    with files.whole(path) as temporary:
-        write(temporary, blocks())
+    files.write_blocks(path, blocks())
 
 
 def read_run(path: Path) -> pl.DataFrame:
@@ -105,12 +105,12 @@ def refuse_apart(queries: Mapping[Path, Set[str]]) -> None:
 
     A run may lack queries for which it found nothing; one of another split lacks all of them.
     """
-    for path, own in queries.items():
-        others = [ids for other, ids in queries.items() if other != path]
-        if others and own.isdisjoint(frozenset().union(*others)):
+    runs_with = Counter(chain.from_iterable(queries.values()))
+    for path, ids in queries.items():
+        if len(queries) > 1 and all(runs_with[query_id] == 1 for query_id in ids):
             named = ", ".join(str(other) for other in queries if other != path)
             raise ResiduumError(
-                f"{path}: none of its {len(own):,} queries, such as {min(own)}, is in {named}. "
+                f"{path}: none of its {len(ids):,} queries, such as {min(ids)}, is in {named}. "
                 "Give runs of one split"
             )
 

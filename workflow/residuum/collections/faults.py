@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import ParseError
 
+from residuum.artefacts import files
 from residuum.config import roots
 
-DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
+DAMAGE = (*files.DAMAGE, tarfile.TarError)
 COMPRESSED = (".z", ".0z", ".1z", ".2z")  # Unix compress, as on TREC's disks
 REMEDY = (
     "Delete it and get it again; `residuum datasets check` compares files with their published "

@@ -5,12 +5,11 @@ Usage: `for number, line in numbered(path): ...`. A byte order mark is removed.
 
 import gzip
 import io
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from residuum.artefacts.files import BOM, JOINED, damaged
+from residuum.artefacts.files import BOM, JOINED, undamaged
 from residuum.cli.errors import ResiduumError
 from residuum.collections.faults import COMPRESSED
 
@@ -32,7 +31,7 @@ def ended(path: Path, encoding: str = "utf-8", hint: str = "") -> Iterator[tuple
     """
     number = 0
     try:
-        with opened(path) as handle:
+        with undamaged(path, AGAIN), opened(path) as handle:
             for number, line in enumerate(handle, start=1):
                 text = line.decode(encoding)
                 if number > 1 and text.startswith(BOM):
@@ -45,8 +44,6 @@ def ended(path: Path, encoding: str = "utf-8", hint: str = "") -> Iterator[tuple
         ) from None
     except LookupError:
         raise ResiduumError(f"source.encoding: {encoding}: Python has no such encoding") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ResiduumError(damaged(path, error, AGAIN)) from None
 
 
 def opened(path: Path) -> IO[bytes] | gzip.GzipFile:

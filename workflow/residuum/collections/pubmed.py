@@ -8,14 +8,13 @@ import gzip
 import hashlib
 import re
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, ParseError, iterparse
 
-from residuum.artefacts.files import damaged
+from residuum.artefacts.files import undamaged
 from residuum.cli.errors import ResiduumError
 from residuum.collections.files import resolved
 from residuum.config.schema.datasets import Collection
@@ -80,7 +79,7 @@ def read(path: Path) -> tuple[list[Record], list[int]]:
     records: list[Record] = []
     deleted: list[int] = []
     try:
-        with gzip.open(path) as file:
+        with undamaged(path, AGAIN), gzip.open(path) as file:
             events = iterparse(file, events=("start", "end"))
             _, root = next(events)
             for event, element in events:
@@ -93,8 +92,6 @@ def read(path: Path) -> tuple[list[Record], list[int]]:
         line, column = error.position
         text = f"not well-formed XML, or cut short, at column {column} ({error.msg})"
         raise ResiduumError(f"{path}, line {line}: {text}. {AGAIN}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ResiduumError(damaged(path, error, AGAIN)) from None
     if root.tag != "PubmedArticleSet":
         raise ResiduumError(f"{path}: expected a PubmedArticleSet, found {root.tag}. {AGAIN}")
     return records, deleted
