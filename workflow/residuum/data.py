@@ -1,11 +1,11 @@
-"""Export a collection: the corpus in shards; queries, qrels, answers, triples of splits, counted.
+"""Export a collection: its corpus in shards, and the queries, qrels, answers, triples of splits.
 
-Command: `python -m residuum.data corpus|split|answers|docpairs ...`. Where a collection comes from
-is the business of residuum.collections.
+Command: `python -m residuum.data corpus|split|answers|docpairs ...`. `residuum.collections` reads
+the collection from where it comes.
 """
 
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -62,7 +62,6 @@ DOCPAIRS: OpenTable[Callable[[Collection, str], Iterator[triples.DocPair]]] = Op
 Dataset = Annotated[str, typer.Option(help="id of the dataset, for messages")]
 Split = Annotated[str, typer.Option(help="id of the split")]
 SpecText = Annotated[str, typer.Option(help="schema.Collection as JSON")]
-Of = Annotated[Path | None, typer.Option("--of", help="corpus that is cut, of another dataset")]
 Questions = Annotated[
     Path | None, typer.Option(help="folder of the split whose questions and answers these are")
 ]
@@ -83,28 +82,28 @@ def corpus(
     per_shard: Annotated[int, typer.Option(help="docs of a shard", min=1)] = (
         contracts.DOCS_PER_SHARD
     ),
-    of: Of = None,
+    segmented: Annotated[
+        Path | None, typer.Option("--of", help="corpus of another dataset that is cut")
+    ] = None,
     vocabulary: Annotated[
         str | None, typer.Option(help="model whose tokenizer cuts it"), command.LOCAL
     ] = None,
     revision: command.Revision = None,
 ) -> None:
     """Write the corpus as JSON-lines shards, whole or not at all."""
-    collection = _collection(spec, dataset_file)
-    given = {"--of": of, "--vocabulary": vocabulary, "--revision": revision}
+    written = [outputs.Output("--output", output, whole_folder=True)]
+    collection, names = _opened(dataset, None, spec, dataset_file, written)
+    given = {"--of": segmented, "--vocabulary": vocabulary, "--revision": revision}
     for option, value in given.items():
         if value and not isinstance(collection.source, Segmented):
             kind = collection.source.kind
             raise ResiduumError(f"{option} {value}: a source {kind} is cut from no other corpus")
-    files_read = _own_files(collection, collection.named_files(None))
-    outputs.refuse([outputs.Output("--output", output, whole_folder=True)], files_read)
     expected = max((edition.docs for edition in collection.editions), default=None)
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
     with files.whole_directory(output) as folder:
-        behind = Behind(of=of, vocabulary=vocabulary, revision=revision, output=folder)
-        told = collection.made_of(behind)
-        docs = DOCS[collection.source.kind](told)
+        behind = Behind(of=segmented, vocabulary=vocabulary, revision=revision, output=folder)
+        docs = DOCS[collection.source.kind](collection.made_of(behind))
         stream = track(docs, f"export {dataset}", expected, "docs")
         unique = _first_of_each(stream, repeated) if first_only else stream
         shards = contracts.write_corpus(folder, unique, per_shard)
@@ -114,31 +113,35 @@ def corpus(
         if edition is None:
             print(editions.unpinned(dataset, total), file=sys.stderr)
         facts |= {"repeated": len(repeated)} if first_only else {}
-        read = [Path(path, "manifest.json") for path in (of, vocabulary) if path]
-        others = [path for path in read if path.is_file()]  # none of a model of the hub
-        _write_manifest(folder, facts, collection, collection.named_files(None), others)
+        made = [Path(path, manifest.FOLDER) for path in (segmented, vocabulary) if path]
+        others = [path for path in made if path.is_file()]  # a model of the hub has no manifest
+        _write_manifest(folder, facts, collection, names, others)
 
 
-def _collection(spec: str, dataset_file: Path | None) -> Collection:
-    """Read the spec; the access note comes from the file: editing it exports nothing again."""
+def _opened(
+    dataset: str,
+    name: str | None,
+    spec: str,
+    dataset_file: Path | None,
+    written: Sequence[outputs.Output],
+    read: Callable[[Collection, str], list[str]] = Collection.named_files,
+) -> tuple[Collection, list[str]]:
+    """Return the collection of a spec, and the names of the files that an export reads.
+
+    An unknown split, and an output in the place of a file that is read, raise ResiduumError. The
+    access note comes from the dataset's file, so that editing it exports nothing again.
+    """
     collection = command.parse_spec(Collection, spec)
     try:
-        note = entries.parse(dataset_file, dict[str, object]) if dataset_file else {}
+        entry = entries.parse(dataset_file, dict[str, object]) if dataset_file else {}
     except ValueError as error:
         raise ResiduumError(f"--dataset-file {error}") from None
-    return collection.model_copy(update={"access": note.get("access", "")})
-
-
-def _known(dataset: str, name: str, collection: Collection) -> None:
-    """Raise ResiduumError unless a collection has a split."""
-    if name not in collection.splits:
+    if name is not None and name not in collection.splits:
         raise ResiduumError(f"--name: {dataset}: {unknown('split', name, collection.splits)}")
-
-
-def _own_files(collection: Collection, names: Sequence[str]) -> list[Path]:
-    """Return the user's files among those that the spec names, as far as they are there."""
-    read = [(roots.data() / name, collection.within(name)) for name in local([*names])]
-    return [path for place, within in read for path in roots.files_of(place, within)]
+    names = read(collection, name)
+    folders = [(roots.data() / file, collection.within(file)) for file in local(names)]
+    outputs.refuse(written, [path for each in folders for path in roots.files_of(*each)])
+    return collection.model_copy(update={"access": entry.get("access", "")}), names
 
 
 def _write_manifest(
@@ -147,7 +150,7 @@ def _write_manifest(
     collection: Collection,
     names: Sequence[str],
     others: Sequence[Path] = (),
-    own: Sequence[Path] | None = None,
+    files_made: Sequence[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
     inputs, elsewhere = list[Path](), dict[str, Path]()
@@ -157,7 +160,9 @@ def _write_manifest(
             elsewhere |= of_hub
         else:
             inputs += resolved(name, collection.access, within)
-    manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own, elsewhere)
+    manifest.write(
+        artefact, facts, spec, [*inputs, *others], "residuum.data", files_made, elsewhere
+    )
 
 
 def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
@@ -185,15 +190,15 @@ def split(
     ] = None,
     questions: Questions = None,
 ) -> None:
-    """Write queries and qrels of one split, checked against each other; or why none are public.
+    """Check and write the queries and qrels of one split.
 
-    Those of a residual split judge no pair that an earlier round judged. Where answers say what is
-    relevant, the judgements are made of them and the docs of the corpus.
+    Without public judgements, the qrels file says so. Qrels of a residual split may judge no pair
+    that an earlier round judged. If answers decide what is relevant, the qrels are made from the
+    answers and the docs of the corpus.
     """
-    collection, where = _collection(spec, dataset_file), f"{dataset}/{name}"
-    _known(dataset, name, collection)
     written = [outputs.Output("--queries", queries), outputs.Output("--qrels", qrels)]
-    outputs.refuse(written, _own_files(collection, collection.named_files(name)))
+    collection, names = _opened(dataset, name, spec, dataset_file, written)
+    where = f"{dataset}/{name}"
     if corpus is not None:
         contracts.corpus_manifest(corpus)
     collection = collection.made_of(Behind(corpus=corpus, questions=questions))
@@ -201,28 +206,28 @@ def split(
     residual.check(rows.qrels, where)
     facts: dict[str, object] = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
     facts |= {"reworded": rows.reworded} if rows.reworded else {}
-    read = [path / "manifest.json" for path in [corpus] if path]
-    others = [*residual.paths, *read, *splits.taken_from(questions)]
+    searched = [corpus / manifest.FOLDER] if corpus else []
+    others = [*residual.paths, *searched, *splits.taken_from(questions)]
     with files.whole(queries) as temporary:  # both appear, or neither
         trec.write_queries(temporary, rows.queries)
         if collection.source_of(name).relevant_by:
             if corpus is None:
                 raise ResiduumError(
-                    f"{where}: relevant_by: answers: give --corpus, where they stand"
+                    f"{where}: relevant_by: answers: give --corpus, whose docs hold the answers"
                 )
             facts |= judgements.write(qrels, where, rows.queries, rows.answers, corpus)
         elif collection.judged(name):
             trec.write_qrels(qrels, rows.qrels)
         else:
             trec.write_refusal(qrels, f"{where} has no public judgements of its docs")
-    own, names = [queries, qrels], collection.named_files(name)
-    _write_manifest(queries, facts, collection, names, others, own)
+    _write_manifest(queries, facts, collection, names, others, [queries, qrels])
 
 
 def load_split(dataset: str, name: str, collection: Collection) -> Rows:
-    """Return the rows of a split; a corpus in a file of yours must hold one of the judged docs.
+    """Return the rows of a split.
 
-    It is read until there. Other corpora are pinned, and an absent file is the corpus's affair.
+    If the corpus lies in the user's files, it must hold at least one of the judged docs, and is
+    read until that doc. Other corpora are pinned. The corpus's export reports absent files.
     """
     rows = _reworded(dataset, name, collection, splits.load(dataset, collection, name))
     judged = {doc_id for _, doc_id, _ in rows.qrels}
@@ -240,7 +245,7 @@ def load_split(dataset: str, name: str, collection: Collection) -> Rows:
 
 
 def _reworded(dataset: str, name: str, collection: Collection, rows: Rows) -> Rows:
-    """Return the rows of an adverse split, whose relevant docs are looked up; others unchanged."""
+    """Return the rows of a split; the queries of an adverse split are reworded."""
     entry = collection.splits[name].adverse
     if entry is None:
         return rows
@@ -255,7 +260,7 @@ def _reworded(dataset: str, name: str, collection: Collection, rows: Rows) -> Ro
 
 
 def _texts(docs: Iterable[Doc], ids: set[str]) -> dict[str, str]:
-    """Return the texts of some docs; others are read until all of them were there."""
+    """Return {doc_id: text} of the given docs; reading ends as soon as all are found."""
     found: dict[str, str] = {}
     for doc_id, fields in docs:
         if doc_id in ids:
@@ -275,14 +280,13 @@ def answers(
     questions: Questions = None,
 ) -> None:
     """Write the answers to the questions of one split."""
-    collection = _collection(spec, dataset_file).made_of(Behind(questions=questions))
-    _known(dataset, name, collection)
-    own = collection.named_files(name)
-    outputs.refuse([outputs.Output("--output", output)], _own_files(collection, own))
+    written = [outputs.Output("--output", output)]
+    collection, names = _opened(dataset, name, spec, dataset_file, written)
+    collection = collection.made_of(Behind(questions=questions))
     texts = splits.load(dataset, collection, name).answers
     contracts.write_answers(output, texts)
     facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}
-    _write_manifest(output, facts, collection, own, splits.taken_from(questions))
+    _write_manifest(output, facts, collection, names, splits.taken_from(questions))
 
 
 @app.command()
@@ -294,32 +298,32 @@ def docpairs(
     output: Annotated[Path, command.written("docpairs.tsv.gz to write")],
     dataset_file: DatasetFile = None,
 ) -> None:
-    """Write the training triples of one split's queries; those of all queries are counted."""
-    collection, own = _collection(spec, dataset_file), set(trec.read_queries(queries))
-    _known(dataset, name, collection)
-    behind = collection.behind_docpairs(name)
-    outputs.refuse([outputs.Output("--output", output)], _own_files(collection, behind))
+    """Write the training triples of one split's queries, and count those of other queries."""
+    written = [outputs.Output("--output", output)]
+    collection, names = _opened(
+        dataset, name, spec, dataset_file, written, Collection.behind_docpairs
+    )
+    query_ids = set(trec.read_queries(queries))
     pins = [e.splits[name].docpairs for e in collection.editions if name in e.splits]
+    total = max(filter(None, pins), default=None)
     rows = DOCPAIRS[collection.source.kind](collection, name)
-    total = max(filter(None, pins), default=0) or None
-    read = Counter[bool]()
+    skipped = 0
 
     def kept() -> Iterator[triples.DocPair]:
+        nonlocal skipped
         for row in track(rows, f"export triples of {dataset}/{name}", total, "triples"):
-            read[row[0] in own] += 1
-            if row[0] in own:
+            if row[0] in query_ids:
                 yield row
+            else:
+                skipped += 1
 
     with files.whole(files.packed(output)) as temporary:
-        written = triples.write(temporary, kept())
-        if any(pins) and read.total() not in pins:
-            raise ResiduumError(
-                f"{dataset}/{name}: {read.total():,} training triples, but config/datasets/"
-                f"{dataset}.yaml pins {total:,}. A download may be incomplete; if this is another "
-                "edition, add it under editions."
-            )
-    facts = {"triples": written, "of_other_queries": read[False]}
-    _write_manifest(output, facts, collection, behind, [queries])
+        count = triples.write(temporary, kept())
+        if total and count + skipped not in pins:
+            found = f"{count + skipped:,} training triples"
+            raise editions.unlike(dataset, f"{dataset}/{name}", found, f"{total:,}")
+    facts = {"triples": count, "of_other_queries": skipped}
+    _write_manifest(output, facts, collection, names, [queries])
 
 
 if __name__ == "__main__":

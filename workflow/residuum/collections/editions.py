@@ -24,10 +24,15 @@ def matching(dataset: str, editions: Sequence[Edition], docs: int) -> str | None
     known = "; ".join(f"{edition.name}: {edition.docs}" for edition in editions)
     lacking = min((e.docs - docs for e in editions if e.docs > docs), default=0)
     fewer = f": {lacking:,} docs are missing" if lacking else ""
-    raise ResiduumError(
-        f"{dataset}: the corpus has {docs} docs, but config/datasets/{dataset}.yaml pins {known}. "
-        f"A download may be incomplete{fewer}, or the pin is wrong: fix it. If this is another "
-        "edition, add it under editions."
+    reason = f"{fewer}, or the pin is wrong: fix it"
+    raise unlike(dataset, dataset, f"the corpus has {docs} docs", known, reason)
+
+
+def unlike(dataset: str, where: str, found: str, pinned: str, reason: str = "") -> ResiduumError:
+    """Return the error for counts that no edition pins; `reason` may say what is missing."""
+    return ResiduumError(
+        f"{where}: {found}, but config/datasets/{dataset}.yaml pins {pinned}. A download may be "
+        f"incomplete{reason}. If this is another edition, add it under editions."
     )
 
 

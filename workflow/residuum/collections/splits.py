@@ -11,7 +11,7 @@ from pathlib import Path
 from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
-from residuum.collections import bioasq, faults, files
+from residuum.collections import bioasq, editions, faults, files
 from residuum.collections.records import Rows
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.splits import Holdout, Listed, SplitCount
@@ -170,11 +170,8 @@ def _check_counts(dataset: str, name: str, collection: Collection, rows: Rows) -
     known = "; ".join(f"{edition}: {described(pin)}" for edition, pin in pins.items())
     fault = faults.first(rows.files, faults.TooFewDocs())
     reason = fault or (f"it was read from {faults.listed(rows.files)}" if rows.files else "")
-    raise ResiduumError(
-        f"{dataset}/{name}: {described(counts)}, but config/datasets/{dataset}.yaml pins {known}. "
-        f"A download may be incomplete{reason and f': {reason}'}. If this is another edition, add "
-        "it under editions."
-    )
+    where, reason = f"{dataset}/{name}", reason and f": {reason}"
+    raise editions.unlike(dataset, where, described(counts), known, reason)
 
 
 def described(size: SplitCount) -> str:
