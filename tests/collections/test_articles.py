@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from corpora import digests_of_other_processes
-from residuum.collections.article_facts import Facts, World
-from residuum.collections.article_facts import words as article_words
-from residuum.collections.articles import generate
+from residuum.collections.articles import Facts, World, generate
+from residuum.collections.articles import words as article_words
 from residuum.collections.worlds import Generated, Grades, Stream, Topic
 
 SMOKE = {

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from corpora import digests_of_other_processes
-from residuum.collections import place_facts as places
+from residuum.collections import places
 from residuum.collections.places import generate
 from residuum.collections.worlds import Generated, Stream
 
@@ -208,7 +208,7 @@ def test_grades_follow_the_written_rules(collection):
 
 
 def test_entity_names_are_unique():
-    names = places.names()
+    names = places.place_names()
     assert len({name.lower() for name in names}) == len(names)
     firsts, seconds = zip(*(name.split() for name in names), strict=True)
     assert not set(firsts) & set(seconds)

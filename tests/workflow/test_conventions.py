@@ -130,7 +130,7 @@ def test_no_file_names_the_address_of_a_package_registry():
 def test_the_files_of_data_go_with_the_package_wherever_it_lies(tmp_path):
     """An installed package has no folder `workflow` above it."""
     shutil.copytree(ROOT / "workflow" / "residuum", tmp_path / "residuum")
-    code = "from residuum.collections.place_facts import words; from residuum.config import keys;"
+    code = "from residuum.collections.places import words; from residuum.config import keys;"
     code += "from residuum.neural.termrecall import STOP_WORDS; assert keys.words() and STOP_WORDS"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={}, check=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]

@@ -368,7 +368,7 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
         ("data.py", "A download may be incomplete", "A file may be cut short"),
         ("collections/faults.py", "the JSON is broken", "the JSON is damaged"),
         ("lexical.py", "Run again, or give", "Try once more, or give"),
-        ("collections/place_facts.py", "lower passages or raise", "take fewer passages or raise"),
+        ("collections/places.py", "lower passages or raise", "take fewer passages or raise"),
         ("neural/preflight.py", "the start ranks these", "the start puts these"),
         ("negatives.py", "pairs are left out: a doc", "pairs are not used: a doc"),
         ("tuning/evaluation.py", "the qrels are empty", "the qrels have no line"),

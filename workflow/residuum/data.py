@@ -320,8 +320,12 @@ def docpairs(
     with files.whole(files.packed(output)) as temporary:
         count = triples.write(temporary, kept())
         if total and count + skipped not in pins:
-            found = f"{count + skipped:,} training triples"
-            raise editions.unlike(dataset, f"{dataset}/{name}", found, f"{total:,}")
+            editions.refuse(
+                dataset,
+                f"{dataset}/{name}",
+                f"{count + skipped:,} training triples",
+                f"{total:,}",
+            )
     facts = {"triples": count, "of_other_queries": skipped}
     _write_manifest(output, facts, collection, names, [queries])
 

@@ -23,7 +23,7 @@ MESSAGES = {
     "residuum.neural.resumable.log": 0,
 }
 RAISED = {"residuum.artefacts.columns.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # of errors
-RAISED |= {"residuum.collections.worlds.fault": 0}
+RAISED |= {"residuum.collections.worlds.fault": 0, "residuum.collections.editions.refuse": 2}
 # Functions that receive an error of another library to classify it, not to print our words.
 ASKED = {"residuum.neural.cudagraphs.out_of_memory"}
 # Keyword arguments with texts of --help and of the JSON schemas of config/.

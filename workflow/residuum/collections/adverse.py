@@ -21,14 +21,14 @@ class Synonyms(Protocol):
         """Yield the units, words or phrases, of a lower-case text that may have synonyms."""
         ...
 
-    def of(self, unit: str) -> Iterable[str]:
+    def synonyms_of(self, unit: str) -> Iterable[str]:
         """Return the synonyms of a unit, in the order in which they are tried."""
         ...
 
 
 SYNONYMS: OpenTable[Callable[[Any], Synonyms]] = OpenTable(
     {
-        "forms": "residuum.collections.place_facts:lexicon",
+        "forms": "residuum.collections.places:lexicon",
         "wordnet": "residuum.collections.wordnet:WordNet",
     },
     "source of synonyms",
@@ -51,7 +51,7 @@ class Lexicon:
         """Yield the forms that occur in a lower-case text."""
         return self.form.finditer(text)
 
-    def of(self, unit: str) -> list[str]:
+    def synonyms_of(self, unit: str) -> list[str]:
         """Return the other forms of a form's concept, in the order of the lexicon."""
         return self.others[unit]
 
@@ -83,7 +83,9 @@ def _query(query: str, texts: Sequence[str], synonyms: Synonyms) -> tuple[str, i
     parts, end, gone = [], 0, 0
     for unit in synonyms.units(_lower(query)):
         if any(f" {' '.join(words(unit[0]))} " in doc for doc in docs):
-            free = (other for other in synonyms.of(unit[0]) if held.isdisjoint(words(other)))
+            free = (
+                other for other in synonyms.synonyms_of(unit[0]) if held.isdisjoint(words(other))
+            )
             if (other := next(free, None)) is not None:
                 parts += [query[end : unit.start()], other]
                 end, gone = unit.end(), gone + len(words(unit[0]))

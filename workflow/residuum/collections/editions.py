@@ -4,6 +4,7 @@ Usage: `matching("nfcorpus", collection.editions, 3633)`.
 """
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.datasets import Edition
@@ -25,12 +26,12 @@ def matching(dataset: str, editions: Sequence[Edition], docs: int) -> str | None
     lacking = min((e.docs - docs for e in editions if e.docs > docs), default=0)
     fewer = f": {lacking:,} docs are missing" if lacking else ""
     reason = f"{fewer}, or the pin is wrong: fix it"
-    raise unlike(dataset, dataset, f"the corpus has {docs} docs", known, reason)
+    refuse(dataset, dataset, f"the corpus has {docs} docs", known, reason)
 
 
-def unlike(dataset: str, where: str, found: str, pinned: str, reason: str = "") -> ResiduumError:
-    """Return the error for counts that no edition pins; `reason` may say what is missing."""
-    return ResiduumError(
+def refuse(dataset: str, where: str, found: str, pinned: str, reason: str = "") -> NoReturn:
+    """Raise ResiduumError for counts that no edition pins; `reason` may say what is missing."""
+    raise ResiduumError(
         f"{where}: {found}, but config/datasets/{dataset}.yaml pins {pinned}. A download may be "
         f"incomplete{reason}. If this is another edition, add it under editions."
     )

@@ -7,7 +7,7 @@ person, whom no other section names.
 
 from itertools import product
 
-from residuum.collections import place_facts, places, worlds
+from residuum.collections import places, worlds
 from residuum.collections.worlds import Stream
 from residuum.config import entries
 from residuum.config.roots import packaged
@@ -36,7 +36,7 @@ def generate(recipe: GeneratedPages) -> worlds.Generated:
     """Make the collection of a recipe; an impossible recipe raises ValueError."""
     shared = {name: getattr(recipe, name) for name in GeneratedPages.model_fields if name != "kind"}
     source = GeneratedSource(kind="generated", listings=0, stubs=0, **shared)
-    place_facts.refuse(source)
+    places.refuse(source)
     everybody = people()
     if recipe.passages > len(everybody):
         raise ValueError(
@@ -48,9 +48,11 @@ def generate(recipe: GeneratedPages) -> worlds.Generated:
     persons = rng.sample(everybody, recipe.passages)
     sections: dict[int, list[str]] = {}
     for doc, person in zip(world.docs, persons, strict=True):
-        attribute = place_facts.words.attributes[doc.attributes[0]].forms[doc.forms[0]]
-        of = {"person": person, "attribute": attribute, "place": world.names[doc.places[0]]}
-        text = f"{doc.text} {rng.pick(words.credits).format(**of)}"
+        attribute = places.words.attributes[doc.attributes[0]].forms[doc.forms[0]]
+        credit = rng.pick(words.credits).format(
+            person=person, attribute=attribute, place=world.names[doc.places[0]]
+        )
+        text = f"{doc.text} {credit}"
         sections.setdefault(doc.places[0], []).append(text)
     bodies = [(world.names[place], " ".join(sections[place])) for place in sorted(sections)]
     docs = ({"text": f"{name} {body}", "title": name, "body": body} for name, body in bodies)

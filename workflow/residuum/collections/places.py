@@ -1,23 +1,21 @@
 """Generate docs about invented places from a seed, with the queries of all splits.
 
-Usage: `generate(recipe)`, of source `generated`. docs/generated-collection.md says what is
-modelled. Passages answer queries; listing pages and question stubs distract.
+Usage: `generate(recipe)`, of source `generated`; `lexicon(spec)` for the other forms of a concept.
+docs/generated-collection.md says what is modelled. Passages answer queries; listing pages and
+question stubs distract.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, islice, repeat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice, product, repeat
+from typing import NamedTuple
 
-from residuum.collections import place_facts, worlds
-from residuum.collections.place_facts import (
-    LISTED,
-    SIZES,
-    Doc,
-    Forms,
-    patterns,
-    with_article,
-    words,
-)
-from residuum.collections.worlds import Concept, Grades, Stream, Topic, Zipf
+from residuum.collections import worlds
+from residuum.collections.adverse import Lexicon
+from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Topic, Zipf
+from residuum.config import entries
+from residuum.config.roots import packaged
+from residuum.config.schema.adverse import Forms as OtherForms
+from residuum.config.schema.base import Strict
 from residuum.config.schema.generated import FOLDS, LATER, GeneratedSource
 
 SPLITS = ("train", "tune", "dev", "judged")
@@ -27,12 +25,56 @@ BOTH_MODIFIERS = 0.5
 NOT_RELEVANT = 20
 REWORDINGS = 200
 GRADED = {"judged": "judgements", "topics": "topic-judgements"}  # graded splits: their streams
+LISTED = 6
+
+
+class Words(Strict):
+    """The layout of words/places.yaml; all concepts of a kind have the same number of forms."""
+
+    attributes: list[Attribute]
+    types: list[Concept]
+    modifiers: list[Concept]
+    features: list[Concept]
+    name_starts: tuple[list[str], list[str]]
+    name_ends: tuple[list[str], list[str]]
+    values: list[str]
+    patterns: dict[str, list[str]]
+
+
+words: Words = entries.parse(packaged("collections/words/places.yaml"), Words)
+patterns = words.patterns
+
+Forms = tuple[int, ...]  # a text's form of: attribute, type, two modifiers, feature
+_CONCEPTS = (words.attributes[0].forms, words.types[0], *words.modifiers[:2], words.features[0])
+SIZES = [len(concept) for concept in _CONCEPTS]
+
+
+class Doc(NamedTuple):
+    """A text and what it names; a passage states the first attribute of its first place."""
+
+    kind: str
+    text: str
+    places: tuple[int, ...]
+    attributes: tuple[int, ...]
+    forms: Forms
+
+    def names(self) -> list[Key]:
+        """Return the keys of all places and of the attribute that a passage states."""
+        stated = self.attributes[: self.kind == "passage"]
+        return [*(("place", place) for place in self.places), *(("attribute", a) for a in stated)]
+
+    @property
+    def topic(self) -> Topic:
+        """Return the first place and attribute: stated, asked for, or named first."""
+        return {"place": self.places[0], "attribute": self.attributes[0]}
+
+
 Asks = Callable[[Stream, Doc], str]  # makes the query that a passage answers
 
 
 def generate(recipe: GeneratedSource) -> worlds.Generated:
     """Make the collection of a recipe; an impossible recipe raises ValueError."""
-    place_facts.refuse(recipe)
+    refuse(recipe)
     world = World(recipe)
     passages = world.draw_answers()
     later = [split for split in LATER if passages[split]]
@@ -41,21 +83,13 @@ def generate(recipe: GeneratedSource) -> worlds.Generated:
     queries = {split: world.queries(split, passages[split]) for split in order}
     docs = ({"text": doc.text} for doc in world.docs)
     made = worlds.named("d", docs, {split: queries[split] for split in (*SPLITS, *later)})
-    if "topics" in later:
-        _divide(made)
+    if "topics" in later:  # they are dealt to the folds in turn
+        topics, folds = made.queries["topics"], enumerate(FOLDS)
+        worlds.divide(made, "topics", {fold: topics[n :: len(FOLDS)] for n, fold in folds})
     asked = [query_id for query_id, _ in made.queries.get("questions", [])]
     names = map(world.name, passages["questions"])
     answers = {query_id: [name] for query_id, name in zip(asked, names, strict=True)}
     return made._replace(answers={"questions": answers})
-
-
-def _divide(made: worlds.Generated) -> None:
-    """Deal the topics to the folds in turn; ids and judgements stay."""
-    topics = made.queries["topics"]
-    for number, fold in enumerate(FOLDS):
-        made.queries[fold] = own = topics[number :: len(FOLDS)]
-        ids = {query_id for query_id, _ in own}
-        made.qrels[fold] = [row for row in made.qrels["topics"] if row[0] in ids]
 
 
 class World:
@@ -66,7 +100,7 @@ class World:
         rng = Stream(recipe.seed, "docs")
         tables = (words.types, words.modifiers, words.features, words.attributes)
         types, modifiers, features, self.attributes = (Zipf(rng, len(table)) for table in tables)
-        self.names = rng.sample(place_facts.names(), recipe.entities)
+        self.names = rng.sample(place_names(), recipe.entities)
         self.concepts: list[tuple[Concept, ...]] = []  # per place: type, modifiers and feature
         for _ in self.names:
             kind = words.types[types.draw(rng)]
@@ -206,8 +240,8 @@ class World:
 
     def _graded(self, split: str, passages: Iterable[int], count: int) -> list[int]:
         """Return the first `count` passages for which docs of all grades exist."""
-        grades = ((i, set(self.grades.of(self.docs[i].topic).values())) for i in passages)
-        complete = list(islice((i for i, own in grades if own >= {0, 1, 2, 3}), count))
+        grades = ((i, set(self.grades.by_doc(self.docs[i].topic).values())) for i in passages)
+        complete = list(islice((i for i, found in grades if found >= {0, 1, 2, 3}), count))
         if len(complete) < count:
             raise ValueError(
                 f"{split}: {count} queries requested, {len(complete)} passages that are left for "
@@ -218,8 +252,8 @@ class World:
     def queries(self, split: str, passages: list[int]) -> worlds.Drawn:
         """Return a query per passage, graded as in TREC DL or with one relevant doc (MS MARCO)."""
         rng = Stream(self.recipe.seed, split)
-        own: dict[str, Asks] = {"questions": self._which_place, "topics": self._keywords}
-        asks = own.get(split, self._question)
+        later: dict[str, Asks] = {"questions": self._which_place, "topics": self._keywords}
+        asks = later.get(split, self._question)
         texts = [self._new_query(rng, self.docs[passage], asks) for passage in passages]
         if split not in GRADED:
             return texts, [(query, passage, 1) for query, passage in enumerate(passages)]
@@ -261,3 +295,61 @@ def _description(rng: Stream, kind: str, others: Sequence[str]) -> str:
     description = rng.pick(patterns["descriptions"])
     used = rng.sample(modifiers, 2 if rng.happens(BOTH_MODIFIERS) else 1)
     return description.format(modifiers=" ".join(used), type=kind, feature=feature)
+
+
+def refuse(recipe: GeneratedSource) -> None:
+    """Raise ValueError with all faults of a recipe, if it has any."""
+    worlds.refuse("the generated collection", _faults(recipe))
+
+
+def _faults(recipe: GeneratedSource) -> Iterator[ValueError]:
+    entities, attributes, most = recipe.entities, len(words.attributes), len(place_names())
+    if not LISTED <= entities <= most:
+        yield worlds.fault(
+            f"entities: {entities} requested, {LISTED} to {most} possible; change entities"
+        )
+    if recipe.passages > entities * attributes:
+        yield worlds.fault(
+            f"passages: {recipe.passages} requested, {entities} entities with {attributes} "
+            f"attributes give {entities * attributes}; lower passages or raise entities"
+        )
+    if recipe.stubs and not recipe.passages:
+        yield worlds.fault(
+            f"stubs: {recipe.stubs} requested, but no passage to ask about; raise passages"
+        )
+    train = round(recipe.train_share * recipe.passages)
+    queries = recipe.tune + recipe.dev + recipe.judged + recipe.questions + recipe.topics
+    if recipe.train_pairs and not train:
+        yield worlds.fault(
+            f"train_pairs: {recipe.train_pairs} requested, but train_share {recipe.train_share} "
+            f"of {recipe.passages} passages is none; raise train_share or passages"
+        )
+    if queries > recipe.passages - train:
+        yield worlds.fault(
+            f"tune + dev + judged + questions + topics: {queries} queries requested, "
+            f"{recipe.passages - train} passages lie outside the train share; lower one of the "
+            "five or train_share, or raise passages"
+        )
+    if 0 < recipe.topics < len(FOLDS):
+        yield worlds.fault(
+            f"topics: {recipe.topics} requested, too few for {len(FOLDS)} folds; give none, or "
+            f"{len(FOLDS)} at least"
+        )
+
+
+def place_names() -> list[str]:
+    """Return every two-word place name, each once."""
+    syllables = zip(words.name_starts, words.name_ends, strict=True)
+    return [" ".join(name) for name in product(*(map("".join, product(*s)) for s in syllables))]
+
+
+def with_article(phrase: str) -> str:
+    """Return a phrase after "a" or "an"; "uni..." takes "a", as in "university"."""
+    vowel = phrase[0] in "aeiou" and not phrase.startswith("uni")
+    return f"{'an' if vowel else 'a'} {phrase}"
+
+
+def lexicon(spec: OtherForms) -> Lexicon:
+    """Return synonyms for this collection: the other forms of each concept, in order."""
+    attributes = (attribute.forms for attribute in words.attributes)
+    return Lexicon([*attributes, *words.types, *words.modifiers, *words.features])

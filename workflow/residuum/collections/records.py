@@ -27,7 +27,7 @@ class Rows(NamedTuple):
     files: Sequence[Path] = ()  # the files that ir_datasets read
     reworded: Mapping[str, int] = {}
 
-    def of(self, ids: Container[str]) -> "Rows":
+    def of_queries(self, ids: Container[str]) -> "Rows":
         """Return the rows of the given query ids, in the same order."""
         return Rows(
             [row for row in self.queries if row[0] in ids],

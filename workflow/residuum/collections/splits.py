@@ -51,11 +51,11 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     holdouts = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
     eligible = _eligible(collection, of, rows)
     drawn = {n: _held_out(n, eligible, h) for n, h in holdouts.items() if h.of == of}
-    rest = rows.of({query_id for query_id, _ in rows.queries}.difference(*drawn.values()))
+    rest = rows.of_queries({query_id for query_id, _ in rows.queries}.difference(*drawn.values()))
     if of == name:
         return rest
     listed = collection.splits[name].part
-    part = _listed(f"{dataset}/{name}", rest, listed) if listed else rows.of(drawn[name])
+    part = _listed(f"{dataset}/{name}", rest, listed) if listed else rows.of_queries(drawn[name])
     _check_counts(dataset, name, collection, part)
     return part
 
@@ -97,7 +97,7 @@ def _listed(where: str, rows: Rows, listed: Listed) -> Rows:
             f"{where}: part.ids lists {len(unknown)} queries that '{listed.of}' does not have: "
             f"{', '.join(unknown[:5])}. Fix the list; those of a holdout are the holdout's."
         )
-    return rows.of({*listed.ids})
+    return rows.of_queries({*listed.ids})
 
 
 def _eligible(collection: Collection, of: str, rows: Rows) -> list[str]:
@@ -171,7 +171,7 @@ def _check_counts(dataset: str, name: str, collection: Collection, rows: Rows) -
     fault = faults.first(rows.files, faults.TooFewDocs())
     reason = fault or (f"it was read from {faults.listed(rows.files)}" if rows.files else "")
     where, reason = f"{dataset}/{name}", reason and f": {reason}"
-    raise editions.unlike(dataset, where, described(counts), known, reason)
+    editions.refuse(dataset, where, described(counts), known, reason)
 
 
 def described(size: SplitCount) -> str:

@@ -1,6 +1,6 @@
 """Synonyms from WordNet's database files (its manual, wndb(5) and wninput(5)).
 
-Usage: `WordNet(spec).of("city")`. The folder is below the one that RESIDUUM_DATA names. An
+Usage: `WordNet(spec).synonyms_of("city")`. The folder is below the one that RESIDUUM_DATA names. An
 inflected form that WordNet does not list has no synonyms.
 """
 
@@ -39,7 +39,7 @@ class WordNet:
         found = WORD.finditer(text)
         return (word for word in found if len(word[0]) > 1 and word[0] not in STOP_WORDS)
 
-    def of(self, unit: str) -> Iterator[str]:
+    def synonyms_of(self, unit: str) -> Iterator[str]:
         """Yield the other lemmas of a word's synsets, in the order of synsets, then lemmas."""
         lemmas = (lemma for part in self.parts for lemma in part.lemmas(unit))
         return (lemma for lemma in dict.fromkeys(lemmas) if lemma != unit)

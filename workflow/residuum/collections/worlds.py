@@ -86,6 +86,14 @@ def named(prefix: str, docs: Iterable[dict[str, str]], splits: Mapping[str, Draw
     return made
 
 
+def divide(made: Generated, split: str, queries: Mapping[str, list[tuple[str, str]]]) -> None:
+    """Add splits of some queries of a split, with the same ids and judgements."""
+    for name, chosen in queries.items():
+        ids = {query_id for query_id, _ in chosen}
+        made.queries[name] = chosen
+        made.qrels[name] = [row for row in made.qrels[split] if row[0] in ids]
+
+
 def fault(text: str) -> ValueError:
     """Return a fault of a recipe, as an exception for `refuse` to raise."""
     return ValueError(text)
@@ -195,7 +203,7 @@ class Grades:
             for kind, number in names:
                 self.naming[kind][number].append(position)
 
-    def of(self, topic: Topic) -> dict[int, int]:
+    def by_doc(self, topic: Topic) -> dict[int, int]:
         """Return {position: grade} in the order of the docs; docs outside it have grade 0."""
         positions = set().union(*(self.naming[kind][number] for kind, number in topic.items()))
         return {position: self.grade(position, topic) for position in sorted(positions)}
@@ -203,7 +211,7 @@ class Grades:
     def judged(self, rng: Stream, topics: Iterable[Topic], count: int) -> Iterator[Judgement]:
         """Yield judgements: all docs of grade 1 and above, and `count` docs of grade 0 a topic."""
         for query, topic in enumerate(topics):
-            grades = self.of(topic)
+            grades = self.by_doc(topic)
             useless = set(rng.sample([doc for doc, grade in grades.items() if grade == 0], count))
             for doc, grade in grades.items():
                 if grade > 0 or doc in useless:
