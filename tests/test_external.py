@@ -177,5 +177,5 @@ def test_released_weights_may_be_gzipped(tmp_path):
     path.write_bytes(gzip.compress(OFFICIAL.encode()))
     assert dict(released.read(path)) == {"3": {"lives": 3, "lost": 1}, "007": {"the": 1}}
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ResiduumError, match="truncated or damaged"):
+    with pytest.raises(ResiduumError, match="cut short or damaged"):
         list(released.read(path))

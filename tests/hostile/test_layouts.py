@@ -86,7 +86,7 @@ def read(tmp_path, monkeypatch):
         ("trec", "docs/two", "a\n</DOC>\n", r"two, line 2: </DOC> closes no doc"),
         ("trec", "docs/two", "plain text", r"two: no <DOC> in it"),
         ("trec", "docs/two", b"<DOC>\n\xe9", r"two, line 2: not UTF-8 .*say `encoding: latin-1`"),
-        ("trec", "docs/two.Z", b"\x1f\x9d", r"two\.Z: no data of compress, or damaged"),
+        ("trec", "docs/two.Z", b"\x1f\x9d", r"two\.Z: the compressed data is cut short or damaged"),
         ("trec", "topics.txt", "<top>\n<num> 1\n<title> a\n", r"topics\.txt, line 1: <top> withou"),
         ("trec", "topics.txt", "<top>\n<num> 1\n<top>\n", r"topics\.txt, line 1: <top> without </"),
         ("trec", "topics.txt", "<top>\n<num> 1\n<desc> a\n</top>\n", r"line 1: a topic without ti"),
@@ -219,7 +219,7 @@ def test_a_truncated_gzip_is_named(read, tmp_path):
     whole = gzip.compress((LONG * 200).encode())
     go = read("beir", "corpus.jsonl.gz", whole[:-20])
     (tmp_path / "mine" / "corpus.jsonl").unlink()
-    with pytest.raises(ResiduumError, match=r"corpus\.jsonl\.gz: the gzip data is truncated"):
+    with pytest.raises(ResiduumError, match=r"corpus\.jsonl\.gz: the compressed data is cut short"):
         go()
 
 
@@ -349,5 +349,5 @@ def test_columns_of_one_name_are_a_fault():
 
 
 def test_truncated_sgml_is_named(read):
-    with pytest.raises(ResiduumError, match=r"one\.gz: the gzip data is truncated"):
+    with pytest.raises(ResiduumError, match=r"one\.gz: the compressed data is cut short"):
         read("trec", "docs/a/one.gz", gzip.compress(LONG.encode())[:-9])()

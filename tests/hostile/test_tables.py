@@ -95,5 +95,7 @@ def test_damaged_gzip_is_named(tmp_path, harm):
         "header alone": data[:10],
     }
     (tmp_path / "x.gz").write_bytes(harmed[harm])
-    with pytest.raises(ResiduumError, match=r"x\.gz: the gzip data is truncated or damaged \("):
+    with pytest.raises(
+        ResiduumError, match=r"x\.gz: the compressed data is cut short or damaged \("
+    ):
         files.read_bytes(tmp_path / "x.gz")

@@ -11,6 +11,7 @@ import os
 import platform
 import shutil
 import stat
+import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -31,7 +32,8 @@ MOST_RATIO, SMALL = 64, 100_000_000  # times the file's size; bytes that are rea
 PART, SCRATCH, WORK = "part", "scratch", "work"  # endings of the names beside a path
 TRIES = 100  # of making a folder that others delete
 LOCK = ".lock"  # and of those that tell whose they are
-DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading of gzip data raises
+DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
+BROKEN = "the compressed data is cut short or damaged"
 State = tuple[int, int, int, int]
 REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
 
@@ -364,13 +366,12 @@ def _decoded(path: Path, data: bytes) -> str:
 
 
 @contextmanager
-def undamaged(path: Path, remedy: str = REMAKE) -> Iterator[None]:
-    """Turn the error of a gzip file that cannot be read to its end into a ResiduumError."""
+def undamaged(where: Path | str, remedy: str = REMAKE) -> Iterator[None]:
+    """Turn the error of compressed data that cannot be read to its end into a ResiduumError."""
     try:
         yield
     except DAMAGE as error:
-        fault = f"the gzip data is truncated or damaged ({error})"
-        raise ResiduumError(f"{path}: {fault}. {remedy}") from None
+        raise ResiduumError(f"{where}: {BROKEN} ({error}). {remedy}") from None
 
 
 def digest(text: str) -> int:

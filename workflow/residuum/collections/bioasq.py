@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from residuum.cli.errors import ResiduumError
 from residuum.collections.files import resolve
@@ -38,12 +37,14 @@ def split(collection: Collection, name: str) -> Rows:
             query_id, body = (_text(path, number, question, key) for key in ("id", "body"))
             queries.append((query_id, body))
             urls = question.get("documents") or []
+            if not isinstance(urls, list):
+                raise ResiduumError(f"{path}, question {query_id}: documents is no list")
             pmids = dict.fromkeys(_pmid(path, query_id, url) for url in urls)
             qrels += [(query_id, pmid, 1) for pmid in pmids]
     return Rows(queries, qrels, files=paths)
 
 
-def _questions(path: Path) -> list[dict[str, Any]]:
+def _questions(path: Path) -> list[dict[str, object]]:
     try:
         whole = json.loads(path.read_bytes().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -60,7 +61,7 @@ def _questions(path: Path) -> list[dict[str, Any]]:
     return listed
 
 
-def _text(path: Path, number: int, question: dict[str, Any], key: str) -> str:
+def _text(path: Path, number: int, question: dict[str, object], key: str) -> str:
     """Return the text of a question's field on one line; an empty field raises ResiduumError."""
     value = question.get(key)
     text = " ".join(value.split()) if isinstance(value, str) else ""
@@ -87,11 +88,10 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     assert isinstance(source, TaskASource)
     path = resolve(source.articles, collection.access)
     for number, line in _lines(path):
-        article = _article(path, number, line)
-        title, abstract = (" ".join(article[key].split()) for key in ("title", "abstractText"))
+        pmid, title, abstract = _article(path, number, line)
         if abstract:
             fields = {"title": title, "abstract": abstract}
-            yield str(article["pmid"]), {"text": f"{title} {abstract}".strip(), **fields}
+            yield pmid, {"text": f"{title} {abstract}".strip(), **fields}
         else:
             without += 1
     if without:
@@ -123,18 +123,20 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _article(path: Path, number: int, line: str) -> dict[str, Any]:
+def _article(path: Path, number: int, line: str) -> tuple[str, str, str]:
+    """Return the PMID, title and abstract of an article, each on one line."""
     try:
-        article: dict[str, Any] = json.loads(line)
+        article = json.loads(line)
     except RecursionError:
         raise ResiduumError(f"{path}, line {number}: nested too deeply. {AGAIN}") from None
     except json.JSONDecodeError as error:
         text = f"not a JSON object ({error.msg}), where an article is expected"
         raise ResiduumError(f"{path}, line {number}: {text}. {AGAIN}") from None
-    texts = isinstance(article, dict) and {"title", "abstractText", "pmid"} <= article.keys()
-    if not texts or not all(isinstance(article[key], str) for key in ("title", "abstractText")):
+    keys = ("pmid", "title", "abstractText")
+    pmid, title, abstract = map(article.get, keys) if isinstance(article, dict) else [None] * 3
+    if pmid is None or not isinstance(title, str) or not isinstance(abstract, str):
         raise ResiduumError(f"{path}, line {number}: no pmid, title and abstractText")
-    if not re.fullmatch(r"[0-9]{1,8}", str(article["pmid"])):
-        found = str(article["pmid"])[:60]
+    if not re.fullmatch(r"[0-9]{1,8}", str(pmid)):
+        found = str(pmid)[:60]
         raise ResiduumError(f"{path}, line {number}: a pmid has up to 8 digits, found {found!r}")
-    return article
+    return str(pmid), " ".join(title.split()), " ".join(abstract.split())

@@ -34,7 +34,7 @@ Ids = npt.NDArray[np.uint32]
 
 
 class Tokens(NamedTuple):
-    """The tokens of all texts in sequence; a place is a token's position in the sequence."""
+    """The tokens of all texts in sequence; positions are those of tokens in it."""
 
     ids: Ids
     words: npt.NDArray[np.bool_]  # whether a token begins a word
@@ -47,9 +47,9 @@ class Tokens(NamedTuple):
 class Query(NamedTuple):
     """A span of a sentence, and the replaced words of each distractor."""
 
-    place: int
+    first: int  # position of its first token
     length: int
-    changes: list[dict[int, int]]  # per distractor, {place: id of the new word}
+    changes: list[dict[int, int]]  # per distractor, {position: id of the new word}
 
 
 class Finder:
@@ -70,10 +70,10 @@ class Finder:
             hashes = _hashes(part, self._least)
             first = np.searchsorted(self._keys, hashes).clip(max=len(self._keys) - 1)
             known = np.flatnonzero(self._keys[first] == hashes)
-            for place, key in zip((known + start).tolist(), first[known].tolist(), strict=True):
+            for position, key in zip((known + start).tolist(), first[known].tolist(), strict=True):
                 for number in self._same(key):
                     span = self._spans[number]
-                    counts[number] += np.array_equal(ids[place : place + len(span)], span)
+                    counts[number] += np.array_equal(ids[position : position + len(span)], span)
         return counts
 
     def _same(self, key: int) -> Iterator[int]:
@@ -82,7 +82,7 @@ class Finder:
 
 
 def _hashes(ids: Ids, length: int) -> npt.NDArray[np.uint64]:
-    """Return a hash of the `length` tokens from each place; the last places have no hash."""
+    """Return a hash of the `length` tokens from each position; the last positions have none."""
     total = np.zeros(max(0, len(ids) - length + 1), np.uint64)
     for step in range(length):
         total = total * FACTOR + ids[step : step + len(total)]
@@ -100,9 +100,7 @@ def read(collection: Collection, source: Containing) -> Tokens:
         words.extend(doc.words)
         sentences.extend(start + first for first in doc.sentences[:-1])
         for length, bounds in cut.items():
-            bounds.extend(
-                start + place for span in segments.segments(doc, length) for place in span
-            )
+            bounds.extend(start + at for span in segments.segments(doc, length) for at in span)
         docs.append(len(ids))
     segments.refuse_whole(int(np.diff(docs).max(initial=0)), max(source.lengths))
     begins = np.frombuffer(words, np.bool_)
@@ -194,10 +192,10 @@ def _distracted(
         if len(changes) == source.distractors:
             return Query(span[0], span[1] - span[0], changes)
         chosen = sorted(random.sample(plain, min(len(plain), random.randint(*source.changed))))
-        words = {place: _word(tokens, random) for place in chosen}
+        words = {position: _word(tokens, random) for position in chosen}
         changed = tokens.ids[around].copy()
-        changed[[place - around.start for place in words]] = list(words.values())
-        others = all(tokens.ids[place] != word for place, word in words.items())
+        changed[[position - around.start for position in words]] = list(words.values())
+        others = all(tokens.ids[position] != word for position, word in words.items())
         if others and not (finder.counts(changed) > before).any():
             changes.append(words)
     words_of = " ".join(map(str, tokens.ids[slice(*span)].tolist()))
@@ -206,9 +204,9 @@ def _distracted(
 
 def _word(tokens: Tokens, random: Random) -> int:
     """Draw a word of letters by its frequency; every drawn span has such a word, so one exists."""
-    while not tokens.plain[place := random.randrange(len(tokens.plain))]:
+    while not tokens.plain[position := random.randrange(len(tokens.plain))]:
         pass
-    return int(tokens.ids[place])
+    return int(tokens.ids[position])
 
 
 class Chosen(NamedTuple):
@@ -222,7 +220,7 @@ def choose(tokens: Tokens, source: Containing, queries: Sequence[Query]) -> Chos
     """Choose docs: the segments that hold queries, and random others; distractors count as docs."""
     cut = tokens.segments[source.length]
     holding: dict[int, list[int]] = {}
-    numbers = np.searchsorted(cut[:, 0], [query.place for query in queries], side="right") - 1
+    numbers = np.searchsorted(cut[:, 0], [query.first for query in queries], side="right") - 1
     for query, number in enumerate(numbers.tolist()):
         holding.setdefault(number, []).append(query)
     rest = source.docs - len(holding) * (1 + source.distractors)
@@ -254,16 +252,16 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     number = 0
     starts = tokens.docs[:-1].tolist()
     for doc, start in zip(segments.encoded(collection, source), starts, strict=True):
-        for place, span in enumerate(segments.segments(doc, source.length)):
-            doc_id, own = f"{doc.doc_id}-{place}", chosen.holding.get(number, [])
+        for segment, span in enumerate(segments.segments(doc, source.length)):
+            doc_id, held = f"{doc.doc_id}-{segment}", chosen.holding.get(number, [])
             if number in chosen.docs:
                 yield doc_id, {"text": doc.slice(span)}
-            for copy in range(source.distractors if own else 0):
-                changes = [queries[query].changes[copy].items() for query in own]
+            for copy in range(source.distractors if held else 0):
+                changes = [queries[query].changes[copy].items() for query in held]
                 words = {p - start: pieces[word] for each in changes for p, word in each}
                 yield f"{doc_id}-d{copy + 1}", {"text": replaced(doc, span, words)}
-            for query in own:
-                first = queries[query].place - start
+            for query in held:
+                first = queries[query].first - start
                 text = doc.slice((first, first + queries[query].length))
                 named = {"split": names[query], "query_id": f"q{query}", "text": text}
                 rows[query] = {**named, "doc_id": doc_id}
@@ -274,9 +272,9 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
 def replaced(doc: Encoded, span: Span, words: dict[int, str]) -> str:
     """Return the text of a span after replacing the words at some of its tokens."""
     parts, at = [], doc.offsets[span[0]][0]
-    for place in sorted(words):
-        first, last = doc.offsets[place]
-        parts += [doc.text[at:first], words[place]]
+    for token in sorted(words):
+        first, last = doc.offsets[token]
+        parts += [doc.text[at:first], words[token]]
         at = last
     return "".join([*parts, doc.text[at : doc.offsets[span[1] - 1][1]]])
 

@@ -5,22 +5,25 @@ Usage: `papers(archive, store)`; `store` is a zip file of the parsed texts. Rele
 name the parse's file.
 """
 
-import csv
 import gzip
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
-from residuum.artefacts import files
+from residuum.artefacts.files import undamaged, whole
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.collections.faults import BROKEN, DAMAGE, REMEDY, streamed
+from residuum.collections.faults import REMEDY, streamed
+from residuum.collections.forms import csv_rows
+from residuum.collections.lines import decoded
 
 METADATA = "metadata.csv"
+NEEDED = {"cord_uid", "title", "doi", "publish_time", "abstract"}  # columns
+OLD_LAYOUT = {"has_pmc_xml_parse", "has_pdf_parse", "full_text_file", "pmcid", "sha"}
 Row = dict[str, str]
 
 
@@ -67,61 +70,25 @@ def parse_of(row: Row) -> str:
 def _metadata(archive: Path) -> list[Row]:
     for name, member in _members(archive):
         if name.rpartition("/")[2] == METADATA:
-            return list(_rows(f"{archive}, {name}", member))
+            where = f"{archive}, {name}"
+            lines = (line for _, line in decoded(where, member, hint=REMEDY))
+            return [_checked(*row) for row in csv_rows(where, lines, REMEDY)]
     raise ResiduumError(f"{archive}: it holds no {METADATA}. {REMEDY}")
 
 
 def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with _readable(str(archive)), gzip.open(archive) as unpacked:
+    with undamaged(archive, REMEDY), gzip.open(archive) as unpacked:
         yield from streamed(unpacked)
 
 
-@contextmanager
-def _readable(where: str) -> Iterator[None]:
-    """Turn an error of damaged compressed data in the block into one that names its place."""
-    try:
-        yield
-    except DAMAGE as error:
-        raise ResiduumError(f"{where}: {BROKEN} ({error}). {REMEDY}") from None
-
-
-def _rows(where: str, lines: Iterable[bytes]) -> Iterator[Row]:
-    """Yield the metadata's rows; only line feeds end a line, as titles may hold U+2028."""
-    reader = csv.reader((line.decode() for line in lines), strict=True)
-    start = 1
-    try:
-        header = _checked(next(reader, []))
-        start = reader.line_num + 1
-        for cells in reader:
-            if cells:
-                yield _row(header, cells)
-            start = reader.line_num + 1
-        return
-    except csv.Error as error:
-        message = f"a quote in the row that begins here is not closed, or not doubled ({error})"
-    except UnicodeDecodeError as error:
-        start, message = reader.line_num + 1, f"not UTF-8 ({error})"
-    except ValueError as error:
-        message = str(error)
-    raise ResiduumError(f"{where}, line {start}: {message}. {REMEDY}")
-
-
-def _checked(header: list[str]) -> list[str]:
-    """Return a header that has the columns of one of the two layouts; else raise ResiduumError."""
-    needed = {"cord_uid", "title", "doi", "publish_time", "abstract"}
-    old = {"has_pmc_xml_parse", "has_pdf_parse", "full_text_file", "pmcid", "sha"}
-    layout = {"pmc_json_files", "pdf_json_files"} if "pmc_json_files" in header else old
-    if missing := sorted((needed | layout) - set(header)):
-        raise ValueError(f"the header lacks {', '.join(missing)}")
-    return header
-
-
-def _row(header: list[str], cells: list[str]) -> Row:
-    if len(cells) != len(header):
-        raise ValueError(f"the row has {len(cells)} columns where the header has {len(header)}")
-    row = dict(zip(header, cells, strict=True))
+def _checked(where: str, row: Row) -> Row:
+    """Return a row that has the columns of one of the two layouts, and an id."""
+    layout = {"pmc_json_files", "pdf_json_files"} if "pmc_json_files" in row else OLD_LAYOUT
+    if missing := sorted((NEEDED | layout) - row.keys()):
+        start = where.rpartition(",")[0]
+        raise ResiduumError(f"{start}, line 1: the header lacks {', '.join(missing)}. {REMEDY}")
     if not row["cord_uid"].strip():
-        raise ValueError("the row has no cord_uid")
+        raise ResiduumError(f"{where}: the row has no cord_uid. {REMEDY}")
     return row
 
 
@@ -132,7 +99,7 @@ def _store(archive: Path, store: Path, required: set[str]) -> None:
     with suppress(FileNotFoundError, BadZipFile), ZipFile(store) as made:
         if made.comment == mark:
             return
-    with files.whole(store) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED) as bodies:
+    with whole(store) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED) as bodies:
         bodies.comment = mark
         parses = _parses(archive, missing)
         for name, body in track(parses, f"read {archive.name}", len(required), "parses"):
@@ -150,7 +117,7 @@ def _parses(archive: Path, required: set[str]) -> Iterator[tuple[str, bytes]]:
     for packed, member in _members(archive):
         if packed.endswith(".tar.gz"):
             where = f"{archive}, {packed}"
-            with _readable(where):
+            with undamaged(where, REMEDY):
                 for name, parse in streamed(gzip.GzipFile(fileobj=member)):
                     if name in required:
                         yield name, _body(f"{where}/{name}", parse.read())

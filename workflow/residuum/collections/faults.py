@@ -10,7 +10,6 @@ import os
 import re
 import sys
 import tarfile
-import zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,16 +18,14 @@ from pathlib import Path
 from typing import IO
 from xml.etree.ElementTree import ParseError
 
-from residuum.artefacts import files
+from residuum.artefacts.files import BROKEN, DAMAGE
+from residuum.collections.lines import COMPRESSED, opened
 from residuum.config import roots
 
-DAMAGE = (*files.DAMAGE, tarfile.TarError)
-COMPRESSED = (".z", ".0z", ".1z", ".2z")  # Unix compress, as on TREC's disks
 REMEDY = (
     "Delete it and get it again; `residuum datasets check` compares files with their published "
     "hashes."
 )
-BROKEN = "the compressed data is cut short or damaged"
 MOST_SHOWN = 60  # bytes shown of a faulty line
 Packed = IO[bytes] | gzip.GzipFile
 Fault = tuple[str | None, int | None, str]  # member of an archive, line from 1, message
@@ -126,19 +123,10 @@ def _look(path: Path, error: Exception) -> Fault | None:
 
 def _texts(path: Path) -> Iterator[tuple[str | None, Packed]]:
     """Yield a file's text, or the text of each member of a tar."""
-    suffix = path.suffix.lower()
-    if suffix in COMPRESSED:
-        from ir_datasets import lazy_libs
-
-        try:
-            yield None, io.BytesIO(lazy_libs.unlzw3().unlzw(path))
-        except ValueError as error:
-            raise zlib.error(str(error)) from None
-    elif suffix == ".gz" and ".tar" in path.suffixes:
-        with gzip.open(path) as unpacked:
-            yield from streamed(unpacked)
-    else:
-        with gzip.open(path) if suffix == ".gz" else open(path, "rb") as handle:
+    with opened(path) as handle:
+        if path.suffix.lower() == ".gz" and ".tar" in path.suffixes:
+            yield from streamed(handle)
+        else:
             yield None, handle
 
 

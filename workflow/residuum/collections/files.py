@@ -94,11 +94,11 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     for path in resolved(source.corpus_file, collection.access, source.within):
         for where, record in _read(path, source):
             try:
-                doc = record | {"doc_id": forms.id_of(record, "doc_id", source.names)}
-                fields = join_fields(doc, source)
+                doc_id = forms.id_of(record, "doc_id", source.names)
+                fields = join_fields({**record, "doc_id": doc_id}, source)
             except ValueError as error:
                 raise ResiduumError(f"{where}: {error}") from None
-            yield str(doc["doc_id"]), fields
+            yield doc_id, fields
 
 
 def _read(path: Path, source: InFiles) -> Iterator[tuple[str, Record]]:
@@ -205,8 +205,8 @@ def _judgements(path: Path, names: Mapping[str, str]) -> Iterable[tuple[str, str
 def _check_header(path: Path, columns: list[str], names: Mapping[str, str]) -> None:
     forms.once(f"{path}, line 1", columns)
     try:
-        for of in ("query_id", "doc_id", "relevance"):
-            forms.value(dict.fromkeys(columns), of, names)
+        for meaning in ("query_id", "doc_id", "relevance"):
+            forms.value(dict.fromkeys(columns), meaning, names)
     except ValueError:
         raise ResiduumError(
             f"{path}, line 1: expected the header query-id TAB corpus-id TAB score, found "
@@ -217,7 +217,8 @@ def _check_header(path: Path, columns: list[str], names: Mapping[str, str]) -> N
 
 def _judgement(where: str, record: Record, names: Mapping[str, str]) -> tuple[str, str, int]:
     try:
-        query_id, doc_id = (forms.id_of(record, of, names) for of in ("query_id", "doc_id"))
+        query_id = forms.id_of(record, "query_id", names)
+        doc_id = forms.id_of(record, "doc_id", names)
         return query_id, doc_id, forms.grade_of(record, names)
     except ValueError as error:
         raise ResiduumError(f"{where}: {error}") from None

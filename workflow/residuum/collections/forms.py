@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from residuum.artefacts import trec
@@ -16,7 +16,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.collections.lines import MOST_SHOWN, ended, numbered
 from residuum.config import roots
 
-Record = dict[str, object]
+Record = Mapping[str, object]
 ROWS_AT_ONCE = 10_000  # rows of a Parquet file in memory
 MOST_NESTED = 50  # nesting levels in a record
 CR = "Was it made by an old Mac? Lines end with LF, not with CR alone: convert the file"
@@ -79,8 +79,8 @@ def _deep(record: object) -> bool:
     """
     level = [record] if isinstance(record, dict | list) else []
     for _ in range(MOST_NESTED):
-        parts = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [part for of in parts for part in of if isinstance(part, dict | list)]
+        values = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [part for parts in values for part in parts if isinstance(part, dict | list)]
     return bool(level) or record is None
 
 
@@ -115,18 +115,29 @@ def refuse_header(path: Path, line: str) -> None:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, Record]]:
+    return csv_rows(path, (line for _, line in ended(path)))
+
+
+def csv_rows(
+    path: Path | str, lines: Iterable[str], remedy: str = "Fix the line."
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (place, row) of CSV with a header; another text raises ResiduumError."""
     csv.field_size_limit(sys.maxsize)  # a long doc is one field
-    reader = csv.reader((line for _, line in ended(path)), strict=True)
+    reader = csv.reader(lines, strict=True)
     header, start = list[str](), 1
     try:
         for cells in reader:
             where, start = f"{path}, line {start}", reader.line_num + 1
+            if cells and header and len(cells) != len(header):
+                text = f"{len(cells)} columns, where the header has {len(header)}"
+                shown = ",".join(cells)[:MOST_SHOWN]
+                raise ResiduumError(f"{where}: {text}: {shown!r}. {remedy}")
             if cells and header:
-                yield where, _row(where, header, cells)
+                yield where, dict(zip(header, cells, strict=True))
             header = header or once(where, cells)
     except csv.Error as error:
         hint = "Double a quote within quotes, and close them; a line ends with LF, not CR alone"
-        raise ResiduumError(f"{path}, line {start}: not CSV ({error}). {hint}.") from None
+        raise ResiduumError(f"{path}, line {start}: not CSV ({error}). {hint}. {remedy}") from None
     if not header:
         raise ResiduumError(f"{path}: not CSV with a header: the file is empty")
 
@@ -137,13 +148,6 @@ def once(where: str, names: list[str]) -> list[str]:
         text = f"the header has {twice[0][:MOST_SHOWN]!r} twice; which column is meant?"
         raise ResiduumError(f"{where}: {text} Rename one.")
     return names
-
-
-def _row(where: str, header: list[str], cells: list[str]) -> Record:
-    if len(cells) != len(header):
-        text = f"{len(cells)} columns, where the header has {len(header)}"
-        raise ResiduumError(f"{where}: {text}: {','.join(cells)[:MOST_SHOWN]!r}. Fix the line.")
-    return dict(zip(header, cells, strict=True))
 
 
 def _parquet(path: Path) -> Iterator[tuple[str, Record]]:
@@ -216,33 +220,33 @@ def writable(text: str) -> bool:
     return True
 
 
-def value(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> object:
+def value(record: Record, meaning: str, names: Mapping[str, str]) -> object:
     """Return the value in the column of a doc_id, a query_id or a relevance.
 
     `names` maps the file's own column names, and precedes the known names. Without such a column
     the result is a ValueError.
     """
-    given = [theirs for theirs, ours in names.items() if ours == of]
-    column = next((name for name in (*given, *KNOWN[of]) if name in record), None)
+    given = [theirs for theirs, ours in names.items() if ours == meaning]
+    column = next((name for name in (*given, *KNOWN[meaning]) if name in record), None)
     if column is None:
-        has, say = ", ".join(record), f"source.names: {{COLUMN: {of}}}"
-        raise ValueError(f"no field {of}; the record has {has}. Say which it is: {say}")
+        has, say = ", ".join(record), f"source.names: {{COLUMN: {meaning}}}"
+        raise ValueError(f"no field {meaning}; the record has {has}. Say which it is: {say}")
     return record[column]
 
 
-def id_of(record: Mapping[str, object], of: str, names: Mapping[str, str]) -> str:
+def id_of(record: Record, meaning: str, names: Mapping[str, str]) -> str:
     """Return a record's doc_id or query_id; ValueError unless it is text without white space."""
-    given = value(record, of, names)
+    given = value(record, meaning, names)
     if not isinstance(given, str):
         shown = json.dumps(given, default=str)
-        text = f"{of} must be text, in quotes: 007 is another id than 7; found {shown}"
+        text = f"{meaning} must be text, in quotes: 007 is another id than 7; found {shown}"
         raise ValueError(text)
     if given.split() != [given]:
         raise ValueError(f"the id {given!r} is empty or holds white space")
     return given
 
 
-def grade_of(record: Mapping[str, object], names: Mapping[str, str]) -> int:
+def grade_of(record: Record, names: Mapping[str, str]) -> int:
     """Return a judgement's relevance as an integer; any other value is a ValueError."""
     given = value(record, "relevance", names)
     grade = scalars.number(str(given).strip())

@@ -5,14 +5,15 @@ Usage: `for number, line in numbered(path): ...`. A byte order mark is removed.
 
 import gzip
 import io
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
 from residuum.artefacts.files import BOM, JOINED, undamaged
 from residuum.cli.errors import ResiduumError
-from residuum.collections.faults import COMPRESSED
 
+COMPRESSED = (".z", ".0z", ".1z", ".2z")  # Unix compress, as on TREC's disks
 AGAIN = "Get the file again."
 MOST_SHOWN = 60  # characters shown of a faulty line
 
@@ -24,30 +25,37 @@ def numbered(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
-def ended(path: Path, encoding: str = "utf-8", hint: str = "") -> Iterator[tuple[int, str]]:
-    """Yield (number from 1, line with its end); `hint` is added to errors of decoding.
+def ended(path: Path, encoding: str = "utf-8", hint: str = AGAIN) -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, line with its end); damaged data raises ResiduumError."""
+    with undamaged(path, AGAIN), opened(path) as handle:
+        yield from decoded(path, handle, encoding, hint)
 
-    Truncated data, undecodable bytes, and an unknown encoding raise ResiduumError.
+
+def decoded(
+    where: Path | str, lines: Iterable[bytes], encoding: str = "utf-8", hint: str = AGAIN
+) -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, line with its end).
+
+    Undecodable bytes, to whose error `hint` is added, and an unknown encoding raise ResiduumError.
     """
     number = 0
     try:
-        with undamaged(path, AGAIN), opened(path) as handle:
-            for number, line in enumerate(handle, start=1):
-                text = line.decode(encoding)
-                if number > 1 and text.startswith(BOM):
-                    raise ResiduumError(f"{path}, line {number}: {JOINED}")
-                yield number, text.removeprefix(BOM)
+        for number, line in enumerate(lines, start=1):
+            text = line.decode(encoding)
+            if number > 1 and text.startswith(BOM):
+                raise ResiduumError(f"{where}, line {number}: {JOINED}")
+            yield number, text.removeprefix(BOM)
     except UnicodeDecodeError as error:
         raise ResiduumError(
-            f"{path}, line {number}: not {encoding.upper()} ({error.reason} at byte {error.start} "
-            f"of the line). {hint or AGAIN}"
+            f"{where}, line {number}: not {encoding.upper()} ({error.reason} at byte {error.start} "
+            f"of the line). {hint}"
         ) from None
     except LookupError:
         raise ResiduumError(f"source.encoding: {encoding}: Python has no such encoding") from None
 
 
 def opened(path: Path) -> IO[bytes] | gzip.GzipFile:
-    """Open a file for reading unpacked bytes."""
+    """Open a file for reading unpacked bytes; damaged data raises an error of `files.DAMAGE`."""
     if path.suffix.lower() == ".gz":
         return gzip.open(path, "rb")
     if path.suffix.lower() not in COMPRESSED:
@@ -57,4 +65,4 @@ def opened(path: Path) -> IO[bytes] | gzip.GzipFile:
     try:
         return io.BytesIO(lazy_libs.unlzw3().unlzw(path))
     except ValueError as error:
-        raise ResiduumError(f"{path}: no data of compress, or damaged ({error}). {AGAIN}") from None
+        raise zlib.error(str(error)) from None

@@ -61,17 +61,14 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
                 counts["revised or deleted later"] += 1
             elif record.abstract:
                 text = f"{record.title} {record.abstract}".strip()
-                yield str(record.pmid), {"text": text, **_fields(record)}
+                fields = {"title": record.title, "abstract": record.abstract}
+                yield str(record.pmid), {"text": text, **fields}
             else:
                 counts["records without an abstract"] += 1
             known[record.pmid] = 1
     left = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
     if left:
         print(f"{paths[0].parent}: left out {left}", file=sys.stderr)
-
-
-def _fields(record: Record) -> dict[str, str]:
-    return {"title": record.title, "abstract": record.abstract}
 
 
 def read(path: Path) -> tuple[list[Record], list[int]]:
@@ -99,16 +96,16 @@ def read(path: Path) -> tuple[list[Record], list[int]]:
 
 def _record(path: Path, number: int, article: Element) -> Record:
     """Return a record with its own title; the parts of its abstract are joined by spaces."""
-    own = article.find("MedlineCitation/PMID")
-    if own is None:
+    found = article.find("MedlineCitation/PMID")  # others are those of references
+    if found is None:
         raise ResiduumError(f"{path}, record {number}: it has no MedlineCitation/PMID. {AGAIN}")
-    pmid = _pmid(path, f"record {number}", own)
-    version = own.get("Version", "1")
+    pmid = _pmid(path, f"record {number}", found)
+    version = found.get("Version", "1")
     title = article.find("MedlineCitation/Article/ArticleTitle")
     parts = article.iterfind("MedlineCitation/Article/Abstract/AbstractText")
     abstract = " ".join(filter(None, map(_text, parts)))
-    number_of = int(version) if version.isdecimal() else 1
-    return Record(pmid, number_of, "" if title is None else _text(title), abstract)
+    revision = int(version) if version.isdecimal() else 1
+    return Record(pmid, revision, "" if title is None else _text(title), abstract)
 
 
 def _pmid(path: Path, where: str, element: Element) -> int:
@@ -132,8 +129,8 @@ def _check_numbers(paths: Iterable[Path]) -> None:
             text = "no name of NLM's files, such as pubmed20n0001.xml.gz; put it elsewhere"
             raise ResiduumError(f"{path}: {text}")
         numbers.setdefault(match[1], []).append(int(match[2]))
-    for stem, own in numbers.items():
-        if gaps := [number for number in range(min(own), max(own)) if number not in own]:
+    for stem, present in numbers.items():
+        if gaps := [n for n in range(min(present), max(present)) if n not in present]:
             name = f"{stem}{gaps[0]:04}.xml.gz"
             text = f"{name} is missing ({len(gaps)} such files), and later ones are there. Get it"
             raise ResiduumError(f"{path.parent}: {text}")

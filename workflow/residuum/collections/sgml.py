@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+from residuum.artefacts.files import undamaged
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.collections.lines import AGAIN, MOST_SHOWN, ended, opened
 
@@ -139,7 +140,7 @@ def _topic(where: str, fields: dict[str, str], field: str) -> tuple[str, str]:
 
 def _xml_topics(path: Path, field: str) -> Iterator[tuple[str, tuple[str, str]]]:
     try:
-        with opened(path) as handle:
+        with undamaged(path, AGAIN), opened(path) as handle:
             root = ElementTree.parse(handle).getroot()
     except ElementTree.ParseError as error:
         line, _ = error.position

@@ -43,16 +43,16 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     """
     if adverse := collection.splits[name].adverse:
         return load(dataset, collection, adverse.of)
-    of = collection.origin(name)
-    rows = whole(dataset, collection, of)
-    _check_counts(dataset, of, collection, rows)
-    if collection.splits[of].published:
-        _check_relevance(f"{dataset}/{of}", rows)
+    origin = collection.origin(name)
+    rows = whole(dataset, collection, origin)
+    _check_counts(dataset, origin, collection, rows)
+    if collection.splits[origin].published:
+        _check_relevance(f"{dataset}/{origin}", rows)
     holdouts = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
-    eligible = _eligible(collection, of, rows)
-    drawn = {n: _held_out(n, eligible, h) for n, h in holdouts.items() if h.of == of}
+    eligible = _eligible(rows, bool(collection.splits[origin].relevant_by))
+    drawn = {n: _held_out(n, eligible, h) for n, h in holdouts.items() if h.of == origin}
     rest = rows.of_queries({query_id for query_id, _ in rows.queries}.difference(*drawn.values()))
-    if of == name:
+    if origin == name:
         return rest
     listed = collection.splits[name].part
     part = _listed(f"{dataset}/{name}", rest, listed) if listed else rows.of_queries(drawn[name])
@@ -100,9 +100,8 @@ def _listed(where: str, rows: Rows, listed: Listed) -> Rows:
     return rows.of_queries({*listed.ids})
 
 
-def _eligible(collection: Collection, of: str, rows: Rows) -> list[str]:
+def _eligible(rows: Rows, by_answers: bool) -> list[str]:
     """Return the query ids that a holdout is drawn from: judged ones, or those with answers."""
-    by_answers = collection.splits[of].relevant_by
     known = {*rows.answers} if by_answers else {query_id for query_id, _, _ in rows.qrels}
     return [query_id for query_id, _ in rows.queries if query_id in known]
 
