@@ -55,8 +55,8 @@ def collection(kind: str, **source) -> str:
 
 
 def export(folder: Path, vocabulary: Path, docs, spec: str) -> dict[str, str]:
-    of = make_corpus(folder / "of", docs)
-    data.corpus("toy", spec, folder / "corpus", of=of, vocabulary=str(vocabulary))
+    cut_from = make_corpus(folder / "of", docs)
+    data.corpus("toy", spec, folder / "corpus", cut_from=cut_from, vocabulary=str(vocabulary))
     return dict(contracts.read_corpus(folder / "corpus"))
 
 

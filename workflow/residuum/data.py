@@ -82,7 +82,7 @@ def corpus(
     per_shard: Annotated[int, typer.Option(help="docs of a shard", min=1)] = (
         contracts.DOCS_PER_SHARD
     ),
-    segmented: Annotated[
+    cut_from: Annotated[
         Path | None, typer.Option("--of", help="corpus of another dataset that is cut")
     ] = None,
     vocabulary: Annotated[
@@ -93,7 +93,7 @@ def corpus(
     """Write the corpus as JSON-lines shards, whole or not at all."""
     written = [outputs.Output("--output", output, whole_folder=True)]
     collection, names = _opened(dataset, None, spec, dataset_file, written)
-    given = {"--of": segmented, "--vocabulary": vocabulary, "--revision": revision}
+    given = {"--of": cut_from, "--vocabulary": vocabulary, "--revision": revision}
     for option, value in given.items():
         if value and not isinstance(collection.source, Segmented):
             kind = collection.source.kind
@@ -102,7 +102,7 @@ def corpus(
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
     with files.whole_directory(output) as folder:
-        behind = Behind(of=segmented, vocabulary=vocabulary, revision=revision, output=folder)
+        behind = Behind(of=cut_from, vocabulary=vocabulary, revision=revision, output=folder)
         docs = DOCS[collection.source.kind](collection.made_of(behind))
         stream = track(docs, f"export {dataset}", expected, "docs")
         unique = _first_of_each(stream, repeated) if first_only else stream
@@ -113,7 +113,7 @@ def corpus(
         if edition is None:
             print(editions.unpinned(dataset, total), file=sys.stderr)
         facts |= {"repeated": len(repeated)} if first_only else {}
-        made = [Path(path, manifest.FOLDER) for path in (segmented, vocabulary) if path]
+        made = [Path(path, manifest.FOLDER) for path in (cut_from, vocabulary) if path]
         others = [path for path in made if path.is_file()]  # a model of the hub has no manifest
         _write_manifest(folder, facts, collection, names, others)
 
@@ -124,7 +124,7 @@ def _opened(
     spec: str,
     dataset_file: Path | None,
     written: Sequence[outputs.Output],
-    read: Callable[[Collection, str], list[str]] = Collection.named_files,
+    read: Callable[..., list[str]] = Collection.named_files,
 ) -> tuple[Collection, list[str]]:
     """Return the collection of a spec, and the names of the files that an export reads.
 

@@ -61,7 +61,7 @@ def search_shard(
     that an earlier round judged for a query are left out of its k.
     """
     shard, encoded = shards.facts_of([embeddings, queries])
-    place = shards.place_of(embeddings, shard)
+    shard_record = shards.shard_of(embeddings, shard)
     manifest.facts(queries, "a folder of encoded queries", "queries")
     for name in split or ():
         if name not in encoded["queries"]:
@@ -83,7 +83,7 @@ def search_shard(
             run = pl.concat([trec.rank(hits, k) for hits in named])
             trec.write_hits(folder / f"{name}.parquet", run)
             counts[name] = len(run)
-        facts = {"shard": place, "weights": shard["weights"], "hits": counts}
+        facts = {"shard": shard_record, "weights": shard["weights"], "hits": counts}
         setting = {"k": k, **({"search": search.model_dump(mode="json")} if search else {})}
         setting |= {"passages": "first"} if first_passages else {}
         inputs = [path / "manifest.json" for path in (embeddings, queries)]

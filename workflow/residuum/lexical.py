@@ -75,7 +75,7 @@ def index(
         inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
         inputs += [made] if vocabulary and made.is_file() else []
         # Lucene names segments at random, and compares checksums of its own.
-        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=[left_out, *own])
+        manifest.write(temporary, facts, form, inputs, "residuum.lexical", outputs=[left_out, *own])
 
 
 @app.command()

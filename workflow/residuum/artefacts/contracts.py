@@ -96,18 +96,19 @@ def corpus_manifest(folder: Path) -> Record:
     return manifest.facts(folder, "a corpus folder", "docs", "shards")
 
 
-def shard_of(corpus: Path, shard: int, of: int) -> range:
+def shard_of(corpus: Path, shard: int, shards: int) -> range:
     """Return the positions of a shard's docs in a corpus; positions count from 0."""
-    return positions_of(shard, of, corpus_manifest(corpus)["docs"], corpus)
+    return positions_of(shard, shards, corpus_manifest(corpus)["docs"], corpus)
 
 
-def positions_of(shard: int, of: int, docs: int, source: Path) -> range:
+def positions_of(shard: int, shards: int, docs: int, source: Path) -> range:
     """Return a shard's positions: of n shards, shard i starts at doc i * docs // n."""
-    if not 0 <= shard < of:
-        raise ResiduumError(f"--shard {shard} --of {of}: shards are counted from 0 to {of - 1}")
-    if positions := range(docs * shard // of, docs * (shard + 1) // of):
+    if not 0 <= shard < shards:
+        span = f"shards are counted from 0 to {shards - 1}"
+        raise ResiduumError(f"--shard {shard} --of {shards}: {span}")
+    if positions := range(docs * shard // shards, docs * (shard + 1) // shards):
         return positions
-    raise ResiduumError(f"--of {of}: {source} has {docs} docs, so that shard {shard} is empty")
+    raise ResiduumError(f"--of {shards}: {source} has {docs} docs, so that shard {shard} is empty")
 
 
 def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:

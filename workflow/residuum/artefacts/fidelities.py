@@ -6,14 +6,15 @@ Usage: `write(folder, pairs, margins, recall)`, `read(folder)`.
 from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from residuum.artefacts import files, intact, manifest
+from residuum.artefacts.columns import Columns
 from residuum.cli.errors import ResiduumError
 
-COLUMNS: dict[str, dict[str, Any]] = {
+COLUMNS: dict[str, Columns] = {
     # A row per bin of pairs by x, and number of dimensions. `exact` (for Gaussian projections) and
     # `guaranteed` (by Lemma 1) dimensions turn as many pairs as are allowed. `error` is the share
     # of pairs that projections to `dimensions` turn: mean, least and most of the draws.
@@ -43,10 +44,10 @@ class Measured(NamedTuple):
     pairs: pl.DataFrame
     margins: pl.DataFrame
     recall: pl.DataFrame
-    facts: Mapping[str, Any]
+    facts: manifest.Facts
 
 
-def write(folder: Path, **tables: Iterable[Mapping[str, Any]]) -> None:
+def write(folder: Path, **tables: Iterable[Mapping[str, object]]) -> None:
     """Write the tables `pairs`, `margins` and `recall` into a folder, a row for each mapping."""
     for name, columns in COLUMNS.items():
         table = pl.DataFrame(list(tables[name]), schema=columns)
@@ -55,8 +56,8 @@ def write(folder: Path, **tables: Iterable[Mapping[str, Any]]) -> None:
 
 def read(folder: Path) -> Measured:
     """Read a measurement; other bytes or columns than were recorded raise ResiduumError."""
-    pairs, margins, recall = (_read(folder / f"{name}.tsv", of) for name, of in COLUMNS.items())
-    return Measured(pairs, margins, recall, manifest.facts(folder, "measurements of fidelity"))
+    tables = {name: _read(folder / f"{name}.tsv", columns) for name, columns in COLUMNS.items()}
+    return Measured(**tables, facts=manifest.facts(folder, "measurements of fidelity"))
 
 
 def nth(number: int) -> str:
@@ -71,7 +72,7 @@ def least(table: pl.DataFrame, by: list[str], enough: pl.Expr) -> pl.DataFrame:
     return table.group_by(by, maintain_order=True).agg(reached)
 
 
-def _read(path: Path, columns: dict[str, Any]) -> pl.DataFrame:
+def _read(path: Path, columns: Columns) -> pl.DataFrame:
     data = files.read_bytes(intact.checked(path))
     header = data.partition(b"\n")[0].decode()
     if header.split("\t") != [*columns]:

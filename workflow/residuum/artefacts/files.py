@@ -234,7 +234,7 @@ def temporary(name: str) -> Iterator[Path]:
             if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
                 drop_unfinished(left)
                 left.rmdir()
-    with tempfile.TemporaryDirectory(prefix=prefix) as own, scratch(Path(own) / name) as folder:
+    with tempfile.TemporaryDirectory(prefix=prefix) as made, scratch(Path(made) / name) as folder:
         yield folder
 
 

@@ -20,8 +20,8 @@ LEFT_OUT = "left_out.txt"
 
 def recorded(artefact: Path) -> Record | None:
     """Return the index's facts from the manifest beside a run or metrics file, or None."""
-    facts = manifest.facts_of(artefact)
-    return dict(facts["index"]) if facts.get("index") else None
+    index = manifest.facts_of(artefact).get("index")
+    return dict(index) if index else None
 
 
 def write_left_out(index: Path, doc_ids: Iterable[str]) -> Path:

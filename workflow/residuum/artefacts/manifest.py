@@ -35,8 +35,8 @@ MADE_BY_US = "Name one that residuum made"
 Facts = dict[str, Any]  # of JSON: each stage records its own
 
 
-class Own(BaseModel):
-    """The record of one of an artefact's own files."""
+class FileRecord(BaseModel):
+    """The size and hash of one of an artefact's own files, without times."""
 
     bytes: int
     sha256: str
@@ -88,18 +88,18 @@ def write(
     spec: Mapping[str, object] | BaseModel,
     inputs: Iterable[Path],
     stage: str,
-    own: Iterable[Path] | None = None,
+    outputs: Iterable[Path] | None = None,
     elsewhere: Mapping[str, Path] | None = None,
 ) -> None:
     """Write a manifest into a folder, or beside a file: facts, spec, hashes, code, command.
 
     Paths are written as in the command. The manifest's own path shows where results began.
     `elsewhere` maps addresses, the same on every machine, to input files of the hub. `stage` is the
-    dotted name of the module that made the artefact; see `made_by`. `own` are the artefact's own
+    dotted name of the module that made the artefact; see `made_by`. `outputs` are the artefact's
     files: by default all of the folder, or the file itself. `intact` checks them on reading.
     """
     path = artefact / FOLDER if artefact.is_dir() else beside(artefact)
-    answered = _all_of(artefact) if own is None else own
+    described_files = _all_of(artefact) if outputs is None else outputs
     read = {str(path): Path(path) for path in inputs} | dict(elsewhere or {})
     settings = spec.model_dump(mode="json") if isinstance(spec, BaseModel) else dict(spec)
     record = {
@@ -107,7 +107,8 @@ def write(
         "spec": settings,
         "inputs": {name: files.sha256_of(path) for name, path in read.items()},
         "files": {
-            p.relative_to(path.parent).as_posix(): described(p).model_dump() for p in answered
+            p.relative_to(path.parent).as_posix(): described(p).model_dump()
+            for p in described_files
         },
         "code": made_by(stage, settings),
         "environment": {
@@ -126,9 +127,9 @@ def _all_of(artefact: Path) -> list[Path]:
     return [path for path in paths if path.is_file() and path != artefact / FOLDER]
 
 
-def described(path: Path) -> Own:
-    """Return the record of a file: its size and hash, without times."""
-    return Own(bytes=path.stat().st_size, sha256=files.sha256(path))
+def described(path: Path) -> FileRecord:
+    """Return the record of a file."""
+    return FileRecord(bytes=path.stat().st_size, sha256=files.sha256(path))
 
 
 def command_line() -> str | None:

@@ -5,13 +5,22 @@ Usage: `check(folders, facts_of([*folders, queries])[:-1])`, `read(folder)`.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from residuum.artefacts import contracts, manifest, termvectors
+from residuum.artefacts.manifest import Facts
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
+
+
+class Shard(TypedDict):
+    """A manifest's record of a shard of vectors: its number, from 0, of how many, and its docs."""
+
+    number: int
+    of: int
+    docs: int
 
 
 def read(folder: Path, first: bool = False) -> tuple[list[str], np.ndarray] | TermVectors:
@@ -28,11 +37,11 @@ def read(folder: Path, first: bool = False) -> tuple[list[str], np.ndarray] | Te
     return [ids[row] for row in kept], vectors[kept]
 
 
-def facts_of(folders: Sequence[Path]) -> list[dict[str, Any]]:
+def facts_of(folders: Sequence[Path]) -> list[Facts]:
     """Return what the manifests of folders say of them; all must stem from one model."""
     facts = [manifest.facts(folder, "a folder of vectors", "weights") for folder in folders]
-    for folder, own in zip(folders, facts, strict=True):
-        if own["weights"] != facts[0]["weights"]:
+    for folder, recorded in zip(folders, facts, strict=True):
+        if recorded["weights"] != facts[0]["weights"]:
             raise ResiduumError(
                 f"{folders[0]} and {folder} were made by different models (their weights differ). "
                 "Encode both with the same checkpoint."
@@ -40,19 +49,20 @@ def facts_of(folders: Sequence[Path]) -> list[dict[str, Any]]:
     return facts
 
 
-def place_of(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return which of how many shards a folder of vectors is; one of no docs is an error."""
+def shard_of(folder: Path, facts: Facts) -> Shard:
+    """Return which shard a folder of vectors is; a folder without docs raises ResiduumError."""
     if "shard" not in facts:
         raise ResiduumError(f"{folder}: not a shard of encoded docs; name the folders of those")
-    return dict(facts["shard"])
+    record: Shard = facts["shard"]
+    return record
 
 
-def check(folders: Sequence[Path], facts: Sequence[dict[str, Any]]) -> None:
+def check(folders: Sequence[Path], facts: Sequence[Facts]) -> None:
     """Refuse folders that are not all shards of one corpus, each once."""
-    places = [place_of(*each) for each in zip(folders, facts, strict=True)]
-    of, given = places[0]["of"], sorted((place["of"], place["number"]) for place in places)
-    if given != [(of, number) for number in range(of)]:
+    shards = [shard_of(*each) for each in zip(folders, facts, strict=True)]
+    total, given = shards[0]["of"], sorted((shard["of"], shard["number"]) for shard in shards)
+    if given != [(total, number) for number in range(total)]:
         named = ", ".join(f"{number} of {count}" for count, number in given)
         raise ResiduumError(
-            f"{folders[0].parent}: given shards {named}; name each of the {of} shards once"
+            f"{folders[0].parent}: given shards {named}; name each of the {total} shards once"
         )

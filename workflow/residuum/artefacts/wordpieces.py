@@ -18,10 +18,10 @@ TOKENIZER = "tokenizer.json"
 
 def find(vocabulary: str, revision: str | None) -> Path:
     """Return the tokenizer file of a model folder or hub model; no such file: ResiduumError."""
-    own = Path(vocabulary)
-    path = own / TOKENIZER
-    if own.is_dir():
-        intact.check_folder(own)
+    folder = Path(vocabulary)
+    path = folder / TOKENIZER
+    if folder.is_dir():
+        intact.check_folder(folder)
     else:
         path = _of_hub(vocabulary, revision)
     if not path.is_file():

@@ -8,6 +8,7 @@ mapping that is read records the file and line of each of its keys.
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from types import UnionType
 from typing import Any, ClassVar, NamedTuple
 
 import yaml
@@ -18,11 +19,16 @@ MOST_NESTED = 50  # nesting levels of mappings and lists
 TAG = "tag:yaml.org,2002:"
 TEXT = f"{TAG}str"
 PLAIN = "!plain"  # tag of a scalar without quotes or tag
-KINDS: dict[str, Any] = {"null": type(None), "bool": bool, "int": int, "float": int | float}
+KINDS: dict[str, type | UnionType] = {
+    "null": type(None),
+    "bool": bool,
+    "int": int,
+    "float": int | float,
+}
 
 
 class Spot(NamedTuple):
-    """The place of a key: a file, and a line from 1, or 0 if the place is no line.
+    """Where a key stands: a file, and a line from 1, or 0 if it stands in no line.
 
     `by` names what brought the key there, such as `budget triplet`; "" means its own file.
     """
@@ -37,19 +43,17 @@ class Spot(NamedTuple):
 
 
 class Keys(dict[Any, Any]):
-    """A mapping with the places of its keys, including removed keys."""
+    """A mapping with the spots of its keys, including removed keys."""
 
     def __init__(
-        self,
-        items: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = (),
-        spots: Mapping[Any, Spot] | None = None,
+        self, items: Mapping[str, object] | None = None, spots: Mapping[Any, Spot] | None = None
     ) -> None:
-        super().__init__(items)
+        super().__init__(items or {})
         self.spots = dict(spots or {})
 
 
 def spots_of(mapping: object) -> dict[Any, Spot]:
-    """Return the places of a mapping's keys; {} for a mapping that was not read from a file."""
+    """Return the spots of a mapping's keys; {} for a mapping that was not read from a file."""
     return mapping.spots if isinstance(mapping, Keys) else {}
 
 
@@ -81,7 +85,7 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
             if not isinstance(key, str | int | float):
                 raise yaml.YAMLError(f"line {line}: a key must be plain text; quote any braces")
             if key in made:
-                first = _line(next(own for own, _ in node.value if own.value == key_node.value))
+                first = _line(next(k for k, _ in node.value if k.value == key_node.value))
                 text = f"key '{key}' is given twice, first in line {first}"
                 raise yaml.YAMLError(f"line {line}: {text}")
             made[key] = self.construct_object(value_node)
@@ -102,7 +106,7 @@ def _value(node: yaml.ScalarNode) -> object:
     truth = isinstance(value, bool)  # Python counts bool as int
     if kind not in KINDS or truth != (kind == "bool") or not isinstance(value, KINDS[kind]):
         raise _no_kind(node)
-    return float(value) if kind == "float" else value
+    return float(value) if kind == "float" and isinstance(value, int) else value
 
 
 def _no_kind(node: yaml.Node) -> yaml.YAMLError:

@@ -6,7 +6,7 @@ docs. The rest of the query keeps its bytes.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from residuum.code.tables import OpenTable
 from residuum.collections.records import Rows
@@ -26,7 +26,7 @@ class Synonyms(Protocol):
         ...
 
 
-SYNONYMS: OpenTable[Callable[[Any], Synonyms]] = OpenTable(
+SYNONYMS: OpenTable[Callable[..., Synonyms]] = OpenTable(
     {
         "forms": "residuum.collections.places:lexicon",
         "wordnet": "residuum.collections.wordnet:WordNet",

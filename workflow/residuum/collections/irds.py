@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from residuum.cli.errors import ResiduumError
 from residuum.collections import cord19, faults
@@ -26,6 +26,17 @@ CORD19_URL = (
     "https://ai2-semanticscholar-cord-19.s3-us-west-2.amazonaws.com/historical_releases/"
     f"cord-19_{CORD19}.tar.gz"
 )
+
+
+class Doc(Protocol):
+    """A doc of ir_datasets: a named tuple with an id."""
+
+    @property
+    def doc_id(self) -> str:
+        """The doc's id."""
+        ...
+
+    def _asdict(self) -> dict[str, object]: ...
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
@@ -49,7 +60,7 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
             raise ResiduumError(f"The corpus has too few docs. {fault}\n{access}")
 
 
-def _named_docs(irds_id: str) -> Iterator[Any]:
+def _named_docs(irds_id: str) -> Iterator[Doc]:
     read = READERS.get(irds_id) or _load(irds_id).docs_iter
     for number, doc in enumerate(read(), start=1):
         if not doc.doc_id:
@@ -95,7 +106,7 @@ def _raw_passages() -> Iterator[_Passage]:
             yield _Passage(*columns)
 
 
-READERS: dict[str, Callable[[], Iterator[Any]]] = {
+READERS: dict[str, Callable[[], Iterator[Doc]]] = {
     f"cord19/fulltext/{CORD19}": _cord19,
     "msmarco-passage/raw": _raw_passages,  # not an id of ir_datasets
 }
@@ -122,11 +133,11 @@ def _sampled(collection: Collection, source: IrdsSource) -> set[str]:
     return judged.union(drawn)
 
 
-def _fields(doc: Any, source: IrdsSource) -> dict[str, str]:
+def _fields(doc: Doc, source: IrdsSource) -> dict[str, str]:
     record = dict(doc._asdict())
     try:
         for name in record.keys() & source.quoted:
-            record[name] = unquoted(record[name])
+            record[name] = unquoted(str(record[name]))
     except ValueError as error:
         raise ValueError(f"doc {doc.doc_id}, {name}: {error}") from None
     try:

@@ -15,7 +15,7 @@ from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from residuum.artefacts import files
 from residuum.artefacts.machine import Cpu
-from residuum.artefacts.manifest import FOLDER, Own
+from residuum.artefacts.manifest import FOLDER, FileRecord
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 from residuum.inspect.text import LONG, NUMBERED, line, listed, together, wrapped
@@ -35,7 +35,7 @@ class Manifest(BaseModel):
     artefact: dict[str, Any]
     spec: dict[str, object]
     inputs: dict[str, Sha256]
-    files: dict[str, Own] = Field(default={})  # empty in old manifests
+    files: dict[str, FileRecord] = Field(default={})  # empty in old manifests
     code: Any  # manifest.Code; fields below check two of its keys
     environment: dict[str, object]
     module: str = Field(validation_alias=AliasPath("code", "module"))
@@ -58,7 +58,7 @@ class Artefact(NamedTuple):
     folder: str = ""
 
     @property
-    def files(self) -> dict[str, Own]:
+    def files(self) -> dict[str, FileRecord]:
         """Return the records of the artefact's own files, by path below results."""
         records = self.manifest.files if self.manifest else {}
         return {
