@@ -322,7 +322,7 @@ def test_damaged_source_files_are_to_be_got_again_not_deleted(mine, tmp_path):
     files.write_gzip(path, [(tmp_path / "home" / "docs.jsonl").read_bytes()])
     path.write_bytes(path.read_bytes()[:-20])
     mine["source"]["corpus"] = "docs.jsonl.gz"
-    with pytest.raises(ResiduumError, match=r"docs\.jsonl\.gz: .*truncated.*Get the file again"):
+    with pytest.raises(ResiduumError, match=r"docs\.jsonl\.gz: .*cut short.*Get the file again"):
         export(mine, tmp_path / "corpus")
     (tmp_path / "home" / "docs.jsonl").write_bytes('{"doc_id": "d", "text": "é"}'.encode("latin-1"))
     mine["source"]["corpus"] = "docs.jsonl"

@@ -81,7 +81,7 @@ def test_a_shard_opens_no_part_of_the_corpus_that_lies_outside(made: Made, tmp_p
     whole = made.shard(tmp_path / "whole", 1, 2)  # docs 60 to 119: parts 1 and 2
     other = made.shard(tmp_path / "other", 1, 2, corpus=corpus)
     assert files.sha256(other / "vectors.npy") == files.sha256(whole / "vectors.npy")
-    with pytest.raises(ResiduumError, match=r"part-00000\.jsonl\.gz: the gzip data is"):
+    with pytest.raises(ResiduumError, match=r"part-00000\.jsonl\.gz: the compressed data is"):
         made.shard(tmp_path / "none", 0, 2, corpus=corpus)
     assert not (tmp_path / "none").exists()
 

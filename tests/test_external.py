@@ -153,7 +153,7 @@ def test_half_of_the_released_files_is_refused_with_the_docs_that_lack(weigh, tm
     ("text", "says"),
     [
         (OFFICIAL + "8\tword\n", r"docs00\.json: doc 8 is not in .*corpus \(1 such docs\)"),
-        (OFFICIAL + "3\tlives\n", r"docs00\.json: doc 3 has stood before"),
+        (OFFICIAL + "3\tlives\n", r"docs00\.json: doc 3 has two lines"),
         ("3 lives lives\n", r"docs00\.json, line 1: .*; a line is \{\"id\""),
         ("1\ta\tb\n", "line 1: .*; a line is"),
         (OFFICIAL + '{"id": "2"}\n', r"line 3: KeyError\('contents'\)"),

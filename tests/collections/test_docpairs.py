@@ -95,7 +95,7 @@ def test_texts_of_several_ids_are_resolved_by_the_judgements(mine, tmp_path):
 def test_texts_that_nothing_has_are_counted_and_the_first_is_named(mine):
     lost = ("cats", "no such text", TEXTS["NA"])
     dataset = mine([*texts(IDS), lost, *texts(IDS), ("who", *lost[1:]), lost])
-    message = r"line 3: no doc has the text 'no such text'; 3 lines are of such texts\."
+    message = r"line 3: no doc has the text 'no such text'; 3 lines have such texts\."
     with pytest.raises(ResiduumError, match=message):
         read(dataset)
 
@@ -105,7 +105,7 @@ def test_texts_that_nothing_has_are_counted_and_the_first_is_named(mine):
     [
         ([("01", "007")], "line 1: expected query_id TAB positive TAB negative, or their texts"),
         ([*IDS, texts(IDS)[0]], "line 3: texts where ids are expected, as the first line has"),
-        ([*texts(IDS), IDS[0]], "line 3: no query has the text '01'; no other line is"),
+        ([*texts(IDS), IDS[0]], "line 3: no query has the text '01'; no other line has"),
     ],
 )
 def test_lines_of_another_form_are_named(mine, lines, message):

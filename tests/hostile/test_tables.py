@@ -63,7 +63,10 @@ def test_a_small_gzip_that_holds_gigabytes_is_refused_by_compare(tmp_path):
     done = CliRunner().invoke(app, ["compare", *names, "--measures", "RR@10"])
     assert isinstance(done.exception, ResiduumError)
     text = str(done.exception)
-    assert "run.trec.gz: its gzip data is of more than 100 MB, 64 times the file's size" in text
+    assert (
+        "run.trec.gz: its gzip data unpacks to more than 100 MB, at least 64 times the file's size"
+        in text
+    )
 
 
 def test_a_run_of_the_same_docs_for_every_query_is_far_from_that():

@@ -63,7 +63,7 @@ Dataset = Annotated[str, typer.Option(help="id of the dataset, for messages")]
 Split = Annotated[str, typer.Option(help="id of the split")]
 SpecText = Annotated[str, typer.Option(help="schema.Collection as JSON")]
 Questions = Annotated[
-    Path | None, typer.Option(help="folder of the split whose questions and answers these are")
+    Path | None, typer.Option(help="folder of the split whose questions and answers are taken")
 ]
 # The address of an entry, which a file of several entries may hold.
 DatasetFile = Annotated[
@@ -79,14 +79,14 @@ def corpus(
     spec: SpecText,
     output: command.Folder,
     dataset_file: DatasetFile = None,
-    per_shard: Annotated[int, typer.Option(help="docs of a shard", min=1)] = (
+    per_shard: Annotated[int, typer.Option(help="docs per shard", min=1)] = (
         contracts.DOCS_PER_SHARD
     ),
     cut_from: Annotated[
         Path | None, typer.Option("--of", help="corpus of another dataset that is cut")
     ] = None,
     vocabulary: Annotated[
-        str | None, typer.Option(help="model whose tokenizer cuts it"), command.LOCAL
+        str | None, typer.Option(help="model whose tokenizer cuts the docs"), command.LOCAL
     ] = None,
     revision: command.Revision = None,
 ) -> None:
@@ -166,7 +166,7 @@ def _write_manifest(
 
 
 def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
-    """Yield the first doc of each id, and note the ids of those that are left out."""
+    """Yield the first doc of each id, and note the ids of repeated docs."""
     seen: set[str] = set()
     for doc in docs:
         if doc[0] in seen:
@@ -186,7 +186,7 @@ def split(
     dataset_file: DatasetFile = None,
     judged_before: command.JudgedBefore = None,
     corpus: Annotated[
-        Path | None, typer.Option(help="where answers are looked for, or its queries lie")
+        Path | None, typer.Option(help="corpus that holds the answers, or the split's queries")
     ] = None,
     questions: Questions = None,
 ) -> None:
@@ -294,7 +294,7 @@ def docpairs(
     dataset: Dataset,
     name: Split,
     spec: SpecText,
-    queries: Annotated[Path, typer.Option(help="queries.tsv of the split: others are held out")],
+    queries: Annotated[Path, typer.Option(help="queries.tsv of the split; others are skipped")],
     output: Annotated[Path, command.written("docpairs.tsv.gz to write")],
     dataset_file: DatasetFile = None,
 ) -> None:

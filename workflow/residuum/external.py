@@ -1,7 +1,7 @@
-"""Take in what others made: a TREC run, validated as ours are, or a corpus's term weights.
+"""Take in what others made: a TREC run, checked as our own, or a corpus's term weights.
 
-Command: `python -m residuum.external accept ...`, or `weights ...`. The reason of a refused run
-takes its place and shows in the tables.
+Command: `python -m residuum.external accept ...`, or `weights ...`. For a refused run, the reason
+is written instead, and the tables show it.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ def accept(
 ) -> None:
     """Check a run against the queries and the corpus, and write it in our form.
 
-    Docs that an earlier round judged for a query are taken out and counted, as NIST does with what
-    is sent in.
+    Docs that an earlier round judged for a query are removed and counted, as NIST does with
+    submitted runs.
     """
     system, earlier = command.parse_spec(ExternalSystem, spec), residual.Residual(judged_before)
     try:
@@ -103,14 +103,14 @@ def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) ->
 
 @app.command()
 def weights(
-    file: Annotated[list[Path], typer.Option(help="term weights, a doc a line; repeat")],
+    file: Annotated[list[Path], typer.Option(help="term weights, one doc per line; repeat")],
     corpus: command.Corpus,
     spec: Annotated[str, typer.Option(help="schema.ReleasedWeights as JSON")],
     output: command.Folder,
 ) -> None:
-    """Put the term weights of a corpus into its order, each doc once, and write our form.
+    """Write the term weights of a corpus in our form, each doc once, in the corpus's order.
 
-    A doc that the files lack has no word; how many may be is said by `least` of the spec.
+    A doc without a line gets no words. `least` of the spec is the least share of docs with a line.
     """
     form = command.parse_spec(ReleasedWeights, spec)
     with files.whole_directory(output) as folder, disk_dict(output) as held:
@@ -127,13 +127,13 @@ def _hold(held: DiskDict, paths: list[Path]) -> None:
         for doc_id, tfs in released.read(path):
             if not held.add(doc_id, json.dumps(tfs)):
                 raise ResiduumError(
-                    f"{path}: doc {doc_id} has stood before, in it or in a file before it. Give "
-                    "each part of the weights once"
+                    f"{path}: doc {doc_id} has two lines, in this file or in a file before it. "
+                    "Give each part of the weights once"
                 )
 
 
 class _InOrder:
-    """The weights of a corpus's docs in its order, and counts of them after reading."""
+    """The weights of a corpus's docs in its order; the counts are complete after reading."""
 
     def __init__(self, held: DiskDict, corpus: Path) -> None:
         self.held, self.corpus = held, corpus

@@ -5,7 +5,8 @@ equal the order by rank, by which this project evaluates.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,9 @@ def strictly(run: pl.DataFrame) -> pl.DataFrame:
     given = run["score"].to_numpy()
     keys = _keys(given.astype(np.float32))
     starts = (run["rank"] == 1).to_numpy()
-    place = np.arange(len(keys), dtype=np.int64)
-    first = np.maximum.accumulate(np.where(starts, place, 0))
-    steps = place - first
+    rows = np.arange(len(keys), dtype=np.int64)
+    first = np.maximum.accumulate(np.where(starts, rows, 0))
+    steps = rows - first
     # The largest decreasing keys: key[i] <= key[j] - (i - j) for each j before i.
     lowered = _least_so_far(keys + steps, starts) - steps
     scores = np.where(lowered == keys, given, _floats(lowered))
@@ -55,12 +56,7 @@ def write_trec(path: Path, run: pl.DataFrame, tag: str, header: str = "") -> Non
     """Write `query_id Q0 doc_id rank score tag`, uncompressed, below the header's # lines."""
     rows = run.select("query_id", "doc_id", "rank", "score").iter_rows()
     lines = (f"{query} Q0 {doc} {rank} {score!r} {tag}\n" for query, doc, rank, score in rows)
-    files.write_lines(path, _after(header, lines))
-
-
-def _after(header: str, lines: Iterable[str]) -> Iterator[str]:
-    yield header
-    yield from lines
+    files.write_lines(path, chain([header], lines))
 
 
 def write_beir(path: Path, run: pl.DataFrame) -> None:

@@ -31,7 +31,7 @@ GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 
 MOST_RATIO, SMALL = 64, 100_000_000  # times the file's size; bytes that are read at any ratio
 PART, SCRATCH, WORK = "part", "scratch", "work"  # endings of the names beside a path
 TRIES = 100  # of making a folder that others delete
-LOCK = ".lock"  # and of those that tell whose they are
+LOCK = ".lock"  # ending of a lock file, behind one of these
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
 BROKEN = "the compressed data is cut short or damaged"
 State = tuple[int, int, int, int]
@@ -42,8 +42,8 @@ REMAKE = "If residuum made it, delete it and run the same command again; if not,
 def whole(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it when the block ends without an error.
 
-    A link stays, and what it names is replaced; a folder or a device is a ResiduumError, and so is
-    a file in a folder's place. Where another process writes the same file, this one waits for it.
+    A link stays, and its target is replaced. A folder, a device, and a file where a folder belongs
+    raise ResiduumError. If another process writes the same file, this one waits for it.
     """
     target = path.resolve()
     if path.exists() and not path.is_file():  # the target of a pipe has no name that exists
@@ -55,10 +55,10 @@ def whole(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _alone(path: Path, suffix: str, waits: bool = False) -> Iterator[Path]:
-    """Give a name beside `path` that no other process uses meanwhile; what lies there goes.
+    """Give a free name beside `path` that no other process uses meanwhile.
 
-    A lock beside it, which the kernel frees, says whose it is. So what a killed process left there
-    goes too; what nobody has a lock of is a stranger's, and a ResiduumError.
+    A lock file beside the name says whose it is, and the kernel frees the lock. So files of a
+    killed process are deleted. A file without a lock file is not residuum's: a ResiduumError.
     """
     if not path.name:
         raise ResiduumError(f"{path}: no file or folder that can be replaced; name one")
@@ -89,22 +89,23 @@ def _alone(path: Path, suffix: str, waits: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Let this process alone work in a folder, which stays; another one there is a ResiduumError.
+    """Let only this process work in a folder, which stays; a second one raises ResiduumError.
 
-    To be asked for at the start of long work, so that the second run ends before it begins.
+    Long work starts with it, so that a second run ends before it begins.
     """
     with _alone(folder, WORK):
         yield
 
 
-def locked(path: Path, place: Path, waits: bool = False) -> IO[str]:
-    """Open and lock the file that says who writes `path`; empty, unless an ended process did.
+def locked(path: Path, lock_path: Path, waits: bool = False) -> IO[str]:
+    """Open and lock the file that says which process writes `path`.
 
-    The kernel frees it with the process. Without `waits` it is a ResiduumError that another process
-    has it. A file system without locks gives it to everyone.
+    It is empty, unless a process was killed while it wrote. The kernel frees the lock with the
+    process. Without `waits`, a lock of another process raises ResiduumError. A file system without
+    locks gives it to everyone.
     """
     while True:
-        lock = _opened(path, place)
+        lock = _opened(path, lock_path)
         lock.seek(0)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
@@ -117,29 +118,30 @@ def locked(path: Path, place: Path, waits: bool = False) -> IO[str]:
         except OSError:
             return lock
         with suppress(FileNotFoundError):  # the one before has ended, and taken its lock away
-            if os.path.samestat(os.fstat(lock.fileno()), place.stat()):
+            if os.path.samestat(os.fstat(lock.fileno()), lock_path.stat()):
                 return lock
         lock.close()
 
 
-def _opened(path: Path, place: Path) -> IO[str]:
-    """Open the file that says who writes `path`, in a folder that is made where there is none."""
+def _opened(path: Path, lock_path: Path) -> IO[str]:
+    """Open the lock file, after making its folder if there is none."""
+    folder = lock_path.parent
     for _ in range(TRIES):
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            return open(place, "a+", encoding="utf-8")
+            folder.mkdir(parents=True, exist_ok=True)
+            return open(lock_path, "a+", encoding="utf-8")
         except (FileExistsError, NotADirectoryError):
-            raise ResiduumError(f"{path}: {place.parent} is a file, and no folder") from None
+            raise ResiduumError(f"{path}: {folder} is a file, and no folder") from None
         except IsADirectoryError:
-            text = f"{place} is a folder, where a file says who writes. Move it away"
+            text = f"{lock_path} is a folder, and a lock file belongs there. Move it away"
             raise ResiduumError(f"{path}: cannot be written: {text}") from None
         except FileNotFoundError:  # another process that wrote nothing has deleted its folder
             continue
         except OSError as error:
             raise ResiduumError(
-                f"{path}: cannot be written ({error.strerror}). Name a place where you may write"
+                f"{path}: cannot be written ({error.strerror}). Name a path where you may write"
             ) from None
-    raise ResiduumError(f"{path}: cannot be written: {place.parent} cannot be made")
+    raise ResiduumError(f"{path}: cannot be written: {folder} cannot be made")
 
 
 def sign(lock: IO[str]) -> None:
@@ -158,7 +160,7 @@ def _remove(path: Path) -> None:
 
 
 def drop_unfinished(folder: Path) -> None:
-    """Delete what processes that were killed had not finished in a folder, and no other file."""
+    """Delete the unfinished files of killed processes in a folder, and no other file."""
     for lock in folder.glob(f".*{LOCK}"):
         name, _, suffix = lock.name.removesuffix(LOCK)[1:].rpartition(".")
         with suppress(ResiduumError):  # it is being written, or another process deletes it
@@ -184,10 +186,10 @@ def _room_for(path: Path) -> Iterator[None]:
 
 @contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
-    """Give an empty temporary directory beside `path`; it takes the place of `path` at the end.
+    """Give an empty temporary directory beside `path`; it replaces `path` at the end.
 
-    A link stays, and what it names is replaced. A file in that place is a ResiduumError, and so is
-    another process that makes the same directory.
+    A link stays, and its target is replaced. A file under that name, and another process that makes
+    the same directory, raise ResiduumError.
     """
     target = path.resolve() if path.is_symlink() else path
     if target.exists() and not target.is_dir():
@@ -199,10 +201,7 @@ def whole_directory(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_directory(path: Path) -> Iterator[Path]:
-    """Give what `whole_directory` gives, for a folder of a name that a person chose.
-
-    What exists under that name stays, and is a ResiduumError.
-    """
+    """Give an empty temporary directory that becomes `path`, which must not exist."""
     with scratch(path, PART) as temporary:
         if os.path.lexists(path):
             raise ResiduumError(f"{path}: exists. Name another folder with --output, or remove it.")
@@ -212,9 +211,9 @@ def new_directory(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch(path: Path, suffix: str = SCRATCH) -> Iterator[Path]:
-    """Give an empty directory beside `path` for what memory should not hold; it goes at the end.
+    """Give an empty directory beside `path`, deleted at the end, for data too large for memory.
 
-    That another process has it is a ResiduumError.
+    If another process has it, that is a ResiduumError.
     """
     with _room_for(path), _alone(path, suffix) as folder:
         folder.mkdir()
@@ -223,9 +222,9 @@ def scratch(path: Path, suffix: str = SCRATCH) -> Iterator[Path]:
 
 @contextmanager
 def temporary(name: str) -> Iterator[Path]:
-    """Give an empty directory among the system's temporary files; it goes at the end.
+    """Give an empty directory among the system's temporary files, deleted at the end.
 
-    What killed processes left there under the same name goes too.
+    Directories that killed processes left under the same name are deleted too.
     """
     prefix = f"residuum-{name}-"
     for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
@@ -239,19 +238,19 @@ def temporary(name: str) -> Iterator[Path]:
 
 
 def replace_directory(made: Path, path: Path) -> None:
-    """Move a finished directory to its place, removing what an earlier job left there."""
+    """Move a finished directory to its path, after deleting what an earlier job left there."""
     shutil.rmtree(path, ignore_errors=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     os.replace(made, path)
 
 
 def stays(name: str) -> bool:
-    """Say whether a path that a file of others names, to harm perhaps, stays in its folder."""
+    """Say whether a relative path stays in its folder; a foreign file may name a harmful one."""
     return not name.startswith("/") and ".." not in name.split("/")
 
 
 def within(folder: Path, name: str) -> Path:
-    """Return the place of what a file of others names below a folder; one outside is an error."""
+    """Return a path that a foreign file names in a folder; a path outside is a ResiduumError."""
     if not stays(name):
         raise ResiduumError(
             f"{folder}: '{name}', which a file there names, leads out of the folder. Nothing "
@@ -314,7 +313,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
-    """Decompress gzip data, as its module does but for what would fill the memory."""
+    """Decompress gzip data; data that would fill the memory raises ResiduumError."""
     most = max(SMALL, MOST_RATIO * len(data))
     parts, size = list[bytes](), 0
     while data:
@@ -323,8 +322,9 @@ def _unpacked(path: Path, data: bytes) -> bytes:
         size += len(parts[-1])
         if size > most:
             raise ResiduumError(
-                f"{path}: its gzip data is of more than {most / 1e6:,.0f} MB, {MOST_RATIO} times "
-                "the file's size or more, which no table of lines is. If it is one, unpack it"
+                f"{path}: its gzip data unpacks to more than {most / 1e6:,.0f} MB, at least "
+                f"{MOST_RATIO} times the file's size, as no table of lines does. If it is a table, "
+                "unpack it"
             )
         if not member.eof:
             raise EOFError("it ends before its end-of-stream marker")
@@ -333,9 +333,9 @@ def _unpacked(path: Path, data: bytes) -> bytes:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the lines of a UTF-8 text, ended by line feeds only: other ends may stand in a line.
+    """Read the lines of a UTF-8 text, which only line feeds end.
 
-    A byte order mark before the first is no part of it; one before another line is an error.
+    A byte order mark before the first line is removed, and one before another line is an error.
     """
     data = read_bytes(path)
     refuse_joined(path, data)
@@ -375,20 +375,20 @@ def undamaged(where: Path | str, remedy: str = REMAKE) -> Iterator[None]:
 
 
 def digest(text: str) -> int:
-    """Return 64 bits of a text, the same on every machine: memory holds millions of them."""
+    """Return a hash of a text in 64 bits, the same on every machine."""
     data = text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
 def sha256(path: Path) -> str:
-    """Return the hex SHA-256 of a file, read once a process as long as nothing changes it."""
+    """Return the hex SHA-256 of a file, which a process reads again only after a change."""
     return _sha256(path, state(path))
 
 
 def state(path: Path) -> State:
-    """Return what is another one once a file was changed, without a look at its bytes.
+    """Return facts of a file that differ after each change, without reading its bytes.
 
-    No program can set the time of a file's last change (ctime), as it can the modification's.
+    Programs can set the time of a file's modification, but not that of its last change (ctime).
     """
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
@@ -401,7 +401,7 @@ def _sha256(path: Path, _: State) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, or one over the names and bytes of all files of a directory."""
+    """Return the SHA-256 of a file, or of the names and bytes of all files of a directory."""
     if not path.is_dir():
         return sha256(path)
     within = sorted(file for file in path.rglob("*") if file.is_file())

@@ -116,10 +116,10 @@ def disk_list(path: Path, texts: Iterable[str]) -> Iterator[DiskList]:
         ends.write(np.zeros(1, END).tobytes())
         for some in chunks(texts, TEXTS_AT_ONCE):
             encoded = [text.encode() for text in some]
-            places = end + np.cumsum([len(text) for text in encoded], dtype=END)
+            offsets = end + np.cumsum([len(text) for text in encoded], dtype=END)
             held.write(b"".join(encoded))
-            ends.write(places.tobytes())
-            length, end = length + len(some), int(places[-1])
+            ends.write(offsets.tobytes())
+            length, end = length + len(some), int(offsets[-1])
         held.flush()
         ends.flush()
         yield DiskList(held, ends, length)

@@ -87,8 +87,8 @@ def read_run(path: Path) -> pl.DataFrame:
 def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     """Read a TREC run of any origin, and describe what was made of its ranks, if anything.
 
-    Where scores fall along the ranks, their order stands and is counted from 1. Else docs are
-    ranked by score. A score that is not a number and a duplicate document are errors all the same.
+    If scores fall along the ranks, their order stands and is counted from 1. Else docs are ranked
+    by score. A score that is not a number and a duplicate document are errors in both cases.
     """
     run = read(path, RUN).drop("q0", "tag")
     _check_run(path, run, ranked=False)
@@ -101,9 +101,9 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
 
 
 def refuse_apart(queries: Mapping[Path, Set[str]]) -> None:
-    """Raise ResiduumError for a run of which no query is in any other one that it is joined with.
+    """Raise ResiduumError for a run that shares no query with any of the other runs.
 
-    A run may lack queries for which it found nothing; one of another split lacks all of them.
+    A run may lack queries for which it found nothing. A run of another split lacks all of them.
     """
     runs_with = Counter(chain.from_iterable(queries.values()))
     for path, ids in queries.items():
@@ -164,7 +164,7 @@ def _in_order(run: pl.DataFrame) -> bool:
 
 
 def write_refusal(path: Path, reason: str) -> None:
-    """Write, in place of a run or of metrics, why there is none; readers raise it as NotRun."""
+    """Write why there is no run or no metrics; readers raise the reason as NotRun."""
     files.write_text(path, f"{REFUSED}{' '.join(reason.split())}\n")
 
 

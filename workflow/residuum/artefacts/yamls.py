@@ -206,7 +206,7 @@ def _composed(text: str) -> yaml.Node:
     return yaml.compose(text, Loader=_Loader) or yaml.ScalarNode(TEXT, "", _START, _START)
 
 
-_START = yaml.Mark("", 0, 0, 0, None, 0)  # place in an empty file
+_START = yaml.Mark("", 0, 0, 0, None, 0)  # the start of an empty file
 
 
 def _parts(node: yaml.Node) -> Iterable[tuple[str, tuple[yaml.Node, yaml.Node]]]:

@@ -1,4 +1,4 @@
-"""Read training triples in people's own files, of ids or of texts.
+"""Read training triples in the user's files, of ids or of texts.
 
 Usage: `docpairs(collection, "train")` streams query_id, positive, negative. Texts must occur in the
 collection's files. They are looked up by digest, so that memory holds 24 bytes and an id per doc.
@@ -7,6 +7,7 @@ collection's files. They are looked up by digest, so that memory holds 24 bytes 
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -145,7 +146,7 @@ def _looked_up(
         if relevance > 0:
             relevant[query_id].add(doc_id)
     lost, unknown = "", 0
-    for some in _joined(first, lines):
+    for some in chunks(chain([first], lines), LINES_AT_ONCE):
         texts = [*zip(*(line.triple for line in some), strict=True)]
         looked_up = [
             of_queries.ids_of(texts[0]),
@@ -162,14 +163,9 @@ def _looked_up(
                 text = line.triple[[bool(queries), bool(positives), False].index(False)]
                 lost = f"{path}, line {line.number}: no {whose} has the text {text[:MOST_SHOWN]!r}"
     if unknown:
-        others = f"{unknown:,} lines are of such texts" if unknown > 1 else "no other line is"
-        also = "or neither ids nor texts of this collection and split are what they hold"
-        raise ResiduumError(f"{lost}; {others}. The triples are of another edition, {also}.")
-
-
-def _joined(first: Line, lines: Iterator[Line]) -> Iterator[list[Line]]:
-    yield [first]
-    yield from chunks(lines, LINES_AT_ONCE)
+        others = f"{unknown:,} lines have such texts" if unknown > 1 else "no other line has such"
+        cause = "The triples are of another edition, or hold neither ids nor texts of this split."
+        raise ResiduumError(f"{lost}; {others}. {cause}")
 
 
 def _judged(

@@ -1,8 +1,8 @@
-"""Read collections in people's own files: docs, queries, judgements, DPR's questions.
+"""Read collections in the user's files: docs, queries, judgements, DPR's questions.
 
-Usage: `docs(collection)`, `split(collection, name)`, `questions(collection, name)`. The source says
-which files these are, and in which form they are written. Paths are relative to the folder that
-RESIDUUM_DATA names, or to data/. Files may lie on the hub instead.
+Usage: `docs(collection)`, `split(collection, name)`, `questions(collection, name)`. The source
+names the files and their form. Paths are relative to the folder that RESIDUUM_DATA names, or to
+data/. Files may lie on the hub instead.
 """
 
 import ast
@@ -23,7 +23,7 @@ from residuum.config.schema.files import BeirSource, InFiles, TrecSource
 
 
 def resolve(name: str, access: str) -> Path:
-    """Return the path of a collection's file; an absent file is a ResiduumError with its place."""
+    """Return the path of a collection's file; an absent file is a ResiduumError."""
     path = roots.as_it_lies(_located(name))
     if not path.is_file():
         raise _absent(name, path, "no such file", access)
@@ -36,7 +36,7 @@ def resolved(name: str, access: str, within: roots.Within = roots.EVERY) -> list
 
 
 def _refuse_twice(name: str) -> None:
-    """Raise ResiduumError where a folder has a file twice, once with .gz: one may be older."""
+    """Raise ResiduumError if a folder has a file both plain and with .gz; one may be older."""
     path = _located(name)
     packed = path.with_name(f"{path.name}.gz")
     if path.is_file() and packed.is_file():
@@ -150,7 +150,7 @@ def _once(given: Iterable[tuple[str, tuple[str, str]]]) -> Iterator[tuple[str, s
 
 
 def _queries(path: Path, source: InFiles, field: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield (place in the file, (query_id, text)) from topics, named columns, or TSV."""
+    """Yield (file and line, (query_id, text)) from topics, named columns, or TSV."""
     encoding = source.encoding if isinstance(source, TrecSource) else "utf-8"
     if forms.named(path):
         for where, record in forms.records(path):

@@ -37,10 +37,10 @@ def named(path: Path) -> bool:
 
 
 def records(path: Path, columns: Sequence[str] = ()) -> Iterator[tuple[str, Record]]:
-    """Yield (place, record) in the file's order; a place is such as `docs.jsonl, line 7`.
+    """Yield (where, record) in the file's order; `where` is such as `docs.jsonl, line 7`.
 
     A form without column names is TSV with these `columns`. By default they are doc_id and text,
-    and the text may hold tabs. A line that is no such record raises ResiduumError with its place.
+    and the text may hold tabs. A line that is no such record raises ResiduumError.
     """
     read = NAMED.get(roots.ending(path))
     if read and columns:
@@ -121,7 +121,7 @@ def _csv(path: Path) -> Iterator[tuple[str, Record]]:
 def csv_rows(
     path: Path | str, lines: Iterable[str], remedy: str = "Fix the line."
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (place, row) of CSV with a header; another text raises ResiduumError."""
+    """Yield (where, row) of CSV with a header; another text raises ResiduumError."""
     csv.field_size_limit(sys.maxsize)  # a long doc is one field
     reader = csv.reader(lines, strict=True)
     header, start = list[str](), 1

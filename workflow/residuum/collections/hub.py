@@ -27,7 +27,7 @@ def cached_only() -> Iterator[None]:
 def obtained(name: str) -> Path:
     """Return the path of a file or folder of a hub dataset, downloading it if it is not cached.
 
-    What the hub does not give raises ResiduumError.
+    If the hub does not give it, that is a ResiduumError.
     """
     from huggingface_hub import snapshot_download
 

@@ -1,4 +1,4 @@
-"""Read numbered lines of people's files: plain, gzipped, or packed by Unix compress.
+"""Read numbered lines of the user's files: plain, gzipped, or packed by Unix compress.
 
 Usage: `for number, line in numbered(path): ...`. A byte order mark is removed.
 """

@@ -28,7 +28,7 @@ Span = tuple[int, int]  # first token, and the token after the last
 
 
 class Encoded(NamedTuple):
-    """A doc's tokens: ids, places in the text, and which begin a word or a sentence."""
+    """A doc's tokens: ids, offsets in the text, and which begin a word or a sentence."""
 
     doc_id: str
     text: str

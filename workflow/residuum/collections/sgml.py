@@ -32,7 +32,7 @@ NUMBERS = ("number", "num", "id")  # what XML calls a topic's id
 
 
 def docs(path: Path, encoding: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield (place, record) of each doc of a file; a record has doc_id, title and body.
+    """Yield (file and line, record) of each doc of a file; a record has doc_id, title and body.
 
     Unclosed markup, a doc without a DOCNO, and a file without docs raise ResiduumError.
     """
@@ -84,7 +84,7 @@ def _start(path: Path, encoding: str) -> str:
 
 
 def topics(path: Path, field: str, encoding: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield (place, (query_id, text)) of each topic, where the text is one of its fields.
+    """Yield (file and line, (query_id, text)) of each topic, where the text is one of its fields.
 
     TREC's fields are title, description and narrative; XML may have others. A topic without the
     field or a number raises ResiduumError.
