@@ -19,7 +19,7 @@ from residuum.cli.progress import track
 from residuum.config.schema.reading import Windows
 from residuum.neural import devices, foreign, snapshots
 from residuum.neural.encoders import Encoder
-from residuum.neural.tokens import passages
+from residuum.neural.tokens import passages, windows_of
 
 app = command.app(__doc__)
 
@@ -50,7 +50,7 @@ def encode_docs(
 
     A doc may have several vectors, of its passages or tokens, all under its doc_id.
     """
-    cut = _windows(windows)
+    cut = windows_of(windows)
     positions = contracts.shard_of(corpus, shard, of)
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen, cut)
@@ -78,7 +78,7 @@ def encode_candidates(
 
     They are cut into shards in the order of their ids, and the whole corpus is read for them.
     """
-    cut = _windows(windows)
+    cut = windows_of(windows)
     named = trec.read_run(run)["doc_id"].unique().sort()
     positions = contracts.positions_of(shard, of, len(named), run)
     kept = {*named[positions.start : positions.stop]}
@@ -90,10 +90,6 @@ def encode_candidates(
     job = Job(model, snapshot, batch_size, threads, chosen, cut)
     docs = DocShard(records, len(records), shard, of)
     job.write(output, docs, [corpus / "manifest.json", run])
-
-
-def _windows(text: str | None) -> Windows | None:
-    return command.parse_spec(Windows, text, "--windows") if text else None
 
 
 class DocShard(NamedTuple):

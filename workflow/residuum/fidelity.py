@@ -21,7 +21,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.fidelities import Fidelity
 from residuum.vectors import bounds
-from residuum.vectors.fidelity import Competitors, Pairs, Rankings, smallest
+from residuum.vectors.rankings import Competitors, Pairs, Rankings, smallest
 
 app = command.app(__doc__)
 

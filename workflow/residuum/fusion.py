@@ -217,7 +217,7 @@ class Lists:
                 raise ResiduumError(f"{part} gives true scores: name their files with --scores")
         true = [(part, path) for part, path in self.scores if part in scoring]
         self._sources = [(part, _Scores(path)) for part, path in [*self.runs.items(), *true]]
-        lists = zip(self.runs.values(), self._sources, strict=False)
+        lists = zip(self.runs.values(), self._sources[: len(self.runs)], strict=True)
         trec.refuse_apart({path: source.spans.keys() for path, (_, source) in lists})
 
     def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -246,7 +246,7 @@ class Lists:
         table = pl.DataFrame({"query_id": ids.gather(query), "doc_id": doc_id.gather(first)})
         filled = {
             part: self._filled(part, scores[part][retrieved], table, least[query])
-            for part, least in zip(self.runs, lowest, strict=False)
+            for part, least in zip(self.runs, lowest[: len(self.runs)], strict=True)
         }
         return self._summed(table, filled)
 

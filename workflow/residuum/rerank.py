@@ -19,14 +19,14 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
 from residuum.config.schema.base import Positive, Strict
-from residuum.config.schema.reading import Reading, Windows
+from residuum.config.schema.reading import Reading
 from residuum.config.schema.settings import Depth
 from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import Store
 from residuum.neural.resumable import fingerprint
-from residuum.neural.tokens import Texts
+from residuum.neural.tokens import Texts, windows_of
 from residuum.tuning.choosing import Choice, Record, choose
 from residuum.tuning.evaluation import evaluate
 
@@ -74,7 +74,7 @@ def score(
     those of a fold's queries by its own model.
     """
     config = command.parse_spec(Scoring, spec)
-    form = command.parse_spec(Windows, windows, "--windows") if windows else None
+    form = windows_of(windows)
     cuts = dict(zip(run, depth, strict=True))
     lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
     chosen = devices.choose(device, precision, threads, arithmetic)

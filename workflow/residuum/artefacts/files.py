@@ -259,11 +259,7 @@ def within(folder: Path, name: str) -> Path:
 
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text with LF line ends, whole or not at all; compressed if it is named `.gz`."""
-    with whole(path) as temporary:
-        if path.suffix == ".gz":
-            write_gzip(temporary, [text.encode()])
-        else:
-            temporary.write_bytes(text.encode())
+    write_blocks(path, [text.encode()])
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -273,9 +269,13 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def write_blocks(path: Path, blocks: Iterable[bytes]) -> None:
-    """Write blocks as they are, holding one at a time."""
-    with open(path, "wb") as handle:
-        handle.writelines(blocks)
+    """Write blocks one at a time, whole or not at all; compressed if named `.gz`."""
+    with whole(path) as temporary:
+        if path.suffix == ".gz":
+            write_gzip(temporary, blocks)
+        else:
+            with open(temporary, "wb") as handle:
+                handle.writelines(blocks)
 
 
 def packed(path: Path) -> Path:

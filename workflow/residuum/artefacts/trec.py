@@ -72,9 +72,7 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
             for some in part.iter_slices(LINES_AT_ONCE):
                 yield csv(some.with_columns(*fixed).select(*RUN), " ").encode()
 
-    write = files.write_gzip if path.suffix == ".gz" else files.write_blocks
-    with files.whole(path) as temporary:
-        write(temporary, blocks())
+    files.write_blocks(path, blocks())
 
 
 def read_run(path: Path) -> pl.DataFrame:

@@ -251,14 +251,8 @@ class Encoder(Ranker):
 
     def write(self, folder: Path, ids: Sequence[str], rows: Rows) -> None:
         """Write vectors of this model into a folder, an id for each."""
-        vectors = np.asarray(rows)
-        if odd := np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist():
-            raise ResiduumError(
-                f"{self.model.config.name_or_path}: its vector of {ids[odd[0]]} is not finite "
-                f"({len(odd):,} such). Its weights overflow, as those of a training that diverged. "
-                "Train it again, or try --precision fp32"
-            )
-        contracts.write_vectors(folder, ids, vectors)
+        model = self.model.config.name_or_path
+        contracts.write_vectors(folder, ids, np.asarray(rows), model)
 
     def relevance(
         self,

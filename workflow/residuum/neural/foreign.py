@@ -12,18 +12,18 @@ import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from residuum.artefacts import files
 from residuum.artefacts.wordpieces import TOKENIZER
 from residuum.cli.errors import ResiduumError
+from residuum.neural.hub import PICKLES, SAFETENSORS
 
-WEIGHTS = "model.safetensors"
-PICKLE = ".bin"
-INDEXES = {  # indexes of weights in several files, and how the indexed files must end
-    f"{WEIGHTS}.index.json": ".safetensors",
-    "pytorch_model.bin.index.json": PICKLE,
-}
+if TYPE_CHECKING:
+    from torch import Tensor
+
+WEIGHTS = SAFETENSORS[0]
+INDEX = ".index.json"  # ends the name of an index, behind the name of weights in one file
 NAMED = 3  # weights that a message names
 SPARE = 100  # more layers than weights by this number are reported by key
 LARGER = 4  # most times a file's weights that config.json may describe; a new head adds less
@@ -35,12 +35,12 @@ VOCABULARY = ("vocab_file", "merges_file", "spm_file")  # what a tokenizer's cla
 
 def indexes(pickled: bool) -> list[str]:
     """Return the names of the weight indexes that may be read."""
-    return [name for name, ending in INDEXES.items() if pickled or ending != PICKLE]
+    return [name for name in SAFETENSORS + PICKLES * pickled if name.endswith(INDEX)]
 
 
 def check(path: Path) -> None:
     """Raise ResiduumError if an index of weights names anything but weights beside it."""
-    ending = INDEXES[path.name]
+    ending = Path(path.name.removesuffix(INDEX)).suffix
     for file in _named(path):
         if Path(file).name != file or not file.endswith(ending):
             raise ResiduumError(
@@ -72,7 +72,7 @@ def weights_sha256(folder: Path) -> str:
     """
     if (folder / WEIGHTS).is_file():
         return files.sha256(folder / WEIGHTS)
-    for index in (folder / name for name, ending in INDEXES.items() if ending != PICKLE):
+    for index in (folder / name for name in indexes(pickled=False)):
         if index.is_file():
             check(index)
             return files.sha256_of_all((Path(n), files.sha256(folder / n)) for n in _named(index))
@@ -209,12 +209,21 @@ def check_tokenizer(tokenizer: Any, rows: int, name: str, had: Callable[[str], b
 
 def _check_values(weights: Mapping[str, Any], name: str) -> None:
     """Raise ResiduumError if a weight is not finite: the model's results would not be finite."""
-    bad = sorted(key for key, some in weights.items() if not some.isfinite().all())
+    bad = sorted(key for key, tensor in weights.items() if not _is_finite(tensor))
     if bad:
         raise ResiduumError(
             f"{name}: {_listed('not all values are finite: of', bad)}. A training that diverged, "
             "or a damaged copy, leaves such weights. Get the model again, or train it again"
         )
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    """Say whether all values are finite; the extremes show it in a fraction of the time."""
+    import torch
+
+    if tensor.is_floating_point() and tensor.numel():
+        tensor = torch.stack(torch.aminmax(tensor))
+    return bool(tensor.isfinite().all())
 
 
 def _shape(sides: Sequence[int]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from residuum.artefacts import contracts, trec
 from residuum.artefacts.streams import chunks
+from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.reading import Windows
 from residuum.neural.heads import Kind
@@ -155,6 +156,11 @@ class Texts(NamedTuple):
                 f"{source}: {kind}_id {min(missing)} of {self.namer} is missing ({len(missing)} "
                 f"such ids). Remake {self.namer} from this collection."
             )
+
+
+def windows_of(option: str | None) -> Windows | None:
+    """Return how docs are cut into passages, by --windows, or None if they are not."""
+    return command.parse_spec(Windows, option, "--windows") if option else None
 
 
 def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int) -> list[str]:
