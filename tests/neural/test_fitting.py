@@ -213,7 +213,7 @@ def test_candidates_are_the_batch_and_all_that_was_drawn(toy: Path) -> None:
     assert seen.positive.tolist() == [2, 3, 4]
     own = [[2 + i, 7 + 2 * (2 + i), 8 + 2 * (2 + i)] for i in range(3)]
     np.testing.assert_allclose(
-        seen.own.detach().numpy(), np.take_along_axis(expected, np.array(own), 1), atol=1e-5
+        seen.sampled.detach().numpy(), np.take_along_axis(expected, np.array(own), 1), atol=1e-5
     )
 
 

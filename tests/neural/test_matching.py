@@ -59,9 +59,12 @@ def test_a_batch_is_masked_where_query_and_doc_agree_and_as_its_parts_are(
     mask, special = model.encoder.tokenizer.mask_token_id, model.encoder.tokenizer.all_special_ids
     batch = model.batch(2)
     rows = list(range(len(batch.query_ids)))
-    plain, tokens = model.docs.of(batch.positives), model.tokens_of(batch, rows, batch.positives)
+    plain = model.docs.tokens(batch.positives)
+    tokens = model.tokens_of(batch, rows, batch.positives)
     changed = 0
-    for query, before, after in zip(model.queries.of(batch.query_ids), plain, tokens, strict=True):
+    for query, before, after in zip(
+        model.queries.tokens(batch.query_ids), plain, tokens, strict=True
+    ):
         places = np.flatnonzero(before != after)
         assert (after[places] == mask).all()
         assert {*before[places]} <= {*query} - {*special}

@@ -52,7 +52,7 @@ class Searcher:
         self._lucene = java(f"{LUCENE}.search.IndexSearcher")(self._reader)
         self._lucene.setSimilarity(self._similarity)
         self._lucene.setMaxClauseCount(MOST_TERMS)
-        self._analyzer, tokenise = analysis.of(system.analysis, folder)
+        self._analyzer, tokenise = analysis.terms(system.analysis, folder)
         self._tokenise = analysis.for_queries(tokenise, system)
         self._generator = java(GENERATOR)()
         self.system, self._empty = system, empty

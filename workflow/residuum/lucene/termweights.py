@@ -49,7 +49,7 @@ class Weigher:
         self._reader = indexing.open_reader(folder)
         self._workers = handles.Workers(threads)
         analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
-        analyzer, self._tokenise = analysis.of(system.analysis, folder)
+        analyzer, self._tokenise = analysis.terms(system.analysis, folder)
         self._tokenise_queries = analysis.for_queries(self._tokenise, system)
         analyze = bound(analyze, 0, analyzer)
         join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")

@@ -9,6 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -24,7 +25,7 @@ B = TypeVar("B", bound=NamedTuple)  # a batch of any kind
 
 
 class Batch(NamedTuple):
-    """A step's pairs: ids, a group of negatives for each pair, lexical scores.
+    """A step's pairs: ids, the negatives of each pair, lexical scores.
 
     A pair's lexical scores begin with its positive's. `draws` numbers each visit of a pair, and
     seeds all that is drawn at random for the visit.
@@ -39,12 +40,13 @@ class Batch(NamedTuple):
     @property
     def docs(self) -> list[str]:
         """All candidates: the positives, then the negatives of each pair."""
-        return [*self.positives, *(doc for group in self.negatives for doc in group)]
+        return [*self.positives, *chain.from_iterable(self.negatives)]
 
     @property
     def groups(self) -> list[list[str]]:
         """Each query's own docs, the positive first."""
-        return [[one, *rest] for one, rest in zip(self.positives, self.negatives, strict=True)]
+        pairs = zip(self.positives, self.negatives, strict=True)
+        return [[positive, *negatives] for positive, negatives in pairs]
 
 
 def rows_of(batch: B, numbers: Iterable[int]) -> B:
@@ -156,20 +158,20 @@ class QuerySampler(EpochSampler):
     """
 
     def __init__(self, pairs: Sequence[Tuple], batch_size: int, seed: int) -> None:
-        own: defaultdict[str, list[int]] = defaultdict(list)
+        numbers: defaultdict[str, list[int]] = defaultdict(list)
         for number, pair in enumerate(pairs):
-            own[pair.query_id].append(number)
-        self._own = list(own.values())
-        super().__init__(len(self._own), batch_size, seed)
+            numbers[pair.query_id].append(number)
+        self._pairs_of_queries = list(numbers.values())
+        super().__init__(len(numbers), batch_size, seed)
         self.examples = len(pairs)
 
     def visits(self, step: int) -> list[Visit]:
         """Return the visits of a step; a pair's epoch counts the rounds over its query's pairs."""
         visits = []
         for number, start, epoch in super().visits(step):
-            own = self._own[number]
-            round_, place = divmod(start % len(own) + epoch, len(own))
-            visits.append(Visit(own[place], start, round_))
+            pairs = self._pairs_of_queries[number]
+            round_, position = divmod(start % len(pairs) + epoch, len(pairs))
+            visits.append(Visit(pairs[position], start, round_))
         return visits
 
 
@@ -196,7 +198,7 @@ def turns(pool: int, group: int, visit: Visit) -> list[int]:
     negative `group` times. A group larger than the pool repeats negatives.
     """
     first = visit.start + visit.epoch * group
-    return [(first + place) % pool for place in range(group)]
+    return [number % pool for number in range(first, first + group)]
 
 
 def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) -> np.ndarray:
@@ -208,9 +210,9 @@ def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) ->
     columns: defaultdict[str, list[int]] = defaultdict(list)
     for column, doc in enumerate(batch.docs):
         columns[doc].append(column)
-    own = range(len(batch.positives))[rows]
-    mask = np.zeros((len(own), len(batch.docs)), dtype=bool)
-    for row, number in zip(mask, own, strict=True):
+    numbers = range(len(batch.positives))[rows]
+    mask = np.zeros((len(numbers), len(batch.docs)), dtype=bool)
+    for row, number in zip(mask, numbers, strict=True):
         for doc in known[batch.query_ids[number]] & columns.keys():
             row[columns[doc]] = True
         row[number] = False

@@ -21,6 +21,7 @@ from residuum.neural.hub import PICKLES, SAFETENSORS
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 WEIGHTS = SAFETENSORS[0]
 INDEX = ".index.json"  # ends the name of an index, behind the name of weights in one file
@@ -49,11 +50,8 @@ def check(path: Path) -> None:
             )
 
 
-def tensors(path: Path) -> dict[str, Any]:
-    """Return the tensors of a safetensors file.
-
-    Raises ResiduumError if it is damaged or not finite.
-    """
+def tensors(path: Path) -> dict[str, Tensor]:
+    """Return a safetensors file's tensors. Raises ResiduumError if it is damaged or not finite."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -91,7 +89,7 @@ def _named(path: Path) -> list[str]:
     return sorted({*named})
 
 
-def check_kernel(config: Any, name: str) -> None:
+def check_kernel(config: PreTrainedConfig, name: str) -> None:
     """Raise ResiduumError if a configuration asks for kernels of the hub, which are code."""
     kernel = config._attn_implementation
     if isinstance(kernel, str) and "/" in kernel:
@@ -101,7 +99,7 @@ def check_kernel(config: Any, name: str) -> None:
         )
 
 
-def check_size(head: Any, config: Any, folder: Path) -> None:
+def check_size(head: Any, config: PreTrainedConfig, folder: Path) -> None:
     """Raise ResiduumError if a configuration describes far more weights than its files hold.
 
     Building such a model would take all memory, or hours.
@@ -134,7 +132,7 @@ def check_size(head: Any, config: Any, folder: Path) -> None:
 
 
 def fit(
-    model: Any,
+    model: PreTrainedModel,
     report: Mapping[str, Collection[Any]],
     name: str,
     new_head: bool,
@@ -184,19 +182,21 @@ def fit(
     raise ResiduumError(f"{name}: the weights do not fit a {type(model).__name__}: {text}. {mend}")
 
 
-def check_tokenizer(tokenizer: Any, rows: int, name: str, had: Callable[[str], bool]) -> None:
+def check_tokenizer(
+    tokenizer: PreTrainedTokenizerBase, rows: int, name: str, had: Callable[[str], bool]
+) -> None:
     """Raise ResiduumError unless a tokenizer was read of files, and fits a model's embeddings.
 
     Without its files transformers makes one that knows no word, and says nothing. `rows` is the
     number of embeddings; `had` says whether the model has a file.
     """
-    asked = tokenizer.vocab_files_names
-    own = [asked[key] for key in VOCABULARY if key in asked]
-    if own and not had(TOKENIZER) and not all(map(had, own)):
+    names = tokenizer.vocab_files_names
+    needed = [names[key] for key in VOCABULARY if key in names]
+    if needed and not had(TOKENIZER) and not all(map(had, needed)):
         raise ResiduumError(
-            f"{name}: no tokenizer: it has neither {TOKENIZER} nor {' and '.join(own)}, so that no "
-            "word would be known. Save its tokenizer with transformers' save_pretrained into the "
-            "same folder"
+            f"{name}: no tokenizer: it has neither {TOKENIZER} nor {' and '.join(needed)}, so that "
+            "no word would be known. Save its tokenizer with transformers' save_pretrained into "
+            "the same folder"
         )
     highest = max(tokenizer.get_vocab().values(), default=-1)
     if highest >= rows:
@@ -207,7 +207,7 @@ def check_tokenizer(tokenizer: Any, rows: int, name: str, had: Callable[[str], b
         )
 
 
-def _check_values(weights: Mapping[str, Any], name: str) -> None:
+def _check_values(weights: Mapping[str, Tensor], name: str) -> None:
     """Raise ResiduumError if a weight is not finite: the model's results would not be finite."""
     bad = sorted(key for key, tensor in weights.items() if not _is_finite(tensor))
     if bad:

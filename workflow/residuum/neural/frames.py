@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from residuum.artefacts import files
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Part = dict[str, dict[str, object]]  # of a template: a special token or a text
 FORMS = ("single", "pair")  # a text, two texts
 CONFIG = "tokenizer_config.json"
 # This class of transformers takes tokenizer.json unchanged; BERT's own would put [CLS] back.
 AS_IT_IS = "PreTrainedTokenizerFast"
 
 
-def set_cls(tokenizer: Any, kept: bool) -> None:
+def set_cls(tokenizer: PreTrainedTokenizerBase, kept: bool) -> None:
     """Let a tokenizer put [CLS] before a text, or not; other special tokens stay.
 
     Nothing changes for a tokenizer without [CLS], or without a template. Nothing changes where the
@@ -41,7 +45,7 @@ def set_cls(tokenizer: Any, kept: bool) -> None:
         backend.post_processor = changed
 
 
-def _led(parts: list[Any], cls: Any, kept: bool) -> list[Any]:
+def _led(parts: list[Part], cls: Part, kept: bool) -> list[Part]:
     """Return the parts of a template with [CLS] as the first part, or without it."""
     if kept:
         special = [part["SpecialToken"]["id"] for part in parts if "SpecialToken" in part]
@@ -49,13 +53,13 @@ def _led(parts: list[Any], cls: Any, kept: bool) -> list[Any]:
     return parts[1:] if parts[:1] == [cls] else parts
 
 
-def begins_with_cls(tokenizer: Any) -> bool:
+def begins_with_cls(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Say whether a tokenizer puts [CLS] before a text."""
     ids = tokenizer("")["input_ids"]
     return tokenizer.cls_token_id is not None and ids[:1] == [tokenizer.cls_token_id]
 
 
-def save(tokenizer: Any, folder: Path) -> None:
+def save(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write a tokenizer's files, so that reading them gives the same frame."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:

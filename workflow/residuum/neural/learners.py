@@ -203,7 +203,7 @@ class ContrastiveLearner(Learner[Batch]):
         self.sampler = sampler_of(spec, self.pairs, start.seed)
         self.encoder, self.group = encoder, spec.drawn
         self.positives = positives_of(every, texts if spec.mixed else None)
-        self.objectives = [LOSSES[one.kind].model_validate(one) for one in spec.objectives]
+        self.objectives = [LOSSES[loss.kind].model_validate(loss) for loss in spec.objectives]
         queries, docs = self._read()
         self.queries = TokenStore(texts, "query", queries, encoder.tokenise)
         self.docs = TokenStore(texts, "doc", docs, encoder.tokenise)
@@ -226,18 +226,18 @@ class ContrastiveLearner(Learner[Batch]):
 
     def tokens_of(self, batch: Batch, rows: Sequence[int], docs: Sequence[str]) -> list[np.ndarray]:
         """Return the tokens of docs; with `perturbation`, mask matches with each row's query."""
-        tokens, how = self.docs.of(docs), self.spec.perturbation
+        tokens, how = self.docs.tokens(docs), self.spec.perturbation
         if how is None:
             return tokens
         special, mask = self.encoder.tokenizer.all_special_ids, self.encoder.tokenizer.mask_token_id
-        queries = self.queries.of(batch.query_ids)
+        queries = self.queries.tokens(batch.query_ids)
         randoms = (
             np.random.default_rng(derive(batch.draws[row], "perturbation", doc))
             for row, doc in zip(rows, docs, strict=True)
         )
         return [
-            masked(queries[row], own, special, mask, how.share, random)
-            for row, own, random in zip(rows, tokens, randoms, strict=True)
+            masked(queries[row], doc, special, mask, how.share, random)
+            for row, doc, random in zip(rows, tokens, randoms, strict=True)
         ]
 
     @classmethod
@@ -270,8 +270,8 @@ class ContrastiveLearner(Learner[Batch]):
         seen = self.candidates(batch, outputs, rows)
         total, parts = weighted(self.objectives, seen)
         logged = dict(zip(("positive", "negative"), self.logged(seen, rows), strict=True))
-        for one in self.objectives:
-            logged |= one.watched(seen)
+        for objective in self.objectives:
+            logged |= objective.watched(seen)
         return BatchLoss(total, logged | (parts if len(parts) > 1 else {}))
 
     def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:
@@ -279,7 +279,7 @@ class ContrastiveLearner(Learner[Batch]):
         return seen.scores[:, 0], seen.scores[:, 1:]
 
     def seen(self, batch: Batch, outputs: Outputs) -> dict[str, Tensor]:
-        """Return s+ - s- and margins of the own negatives, and whether each positive is best."""
+        """Return s+ - s- and margins of sampled negatives, and whether each positive is best."""
         import torch
 
         seen = self.candidates(batch, outputs, slice(0, len(batch.query_ids)))
@@ -290,16 +290,18 @@ class ContrastiveLearner(Learner[Batch]):
         best = others.max(dim=1).values < seen.scores.gather(1, positive)[:, 0]
         columns = {"best": best.float()}
         if self.group:
-            columns["gap"] = gap = seen.own[:, :1] - seen.own[:, 1:]
-            for hinge in (one for one in self.objectives if isinstance(one, Hinge)):
-                columns["margin"] = torch.zeros_like(gap) + hinge.margins(seen.lexical)
+            columns["gap"] = gap = seen.sampled[:, :1] - seen.sampled[:, 1:]
+            for objective in self.objectives:
+                if isinstance(objective, Hinge):
+                    columns["margin"] = torch.zeros_like(gap) + objective.margins(seen.lexical)
         return columns
 
 
-def of_own(own: Tensor, batch: Batch) -> Candidates:
+def of_own_docs(scores: Tensor, batch: Batch) -> Candidates:
     """Return candidates that are only each query's positive and its own negatives."""
     import torch
 
-    lexical = devices.put(np.array(batch.lexical, dtype=np.float32), own.device.type)
-    positive = torch.zeros(len(own), dtype=torch.int64, device=own.device)
-    return Candidates(own, lexical, own, positive, torch.zeros_like(own, dtype=torch.bool))
+    lexical = devices.put(np.array(batch.lexical, dtype=np.float32), scores.device.type)
+    positive = torch.zeros(len(scores), dtype=torch.int64, device=scores.device)
+    ignore = torch.zeros_like(scores, dtype=torch.bool)
+    return Candidates(scores, lexical, scores, positive, ignore)

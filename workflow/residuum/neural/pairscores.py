@@ -67,15 +67,16 @@ class Store:
         queries = TokenStore(texts, "query", set(rest["query_id"]), model.tokenise)
         docs = PassageStore(texts, set(rest["doc_id"]), model.tokenise, model.cut(windows))
         length = model.lengths(
-            _lengths(rest["query_id"], lambda keys: map(len, queries.of(keys))),
-            _lengths(rest["doc_id"], lambda keys: (max(map(len, own)) for own in docs.of(keys))),
+            _lengths(rest["query_id"], lambda ids: map(len, queries.tokens(ids))),
+            _lengths(rest["doc_id"], lambda ids: (max(map(len, p)) for p in docs.tokens(ids))),
         )
         ordered = rest.with_columns(length=-length).sort("length", *PAIR)
         parts = -(-rest.height // part_pairs)
         for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
-            asked, own = queries.of(part["query_id"].to_list()), docs.of(part["doc_id"].to_list())
-            pairs = [Pair(query, p) for query, some in zip(asked, own, strict=True) for p in some]
-            counts = np.array([len(some) for some in own])
+            asked = queries.tokens(part["query_id"].to_list())
+            read = docs.tokens(part["doc_id"].to_list())
+            pairs = [Pair(query, p) for query, some in zip(asked, read, strict=True) for p in some]
+            counts = np.array([len(passages) for passages in read])
             scores = model.score(pairs, batch_size)
             best = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
             self._add(part.select(PAIR).with_columns(score=best))

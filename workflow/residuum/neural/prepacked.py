@@ -7,13 +7,14 @@ which oneDNN lays out the weights anew. Its sums have another order.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
 
 
-def prepack(layers: Any, rows: int) -> None:
+def prepack(layers: Module, rows: int) -> None:
     """Let linear layers use weights that are laid out for products with this many rows.
 
     Nothing changes where this torch has no oneDNN. The layers keep their own weights, for saving.

@@ -45,10 +45,9 @@ class QuestionLearner(Learner[QuestionBatch]):
         self.pairs = training_pairs(tuples, start.held_out)
         super().__init__(self.encoder.model, spec, start, len(self.pairs))
         queries, docs = ({pair[column] for pair in self.pairs} for column in (0, 1))
-        self.questions = TokenStore(
-            texts, "query", queries, lambda of, _: self.encoder.tokenise_questions(of)
-        )
-        self.docs = TokenStore(texts, "doc", docs, lambda of, _: self.encoder.tokenise_docs(of))
+        read_questions, read_docs = self.encoder.tokenise_questions, self.encoder.tokenise_docs
+        self.questions = TokenStore(texts, "query", queries, lambda read, _: read_questions(read))
+        self.docs = TokenStore(texts, "doc", docs, lambda read, _: read_docs(read))
         self.spans = Spans(spec.spans, start.corpora, self.encoder) if spec.spans else None
         size = spec.training.batch_size
         self.of_spans = round(spec.spans.share * size) if spec.spans else 0
@@ -56,8 +55,8 @@ class QuestionLearner(Learner[QuestionBatch]):
 
     def batch(self, step: int) -> QuestionBatch:
         pairs = [self.pairs[visit.number] for visit in self.sampler.visits(step)]
-        docs = self.docs.of([pair.positive for pair in pairs])
-        questions = self.questions.of([pair.query_id for pair in pairs])
+        docs = self.docs.tokens([pair.positive for pair in pairs])
+        questions = self.questions.tokens([pair.query_id for pair in pairs])
         starts = [self.encoder.marks.start] * len(pairs)
         if self.spans:
             seed = derive(self.start.seed, "spans", str(step))
@@ -87,15 +86,15 @@ class QuestionLearner(Learner[QuestionBatch]):
         It is computed for the trained model, for its start, and for the trained model given another
         query's doc. A model that ignores docs gives the same in the first and third case.
         """
-        query_ids, own = map(list, zip(*held.relevant, strict=True))
+        query_ids, doc_ids = map(list, zip(*held.relevant, strict=True))
         first = begin(spec, start).freeze()
         last = QuestionWriter.load(trained, start.device)
         errors = {
-            "start": _errors(first, held, query_ids, own),
+            "start": _errors(first, held, query_ids, doc_ids),
             "shuffled docs": _errors(last, held, query_ids, others_docs(held.relevant)),
-            "trained": _errors(last, held, query_ids, own),
+            "trained": _errors(last, held, query_ids, doc_ids),
         }
-        return Values({"doc_id": own}, errors)
+        return Values({"doc_id": doc_ids}, errors)
 
 
 def begin(spec: QuestionGenerator, start: Start) -> QuestionWriter:
@@ -122,7 +121,7 @@ def others_docs(pairs: Sequence[tuple[str, str]]) -> list[str]:
     """
     known, count = set(pairs), len(pairs)
     docs = []
-    for place, (query_id, own) in enumerate(pairs):
-        rest = (pairs[(place + count // 2 + step) % count][1] for step in range(count))
-        docs.append(next((doc for doc in rest if (query_id, doc) not in known), own))
+    for number, (query_id, relevant) in enumerate(pairs):
+        rest = (pairs[(number + count // 2 + step) % count][1] for step in range(count))
+        docs.append(next((doc for doc in rest if (query_id, doc) not in known), relevant))
     return docs

@@ -4,6 +4,8 @@ Usage: `TrainingState(Saving(work), fingerprint(stage, config, inputs))`, then `
 optimiser)`; or `open_folder(folder, fingerprint(...))` for work in parts.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import shutil
@@ -12,16 +14,20 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+    from torch.optim import Optimizer
 
 MARK = "fingerprint"
 SAVE_S = 300.0  # most seconds of training that a kill may cost
 
 
-def fingerprint(stage: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
+def fingerprint(stage: str, config: Mapping[str, object], inputs: Iterable[Path]) -> str:
     """Return a hash of the config, the bytes of the inputs, the code and the packages."""
     record = {
         "setting": dict(config),
@@ -74,7 +80,7 @@ class TrainingState:
         """Whether `seconds` have passed since the start or the last saving."""
         return time.monotonic() - self._last >= self._seconds
 
-    def save(self, model: Any, optimiser: Any, rows: list[dict[str, float]]) -> None:
+    def save(self, model: Module, optimiser: Optimizer, rows: list[dict[str, float]]) -> None:
         """Save model, optimiser and log; `rows` has one row per finished step."""
         import torch
 
@@ -95,7 +101,7 @@ class TrainingState:
         with suppress(OSError):
             self.path.parent.rmdir()
 
-    def restore(self, model: Any, optimiser: Any) -> list[dict[str, float]]:
+    def restore(self, model: Module, optimiser: Optimizer) -> list[dict[str, float]]:
         """Load the saved state into model and optimiser; return its log, or [] if none fits."""
         import torch
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from residuum.neural.tokens import tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 STEP = 32  # widths of batches of docs are multiples of it
 LOOKS = 8  # tokens between two checks whether a GPU has ended all questions
@@ -104,7 +105,7 @@ class QuestionWriter(pretrained.TextModel):
 
     def _encoded(self, docs: Sequence[np.ndarray], width: int = 0) -> tuple[Tensor, Tensor | None]:
         """Return the states (docs, tokens, hidden) of docs' tokens, and the mask for attention."""
-        given, _ = self.inputs.of(docs, width)
+        given, _ = self.inputs.arguments(docs, width)
         return self.model.get_encoder()(**given).last_hidden_state, given["attention_mask"]
 
     def _predictions(
@@ -138,9 +139,9 @@ class QuestionWriter(pretrained.TextModel):
         errors = np.empty(len(docs))
 
         def read(batch: Sequence[int], _: int) -> None:
-            own = [questions[i] for i in batch]
-            losses = token_losses(self.forward([docs[i] for i in batch], own), own)
-            parts = np.split(losses.double().cpu().numpy(), np.cumsum([*map(len, own)])[:-1])
+            asked = [questions[i] for i in batch]
+            losses = token_losses(self.forward([docs[i] for i in batch], asked), asked)
+            parts = np.split(losses.double().cpu().numpy(), np.cumsum([*map(len, asked)])[:-1])
             errors[list(batch)] = [part.mean() for part in parts]
 
         self.model.eval()
@@ -265,11 +266,12 @@ def noise(keys: Sequence[str], number: int, how: Sampling) -> np.ndarray:
     return np.stack([random.gumbel(size=shape).astype(np.float32) for random in each])
 
 
-def marks_of(generation: Any, tokenizer: Any, name: str) -> Marks:
+def marks_of(generation: GenerationConfig, tokenizer: PreTrainedTokenizerBase, name: str) -> Marks:
     """Return the marks of a model's generation. Raises ResiduumError if one is not set."""
     keys = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
     given = [getattr(generation, key, None) for key in keys]
-    start, end, fill = (one[0] if isinstance(one, list) else one for one in given)
-    if missing := [key for key, one in zip(keys, (start, end, fill), strict=True) if one is None]:
+    marks = [token[0] if isinstance(token, list) else token for token in given]
+    if missing := [key for key, token in zip(keys, marks, strict=True) if token is None]:
         raise ResiduumError(f"{name}: its generation_config.json lacks {', '.join(missing)}")
+    start, end, fill = marks
     return Marks(start, end, fill, banned_ids(tokenizer, end))

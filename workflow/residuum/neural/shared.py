@@ -5,13 +5,17 @@ Usage: `model, tokenizer = shared_model(Source(name), layers=3, cross_attention=
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.questions import CrossAttention
 from residuum.neural import pretrained
 from residuum.neural.pretrained import Loaded, Source
 from residuum.neural.tokens import special_ids
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+    from transformers import EncoderDecoderModel, PreTrainedModel, PreTrainedTokenizerBase
 
 KINDS = ("bert", "roberta")  # transformers' names of encoders that can be decoders too
 
@@ -60,34 +64,34 @@ def shared_model(
     return model, tokenizer
 
 
-def _cut(model: Any, layers: int, name: str) -> None:
+def _cut(model: PreTrainedModel, layers: int, name: str) -> None:
     """Keep the first layers of a BERT-like model."""
     kind = model.config.model_type
     if kind not in KINDS:
         text = f"a {kind} is no start of a question generator; take a {' or a '.join(KINDS)}"
         raise ResiduumError(f"{name}: {text}")
-    own = model.encoder.layer
-    if layers > len(own):
-        raise ResiduumError(f"layers is {layers}, but {name} has {len(own)}")
-    model.encoder.layer = own[:layers]
+    all_layers = model.encoder.layer
+    if layers > len(all_layers):
+        raise ResiduumError(f"layers is {layers}, but {name} has {len(all_layers)}")
+    model.encoder.layer = all_layers[:layers]
     model.config.num_hidden_layers = layers
 
 
-def share(model: Any) -> None:
+def share(model: EncoderDecoderModel) -> None:
     """Let the decoder use the encoder's parameters, and the word embeddings as output layer.
 
     transformers 5 does not tie an encoder to a decoder. An output layer also keeps the old
     embeddings when new ones replace them.
     """
-    decoder, own = model.decoder.base_model, dict(model.encoder.named_parameters())
+    decoder, shared = model.decoder.base_model, dict(model.encoder.named_parameters())
     for name, _ in [*decoder.named_parameters()]:
-        if name in own:
+        if name in shared:
             path, _, leaf = name.rpartition(".")
-            setattr(decoder.get_submodule(path), leaf, own[name])
+            setattr(decoder.get_submodule(path), leaf, shared[name])
     model.decoder.get_output_embeddings().weight = model.encoder.get_input_embeddings().weight
 
 
-def _copy(attention: Any) -> None:
+def _copy(attention: Module) -> None:
     """Let a cross-attention return its inputs unchanged: value and output become the identity."""
     import torch
 
@@ -97,7 +101,7 @@ def _copy(attention: Any) -> None:
             linear.bias.zero_()
 
 
-def _gain(head: Any, gain: float) -> None:
+def _gain(head: Module, gain: float) -> None:
     """Multiply the gain of a head's layer norms."""
     import torch
 
@@ -107,7 +111,7 @@ def _gain(head: Any, gain: float) -> None:
             norm.weight.mul_(gain)
 
 
-def head_of(model: Any) -> Any:
+def head_of(model: PreTrainedModel) -> Module | None:
     """Return the head of a BERT or RoBERTa decoder, which turns states into logits; else None."""
     if model.config.model_type != "encoder-decoder":
         return None
@@ -115,7 +119,7 @@ def head_of(model: Any) -> Any:
     return getattr(decoder, "cls", None) or getattr(decoder, "lm_head", None)
 
 
-def apart(model: Any) -> Any:
+def apart(model: PreTrainedModel) -> PreTrainedModel:
     """Return a copy whose parts share no parameter, as transformers saves models."""
     if model.config.model_type != "encoder-decoder":
         return model
@@ -125,6 +129,6 @@ def apart(model: Any) -> Any:
     return copy
 
 
-def banned_ids(tokenizer: Any, end: int) -> list[int]:
+def banned_ids(tokenizer: PreTrainedTokenizerBase, end: int) -> list[int]:
     """Return the ids that no question may hold: special tokens except the end token."""
     return [key for key in special_ids(tokenizer) if key != end]

@@ -43,12 +43,12 @@ class Spans:
     def _read(self, folder: Path, writer: QuestionWriter) -> Corpus:
         docs = PackedTokens(writer.tokenise_docs(text for _, text in contracts.read_corpus(folder)))
         counts, number = np.zeros(len(self._begins), np.int64), len(docs.lengths)
-        own = np.zeros(number, np.int64)  # numbers of tokens that are neither special nor unknown
-        for place in range(number):
-            row = docs.row(place)
+        lengths = np.zeros(number, np.int64)  # in tokens that are neither special nor unknown
+        for doc in range(number):
+            row = docs.row(doc)
             counts[np.unique(row)] += 1
-            own[place] = np.count_nonzero(~np.isin(row, self._special))
-        usable = np.flatnonzero(own > self.how.length[1])
+            lengths[doc] = np.count_nonzero(~np.isin(row, self._special))
+        usable = np.flatnonzero(lengths > self.how.length[1])
         if not len(usable):
             text = f"no doc has a span of {self.how.length[1]} tokens, and others beside it"
             raise ResiduumError(f"{folder}: {text}; give smaller numbers in spans.length")
@@ -60,9 +60,9 @@ class Spans:
         for number in range(count):
             corpus = self.corpora[number % len(self.corpora)]
             doc = corpus.docs.row(int(random.choice(corpus.usable)))
-            own = doc[~np.isin(doc, self._special)]
+            ordinary = doc[~np.isin(doc, self._special)]
             docs.append(doc)
-            spans.append(np.concatenate([self._best(own, corpus.common, random), self._end]))
+            spans.append(np.concatenate([self._best(ordinary, corpus.common, random), self._end]))
         return docs, spans
 
     def _best(self, doc: np.ndarray, common: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -1,13 +1,13 @@
 """Token ids of texts: cut to a length, packed and looked up by id, padded to a batch, in windows.
 
-Usage: `docs = TokenStore(texts, "doc", {"d1", "d2"}, encoder.tokenise); docs.of(["d1"])`.
+Usage: `docs = TokenStore(texts, "doc", {"d1", "d2"}, encoder.tokenise); docs.tokens(["d1"])`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,24 +15,30 @@ from residuum.artefacts import contracts, trec
 from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.reading import Windows
-from residuum.neural.heads import Kind
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 TEXTS_AT_ONCE = 4096  # bounds the memory of lists of Python integers
 HEAD_SHARE = 0.5  # of a window; a longer head is cut to leave the body its half
 Cut = Callable[[Mapping[str, Any]], list[str]]  # cuts a doc's record into the texts that are read
 T = TypeVar("T")
-Tokenise = Callable[[Iterable[str], Kind], Iterable[np.ndarray]]
+Tokenise = Callable[[Iterable[str], TextKind], Iterable[np.ndarray]]
 
 
-def special_ids(tokenizer: Any) -> list[int]:
+def special_ids(tokenizer: Tokenizer) -> list[int]:
     """Return the ids of the special tokens, added ones included, in rising order."""
     added = tokenizer.added_tokens_decoder.items()
     return sorted({*tokenizer.all_special_ids, *(key for key, token in added if token.special)})
 
 
 def tokenise(
-    tokenizer: Any, texts: Iterable[str], length: int | None, special: bool = True
+    tokenizer: Tokenizer,
+    texts: Iterable[str],
+    length: int | None,
+    special: bool = True,
 ) -> Iterator[np.ndarray]:
     """Yield each text's token ids (int32), cut to `length` unless it is None."""
     how = {"add_special_tokens": special, "truncation": length is not None, "max_length": length}
@@ -41,7 +47,7 @@ def tokenise(
             yield np.array(row, dtype=np.int32)
 
 
-def _ids(tokenizer: Any, texts: list[str], how: dict[str, Any]) -> Iterable[list[int]]:
+def _ids(tokenizer: Tokenizer, texts: list[str], how: dict[str, Any]) -> Iterable[list[int]]:
     """Return each text's ids. A tokenizer in Rust computes no offsets, which would take longer."""
     if not getattr(tokenizer, "is_fast", False):
         return tokenizer(texts, verbose=False, **how)["input_ids"]
@@ -76,24 +82,24 @@ class PackedTokens:
 class Readable(Protocol):
     """Texts of queries and docs, by id."""
 
-    def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
+    def read(self, kind: TextKind, ids: set[str]) -> Iterator[tuple[str, str]]:
         """Stream (id, text) of queries or docs by id. Raises ResiduumError if one is missing."""
 
 
 class TokenStore(PackedTokens):
     """The tokens of queries or docs, each text once, looked up by id."""
 
-    def __init__(self, texts: Readable, kind: Kind, ids: set[str], tokenise: Tokenise) -> None:
+    def __init__(self, texts: Readable, kind: TextKind, ids: set[str], tokenise: Tokenise) -> None:
         self._numbers: dict[str, int] = {}
 
         def numbered() -> Iterator[str]:
-            for key, text in texts.of(kind, ids):
+            for key, text in texts.read(kind, ids):
                 self._numbers[key] = len(self._numbers)
                 yield text
 
         super().__init__(tokenise(numbered(), kind))
 
-    def of(self, keys: Sequence[str]) -> list[np.ndarray]:
+    def tokens(self, keys: Sequence[str]) -> list[np.ndarray]:
         """Return the token ids of each key's text."""
         return [self.row(self._numbers[key]) for key in keys]
 
@@ -107,13 +113,13 @@ class PassageStore(PackedTokens):
         def numbered() -> Iterator[str]:
             first = 0
             for key, record in texts.docs(ids):
-                own = cut(record)
-                self._numbers[key] = range(first, first := first + len(own))
-                yield from own
+                passages = cut(record)
+                self._numbers[key] = range(first, first := first + len(passages))
+                yield from passages
 
         super().__init__(tokenise(numbered(), "doc"))
 
-    def of(self, keys: Sequence[str]) -> list[list[np.ndarray]]:
+    def tokens(self, keys: Sequence[str]) -> list[list[np.ndarray]]:
         """Return the token ids of each doc's texts, at least one text per doc."""
         return [[self.row(number) for number in self._numbers[key]] for key in keys]
 
@@ -125,8 +131,8 @@ class Texts(NamedTuple):
     corpus: Path
     namer: str
 
-    def of(
-        self, kind: Kind, ids: set[str], optional: Collection[str] = ()
+    def read(
+        self, kind: TextKind, ids: set[str], optional: Collection[str] = ()
     ) -> Iterator[tuple[str, str]]:
         """Stream (id, text) of queries or docs by id. Raises ResiduumError if one is missing.
 
@@ -138,12 +144,16 @@ class Texts(NamedTuple):
         yield from self._among(ids, texts, kind, optional)
 
     def docs(self, ids: set[str]) -> Iterator[tuple[str, dict[str, str]]]:
-        """Stream (id, record with all its fields) of docs by id. Raises the errors of `of`."""
+        """Stream (id, record with all its fields) of docs by id. Raises the errors of `read`."""
         every = ((record["doc_id"], record) for record in contracts.read_docs(self.corpus))
         yield from self._among(ids, every, "doc", ())
 
     def _among(
-        self, ids: set[str], every: Iterable[tuple[str, T]], kind: Kind, optional: Collection[str]
+        self,
+        ids: set[str],
+        every: Iterable[tuple[str, T]],
+        kind: TextKind,
+        optional: Collection[str],
     ) -> Iterator[tuple[str, T]]:
         missing = ids.difference(optional)
         for key, item in every:
@@ -163,7 +173,9 @@ def windows_of(option: str | None) -> Windows | None:
     return command.parse_spec(Windows, option, "--windows") if option else None
 
 
-def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int) -> list[str]:
+def passages(
+    record: Mapping[str, Any], form: Windows, tokenizer: Tokenizer, room: int
+) -> list[str]:
     """Return the passages of a long doc, at least one: head and a stretch of the body.
 
     A passage has at most `form.length` tokens, and at most `room`, the model's limit. Each stretch
@@ -185,7 +197,7 @@ def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int
     return [" ".join(part for part in (head, text) if part) for text in texts] or [head]
 
 
-def _spans(text: str, tokenizer: Any) -> tuple[list[tuple[int, int]], list[bool]]:
+def _spans(text: str, tokenizer: Tokenizer) -> tuple[list[tuple[int, int]], list[bool]]:
     """Return the character span of each token of a text, and whether the token starts a word."""
     tokens = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     words = tokens.word_ids()
