@@ -77,7 +77,7 @@ def search_shard(
     ]
     with files.whole_directory(output) as folder:
         for name in split or encoded["queries"]:
-            residual = Residual([path for of, path in earlier if of == name])
+            residual = Residual([path for judged, path in earlier if judged == name])
             query_vectors = shards.read(queries / name)
             frames = index.search(query_vectors, k + residual.most)
             named = (residual.left(_with_ids(frame, query_vectors[0])) for frame in frames)
@@ -121,14 +121,14 @@ def gather(
 def _answers(hits: list[Path], splits: list[str]) -> Iterator[tuple[Path, str]]:
     """Yield (folder of a shard's hits, split) for all shards of each split."""
     for name in splits:
-        own = [path for path in hits if (path / f"{name}.parquet").is_file()]
-        if not own:
+        folders = [path for path in hits if (path / f"{name}.parquet").is_file()]
+        if not folders:
             raise ResiduumError(
                 f"{hits[0].parent}: no hits for the queries of {name}. Those of a training split "
                 "are searched only at the depth of the systems that negatives are drawn from"
             )
-        shards.check(own, shards.facts_of(own))
-        yield from ((path, name) for path in own)
+        shards.check(folders, shards.facts_of(folders))
+        yield from ((path, name) for path in folders)
 
 
 @app.command("score")
@@ -158,11 +158,12 @@ def score_run(
             f"{', '.join(map(str, queries))} ({lost['query_id'].n_unique()} such ids)"
         )
     parts = []
-    for own, folders in zip(query_vectors, _of_each(queries, embeddings), strict=True):
-        rows = {"query_id": pl.Series(own[0], dtype=pl.String), "query": range(len(own[0]))}
-        of = pairs.join(pl.DataFrame(rows), on="query_id", how="inner", maintain_order="left")
+    for vectors, folders in zip(query_vectors, _of_each(queries, embeddings), strict=True):
+        ids = vectors[0]
+        rows = {"query_id": pl.Series(ids, dtype=pl.String), "query": range(len(ids))}
+        numbered = pairs.join(pl.DataFrame(rows), on="query_id", maintain_order="left")
         docs = (shards.read(folder, system.first) for folder in folders)
-        parts.append(_with_ids(pair_scores(docs, own, of), own[0]))
+        parts.append(_with_ids(pair_scores(docs, vectors, numbered), ids))
     folders = [*embeddings, *(folder.parent for folder in queries)]
     inputs = [*(path / "manifest.json" for path in folders), *run]
     _write_run(output, trec.rank(pl.concat(parts)), tag, system, inputs)
@@ -172,9 +173,9 @@ def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
     """Yield, for each folder of queries, an equal part of the shards, encoded by the same model."""
     bounds = [len(folders) * number // len(queries) for number in range(len(queries) + 1)]
     for folder, (start, end) in zip(queries, pairwise(bounds), strict=True):
-        own = folders[start:end]
-        shards.check(own, shards.facts_of([*own, folder.parent])[:-1])
-        yield own
+        encoded = folders[start:end]
+        shards.check(encoded, shards.facts_of([*encoded, folder.parent])[:-1])
+        yield encoded
 
 
 def _device(requested: str, threads: int, search: Search | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -98,7 +98,7 @@ class DocShard(NamedTuple):
     records: Iterable[contracts.Record]
     docs: int
     number: int
-    of: int
+    shards: int
 
 
 class Job(NamedTuple):
@@ -115,7 +115,7 @@ class Job(NamedTuple):
         """Write the vectors of docs with a manifest, whole or not at all."""
         weights, chosen = at(self.model, self.snapshot), self.device
         encoder = Encoder.load(weights, chosen)
-        spec: dict[str, Any] = {"batch_size": self.batch_size, "threads": self.threads}
+        spec: dict[str, object] = {"batch_size": self.batch_size, "threads": self.threads}
         spec |= chosen._asdict() | ({"snapshot": self.snapshot} if self.snapshot else {})
         docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in shard.records)
         if form := self.windows:
@@ -136,7 +136,7 @@ class Job(NamedTuple):
         owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
         facts = {
             "dimensions": encoder.dimensions,
-            "shard": {"number": shard.number, "of": shard.of, "docs": shard.docs},
+            "shard": {"number": shard.number, "of": shard.shards, "docs": shard.docs},
             **encoder.sizes.facts(),
             **({"vectors": len(owners)} if len(owners) > shard.docs else {}),
             "weights": foreign.weights_sha256(weights),

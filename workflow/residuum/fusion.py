@@ -92,10 +92,10 @@ def _weights_that_change(
     A pair that nobody judged is not relevant.
     """
     relevance = pairs.join(judged, on=trec.PAIR, how="left", maintain_order="left")["relevance"]
-    of = pairs.with_columns(relevant=(relevance >= level(measure)).fill_null(False))
+    marked = pairs.with_columns(relevant=(relevance >= level(measure)).fill_null(False))
 
-    def find(own: Sequence[str]) -> list[float]:
-        some = of.filter(pl.col("query_id").is_in(own))
+    def find(some_ids: Sequence[str]) -> list[float]:
+        some = marked.filter(pl.col("query_id").is_in(some_ids))
         return weights.best(some, some["relevant"], by_judgements(measure), depth)
 
     return weights.of_folds(find, query_ids, folds)
@@ -187,7 +187,9 @@ class _Scores:
         bounds = zip(ends - spans["len"], ends, strict=True)
         self.spans: dict[str, tuple[int, int]] = dict(zip(spans["value"], bounds, strict=True))
 
-    def of(self, query_ids: Sequence[str]) -> tuple[pl.Series, np.ndarray, np.ndarray, np.ndarray]:
+    def hits(
+        self, query_ids: Sequence[str]
+    ) -> tuple[pl.Series, np.ndarray, np.ndarray, np.ndarray]:
         """Return doc_id, score, query's number of some queries' docs, and each one's last score."""
         starts, ends = self._bounds(query_ids)
         rows = np.concatenate(list(map(np.arange, starts, ends)))
@@ -231,8 +233,8 @@ class Lists:
             yield self._union(some)
 
     def _union(self, query_ids: Sequence[str]) -> pl.DataFrame:
-        own = [source.of(query_ids) for _, source in self._sources]
-        doc_ids, values, numbers, lowest = zip(*own, strict=True)
+        hits = [source.hits(query_ids) for _, source in self._sources]
+        doc_ids, values, numbers, lowest = zip(*hits, strict=True)
         doc_id, number = pl.concat(doc_ids), np.concatenate(numbers)
         first, pair = _distinct(number, doc_id)
         ends = np.cumsum([len(scores) for scores in values])
@@ -260,7 +262,7 @@ class Lists:
         """Add the score that bears the weight, and the sum of those of the other parts."""
         weighting = self.system.interpolation
         weighted = scores.pop(weighting.weighted)
-        rest, *others = (own * weighting.others.get(part, 1.0) for part, own in scores.items())
+        rest, *others = (scores[part] * weighting.others.get(part, 1.0) for part in scores)
         return table.with_columns(weighted=weighted, rest=sum(others, start=rest))
 
     def _filled(self, part: str, scores: Values, pairs: pl.DataFrame, lowest: Values) -> Values:
@@ -270,7 +272,7 @@ class Lists:
             return np.where(lacking, lowest, scores)
         if lacking.any():
             query_id, doc_id = pairs.filter(lacking).sort(trec.PAIR).row(0)
-            paths = ", ".join(str(path) for own, path in self.scores if own == part)
+            paths = ", ".join(str(path) for scored, path in self.scores if scored == part)
             fault = f"no score of {part} for query {query_id}, doc {doc_id}"
             raise ResiduumError(f"{paths}: {fault}. Delete the file and run again.")
         return scores

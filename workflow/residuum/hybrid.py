@@ -53,25 +53,25 @@ def search(
     for part in system.parts:
         if len(of_queries[part]) != 1:
             raise ResiduumError(f"--queries: {part} has {len(of_queries[part])} folders, not one")
-        own = [*folders[part], of_queries[part][0].parent]
-        shards.check(folders[part], shards.facts_of(own)[:-1])
+        facts = shards.facts_of([*folders[part], of_queries[part][0].parent])
+        shards.check(folders[part], facts[:-1])
     vectors = [shards.read(of_queries[part][0]) for part in system.parts]
     ids = vectors[0][0]
-    if any(own[0] != ids for own in vectors):
+    if any(query_ids != ids for query_ids, *_ in vectors):
         raise ResiduumError(f"{queries[0]}: the parts have other queries, or in another order")
     factors = [system.coefficients(weight) for weight in system.weights()]
     first = first_passages or []
     docs = [
-        _docs(part, folders[part], own, part in first)
-        for part, own in zip(system.parts, vectors, strict=True)
+        _docs(part, folders[part], asked, part in first)
+        for part, asked in zip(system.parts, vectors, strict=True)
     ]
     k = system.k + residual.most
     hits = hybrid.search(hybrid.in_blocks(docs, k), vectors, factors, k)
     names = pl.Series("query_id", ids, pl.String)
     with files.whole_directory(output) as folder:
         for number, weight in enumerate(system.weights()):
-            own = hits.filter(weight=number)
-            named = own.select(names[own["query"]], "doc_id", "score")
+            weighed = hits.filter(weight=number)
+            named = weighed.select(names[weighed["query"]], "doc_id", "score")
             trec.write_hits(folder / _file(weight), trec.rank(residual.left(named), system.k))
         facts = {"queries": len(ids), "weights": system.weights()}
         facts |= {"first_passages": first} if first else {}
@@ -88,7 +88,7 @@ def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]
         if part not in folders:
             raise ResiduumError(f"'{text}': {unknown('part', part, system.parts)}")
         folders[part].append(Path(folder))
-    if lacking := [part for part, own in folders.items() if not own]:
+    if lacking := [part for part in folders if not folders[part]]:
         raise ResiduumError(f"no folder of {lacking[0]}; write {lacking[0]}=FOLDER")
     return folders
 
@@ -97,7 +97,7 @@ def _docs(
     part: str, folders: Sequence[Path], queries: Vectors, first: bool
 ) -> Iterator[hybrid.Docs]:
     """Yield the shards of a part by their numbers, with all vectors of a doc or only its first."""
-    numbers = [own["shard"]["number"] for own in shards.facts_of(folders)]
+    numbers = [facts["shard"]["number"] for facts in shards.facts_of(folders)]
     ordered = [folder for _, folder in sorted(zip(numbers, folders, strict=True))]
     for folder in track(ordered, f"search {part}", len(ordered), "shards"):
         yield hybrid.docs_of(shards.read(folder, first), queries)
@@ -172,8 +172,8 @@ def _chosen(hits: Path, record: Record, known: Sequence[float]) -> pl.DataFrame:
             raise ResiduumError(f"{hits}: not searched with lambda {weight}; delete it, run again")
         found = trec.read_hits(hits / _file(weight))
         if record.fold_of:
-            own = [q for q, setting in of_queries.items() if float(setting[LAMBDA]) == weight]
-            found = found.filter(pl.col("query_id").is_in(own))
+            ids = [q for q, setting in of_queries.items() if float(setting[LAMBDA]) == weight]
+            found = found.filter(pl.col("query_id").is_in(ids))
         parts.append(found)
     return pl.concat(parts)
 

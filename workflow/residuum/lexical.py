@@ -53,7 +53,7 @@ def index(
     total = contracts.corpus_manifest(corpus)["docs"]
     jvm.expect(total)
     with files.whole_directory(output) as temporary:
-        own = [keep_tokenizer(vocabulary, revision, temporary)] if vocabulary else []
+        kept = [keep_tokenizer(vocabulary, revision, temporary)] if vocabulary else []
         empty = indexing.build(corpus, form, weights, threads, temporary / "lucene")
         left_out = indexes.write_left_out(temporary, empty)
         counts = indexing.statistics(temporary / "lucene", form)
@@ -65,7 +65,7 @@ def index(
         if empty:
             text = f"{len(empty)} of {total} docs are empty and left out, as Anserini does"
             print(f"{text}; they score 0 where others' runs hold them", file=sys.stderr)
-        facts: dict[str, Any] = {"docs": total, "left_out": len(empty)}
+        facts: dict[str, object] = {"docs": total, "left_out": len(empty)}
         facts |= counts | form.model_dump(mode="json")
         facts["weights"] = str(weights) if weights else None
         facts |= indexing.tools(form.analysis)
@@ -75,7 +75,7 @@ def index(
         inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
         inputs += [made] if vocabulary and made.is_file() else []
         # Lucene names segments at random, and compares checksums of its own.
-        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=[left_out, *own])
+        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=[left_out, *kept])
 
 
 @app.command()

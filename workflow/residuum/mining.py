@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -56,7 +56,7 @@ class Miner:
         self._counts = {"random_fallbacks": 0, "drawn_with_replacement": 0}
         self._gaps = array("d")  # positives' scores less their negatives'
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return counts of random fallbacks and repeated docs, and the score differences."""
         spread = None
         if self._gaps:
@@ -111,8 +111,10 @@ class Miner:
         scored = self._searcher.score((q, texts[q], sorted(ids)) for q, ids in docs.items())
         scores = {(q, d): round(score, trec.SCORE_DECIMALS) for q, d, score in scored.iter_rows()}
         for query_id, positive, negatives in drawn:
-            own, *others = (scores[query_id, doc_id] for doc_id in (positive, *negatives))
-            yield contracts.Tuple(query_id, positive, own, negatives, others)
+            positive_score, *others = (
+                scores[query_id, doc_id] for doc_id in (positive, *negatives)
+            )
+            yield contracts.Tuple(query_id, positive, positive_score, negatives, others)
 
     def _ranked(self, searcher: Searcher, texts: dict[str, str]) -> Ranked:
         """Return {system: {query_id: ranked docs}} for the pools' systems and the given queries."""

@@ -12,7 +12,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,17 +119,17 @@ def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:
 
 def written(
     writer: QuestionWriter, docs: Sequence[Doc], how: Sampling, batch_size: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the questions of docs, by doc_id and number, and their counts."""
     tokens = list(writer.tokenise_docs(text for _, text in docs))
     made = writer.write(tokens, [doc_id for doc_id, _ in docs], how, batch_size)
     kept: dict[str, dict[int, str]] = {}
     counts = dict.fromkeys(COUNTS, 0)
-    for (doc_id, text), own in zip(docs, made, strict=True):
+    for (doc_id, text), asked in zip(docs, made, strict=True):
         of_doc = {*CONTENT.findall(text.lower())}
-        first = {question: n for n, question in reversed([*enumerate(own, start=1)])}
-        counts["empty"] += own.count("")
-        counts["repeated"] += len(own) - own.count("") - len({*own} - {""})
+        first = {question: n for n, question in reversed([*enumerate(asked, start=1)])}
+        counts["empty"] += asked.count("")
+        counts["repeated"] += len(asked) - asked.count("") - len({*asked} - {""})
         kept[doc_id] = {
             n: text for text, n in sorted(first.items(), key=lambda item: item[1]) if text
         }
@@ -144,8 +144,8 @@ def written(
 def questions(parts: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
     """Yield (question id, doc_id, text) in the order of the corpus."""
     for path in parts:
-        for doc_id, own in json.loads(files.read_bytes(path))["questions"].items():
-            yield from ((f"{doc_id}.{n}", doc_id, text) for n, text in own.items())
+        for doc_id, asked in json.loads(files.read_bytes(path))["questions"].items():
+            yield from ((f"{doc_id}.{n}", doc_id, text) for n, text in asked.items())
 
 
 def described(parts: Sequence[Path]) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def described(parts: Sequence[Path]) -> dict[str, Any]:
         docs += len(part["questions"])
         count += sum(map(len, part["questions"].values()))
     words = (text.lower().split() for _, _, text in islice(questions(parts), OF_DISTINCT))
-    bigrams = [pair for own in words for pair in pairwise(own)]
+    bigrams = [*chain.from_iterable(map(pairwise, words))]
     return {
         "docs": docs,
         "queries": count,

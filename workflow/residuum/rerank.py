@@ -81,7 +81,7 @@ def score(
     texts, named = [queries, corpus / "manifest.json"], Texts(queries, corpus, "a first-stage run")
     required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
     parts = []
-    for name, folder, own in shares(required, model, fold or [], store):
+    for name, folder, share in shares(required, model, fold or [], store):
         encoder = load(name, revision, reading, pickled, chosen)
         local = Path(name).is_dir()
         setting = {
@@ -97,9 +97,9 @@ def score(
         checkpoint = pretrained.parts(Path(name)) if local else []
         with files.alone(folder):
             kept = Store(folder, fingerprint("residuum.rerank", setting, [*texts, *checkpoint]))
-            rest = own.join(kept.read(), on=trec.PAIR, how="anti")
+            rest = share.join(kept.read(), on=trec.PAIR, how="anti")
             kept.fill(rest, encoder, named, config.batch_size, config.part_pairs, form)
-            parts.append(own.join(kept.read(), on=trec.PAIR, how="left"))
+            parts.append(share.join(kept.read(), on=trec.PAIR, how="left"))
     scored = trec.rank(pl.concat(parts))
     trec.write_run(output, scored, "scores")
     each = {str(path): top.height for path, top in lists.items()}
@@ -127,8 +127,8 @@ def shares(
         yield models[0], store, pairs
         return
     for model, path in zip(models, folds, strict=True):
-        own = pl.col("query_id").is_in(list(trec.read_queries(path)))
-        yield model, store / path.parent.name, pairs.filter(own)
+        in_fold = pl.col("query_id").is_in(list(trec.read_queries(path)))
+        yield model, store / path.parent.name, pairs.filter(in_fold)
 
 
 def load(
@@ -258,12 +258,12 @@ def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> pl.DataFrame:
 def best_depth(curve: pl.DataFrame, name: str, depth: Depth, source: Path) -> Record:
     """Return the record of the depth of a run that is chosen from a grid."""
     measure, grid = str(depth.measure), list(dict.fromkeys(depth.grid or []))
-    own = curve.filter(run=name, measure=measure)
-    values = [own.filter(depth=tried)["value"].to_list() for tried in grid]
+    of_run = curve.filter(run=name, measure=measure)
+    values = [of_run.filter(depth=tried)["value"].to_list() for tried in grid]
     if [] in values:
         missing = grid[values.index([])]
         raise ResiduumError(f"{source}: no {measure} of {name} at depth {missing}")
-    query_ids = own.filter(depth=grid[0])["query_id"].to_list()
+    query_ids = of_run.filter(depth=grid[0])["query_id"].to_list()
     return choose([{"depth": tried} for tried in grid], np.array(values), query_ids, measure)
 
 

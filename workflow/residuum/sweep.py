@@ -77,7 +77,7 @@ def measure(
     those of centres too. An index is built of one shard at a time.
     """
     use_threads(threads)
-    job, own = command.parse_spec(Sweep, spec), contracts.read_vectors(queries)
+    job, asked = command.parse_spec(Sweep, spec), contracts.read_vectors(queries)
     shards.check(embeddings, shards.facts_of([*embeddings, queries.parent])[:-1])
     searches, built, vectors = Searches(), 0.0, 0
     for folder in track(embeddings, "search", len(embeddings), "shards"):
@@ -85,9 +85,9 @@ def measure(
         start = time.perf_counter()
         index = Index(docs, job.search, device="cpu")
         built += time.perf_counter() - start
-        searches.search(Index(docs, None, device="cpu"), own, job.k, EXACT, job.repeats)
+        searches.search(Index(docs, None, device="cpu"), asked, job.k, EXACT, job.repeats)
         for effort in job.efforts():
-            searches.search(index, own, job.k, effort, job.repeats)
+            searches.search(index, asked, job.k, effort, job.repeats)
         vectors += len(docs[1])
     judged = trec.read_qrels(qrels)
     curve = pl.concat(
@@ -97,17 +97,17 @@ def measure(
         for effort in (EXACT, *job.efforts())
     )
     trec.write_curve(output, curve, "effort")
-    compared = {str(n): count / len(own[0]) for n, count in searches.compared.items()}
+    compared = {str(n): count / len(asked[0]) for n, count in searches.compared.items()}
     facts = {
         "indexes": len(embeddings),
         "vectors": vectors,
-        "dimensions": own[1].shape[1],
+        "dimensions": asked[1].shape[1],
         "vectors_compared": compared,
     }
     inputs = [*(path / "manifest.json" for path in (*embeddings, queries.parent)), qrels]
     setting = {**job.model_dump(mode="json"), "measures": sorted(measure)}
     manifest.write(output, facts, setting, inputs, "residuum.sweep")
-    _write_timing(timing, searches, len(own[0]), built, threads)
+    _write_timing(timing, searches, len(asked[0]), built, threads)
 
 
 def _values(

@@ -136,10 +136,10 @@ def fold_out(
         raise ResiduumError("--fold: say with --held-out which of them is not trained on")
     if held_out not in paths:
         raise ResiduumError(f"--held-out: {unknown('fold', held_out, paths)}")
-    of_query = read_folds(trec.read_queries(queries[0]), files)
+    fold_of = read_folds(trec.read_queries(queries[0]), files)
     number = [*paths].index(held_out)
-    own = frozenset(query_id for query_id, of in of_query.items() if of == number)
-    return Fold(held_out, own), files
+    query_ids = frozenset(query_id for query_id, fold in fold_of.items() if fold == number)
+    return Fold(held_out, query_ids), files
 
 
 def left_out(tuples: Path, fold: Fold) -> dict[str, object]:
@@ -169,8 +169,8 @@ def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
     """Return the folders of the corpora whose spans a generator writes; () for other models."""
     named = model.spans.corpora if isinstance(model, QuestionGenerator) and model.spans else []
     if len(named) != len(folders):
-        of = ", ".join(named) or "none"
-        text = f"is given {len(folders)} times, but the model's spans.corpora are {of}"
+        corpora = ", ".join(named) or "none"
+        text = f"is given {len(folders)} times, but the model's spans.corpora are {corpora}"
         raise ResiduumError(f"--spans {text}: give one folder for each, in this order")
     return tuple(folders)
 

@@ -95,8 +95,7 @@ class Weigher:
             terms = terms.explode("term").filter(pl.col("term") != "")
             counted = terms.group_by("text", "term").agg(tf=pl.len().cast(pl.Int64))
             parts.append(counted.sort("text", "term"))
-            own = np.bincount(terms["text"].to_numpy() - done, minlength=len(some))
-            lengths.append(own)
+            lengths.append(np.bincount(terms["text"].to_numpy() - done, minlength=len(some)))
             done += len(some)
         return pl.concat(parts), np.concatenate(lengths)
 

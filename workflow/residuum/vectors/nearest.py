@@ -174,11 +174,11 @@ class _Dense:
         places = np.tile(np.arange(depth, dtype=np.int32), at_once)
         for first in range(0, len(rows), at_once):
             some = rows[first : first + at_once]
-            own = np.where(some >= 0, self._docs[some], docs - 1)
-            own = (own + docs * np.arange(len(some))[:, None]).ravel()
-            place = places[: len(own)]
-            seen[own[::-1].copy()] = place[::-1].copy()  # the last write, a first place, counts
-            firsts[first : first + at_once] = (seen[own] == place).reshape(some.shape)
+            numbers = np.where(some >= 0, self._docs[some], docs - 1)
+            numbers = (numbers + docs * np.arange(len(some))[:, None]).ravel()
+            place = places[: len(numbers)]
+            seen[numbers[::-1].copy()] = place[::-1].copy()  # the last write, a first place, counts
+            firsts[first : first + at_once] = (seen[numbers] == place).reshape(some.shape)
         return firsts & (rows >= 0)
 
     def _floor(
