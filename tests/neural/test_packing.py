@@ -22,7 +22,7 @@ from transformers import (
 from cudagraph_stand_in import one_by_one
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.reading import Reading
-from residuum.neural import devices, packing, prepacked
+from residuum.neural import devices, packing
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.encoders import Encoder
 from residuum.neural.inputs import Inputs, padded, present
@@ -317,7 +317,7 @@ def test_portable_arithmetic_takes_no_weights_of_onednn(
     wide: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packed: list[int] = []
-    monkeypatch.setattr(prepacked, "prepack", lambda layers, rows: packed.append(rows))
+    monkeypatch.setattr(packing, "prepack", lambda layers, rows: packed.append(rows))
     settings = EncoderSchema(query_length=16, doc_length=64)
     for arithmetic in ("portable", "native"):
         device = devices.Device("cpu", "fp32", arithmetic)

@@ -156,7 +156,8 @@ def test_a_query_stays_in_the_first_r_as_often_as_lemma_2_says() -> None:
     ranked, draws, depth, error = Rankings(asked, [docs]), 200, 10, 0.2
     pool = ranked.pool(np.arange(40))
     least = smallest((margins for _, margins in ranked.margins(pool)), depth)[:, -1]
-    needed = np.ceil(bounds.recall_dimensions(least, error, 39, depth)).astype(int)
+    of_margins = 2 / bounds.exponent(least) * math.log(4 * (40 - depth) / error)
+    needed = np.ceil(of_margins).astype(int)
     some = np.argsort(needed)[:3]
     dimensions = needed[some].tolist()
     assert dimensions[-1] < 500 and len({*dimensions}) == 3

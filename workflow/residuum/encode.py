@@ -6,7 +6,7 @@ whose memory holds that shard and which repeats alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -54,8 +54,9 @@ def encode_docs(
     positions = contracts.shard_of(corpus, shard, of)
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen, cut)
-    docs = DocShard(contracts.read_docs(corpus, positions), len(positions), shard, of)
-    job.write(output, docs, [corpus / "manifest.json"])
+    records = contracts.read_docs(corpus, positions)
+    numbers = {"number": shard, "of": of, "docs": len(positions)}
+    job.write(output, records, numbers, [corpus / "manifest.json"])
 
 
 @app.command("candidates")
@@ -88,17 +89,8 @@ def encode_candidates(
         raise ResiduumError(f"{run}: doc_id {lost} is no doc of {corpus}")
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen, cut)
-    docs = DocShard(records, len(records), shard, of)
-    job.write(output, docs, [corpus / "manifest.json", run])
-
-
-class DocShard(NamedTuple):
-    """Docs that a job encodes: how many, and which of how many shards they are."""
-
-    records: Iterable[contracts.Record]
-    docs: int
-    number: int
-    shards: int
+    numbers = {"number": shard, "of": of, "docs": len(records)}
+    job.write(output, records, numbers, [corpus / "manifest.json", run])
 
 
 class Job(NamedTuple):
@@ -111,18 +103,27 @@ class Job(NamedTuple):
     device: devices.Device
     windows: Windows | None
 
-    def write(self, output: Path, shard: DocShard, inputs: Sequence[Path]) -> None:
-        """Write the vectors of docs with a manifest, whole or not at all."""
+    def write(
+        self,
+        output: Path,
+        records: Iterable[contracts.Record],
+        shard: Mapping[str, int],
+        inputs: Sequence[Path],
+    ) -> None:
+        """Write the vectors of docs with a manifest, whole or not at all.
+
+        `shard` has the number of the shard, of how many, and its number of docs.
+        """
         weights, chosen = at(self.model, self.snapshot), self.device
         encoder = Encoder.load(weights, chosen)
         spec: dict[str, object] = {"batch_size": self.batch_size, "threads": self.threads}
         spec |= chosen._asdict() | ({"snapshot": self.snapshot} if self.snapshot else {})
-        docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in shard.records)
+        docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in records)
         if form := self.windows:
             spec["windows"] = form.model_dump()
             docs = (
                 (record["doc_id"], text)
-                for record in track(shard.records, "cut docs", shard.docs, "docs")
+                for record in track(records, "cut docs", shard["docs"], "docs")
                 for text in passages(record, form, encoder.tokenizer, encoder.doc_room)
             )
         ids: list[str] = []
@@ -132,13 +133,13 @@ class Job(NamedTuple):
                 ids.append(doc_id)
                 yield text
 
-        vectors, counts = encoder.vectors(texts(), "doc", self.batch_size, shard.docs)
+        vectors, counts = encoder.vectors(texts(), "doc", self.batch_size, shard["docs"])
         owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
         facts = {
             "dimensions": encoder.dimensions,
-            "shard": {"number": shard.number, "of": shard.shards, "docs": shard.docs},
+            "shard": shard,
             **encoder.sizes.facts(),
-            **({"vectors": len(owners)} if len(owners) > shard.docs else {}),
+            **({"vectors": len(owners)} if len(owners) > shard["docs"] else {}),
             "weights": foreign.weights_sha256(weights),
         }
         with files.whole_directory(output) as folder:

@@ -5,7 +5,8 @@ again, for the same pairs or more, it scores what is missing.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,20 +18,21 @@ from pydantic import Field
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
 from residuum.config.measures import cutoff
 from residuum.config.schema.base import Positive, Strict
-from residuum.config.schema.reading import Reading
+from residuum.config.schema.reading import Reading, Windows
 from residuum.config.schema.settings import Depth
 from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
-from residuum.neural.crossencoder import CrossEncoder
-from residuum.neural.pairscores import Store
-from residuum.neural.resumable import fingerprint
-from residuum.neural.tokens import Texts, windows_of
+from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.neural.resumable import fingerprint, log, open_folder
+from residuum.neural.tokens import PassageStore, Texts, TokenStore, windows_of
 from residuum.tuning.choosing import Choice, Record, choose
 from residuum.tuning.evaluation import evaluate
 
 app = command.app(__doc__)
+SCORED = pl.Schema({"query_id": pl.String, "doc_id": pl.String, "score": pl.Float32})
 CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
 
@@ -142,6 +144,74 @@ def load(
     if Path(model).is_dir():
         return CrossEncoder.load(Path(model), device)
     raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
+
+
+class Store:
+    """Scored pairs, kept in files that appear whole. Pairs of other work are thrown away."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        open_folder(folder, mark)
+        self.folder = folder
+
+    def read(self) -> pl.DataFrame:
+        """Return query_id, doc_id, score (float32) of all stored pairs; drop a damaged part."""
+        kept = [pl.DataFrame(schema=SCORED)]
+        for path in sorted(self.folder.glob("part-*.parquet")):
+            try:
+                kept.append(pl.read_parquet(path.read_bytes()).cast(SCORED))
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+                log(f"{path}: cannot be read, its pairs are scored again ({error})")
+                path.unlink()
+        return pl.concat(kept).unique(trec.PAIR, keep="first", maintain_order=True)
+
+    def _add(self, scored: pl.DataFrame) -> None:
+        parts = self.folder.glob("part-*.parquet")
+        numbers = [int(path.stem.partition("-")[2]) for path in parts]
+        with files.whole(self.folder / f"part-{max(numbers, default=-1) + 1:05d}.parquet") as path:
+            scored.write_parquet(path)
+
+    def fill(
+        self,
+        rest: pl.DataFrame,
+        model: CrossEncoder,
+        texts: Texts,
+        batch_size: int,
+        part_pairs: int,
+        windows: Windows | None = None,
+    ) -> None:
+        """Score pairs (query_id, doc_id) and keep them in parts of `part_pairs`, longest first.
+
+        A doc read in passages gets the score of its best passage. Memory holds the tokens of each
+        text once, and the pairs' ids. Sorting by length lets a part fill its batches. Raises
+        ResiduumError if a text is missing.
+        """
+        if not rest.height:
+            return
+        query_texts = texts.read("query", {*rest["query_id"]})
+        queries = TokenStore(query_texts, partial(model.tokenise, kind="query"))
+        texts_of, records = model.cut(windows), texts.docs({*rest["doc_id"]})
+        doc_texts = ((doc_id, texts_of(record)) for doc_id, record in records)
+        docs = PassageStore(doc_texts, partial(model.tokenise, kind="doc"))
+        length = model.lengths(
+            _lengths(rest["query_id"], lambda ids: map(len, queries.tokens(ids))),
+            _lengths(rest["doc_id"], lambda ids: (max(map(len, p)) for p in docs.tokens(ids))),
+        )
+        ordered = rest.with_columns(length=-length).sort("length", *trec.PAIR)
+        parts = -(-rest.height // part_pairs)
+        for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
+            asked = queries.tokens(part["query_id"].to_list())
+            read = docs.tokens(part["doc_id"].to_list())
+            pairs = [Pair(query, p) for query, some in zip(asked, read, strict=True) for p in some]
+            counts = np.array([len(passages) for passages in read])
+            scores = model.score(pairs, batch_size)
+            best = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
+            self._add(part.select(trec.PAIR).with_columns(score=best))
+
+
+def _lengths(ids: pl.Series, sizes: Callable[[list[str]], Iterable[int]]) -> np.ndarray:
+    keys = ids.unique()
+    each = list(sizes(keys.to_list()))
+    return ids.replace_strict(keys, each, return_dtype=pl.Int64).to_numpy()
 
 
 @app.command("depths")

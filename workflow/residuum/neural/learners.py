@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
 
@@ -22,11 +23,10 @@ from residuum.neural.batches import B, Batch, EpochSampler, Fold, Sampler, draw_
 from residuum.neural.devices import Device
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
-from residuum.neural.matching import masked
 from residuum.neural.mixes import Tuples, pairs_of, positives_of, sampler_of
 from residuum.neural.optimisers import Moment
 from residuum.neural.pretrained import GATE, Source, TextModel
-from residuum.neural.tokens import Readable, TokenStore
+from residuum.neural.tokens import Readable, TokenStore, masked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -205,8 +205,9 @@ class ContrastiveLearner(Learner[Batch]):
         self.positives = positives_of(every, texts if spec.mixed else None)
         self.objectives = [LOSSES[loss.kind].model_validate(loss) for loss in spec.objectives]
         queries, docs = self._read()
-        self.queries = TokenStore(texts, "query", queries, encoder.tokenise)
-        self.docs = TokenStore(texts, "doc", docs, encoder.tokenise)
+        read = encoder.tokenise
+        self.queries = TokenStore(texts.read("query", queries), partial(read, kind="query"))
+        self.docs = TokenStore(texts.read("doc", docs), partial(read, kind="doc"))
         if spec.perturbation and encoder.tokenizer.mask_token_id is None:
             raise ResiduumError(
                 f"{start.source.name}: its tokenizer has no mask token. Leave out perturbation"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from residuum.neural.cudagraphs import Bounds
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
     from transformers import PreTrainedModel
 
 NAME = "residuum_packed"  # transformers' name of this attention
@@ -284,3 +285,30 @@ def _text_by_text(
         attended = scaled_dot_product_attention(*each, dropout_p=dropout, scale=scale)
         made.append(attended[0].transpose(0, 1))
     return pad(torch.cat(made), (0, 0, 0, 0, 0, len(query) - used))
+
+
+def prepack(layers: Module, rows: int) -> None:
+    """Let linear layers on a CPU use weights that are laid out for products of this many rows.
+
+    A product then takes nine tenths of the time of one for which oneDNN lays out the weights anew.
+    Its sums have another order. Nothing changes where this torch has no oneDNN. The layers keep
+    their own weights, for saving.
+    """
+    import torch
+
+    if not torch.backends.mkldnn.is_available():
+        return
+    with torch.no_grad():
+        for part in layers.modules():
+            if isinstance(part, torch.nn.Linear):
+                weight = torch.ops.mkldnn._reorder_linear_weight(part.weight.detach(), rows)
+                # torch supports this: it calls a layer's own forward where it has one. To mypy a
+                # method belongs to its class alone.
+                part.forward = partial(_product, weight, part.bias)  # type: ignore[method-assign]
+
+
+def _product(weight: Tensor, bias: Tensor | None, states: Tensor) -> Tensor:
+    import torch
+
+    made: Tensor = torch.ops.mkldnn._linear_pointwise(states, weight, bias, "none", [], "")
+    return made

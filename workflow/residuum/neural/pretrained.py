@@ -25,7 +25,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
-from residuum.neural import devices, foreign, frames, hub, packing, prepacked
+from residuum.neural import devices, foreign, frames, hub, packing
 from residuum.neural.inputs import Inputs
 from residuum.neural.overlap import behind
 
@@ -286,7 +286,7 @@ class TextModel(ABC):
         room = packing.rounded(max(longest, devices.BUSY // hidden**2))
         self.inputs.share(room, texts)
         if self.device.arithmetic == "native":
-            prepacked.prepack(self.backbone.base_model.encoder, room)
+            packing.prepack(self.backbone.base_model.encoder, room)
 
     @property
     def at_once(self) -> int | None:

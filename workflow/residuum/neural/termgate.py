@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -103,10 +104,10 @@ class GateLearner(Learner[GateBatch]):
     def __init__(self, spec: TermGate, start: Start, tuples: Path, texts: Texts) -> None:
         self.encoder = TermGater(start.source, Gating(length=spec.length), start.device)
         self.pairs = training_pairs(tuples, start.held_out)
-        read = self.encoder.tokenise
         queries, docs = {p.query_id for p in self.pairs}, {p.positive for p in self.pairs}
-        self.queries = TokenStore(texts, "query", queries, read)
-        self.docs = TokenStore(texts, "doc", docs, read)
+        read = self.encoder.tokenise
+        self.queries = TokenStore(texts.read("query", queries), partial(read, kind="query"))
+        self.docs = TokenStore(texts.read("doc", docs), partial(read, kind="doc"))
         super().__init__(self.encoder.model, spec, start, len(self.pairs))
 
     def batch(self, step: int) -> GateBatch:

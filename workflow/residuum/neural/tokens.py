@@ -1,6 +1,6 @@
-"""Token ids of texts: cut to a length, packed and looked up by id, padded to a batch, in windows.
+"""Token ids of texts: cut to a length, looked up by id, masked where a query has them, in windows.
 
-Usage: `docs = TokenStore(texts, "doc", {"d1", "d2"}, encoder.tokenise); docs.tokens(["d1"])`.
+Usage: `docs = TokenStore(texts.read("doc", {"d1", "d2"}), tokenise); docs.tokens(["d1"])`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TEXTS_AT_ONCE = 4096  # bounds the memory of lists of Python integers
 HEAD_SHARE = 0.5  # of a window; a longer head is cut to leave the body its half
 Cut = Callable[[Mapping[str, Any]], list[str]]  # cuts a doc's record into the texts that are read
 T = TypeVar("T")
-Tokenise = Callable[[Iterable[str], TextKind], Iterable[np.ndarray]]
+Tokenise = Callable[[Iterable[str]], Iterable[np.ndarray]]
 
 
 def special_ids(tokenizer: Tokenizer) -> list[int]:
@@ -87,17 +87,17 @@ class Readable(Protocol):
 
 
 class TokenStore(PackedTokens):
-    """The tokens of queries or docs, each text once, looked up by id."""
+    """The tokens of texts, given with their ids, looked up by id."""
 
-    def __init__(self, texts: Readable, kind: TextKind, ids: set[str], tokenise: Tokenise) -> None:
+    def __init__(self, texts: Iterable[tuple[str, str]], tokenise: Tokenise) -> None:
         self._numbers: dict[str, int] = {}
 
         def numbered() -> Iterator[str]:
-            for key, text in texts.read(kind, ids):
+            for key, text in texts:
                 self._numbers[key] = len(self._numbers)
                 yield text
 
-        super().__init__(tokenise(numbered(), kind))
+        super().__init__(tokenise(numbered()))
 
     def tokens(self, keys: Sequence[str]) -> list[np.ndarray]:
         """Return the token ids of each key's text."""
@@ -105,19 +105,18 @@ class TokenStore(PackedTokens):
 
 
 class PassageStore(PackedTokens):
-    """The tokens of docs, each cut into one text or several, looked up by id."""
+    """The tokens of docs, given as one text or several with their ids, looked up by id."""
 
-    def __init__(self, texts: Texts, ids: set[str], tokenise: Tokenise, cut: Cut) -> None:
+    def __init__(self, docs: Iterable[tuple[str, list[str]]], tokenise: Tokenise) -> None:
         self._numbers: dict[str, range] = {}
 
         def numbered() -> Iterator[str]:
             first = 0
-            for key, record in texts.docs(ids):
-                passages = cut(record)
-                self._numbers[key] = range(first, first := first + len(passages))
-                yield from passages
+            for key, texts in docs:
+                self._numbers[key] = range(first, first := first + len(texts))
+                yield from texts
 
-        super().__init__(tokenise(numbered(), "doc"))
+        super().__init__(tokenise(numbered()))
 
     def tokens(self, keys: Sequence[str]) -> list[list[np.ndarray]]:
         """Return the token ids of each doc's texts, at least one text per doc."""
@@ -166,6 +165,24 @@ class Texts(NamedTuple):
                 f"{source}: {kind}_id {min(missing)} of {self.namer} is missing ({len(missing)} "
                 f"such ids). Remake {self.namer} from this collection."
             )
+
+
+def masked(
+    query: np.ndarray,
+    doc: np.ndarray,
+    special: Collection[int],
+    mask: int,
+    share: float,
+    random: np.random.Generator,
+) -> np.ndarray:
+    """Return a doc's token ids (int32, tokens) with `mask` for some tokens that the query has too.
+
+    Each matched token is masked with probability `share`; special tokens are never masked. The
+    paper samples 15% of the matched tokens. Queries and docs share about four tokens, of which 15%
+    would round to none. Lee et al. 2023 (RoC), Eq. 10.
+    """
+    matched = np.isin(doc, query) & ~np.isin(doc, [*special])
+    return np.where(matched & (random.random(len(doc)) < share), np.int32(mask), doc)
 
 
 def windows_of(option: str | None) -> Windows | None:
