@@ -332,7 +332,7 @@ def test_a_pair_whose_docs_all_hold_an_answer_is_left_out_and_counted(tmp_path, 
     tuples, facts = split.mine(WITHOUT, tmp_path / "t.jsonl.gz", answers=answers)
     assert [t.query_id for t in tuples] == ["r"]
     assert (facts["pairs"], facts["tuples"], facts["pairs_without_a_negative"]) == (2, 1, 1)
-    assert "warning: 1 of 2 pairs are left out: each doc drawn for it" in capsys.readouterr().err
+    assert "warning: 1 of 2 pairs are left out: each doc drawn for them" in capsys.readouterr().err
 
 
 def test_a_split_without_answers_leaves_nothing_out_and_says_so_once(split, tmp_path, capsys):
@@ -341,7 +341,7 @@ def test_a_split_without_answers_leaves_nothing_out_and_says_so_once(split, tmp_
     tuples, facts = split.mine(WITHOUT, tmp_path / "b.jsonl.gz")
     assert tuples == plain
     assert facts["without_answers"] == "the training split has no answers"
-    assert capsys.readouterr().err.count("no answers: no negative is left out for one") == 1
+    assert capsys.readouterr().err.count("no answers, so no negative is left out") == 1
 
 
 @pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE])

@@ -25,7 +25,7 @@ app = command.app(__doc__)
 
 Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
 Snapshot = Annotated[
-    int | None, typer.Option(help="number of a model that the checkpoint holds on its way", min=1)
+    int | None, typer.Option(help="number of a snapshot that the checkpoint holds", min=1)
 ]
 Shard = Annotated[int, typer.Option(help="which shard, counted from 0")]
 Of = Annotated[int, typer.Option(help="number of shards")]
@@ -48,7 +48,7 @@ def encode_docs(
 ) -> None:
     """Encode one shard of a corpus.
 
-    A doc may have several vectors, of its passages or tokens, all under its doc_id.
+    A doc may have several vectors, one for each passage or token. All have its doc_id.
     """
     cut = windows_of(windows)
     positions = contracts.shard_of(corpus, shard, of)
@@ -75,9 +75,9 @@ def encode_candidates(
     snapshot: Snapshot = None,
     windows: command.Windows = None,
 ) -> None:
-    """Encode a part of the docs that a run names, and none of the others of the corpus.
+    """Encode one shard of the docs that a run names; other docs of the corpus are left out.
 
-    They are cut into shards in the order of their ids, and the whole corpus is read for them.
+    The named docs are cut into shards in the order of their ids. The whole corpus is read.
     """
     cut = windows_of(windows)
     named = trec.read_run(run)["doc_id"].unique().sort()
@@ -94,7 +94,7 @@ def encode_candidates(
 
 
 class Job(NamedTuple):
-    """How docs are encoded: a checkpoint, finished or on its way, a batch, a device, passages."""
+    """How docs are encoded: a checkpoint or its snapshot, a batch, a device, passages."""
 
     model: Path
     snapshot: int | None
@@ -163,7 +163,7 @@ def encode_queries(
     chosen = devices.choose(device, precision, threads, arithmetic)
     weights = at(model, snapshot)
     encoder, counts = Encoder.load(weights, chosen), {}
-    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
+    paths = dict(command.pairs(split))
     spec = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
     spec |= {"snapshot": snapshot} if snapshot else {}
     with files.whole_directory(output) as folder:
@@ -178,7 +178,7 @@ def encode_queries(
 
 
 def at(model: Path, snapshot: int | None) -> Path:
-    """Return the folder of a checkpoint's finished model, or of one on its way."""
+    """Return the folder of a checkpoint's finished model, or of a snapshot."""
     if snapshot is None:
         return model
     folder = model / snapshots.FOLDER / str(snapshot)

@@ -1,7 +1,7 @@
 """How many dimensions keep a lexical ranking: margins, turned pairs and recall under projection.
 
 Command: `python -m residuum.fidelity measure ...`. Source: Luan et al. 2021 (ME-BERT), section 2.1.
-Vectors of docs and queries are given, with a dimension for each term.
+It reads vectors of docs and queries with a dimension for each term.
 """
 
 import math

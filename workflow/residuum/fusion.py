@@ -1,7 +1,7 @@
 """Fuse the runs of several systems: a weighted sum of their scores, and the choice of the weight.
 
 Command: `python -m residuum.fusion tune|fuse ...`. Sources: CLEAR Eq. 8 and section 4, where lambda
-weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs the dense one.
+weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs the dense run.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,9 @@ QUERIES_AT_ONCE = 256  # bounds the pairs in memory
 QUERY_BITS = 16  # of a pair's key, for the number of its query
 
 SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
-Runs = Annotated[list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each")]
+Runs = Annotated[
+    list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each part")
+]
 Scores = Annotated[list[str] | None, typer.Option(help="a file of true scores: SYSTEM=SCORES")]
 
 
@@ -37,17 +39,23 @@ def tune(
     spec: SpecText,
     run: Runs,
     output: Annotated[Path, command.written("JSON to write")],
-    qrels: Annotated[Path | None, typer.Option(help="unless the measure is by answers")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="TREC qrels of the split, unless the measure is by answers")
+    ] = None,
     scores: Scores = None,
     fold: command.Folds = None,
-    answers: Annotated[Path | None, typer.Option(help="for a measure by answers")] = None,
-    corpus: Annotated[Path | None, typer.Option(help="corpus folder, for the same")] = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="answers of the split, for a measure by answers")
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="corpus folder, for a measure by answers")
+    ] = None,
 ) -> None:
-    """Choose lambda on the tuning split: best mean, the first of the grid among equals.
+    """Choose lambda on the tuning split: the best mean, and of equal means the first of the grid.
 
-    Of an exact grid 0 and a weight beyond all changes of a value are tried as well. By answers,
-    docs that hold one are relevant, of those that a list can show at some lambda.
-    Where the split has folds, each, judged or not, gets the lambda that is best on the others.
+    An exact grid also tries 0 and a weight beyond all changes of a value. For a measure by answers,
+    docs that hold an answer are relevant, among those that a list can show at some lambda. If the
+    split has folds, each fold gets the lambda that is best on the other folds.
     """
     system = command.parse_spec(FusionSystem, spec)
     weighting = system.interpolation
@@ -87,7 +95,7 @@ def _weights_that_change(
     query_ids: Sequence[str],
     folds: Mapping[str, int],
 ) -> list[float]:
-    """Return the best of all weights at which a list changes; of folds those of each one's others.
+    """Return the best of all weights at which a list changes; with folds, those of other folds.
 
     A pair that nobody judged is not relevant.
     """
@@ -122,16 +130,21 @@ def fuse(
     run: Runs,
     tag: command.Tag,
     output: command.Run,
-    tuning: Annotated[Path | None, typer.Option(help="JSON of tune, unless it is fixed")] = None,
+    tuning: Annotated[
+        Path | None, typer.Option(help="JSON that tune wrote, unless lambda is fixed")
+    ] = None,
     scores: Scores = None,
     requested: Annotated[
-        list[str] | None, typer.Option(help="PART=K: its run has the best K of all docs; of each")
+        list[str] | None,
+        typer.Option(
+            help="PART=K: the part's run has the best K of all docs; repeat for each part"
+        ),
     ] = None,
 ) -> None:
     """Write the fused run with the lambda that tune chose, or with the spec's fixed one.
 
-    Where all parts give true scores and are `requested`, and no weight is below 0, the manifest has
-    the share of queries whose first docs are provably those of an exact search.
+    The manifest has the share of queries whose first docs are provably those of an exact search. It
+    lacks this share if a part gives no true scores or is not `requested`, or a weight is below 0.
     """
     system = command.parse_spec(FusionSystem, spec)
     if system.interpolation.value is not None:
@@ -169,8 +182,8 @@ def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Ser
     of_query = {query_id: setting[LAMBDA] for query_id, setting in record.of_queries().items()}
     unknown = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
     if unknown.len():
-        fault = f"query {unknown[0]} is in none of its folds, for each of which lambda was chosen"
-        raise ResiduumError(f"{tuning}: {fault}: let interpolation.tune_on name the split fused")
+        fault = f"query {unknown[0]} is in none of the folds that lambda was chosen for"
+        raise ResiduumError(f"{tuning}: {fault}. Let interpolation.tune_on name the split fused")
     return pairs["query_id"].replace_strict(of_query, return_dtype=pl.Float64)
 
 
@@ -211,8 +224,7 @@ class Lists:
     def __init__(self, system: FusionSystem, run: list[str], scores: list[str]) -> None:
         """Read PART=PATH: a run of each part, files of those that give true scores."""
         self.system, self.runs = system, command.named_paths("--run", run, system.parts)
-        named = (text.partition("=") for text in scores)
-        self.scores = [(part, Path(path)) for part, _, path in named]
+        self.scores = command.pairs(scores)
         scoring = dict.fromkeys(part for part, _ in system.true_scores())
         for part in scoring:
             if part not in dict(self.scores):

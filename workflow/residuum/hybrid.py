@@ -1,8 +1,8 @@
 """Exact hybrid search: the docs with the largest weighted sums of several models' inner products.
 
 Command: `python -m residuum.hybrid search|tune|gather ...`. Source: Ma et al. 2020 (BioASQ), 3.
-Every doc is compared with every query, by all weights of a grid in one pass; no run of a part is
-read. No model is loaded.
+One pass compares every doc with every query by all weights of a grid. Runs of parts are not read.
+No model is loaded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,20 +33,21 @@ Hits = Annotated[Path, typer.Option(help="folder that search made for a split")]
 def search(
     spec: SpecText,
     embeddings: Annotated[
-        list[str], typer.Option(help="PART=FOLDER of encoded docs; all shards of all parts")
+        list[str],
+        typer.Option(help="PART=FOLDER of encoded docs; repeat for all shards of all parts"),
     ],
     queries: Annotated[
-        list[str], typer.Option(help="PART=FOLDER of a split's encoded queries; one a part")
+        list[str], typer.Option(help="PART=FOLDER of a split's encoded queries; one for each part")
     ],
     output: command.Folder,
     first_passages: Annotated[
-        list[str] | None, typer.Option(help="PART whose docs have their first vectors alone")
+        list[str] | None, typer.Option(help="PART of which only each doc's first vector is used")
     ] = None,
     judged_before: command.JudgedBefore = None,
 ) -> None:
-    """Write, by each weight, the k docs per query with the largest sum.
+    """Write, for each weight, the k docs per query with the largest sum.
 
-    Docs that an earlier round judged for a query are left out of its k.
+    Docs that an earlier round judged for a query are left out.
     """
     system, residual = command.parse_spec(HybridSystem, spec), Residual(judged_before)
     folders, of_queries = _by_part(system, embeddings), _by_part(system, queries)
@@ -84,10 +85,10 @@ def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]
     """Return {part: folders} in the order of the system's parts; a missing part is refused."""
     folders: dict[str, list[Path]] = {part: [] for part in system.parts}
     for text in given:
-        part, _, folder = text.partition("=")
+        [(part, folder)] = command.pairs([text])
         if part not in folders:
             raise ResiduumError(f"'{text}': {unknown('part', part, system.parts)}")
-        folders[part].append(Path(folder))
+        folders[part].append(folder)
     if lacking := [part for part in folders if not folders[part]]:
         raise ResiduumError(f"no folder of {lacking[0]}; write {lacking[0]}=FOLDER")
     return folders
@@ -116,9 +117,9 @@ def tune(
     output: Annotated[Path, command.written("JSON to write")],
     fold: command.Folds = None,
 ) -> None:
-    """Choose lambda on the tuning split: best mean, the first of the grid among equals.
+    """Choose lambda on the tuning split: the best mean, and of equal means the first of the grid.
 
-    Where the split has folds, each, judged or not, gets the lambda that is best on the others.
+    If the split has folds, each fold gets the lambda that is best on the other folds.
     """
     system = command.parse_spec(HybridSystem, spec)
     measure = system.interpolation.measure
@@ -142,12 +143,14 @@ def gather(
     hits: Hits,
     tag: command.Tag,
     output: command.Run,
-    tuning: Annotated[Path | None, typer.Option(help="JSON of tune, unless it is fixed")] = None,
+    tuning: Annotated[
+        Path | None, typer.Option(help="JSON that tune wrote, unless lambda is fixed")
+    ] = None,
 ) -> None:
-    """Write the run by the weight that was chosen or given; of folds, by each query's own."""
+    """Write the run with the chosen or fixed weight; each query of a fold has the fold's weight."""
     system = command.parse_spec(HybridSystem, spec)
     if (tuning is None) == (system.interpolation.value is None):
-        raise ResiduumError("give --tuning where lambda is tuned, and nowhere else")
+        raise ResiduumError("give --tuning if lambda is tuned, and only then")
     known = manifest.facts(hits, "a folder of hits", "weights")["weights"]
     inputs = [hits / "manifest.json", *([tuning] if tuning else [])]
     if tuning is None:
@@ -169,7 +172,9 @@ def _chosen(hits: Path, record: Record, known: Sequence[float]) -> pl.DataFrame:
     parts = []
     for weight in dict.fromkeys(float(setting[LAMBDA]) for setting in settings):
         if weight not in known:
-            raise ResiduumError(f"{hits}: not searched with lambda {weight}; delete it, run again")
+            raise ResiduumError(
+                f"{hits}: not searched with lambda {weight}. Delete the folder and run again"
+            )
         found = trec.read_hits(hits / _file(weight))
         if record.fold_of:
             ids = [q for q, setting in of_queries.items() if float(setting[LAMBDA]) == weight]

@@ -34,7 +34,9 @@ def index(
     corpus: command.Corpus,
     spec: Annotated[str, typer.Option(help="schema.IndexForm as JSON")],
     output: command.Folder,
-    weights: Annotated[Path | None, typer.Option(help="term weights, in place of tf")] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="folder of term weights, which replace tf")
+    ] = None,
     vocabulary: Annotated[
         str | None,
         typer.Option(help="model whose tokenizer cuts texts: folder, or id of the hub"),
@@ -46,7 +48,7 @@ def index(
     """Index a corpus, its fields or its term weights, without empty docs; check the count."""
     form = command.parse_spec(IndexForm, spec)
     if weights and (form.fields or form.joined):
-        raise ResiduumError(f"{weights}: term weights are of whole docs; index them without fields")
+        raise ResiduumError(f"{weights}: term weights are of whole docs. Index them without fields")
     if bool(vocabulary) != bool(form.vocabulary):
         needs = "leave out --vocabulary" if vocabulary else "name its model with --vocabulary"
         raise ResiduumError(f"terms are {form.analysis.named}: {needs}")
@@ -132,7 +134,7 @@ def score(
 
 
 def read_texts(queries: Path, table: pl.DataFrame, source: Path | str) -> dict[str, str]:
-    """Read the texts of queries; refuse qrels, or docs of a run, of a query that has none."""
+    """Read the texts of queries. Raises ResiduumError if a query of the table has no text."""
     texts = trec.read_queries(queries)
     unknown = [q for q in table["query_id"].unique(maintain_order=True) if q not in texts]
     if unknown:

@@ -58,19 +58,21 @@ def mine(
     output: Annotated[Path, command.written("tuples.jsonl.gz to write")],
     index: Annotated[Path | None, typer.Option(help="Lucene index, if there are pools")] = None,
     threads: command.JavaThreads = 1,
-    run: Annotated[list[str] | None, typer.Option(help="of other systems: SYSTEM=RUN")] = None,
+    run: Annotated[
+        list[str] | None, typer.Option(help="run of another system: SYSTEM=RUN; repeat for each")
+    ] = None,
     official: Annotated[
         Path | None, typer.Option("--docpairs", help="training triples of the split")
     ] = None,
     answers: Annotated[
-        Path | None, typer.Option(help="of the split, for negatives without them")
+        Path | None, typer.Option(help="answers of the split, for negatives that hold none")
     ] = None,
 ) -> None:
     """Write one tuple for each query and positive, in the order of the qrels.
 
-    Where the split has answers and no judgements, positives are the hits of the pools' systems that
-    hold one. If the negatives are the split's own training triples: one for each of these, by
-    query. A pair is left out if every doc that could be its negative holds an answer.
+    If the split has answers and no judgements, positives are hits of the pools' systems that hold
+    an answer. If the negatives are the split's own training triples, each triple makes a tuple,
+    ordered by query. A pair is left out if every doc that could be its negative holds an answer.
     """
     config = command.parse_spec(Spec, spec)
     runs = command.named_paths("--run", run or [], [s.system for s in config.negatives.runs])
@@ -110,7 +112,7 @@ def mine(
         fault = f"{lost} of {pairs.height} pairs are left out: a doc of theirs is not in {corpus}"
         print(f"warning: {fault}", file=sys.stderr)
     if out := complete.height - tuples:
-        fault = "each doc drawn for it holds an answer"
+        fault = "each doc drawn for them holds an answer"
         print(f"warning: {out} of {pairs.height} pairs are left out: {fault}", file=sys.stderr)
     counts = {"pairs": pairs.height, "tuples": tuples, "pairs_not_in_corpus": lost, **facts}
     inputs = [corpus / "manifest.json", queries, qrels, *runs.values()]
@@ -201,7 +203,7 @@ def leave_out_answers(
     answers, no doc is excluded.
     """
     if answers is None:
-        print(f"note: {NO_ANSWERS}: no negative is left out for one", file=sys.stderr)
+        print(f"note: {NO_ANSWERS}, so no negative is left out", file=sys.stderr)
         return {"without_answers": NO_ANSWERS}
     texts = contracts.read_answers(answers)
     asked: defaultdict[str, list[str]] = defaultdict(list)

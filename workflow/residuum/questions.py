@@ -1,7 +1,7 @@
 """Questions that a generator writes for the docs of a corpus: the queries and qrels of a split.
 
 Command: `python -m residuum.questions generate ...`. Killed and started again, it goes on at the
-first missing part. Of each question the doc that it was written for is the relevant one.
+first missing part. The relevant doc of a question is the doc that it was written for.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def generate(
 ) -> None:
     """Write questions for docs, with ids <doc_id>.<n>; memory holds one part of the docs.
 
-    Empty questions, and those that repeat another one of their doc, are left out and counted. The
-    manifest has too: `words_per_question`; `copied`, the share of the words of four letters or more
-    that stand in the question's doc; `distinct_2`, the share of the bigrams of the first 100,000
-    questions that differ.
+    Questions that are empty, or repeat a question of their doc, are left out and counted. The
+    manifest has `words_per_question`, `copied` and `distinct_2`. `copied` is the share of words of
+    four letters or more that are in the question's doc. `distinct_2` is the share of different
+    bigrams among those of the first 100,000 questions.
     """
     how, local = command.parse_spec(Sampling, spec), Path(model).is_dir()
     chosen = devices.choose(device, precision, threads, arithmetic)

@@ -37,7 +37,7 @@ CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
 
 class Scoring(Strict):
-    """Pairs per batch, on which the last digits depend; pairs that a kill can cost."""
+    """Pairs per batch, which the last digits depend on; pairs that a kill can cost."""
 
     batch_size: Positive
     part_pairs: Positive = 8192
@@ -53,16 +53,20 @@ class Tried(Strict):
 @app.command("score")
 def score(
     run: Annotated[list[Path], typer.Option(help="first-stage run, may be repeated")],
-    depth: Annotated[list[int], typer.Option(help="candidates of a query, one per --run")],
+    depth: Annotated[
+        list[int], typer.Option(help="candidates of a query; one number for each --run")
+    ],
     queries: command.Queries,
     corpus: command.Corpus,
     model: Annotated[list[str], typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
-    spec: Annotated[str, typer.Option(help="JSON of batch_size")],
+    spec: Annotated[str, typer.Option(help="JSON of Scoring: batch_size and part_pairs")],
     store: Annotated[Path, command.written("folder that keeps scored pairs between jobs")],
     output: Annotated[Path, command.written("scores of all pairs, .trec.gz")],
     revision: command.Revision = None,
     pickled: command.Pickled = False,
-    reading: Annotated[str | None, typer.Option(help="Reading of a foreign model")] = None,
+    reading: Annotated[
+        str | None, typer.Option(help="JSON of Reading, for a model that residuum did not train")
+    ] = None,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -72,8 +76,8 @@ def score(
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once.
 
-    A doc that is read in passages has the score of its best one. Given folds, as many as models,
-    those of a fold's queries by its own model.
+    A doc that is read in passages has the score of its best passage. With --fold, given as often as
+    --model, each model scores the pairs of its own fold's queries.
     """
     config = command.parse_spec(Scoring, spec)
     form = windows_of(windows)
@@ -136,7 +140,7 @@ def shares(
 def load(
     model: str, revision: str | None, reading: str | None, pickled: bool, device: devices.Device
 ) -> CrossEncoder:
-    """Return a cross-encoder: our own, or a foreign one that is given how it reads a pair."""
+    """Return a cross-encoder: our own, or with `reading` one that others trained."""
     if reading is not None:
         read = command.parse_spec(Reading, reading, "--reading")
         source = pretrained.Source(model, revision, released=True, pickled=pickled)
@@ -216,7 +220,7 @@ def _lengths(ids: pl.Series, sizes: Callable[[list[str]], Iterable[int]]) -> np.
 
 @app.command("depths")
 def depths(
-    spec: Annotated[str, typer.Option(help="JSON of depths and measures")],
+    spec: Annotated[str, typer.Option(help="JSON of Tried: depths and measures")],
     run: Annotated[list[str], typer.Option(help="name and first-stage run: NAME=RUN")],
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
     qrels: command.Qrels,
@@ -250,7 +254,8 @@ def cut(
 ) -> None:
     """Rerank down to the fixed depth, or to that of the best mean on the tuning split.
 
-    Below it the first stage's order stands, in scores that fall by 1, from the reranker's lowest.
+    Below that depth docs keep the first stage's order. Their scores fall by 1 from the reranker's
+    lowest score.
     """
     system = command.parse_spec(RerankSystem, spec)
     if fixed := system.depth.fixed():
@@ -292,13 +297,15 @@ def measured(
 ) -> pl.DataFrame:
     """Return depth, query_id, measure, value for every judged query at depth 0 and the others.
 
-    Beside the measures there are `recall`, the share of the relevant docs among the top `depth`,
-    at the relevance of `R(rel=2)` among the names or else at 1, and `docs_reranked`.
+    Two more measures are `docs_reranked` and `recall`, the share of the relevant docs among the top
+    `depth`. Docs of relevance 1 count as relevant, or of the relevance that `R(rel=2)` names.
     """
     recalls = [match for name in names if (match := CANDIDATE_RECALL.fullmatch(name))]
     levels = {int(match[1] or 1) for match in recalls} or {1}
     if len(levels) > 1:
-        raise ResiduumError(f"--spec: measures: candidate recall at one level, not {levels}")
+        raise ResiduumError(
+            f"--spec: measures: give candidate recall at one level, not at {levels}"
+        )
     measures = list(dict.fromkeys(n for n in names if not CANDIDATE_RECALL.fullmatch(n)))
     cutoffs = [cutoff(name) for name in measures]
     last = max([depth for depth in cutoffs if depth], default=1)

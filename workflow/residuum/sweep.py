@@ -1,7 +1,7 @@
-"""What an approximate search finds, compares and takes with more and more effort; and an exact one.
+"""What an approximate search finds, compares and takes as its effort grows, and an exact search.
 
-Command: `python -m residuum.sweep measure ...`. No model is loaded. What is found and compared is
-the same on every machine; how long it takes is not, and stands in a file of its own.
+Command: `python -m residuum.sweep measure ...`. No model is loaded. Every machine finds and
+compares the same. Times differ, and have a file of their own.
 """
 
 import json
@@ -71,10 +71,10 @@ def measure(
     timing: Annotated[Path, command.written("JSON of the seconds that each search took")],
     threads: command.Threads = 1,
 ) -> None:
-    """Write measures of each query, and the recall of what the exact search finds, by effort.
+    """Write measures of each query, and the recall of the exact search's hits, by effort.
 
-    Effort 0 is the exact search. The manifest has the vectors compared for a query, on average,
-    those of centres too. An index is built of one shard at a time.
+    Effort 0 is the exact search. The manifest has the mean number of vectors compared for a query,
+    centres included. Indexes are built one shard at a time.
     """
     use_threads(threads)
     job, asked = command.parse_spec(Sweep, spec), contracts.read_vectors(queries)
