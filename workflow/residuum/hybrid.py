@@ -105,7 +105,6 @@ def _docs(
 
 
 def _file(weight: float) -> str:
-    """Return the file name of the hits at a weight."""
     return f"{weight!r}.parquet"
 
 

@@ -163,7 +163,6 @@ def _searched(
     searcher: Searcher | None,
     texts: Mapping[str, str],
 ) -> dict[str, pl.DataFrame]:
-    """Search for the hits of the pools' systems that have no run."""
     if not negatives.sources or searcher is None:
         raise ResiduumError(
             "the training split has answers and no judgements, so that positives are hits that "

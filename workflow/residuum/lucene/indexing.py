@@ -82,7 +82,6 @@ def build(
 
 
 def _analysed(analysis: Analysis) -> list[str]:
-    """Return Anserini's options for an analysis."""
     if not isinstance(analysis, LuceneAnalysis):
         return ["-pretokenized"]
     kept = ["-keepStopwords"] if analysis.stopwords == "none" else []
@@ -90,7 +89,6 @@ def _analysed(analysis: Analysis) -> list[str]:
 
 
 def _tokenised(docs: Iterable[Named], tokenise: Tokenise) -> Iterator[Named]:
-    """Replace texts by their terms."""
     for some in chunks(docs, DOCS_PER_FILE):
         for (_, doc), text in zip(some, tokenise(text for text, _ in some), strict=True):
             yield text, {**doc, CONTENTS: text}

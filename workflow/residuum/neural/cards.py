@@ -254,7 +254,6 @@ def _hold(names: list[str], number: int) -> list[str]:
 
 
 def _bound(name: str) -> bool:
-    """Say whether a process holds a card."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(f"\0residuum-card-{name}")

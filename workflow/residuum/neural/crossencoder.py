@@ -22,7 +22,7 @@ from residuum.neural.heads import mean
 from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own_docs
 from residuum.neural.losses import Candidates
 from residuum.neural.pretrained import Source
-from residuum.neural.tokens import Cut, Texts, passages, tokenise
+from residuum.neural.tokens import Cut, passages, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -202,14 +202,9 @@ class CrossEncoder(Ranker):
             order = np.argsort(lengths, kind="stable").tolist()
             yield from ((*both, 0) for both in self.batches(order, each, batch_size, limit))
             return
-        widths = np.minimum((lengths // STEP + 1) * STEP, limit)
-        # A negative width marks pairs that fill it to the end. transformers drops a mask without a
-        # zero and then computes differently, so all rows of a batch must have padding, or none.
-        widths = np.where(lengths < limit, widths, -limit)
         hidden = self.model.config.hidden_size
-        for width in map(int, np.unique(widths)):
-            size = devices.busy(batch_size, abs(width), hidden)
-            yield np.flatnonzero(widths == width).tolist(), size, abs(width)
+        for numbers, width in padding.by_width(lengths, STEP, limit):
+            yield numbers, devices.busy(batch_size, width, hidden), width
 
     def relevance(
         self,
@@ -262,9 +257,6 @@ class CrossLearner(ContrastiveLearner):
     """A cross-encoder in training; its output is the score of each pair of a group."""
 
     encoder: CrossEncoder
-
-    def __init__(self, spec: CrossEncoderSchema, start: Start, tuples: Path, texts: Texts) -> None:
-        super().__init__(self.begin(spec, start), spec, start, tuples, texts)
 
     @classmethod
     def begin(cls, spec: CrossEncoderSchema, start: Start) -> CrossEncoder:

@@ -36,7 +36,7 @@ class DualLearner(ContrastiveLearner):
     encoder: Encoder
 
     def __init__(self, spec: DualEncoder, start: Start, tuples: Tuples, texts: Readable) -> None:
-        super().__init__(self.begin(spec, start), spec, start, tuples, texts)
+        super().__init__(spec, start, tuples, texts)
         self.joint = any("candidates" in objective.needs for objective in self.objectives)
         if start.fixed:
             start.fixed.keep("query", {pair.query_id for pair in self.pairs})

@@ -198,7 +198,6 @@ class _Step(Generic[B]):
         return self.sizes.fits(size, lambda: self._separately(parts))
 
     def _separately(self, parts: Sequence[slice]) -> None:
-        """Compute the parts one by one, each with its losses."""
         for rows in parts:
             part = self.learner.part(self.batch, rows)
             self._backward(part, self._forward(rows), slice(0, rows.stop - rows.start))

@@ -7,7 +7,7 @@ Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`. A new kind
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
@@ -16,6 +16,7 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
+from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.models import Contrastive
 from residuum.config.specs import derive
 from residuum.neural import devices
@@ -181,6 +182,10 @@ class Ranker(TextModel):
     """A model that scores docs for queries."""
 
     @abstractmethod
+    def tokenise(self, texts: Iterable[str], kind: TextKind) -> Iterator[np.ndarray]:
+        """Yield each text's token ids, cut to the length of queries or docs."""
+
+    @abstractmethod
     def relevance(
         self,
         queries: Mapping[str, str],
@@ -194,14 +199,15 @@ class Ranker(TextModel):
 class ContrastiveLearner(Learner[Batch]):
     """A model whose losses compare the scores of a query's docs. Texts are tokenised once."""
 
-    def __init__(
-        self, encoder: Any, spec: Contrastive, start: Start, tuples: Tuples, texts: Readable
-    ) -> None:
+    encoder: Ranker
+
+    def __init__(self, spec: Contrastive, start: Start, tuples: Tuples, texts: Readable) -> None:
+        self.encoder = encoder = self.begin(spec, start)
         every = pairs_of(tuples, start.held_out)
         self.pairs = usable(every, spec.drawn)
         super().__init__(encoder.model, spec, start, len(self.pairs))
         self.sampler = sampler_of(spec, self.pairs, start.seed)
-        self.encoder, self.group = encoder, spec.drawn
+        self.group = spec.drawn
         self.positives = positives_of(every, texts if spec.mixed else None)
         self.objectives = [LOSSES[loss.kind].model_validate(loss) for loss in spec.objectives]
         queries, docs = self._read()

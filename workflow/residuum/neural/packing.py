@@ -201,7 +201,6 @@ def moved(rows: Tensor, there: Tensor, back: Tensor) -> Tensor:
 
 @cache
 def _move() -> Any:
-    """Return the torch function that `moved` applies."""
     from torch.autograd import Function
 
     class Move(Function):

@@ -6,7 +6,7 @@ batches at random. Computation without gradient sorts all texts by length instea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -47,6 +47,18 @@ def groups(lengths: Sequence[int], model: Any) -> list[np.ndarray]:
     if next(model.parameters()).device.type != "cpu":
         return [np.arange(len(lengths))]
     return cheapest(lengths, PRICE // model.config.hidden_size**2)
+
+
+def by_width(lengths: np.ndarray, step: int, limit: int) -> Iterator[tuple[list[int], int]]:
+    """Yield numbers of texts to pad to one width, a multiple of `step` up to `limit`; the width.
+
+    Texts that fill the last width stand apart. transformers drops a mask without a zero and then
+    computes differently, so all texts of a batch must have padding, or none.
+    """
+    widths = np.minimum((lengths // step + 1) * step, limit)
+    widths = np.where(lengths < limit, widths, -limit)
+    for width in map(int, np.unique(widths)):
+        yield np.flatnonzero(widths == width).tolist(), abs(width)
 
 
 def cheapest(lengths: Sequence[int], price: int) -> list[np.ndarray]:

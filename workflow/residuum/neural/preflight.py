@@ -91,7 +91,6 @@ def _batches(learner: Learner[B]) -> Iterator[B]:
 
 
 def _forward(learner: Learner[B], sizes: AdaptiveBatchSize, batch: B, rows: slice) -> Outputs:
-    """Return the outputs of a whole batch, a few rows at a time."""
     import torch
 
     outputs: list[Outputs] = []

@@ -172,7 +172,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _only_pickled(source: Source) -> bool:
-    """Say whether a folder's or the hub's weights are a pickle only."""
     folder = Path(source.name)
     if not folder.is_dir():
         return hub.cached_as_pickle(source.name, source.revision)

@@ -19,6 +19,7 @@ from residuum.config.schema.questions import Length, Sampling
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.inputs import Inputs, padded, places
+from residuum.neural.padding import by_width
 from residuum.neural.pretrained import Loaded, Source
 from residuum.neural.shared import apart, banned_ids, head_of
 from residuum.neural.tokens import tokenise
@@ -163,18 +164,15 @@ class QuestionWriter(pretrained.TextModel):
         """
         import torch
 
-        lengths, limit = np.array([len(doc) for doc in docs]), self.settings.doc_length
-        widths = np.minimum((lengths // STEP + 1) * STEP, limit)
-        # Negative where a doc fills its width, as in CrossEncoder.score.
-        widths = np.where(lengths < limit, widths, -limit)
+        lengths = np.array([len(doc) for doc in docs])
         written: list[list[str]] = [[] for _ in docs]
         card = self.device.name != "cpu"
         rows, together = (batch_size, how.per_doc) if card else (ROWS, 1)
         self.model.eval()
         with torch.inference_mode(), self.computing():
-            for width in map(int, np.unique(widths)):
+            for some, width in by_width(lengths, STEP, self.settings.doc_length):
 
-                def work(batch: Sequence[int], size: int, width: int = abs(width)) -> None:
+                def work(batch: Sequence[int], size: int, width: int = width) -> None:
                     full = np.resize(batch, size)
                     states, mask = self._encoded([docs[i] for i in full], width)
                     named = [keys[i] for i in full]
@@ -186,7 +184,7 @@ class QuestionWriter(pretrained.TextModel):
                     for row, i in enumerate(batch):
                         written[i] = [self._text(ids[row]) for ids in made]
 
-                self.sizes.each(np.flatnonzero(widths == width).tolist(), rows, work)
+                self.sizes.each(some, rows, work)
         return written
 
     def _questions(

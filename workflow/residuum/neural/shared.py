@@ -65,7 +65,6 @@ def shared_model(
 
 
 def _cut(model: PreTrainedModel, layers: int, name: str) -> None:
-    """Keep the first layers of a BERT-like model."""
     kind = model.config.model_type
     if kind not in KINDS:
         text = f"a {kind} is no start of a question generator; take a {' or a '.join(KINDS)}"
@@ -102,7 +101,6 @@ def _copy(attention: Module) -> None:
 
 
 def _gain(head: Module, gain: float) -> None:
-    """Multiply the gain of a head's layer norms."""
     import torch
 
     norms = (part for part in head.modules() if isinstance(part, torch.nn.LayerNorm))
