@@ -16,8 +16,7 @@ from residuum.neural import fitting, padding
 from residuum.neural.batches import Fold
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.preflight import preflight
-from residuum.neural.resumable import Saving, TrainingState
-from residuum.neural.snapshots import Snapshots
+from residuum.neural.resumable import Saving, Snapshots, TrainingState
 from tiny_models import toy_docs, toy_queries, toy_tuples
 from toy_learners import (
     JOINT,

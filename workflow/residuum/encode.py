@@ -17,8 +17,9 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.reading import Windows
-from residuum.neural import devices, foreign, snapshots
+from residuum.neural import devices, foreign
 from residuum.neural.encoders import Encoder
+from residuum.neural.resumable import SNAPSHOTS
 from residuum.neural.tokens import passages, windows_of
 
 app = command.app(__doc__)
@@ -181,7 +182,7 @@ def at(model: Path, snapshot: int | None) -> Path:
     """Return the folder of a checkpoint's finished model, or of a snapshot."""
     if snapshot is None:
         return model
-    folder = model / snapshots.FOLDER / str(snapshot)
+    folder = model / SNAPSHOTS / str(snapshot)
     if not folder.is_dir():
         had = sorted(int(path.name) for path in folder.parent.glob("*"))
         known = f"it has {', '.join(map(str, had))}" if had else "its training kept none"

@@ -21,12 +21,12 @@ from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.encoder import TextKind
-from residuum.neural import devices, frames, layers, packing, pretrained
+from residuum.neural import devices, layers, packing, pretrained
 from residuum.neural.heads import HEADS
 from residuum.neural.learners import Ranker
 from residuum.neural.overlap import ahead
 from residuum.neural.pretrained import Put
-from residuum.neural.tokens import tokenise
+from residuum.neural.tokens import begins_with_cls, set_cls, tokenise
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -85,8 +85,8 @@ class Encoder(Ranker):
 
     def _take_cls_away(self) -> None:
         """Drop [CLS]; a marker, or [CLS] where there is no marker, becomes the first token."""
-        frames.set_cls(self.tokenizer, False)
-        if frames.begins_with_cls(self.tokenizer):
+        set_cls(self.tokenizer, False)
+        if begins_with_cls(self.tokenizer):
             raise ResiduumError(
                 f"{self.model.config.name_or_path}: its tokenizer puts {self.tokenizer.cls_token} "
                 "before every text. Give encoder.keep_cls: true"

@@ -27,8 +27,7 @@ from residuum.neural.devices import AdaptiveBatchSize, reseed
 from residuum.neural.learners import Learner, Outputs
 from residuum.neural.optimisers import make_optimiser, take_step
 from residuum.neural.preflight import preflight
-from residuum.neural.resumable import Saving, TrainingState, fingerprint
-from residuum.neural.snapshots import Snapshots
+from residuum.neural.resumable import Saving, Snapshots, TrainingState, fingerprint
 
 if TYPE_CHECKING:
     from torch import Tensor

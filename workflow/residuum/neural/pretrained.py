@@ -25,9 +25,10 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
-from residuum.neural import devices, foreign, frames, hub, packing
+from residuum.neural import devices, foreign, hub, packing
 from residuum.neural.inputs import Inputs
 from residuum.neural.overlap import behind
+from residuum.neural.tokens import save_tokenizer, set_cls
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -87,7 +88,7 @@ def load(
         foreign.fit(model, report, source.name, source.new_head, new)
         rows = model.get_input_embeddings().num_embeddings
         foreign.check_tokenizer(tokenizer, rows, source.name, partial(_has, source.name, model))
-        frames.set_cls(tokenizer, True)
+        set_cls(tokenizer, True)
         added = tokenizer.add_tokens([some for some in markers if some], special_tokens=True)
         if len(tokenizer) > model.get_input_embeddings().num_embeddings:
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
@@ -196,7 +197,7 @@ def check_length(model: PreTrainedModel, key: str, length: int) -> None:
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write model and tokenizer as a Hugging Face directory; weights as safetensors."""
     model.save_pretrained(folder)
-    frames.save(tokenizer, folder)
+    save_tokenizer(tokenizer, folder)
 
 
 def parts(folder: Path) -> list[Path]:

@@ -20,8 +20,7 @@ from residuum.config.specs import derive
 from residuum.neural.backbones import word_starts
 from residuum.neural.batches import EpochSampler, training_pairs
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
-from residuum.neural.seq2seq import Lengths, QuestionWriter, token_losses
-from residuum.neural.shared import shared_model
+from residuum.neural.seq2seq import Lengths, QuestionWriter, shared_model, token_losses
 from residuum.neural.tokens import PackedTokens, Texts, TokenStore
 
 COMMON = 0.2  # tokens in a larger share of the docs count as common

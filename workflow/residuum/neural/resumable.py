@@ -1,4 +1,4 @@
-"""Resume killed work: a fingerprint of all that the work depends on, and its saved state.
+"""Resume killed work: a fingerprint of all that it depends on, its saved state, its snapshots.
 
 Usage: `TrainingState(Saving(work), fingerprint(stage, config, inputs))`, then `restore(model,
 optimiser)`; or `open_folder(folder, fingerprint(...))` for work in parts.
@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 MARK = "fingerprint"
+SNAPSHOTS = "snapshots"  # folder within a checkpoint
 SAVE_S = 300.0  # most seconds of training that a kill may cost
 
 
@@ -120,3 +121,37 @@ class TrainingState:
         optimiser.load_state_dict(state["optimizer"])
         log(f"{self.path}: resuming after step {len(state['log'])}")
         return list(state["log"])
+
+
+class Snapshots:
+    """`number` models of a training of `steps`, spread evenly; the last is the finished model.
+
+    Each is kept before the state is saved, so that a resumed training finds all earlier ones.
+    """
+
+    def __init__(self, work: Path, steps: int, number: int | None) -> None:
+        if number and number > steps:
+            fault = f"training.snapshots: {number}, but the training has {steps} steps"
+            raise ResiduumError(f"{fault}. Give at most as many as steps.")
+        self._work = work / SNAPSHOTS
+        self.steps = [round(steps * i / number) for i in range(1, number + 1)] if number else []
+
+    def due(self, step: int) -> bool:
+        """Say whether to keep the model after `step` steps; the finished model is kept anyway."""
+        return step in self.steps[:-1]
+
+    def take(self, step: int, save: Callable[[Path], None]) -> None:
+        """Keep the model of a due step."""
+        with files.whole_directory(self._work / str(self.steps.index(step) + 1)) as folder:
+            save(folder)
+
+    def move_into(self, folder: Path) -> None:
+        """Move the snapshots into a finished checkpoint, as snapshots/1, snapshots/2, ..."""
+        for number in range(1, len(self.steps)):
+            target = folder / SNAPSHOTS / str(number)
+            target.parent.mkdir(exist_ok=True)
+            shutil.move(self._work / str(number), target)
+
+    def drop(self) -> None:
+        """Delete the kept snapshots."""
+        shutil.rmtree(self._work, ignore_errors=True)
