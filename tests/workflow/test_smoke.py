@@ -425,7 +425,7 @@ ALTERED = [
      "data/generated-smoke/tune/queries.tsv", {"data"}),
     ("lexical.py", "track(sorted(texts.items())", "track(sorted(texts.items())[1:]",
      "runs/generated-smoke/dev/bm25.trec.gz", {"lexical"}),
-    ("mining.py", ".seed, query_id, positive)", ".seed, positive, query_id)",
+    ("negatives.py", ".seed, query_id, positive)", ".seed, positive, query_id)",
      "training/clear/tuples.jsonl.gz", {"negatives"}),
     ("neural/backbones.py", "DECIMALS = 6", "DECIMALS = 3", "backbones/mini-bert", {"pretrain"}),
     ("neural/fitting.py", "(step + 1) * how.batch_size", "(step + 2) * how.batch_size",

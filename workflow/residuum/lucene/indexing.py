@@ -99,9 +99,9 @@ def _fitting(docs: Iterable[Named], corpus: Path) -> Iterator[Named]:
     for text, doc in docs:
         doc_id = str(doc["id"])
         if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
-            cause = f"Lucene takes a text of {MOST_TEXT} characters and an id of {MOST_ID} bytes"
+            limits = f"Lucene takes texts of {MOST_TEXT} characters and ids of {MOST_ID} bytes"
             raise ResiduumError(
-                f"{corpus}: doc {doc_id[:60]} is longer: {cause}, as indexed. Cut it into docs."
+                f"{corpus}: doc {doc_id[:60]} is too long to index: {limits}. Cut it into docs."
             )
         yield text, doc
 

@@ -44,7 +44,7 @@ class Weigher:
     def __init__(self, folder: Path, system: LexicalSystem, threads: int = 1) -> None:
         if system.boosts or system.joined or system.term_weights or system.rm3:
             without = "without boosts, joined, term_weights and rm3"
-            raise ResiduumError(f"BM25 as vectors is that of whole texts: of a system {without}")
+            raise ResiduumError(f"BM25 as vectors needs a system of whole texts, {without}")
         self._bm25 = system.bm25
         self._reader = indexing.open_reader(folder)
         self._workers = handles.Workers(threads)

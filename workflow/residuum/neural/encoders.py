@@ -55,8 +55,8 @@ class Encoder(Ranker):
         model, tokenizer = pretrained.load(self.form(), source, markers)
         if model.config.is_encoder_decoder:
             raise ResiduumError(
-                f"{source.name}: a {model.config.model_type} of encoder and decoder, which has no "
-                "states of a text alone. Name a model that is an encoder, as a bert"
+                f"{source.name}: a {model.config.model_type} has an encoder and a decoder, and no "
+                "states of a text alone. Name an encoder, such as a bert"
             )
         if settings.dimensions:
             model = _projected(model, source.name, settings.dimensions, settings.norm)
@@ -66,8 +66,11 @@ class Encoder(Ranker):
             self._take_cls_away()
         self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
         if (most := self.head.most("doc")) > settings.doc_length:
-            text = f"{most} vectors of a doc of which {settings.doc_length} tokens are read"
-            raise ResiduumError(f"encoder.pooling: {text}; give fewer, or a larger doc_length")
+            read = f"only {settings.doc_length} of its tokens are read"
+            raise ResiduumError(
+                f"encoder.pooling: {most} vectors for a doc, but {read}. Give fewer, or a larger "
+                "doc_length"
+            )
         for key in ("query_length", "doc_length"):
             pretrained.check_length(self.model, f"encoder.{key}", getattr(settings, key))
 

@@ -212,7 +212,7 @@ def _check_values(weights: Mapping[str, Tensor], name: str) -> None:
     bad = sorted(key for key, tensor in weights.items() if not _is_finite(tensor))
     if bad:
         raise ResiduumError(
-            f"{name}: {_listed('not all values are finite: of', bad)}. A training that diverged, "
+            f"{name}: {_listed('some values are not finite: in', bad)}. A training that diverged, "
             "or a damaged copy, leaves such weights. Get the model again, or train it again"
         )
 

@@ -77,8 +77,8 @@ def take_head(model: Any, name: str) -> Any:
     head = model.get_output_embeddings()
     linear = isinstance(head, torch.nn.Linear)
     if not linear:
-        text = "its scores of terms are not those of a linear layer"
-        raise ResiduumError(f"{name}: {text}. Use a BERT, or another of that form")
+        text = "its last layer, which scores terms, is not linear"
+        raise ResiduumError(f"{name}: {text}. Use a BERT, or another model of that form")
     # torch supports this: it calls a layer's own forward where it has one.
     head.forward = lambda states: states
     return head

@@ -67,8 +67,7 @@ class MaskingLearner(Learner[B]):
         self.docs = PackedTokens(rows)
         self.usable = np.flatnonzero(self.docs.lengths >= least)
         if not len(self.usable):
-            text = "the corpora hold no doc with text to learn from"
-            raise ResiduumError(f"{text}: of {least} tokens at least")
+            raise ResiduumError(f"the corpora hold no doc of at least {least} tokens to learn from")
         super().__init__(model.to(self.device.name), spec, start, len(self.usable))
         self.inputs = Inputs(model, self.tokenizer.pad_token_id or 0, self.device)
 

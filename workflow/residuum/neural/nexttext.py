@@ -57,7 +57,10 @@ class NextLearner(MaskingLearner[NextBatch]):
         """Return the tokens of texts without special tokens, and the least tokens of a doc."""
         if not begins_with_cls(self.tokenizer):
             name = self.tokenizer.name_or_path
-            raise ResiduumError(f"{name}: its tokenizer puts no [CLS] before a text, to compare")
+            raise ResiduumError(
+                f"{name}: its tokenizer puts no [CLS] before a text, and training compares the "
+                "states of [CLS]"
+            )
         frame = np.array(self.tokenizer("")["input_ids"], dtype=np.int32)
         self.before, self.behind = frame[:1], frame[1:]
         room = spec.length - 2 * len(frame)

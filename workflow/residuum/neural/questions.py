@@ -161,8 +161,8 @@ class Spans:
             lengths[doc] = np.count_nonzero(~np.isin(row, self._special))
         usable = np.flatnonzero(lengths > self.how.length[1])
         if not len(usable):
-            text = f"no doc has a span of {self.how.length[1]} tokens, and others beside it"
-            raise ResiduumError(f"{folder}: {text}; give smaller numbers in spans.length")
+            text = f"no doc has more than the {self.how.length[1]} tokens of a span"
+            raise ResiduumError(f"{folder}: {text}. Give smaller numbers in spans.length")
         return Corpus(docs, usable, counts > COMMON * number)
 
     def draw(self, count: int, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -311,8 +311,8 @@ def shared_model(
     }
     if lacking := [name for name, token in marks.items() if token is None]:
         raise ResiduumError(
-            f"{source.name}: its tokenizer lacks what becomes {', '.join(lacking)}: a token before "
-            "a text, one behind it, or one that fills"
+            f"{source.name}: its tokenizer lacks the tokens for {', '.join(lacking)}: those before "
+            "a text, behind it, or for padding"
         )
     model = EncoderDecoderModel(encoder=encoder, decoder=decoder)
     share(model)
@@ -332,7 +332,7 @@ def _cut(model: PreTrainedModel, layers: int, name: str) -> None:
         raise ResiduumError(f"{name}: {text}")
     all_layers = model.encoder.layer
     if layers > len(all_layers):
-        raise ResiduumError(f"layers is {layers}, but {name} has {len(all_layers)}")
+        raise ResiduumError(f"layers is {layers}, but {name} has {len(all_layers)} layers")
     model.encoder.layer = all_layers[:layers]
     model.config.num_hidden_layers = layers
 

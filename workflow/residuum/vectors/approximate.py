@@ -82,8 +82,8 @@ class Ivf(Approximate):
             text = f"search.nlist: {self.nlist}, but a shard has {count} vectors"
             raise ResiduumError(f"{text}; give at most as many")
         if self.code_size and count < 2**BITS:
-            text = f"search.code pq: a shard has {count} vectors, and a code takes {2**BITS}"
-            raise ResiduumError(f"{text}; leave it out")
+            text = f"search.code pq: a shard has {count} vectors, but a code needs {2**BITS}"
+            raise ResiduumError(f"{text}. Leave the code out")
         if self.code_size and dimensions % self.code_size:
             text = f"search.code_size: {self.code_size}, but vectors have {dimensions} dimensions"
             raise ResiduumError(f"{text}; give a divisor of them")

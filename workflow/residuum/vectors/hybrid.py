@@ -49,7 +49,7 @@ def docs_of(vectors: Vectors, queries: Vectors) -> Docs:
     Sparse vectors keep only the queries' terms: other terms add nothing to a product.
     """
     if isinstance(vectors, TermVectors) != isinstance(queries, TermVectors):
-        raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
+        raise ResiduumError("docs and queries: one side has sparse vectors, the other dense ones")
     if isinstance(vectors, TermVectors) and isinstance(queries, TermVectors):
         rows = products.aligned(vectors, queries.terms)
         vectors = TermVectors(vectors.ids, queries.terms, rows)
@@ -75,8 +75,8 @@ def in_blocks(parts: Sequence[Iterable[Docs]], k: int) -> Iterator[list[Docs]]:
         if not size or any(docs.ids != block[0].ids for docs in block):
             both = zip(shards, places, strict=True)
             doc_id = next(docs.ids[place] for docs, place in both if docs.ids)
-            text = "the parts of a hybrid have other docs, or in another order"
-            raise ResiduumError(f"{text}: about doc {doc_id}; make their vectors again")
+            text = f"the parts of a hybrid differ in docs, or in their order, at doc {doc_id}"
+            raise ResiduumError(f"{text}. Make their vectors again")
         yield block
         del block  # a dense part's block is a view of its shard
         for number, stream in enumerate(streams):

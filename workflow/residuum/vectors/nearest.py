@@ -44,7 +44,7 @@ class Index:
     def __init__(self, docs: Vectors, approximate: Search | None, device: str) -> None:
         """Prepare a search on the device cpu or cuda; sparse vectors stay on the CPU."""
         if approximate and isinstance(docs, TermVectors):
-            text = "these vectors are sparse; leave it out"
+            text = "these vectors are sparse. Leave the search out"
             raise ResiduumError(f"search {approximate.kind}: {text}")
         self._docs = docs
         if not isinstance(docs, TermVectors):
@@ -66,7 +66,9 @@ class Index:
         if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
             return _sparse_hits(docs, queries, k)
         if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
-            raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
+            raise ResiduumError(
+                "docs and queries: one side has sparse vectors, the other dense ones"
+            )
         return self._dense.search(np.asarray(queries[1]), k, effort)
 
     def compared(self) -> int:
