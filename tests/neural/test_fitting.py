@@ -116,14 +116,14 @@ def test_groups_give_the_gradient_and_the_log_of_the_whole_batch(
     toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner, cut = made(toy, name), []
-    monkeypatch.setattr(padding, "groups", lambda lengths, _: [np.arange(len(lengths))])
+    monkeypatch.setattr(padding, "together", lambda lengths, _: [np.arange(len(lengths))])
     log, expected, _ = take(learner)
 
     def groups(lengths: Sequence[int], _: Any) -> list[np.ndarray]:
         cut.append(np.array_split(np.random.default_rng(1).permutation(len(lengths)), 3))
         return cut[-1]
 
-    monkeypatch.setattr(padding, "groups", groups)
+    monkeypatch.setattr(padding, "together", groups)
     again, result, _ = take(learner)
     assert cut
     assert again == pytest.approx(log, rel=1e-5)

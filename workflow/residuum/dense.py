@@ -26,7 +26,7 @@ from residuum.code.tables import Kinds
 from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
 from residuum.neural import cards
-from residuum.vectors.nearest import Index, pair_scores, use_threads
+from residuum.vectors.nearest import Index, pair_scores, use_threads, with_ids
 
 app = command.app(__doc__)
 
@@ -79,7 +79,7 @@ def search_shard(
             residual = Residual([path for judged, path in earlier if judged == name])
             query_vectors = shards.read(queries / name)
             frames = index.search(query_vectors, k + residual.most)
-            named = (residual.left(_with_ids(frame, query_vectors[0])) for frame in frames)
+            named = (residual.left(with_ids(frame, query_vectors[0])) for frame in frames)
             run = pl.concat([trec.rank(hits, k) for hits in named])
             trec.write_hits(folder / f"{name}.parquet", run)
             counts[name] = len(run)
@@ -164,7 +164,7 @@ def score_run(
         rows = {"query_id": pl.Series(ids, dtype=pl.String), "query": range(len(ids))}
         numbered = pairs.join(pl.DataFrame(rows), on="query_id", maintain_order="left")
         docs = (shards.read(folder, system.first) for folder in folders)
-        parts.append(_with_ids(pair_scores(docs, vectors, numbered), ids))
+        parts.append(with_ids(pair_scores(docs, vectors, numbered), ids))
     folders = [*embeddings, *(folder.parent for folder in queries)]
     inputs = [*(path / "manifest.json" for path in folders), *run]
     _write_run(output, trec.rank(pl.concat(parts)), tag, system, inputs)
@@ -190,11 +190,6 @@ def _device(requested: str, threads: int, search: Search | None) -> str:
 
     chosen = devices.choose(requested, "fp32", threads).name
     return chosen if chosen == "cuda" else "cpu"
-
-
-def _with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
-    ids = pl.Series("query_id", query_ids, pl.String)[scored["query"]]
-    return scored.select(ids, "doc_id", "score")
 
 
 def _write_run(

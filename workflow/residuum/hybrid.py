@@ -22,7 +22,7 @@ from residuum.config.schema.systems import HybridSystem
 from residuum.tuning.choosing import LAMBDA, Record, Setting, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 from residuum.vectors import hybrid
-from residuum.vectors.nearest import Vectors
+from residuum.vectors.nearest import Vectors, with_ids
 
 app = command.app(__doc__)
 SpecText = Annotated[str, typer.Option(help="schema.HybridSystem as JSON")]
@@ -68,11 +68,9 @@ def search(
     ]
     k = system.k + residual.most
     hits = hybrid.search(hybrid.in_blocks(docs, k), vectors, factors, k)
-    names = pl.Series("query_id", ids, pl.String)
     with files.whole_directory(output) as folder:
         for number, weight in enumerate(system.weights()):
-            weighed = hits.filter(weight=number)
-            named = weighed.select(names[weighed["query"]], "doc_id", "score")
+            named = with_ids(hits.filter(weight=number), ids)
             trec.write_hits(folder / _file(weight), trec.rank(residual.left(named), system.k))
         facts = {"queries": len(ids), "weights": system.weights()}
         facts |= {"first_passages": first} if first else {}

@@ -125,7 +125,7 @@ def score(
     lists = trec.lists_of(pairs).iter_rows()
     docs = [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in lists]
     scored = searcher.score(track(docs, "score", len(docs), "queries"))
-    lost = pairs.join(scored, on=["query_id", "doc_id"], how="anti")
+    lost = pairs.join(scored, on=trec.PAIR, how="anti")
     if lost.height:
         fault = f"doc {lost['doc_id'][0]} is not in {index} ({lost.height} such lines)"
         raise ResiduumError(f"{lost['run'][0]}: {fault}. The run was made on another corpus.")

@@ -20,11 +20,10 @@ from residuum.cli import command
 from residuum.cli.progress import track
 from residuum.config.schema.sweeps import Sweep
 from residuum.tuning.evaluation import evaluate
-from residuum.vectors.nearest import Index, Shard, use_threads
+from residuum.vectors.nearest import Index, Shard, use_threads, with_ids
 
 app = command.app(__doc__)
 EXACT = 0  # stands for the exact search
-RECALLED = ["query_id", "doc_id"]
 
 
 class Searches:
@@ -46,12 +45,8 @@ class Searches:
         self.compared[effort] += index.compared() // repeats
         before = self.seconds.get(effort, [0.0] * repeats)
         self.seconds[effort] = [a + b for a, b in zip(before, took, strict=True)]
-        ids = pl.Series("query_id", queries[0], pl.String)
-        hits = pl.concat(found)
-        named = hits.select(ids[hits["query"]], "doc_id", "score")
-        self.hits[effort] = [
-            trec.rank(pl.concat([*self.hits[effort], named]), k).select(*trec.HITS)
-        ]
+        hits = [*self.hits[effort], with_ids(pl.concat(found), queries[0])]
+        self.hits[effort] = [trec.rank(pl.concat(hits), k).select(*trec.HITS)]
 
     def run(self, effort: int) -> pl.DataFrame:
         """Return the hits at an effort, as a run."""
@@ -115,7 +110,7 @@ def _values(
 ) -> pl.DataFrame:
     """Return query_id, measure, value: the run's measures, and its recall of the exact search."""
     values = evaluate(run, judged, names)
-    found = exact.join(run, on=RECALLED, how="left", coalesce=False)
+    found = exact.join(run, on=trec.PAIR, how="left", coalesce=False)
     share = pl.col("doc_id_right").is_not_null().mean().alias("value")
     recall = found.group_by("query_id").agg(share).with_columns(measure=pl.lit(trec.RECALL))
     asked = recall.join(values, on="query_id", how="semi")

@@ -43,7 +43,7 @@ class Batch(NamedTuple):
         return [*self.positives, *chain.from_iterable(self.negatives)]
 
     @property
-    def groups(self) -> list[list[str]]:
+    def docs_by_query(self) -> list[list[str]]:
         """Each query's own docs, the positive first."""
         pairs = zip(self.positives, self.negatives, strict=True)
         return [[positive, *negatives] for positive, negatives in pairs]
@@ -67,16 +67,16 @@ def training_pairs(tuples: Path, held_out: Fold | None) -> list[Tuple]:
     return [pair for pair in pairs if held_out is None or pair.query_id not in held_out.queries]
 
 
-def usable(pairs: list[Tuple], group: int) -> list[Tuple]:
-    """Return the pairs that have negatives, and log how many have none or fewer than `group`."""
-    if not group:
+def usable(pairs: list[Tuple], drawn: int) -> list[Tuple]:
+    """Return the pairs that have negatives, and log how many have none or fewer than `drawn`."""
+    if not drawn:
         return [pair._replace(negatives=[], negative_scores=[]) for pair in pairs]
     kept = [pair for pair in pairs if pair.negatives]
     if len(kept) < len(pairs):
         log(f"{len(pairs) - len(kept)} of {len(pairs)} training pairs have no negative: left out")
-    if small := sum(len(pair.negatives) < group for pair in kept):
+    if small := sum(len(pair.negatives) < drawn for pair in kept):
         log(
-            f"{small} of {len(pairs)} training pairs have fewer than {group} negatives: "
+            f"{small} of {len(pairs)} training pairs have fewer than {drawn} negatives: "
             "some are taken twice"
         )
     return kept
@@ -175,12 +175,12 @@ class QuerySampler(EpochSampler):
         return visits
 
 
-def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[Visit]) -> Batch:
-    """Return the batch of these visits, each with a group of its pair's negatives."""
+def draw_batch(pairs: Sequence[Tuple], drawn: int, visits: Iterable[Visit]) -> Batch:
+    """Return the batch of these visits, each with `drawn` of its pair's negatives."""
     batch = Batch([], [], [], [], [])
     for visit in visits:
         pair = pairs[visit.number]
-        picks = turns(len(pair.negatives), group, visit)
+        picks = turns(len(pair.negatives), drawn, visit)
         batch.query_ids.append(pair.query_id)
         batch.positives.append(pair.positive)
         batch.negatives.append([pair.negatives[pick] for pick in picks])
@@ -190,15 +190,15 @@ def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[Visit]) -> B
     return batch
 
 
-def turns(pool: int, group: int, visit: Visit) -> list[int]:
+def turns(pool: int, drawn: int, visit: Visit) -> list[int]:
     """Return which of a pool's negatives a visit takes (CLEAR, section 3.3).
 
     The pool is stored in random order. The visits of a pair go through it in turn, from a random
     start. Every visit takes each negative with the same probability, and `pool` visits take each
-    negative `group` times. A group larger than the pool repeats negatives.
+    negative `drawn` times. A larger number than the pool's repeats negatives.
     """
-    first = visit.start + visit.epoch * group
-    return [number % pool for number in range(first, first + group)]
+    first = visit.start + visit.epoch * drawn
+    return [number % pool for number in range(first, first + drawn)]
 
 
 def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) -> np.ndarray:

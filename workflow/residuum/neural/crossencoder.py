@@ -254,7 +254,7 @@ def _tokens(pair: Pair) -> int:
 
 
 class CrossLearner(ContrastiveLearner):
-    """A cross-encoder in training; its output is the score of each pair of a group."""
+    """A cross-encoder in training; its output is the score of each query with each of its docs."""
 
     encoder: CrossEncoder
 
@@ -264,13 +264,13 @@ class CrossLearner(ContrastiveLearner):
 
     def forward(self, batch: Batch) -> Outputs:
         """Return the scores (rows, 1 + negatives) of each query's docs, the positive first."""
-        groups = batch.groups
-        rows = [row for row, docs in enumerate(groups) for _ in docs]
+        docs_by_query = batch.docs_by_query
+        rows = [row for row, docs in enumerate(docs_by_query) for _ in docs]
         queries = self.queries.tokens([batch.query_ids[row] for row in rows])
-        docs = self.tokens_of(batch, rows, [doc for docs in groups for doc in docs])
+        docs = self.tokens_of(batch, rows, [doc for docs in docs_by_query for doc in docs])
         pairs = list(map(Pair, queries, docs))
         scores = padding.by_length(pairs, self.encoder.forward, self.model, _tokens)
-        return [scores.view(len(groups), -1)]
+        return [scores.view(len(docs_by_query), -1)]
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
         return of_own_docs(outputs[0], batch)
@@ -278,4 +278,4 @@ class CrossLearner(ContrastiveLearner):
     def indifferent(self, batch: Batch) -> Outputs:
         import torch
 
-        return [torch.zeros(len(batch.query_ids), 1 + self.group)]
+        return [torch.zeros(len(batch.query_ids), 1 + self.drawn)]

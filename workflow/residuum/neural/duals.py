@@ -70,7 +70,7 @@ class DualLearner(ContrastiveLearner):
         import torch
 
         rows, width = len(batch.query_ids), self.encoder.dimensions
-        negatives = torch.zeros(rows, self.group, 1, width)
+        negatives = torch.zeros(rows, self.drawn, 1, width)
         return torch.zeros(rows, 1, width), torch.zeros(rows, 1, width), negatives
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
@@ -78,9 +78,9 @@ class DualLearner(ContrastiveLearner):
         import torch
 
         queries, positives, negatives = outputs[0][rows, 0], outputs[1], outputs[2]
-        groups = torch.cat([positives[rows, None], negatives[rows]], dim=1)
+        own_docs = torch.cat([positives[rows, None], negatives[rows]], dim=1)
         part = self.part(batch, rows)
-        scores = self._best((queries[:, None, None] * groups).sum(dim=-1), part.groups)
+        scores = self._best((queries[:, None, None] * own_docs).sum(dim=-1), part.docs_by_query)
         seen = of_own_docs(scores, part)._replace(vectors=(queries, positives[rows]))
         if self.start.fixed:
             seen = seen._replace(fixed=self._fixed(self.start.fixed, part, queries))

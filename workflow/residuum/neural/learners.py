@@ -207,7 +207,7 @@ class ContrastiveLearner(Learner[Batch]):
         self.pairs = usable(every, spec.drawn)
         super().__init__(encoder.model, spec, start, len(self.pairs))
         self.sampler = sampler_of(spec, self.pairs, start.seed)
-        self.group = spec.drawn
+        self.drawn = spec.drawn
         self.positives = positives_of(every, texts if spec.mixed else None)
         self.objectives = [LOSSES[loss.kind].model_validate(loss) for loss in spec.objectives]
         queries, docs = self._read()
@@ -223,13 +223,13 @@ class ContrastiveLearner(Learner[Batch]):
         """Return the query ids and doc ids that training reads: of all or of the visited pairs."""
         if 0 < self.steps * self.spec.training.batch_size < len(self.pairs):
             visits = (visit for step in range(self.steps) for visit in self.sampler.visits(step))
-            read = draw_batch(self.pairs, self.group, visits)
+            read = draw_batch(self.pairs, self.drawn, visits)
             return {*read.query_ids}, {*read.docs}
         docs = {doc for pair in self.pairs for doc in (pair.positive, *pair.negatives)}
         return {pair.query_id for pair in self.pairs}, docs
 
     def batch(self, step: int) -> Batch:
-        return draw_batch(self.pairs, self.group, self.sampler.visits(step))
+        return draw_batch(self.pairs, self.drawn, self.sampler.visits(step))
 
     def tokens_of(self, batch: Batch, rows: Sequence[int], docs: Sequence[str]) -> list[np.ndarray]:
         """Return the tokens of docs; with `perturbation`, mask matches with each row's query."""
@@ -296,7 +296,7 @@ class ContrastiveLearner(Learner[Batch]):
         )
         best = others.max(dim=1).values < seen.scores.gather(1, positive)[:, 0]
         columns = {"best": best.float()}
-        if self.group:
+        if self.drawn:
             columns["gap"] = gap = seen.sampled[:, :1] - seen.sampled[:, 1:]
             for objective in self.objectives:
                 if isinstance(objective, Hinge):

@@ -94,10 +94,10 @@ class MaskingLearner(Learner[B]):
         """
         import torch
 
-        groups = padding.groups([*map(len, batch.rows)], self.model)
-        parts = [self._together(rows_of(batch, group)) for group in groups]
+        together = padding.together([*map(len, batch.rows)], self.model)
+        parts = [self._together(rows_of(batch, numbers)) for numbers in together]
         losses, states = (torch.cat(part) for part in zip(*parts, strict=True))
-        order = np.concatenate(groups)
+        order = np.concatenate(together)
         texts = np.repeat(order, [batch.chosen[i].sum() for i in order])
         tokens, device = np.argsort(texts, kind="stable"), self.device.name
         return losses[devices.put(tokens, device)], states[devices.put(np.argsort(order), device)]

@@ -49,7 +49,7 @@ def docs_of(vectors: Vectors, queries: Vectors) -> Docs:
     Sparse vectors keep only the queries' terms: other terms add nothing to a product.
     """
     if isinstance(vectors, TermVectors) != isinstance(queries, TermVectors):
-        raise ResiduumError("docs and queries: one side has sparse vectors, the other dense ones")
+        raise ResiduumError("docs and queries: one side has sparse vectors, the other dense")
     if isinstance(vectors, TermVectors) and isinstance(queries, TermVectors):
         rows = products.aligned(vectors, queries.terms)
         vectors = TermVectors(vectors.ids, queries.terms, rows)

@@ -66,9 +66,7 @@ class Index:
         if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
             return _sparse_hits(docs, queries, k)
         if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
-            raise ResiduumError(
-                "docs and queries: one side has sparse vectors, the other dense ones"
-            )
+            raise ResiduumError("docs and queries: one side has sparse vectors, the other dense")
         return self._dense.search(np.asarray(queries[1]), k, effort)
 
     def compared(self) -> int:
@@ -221,6 +219,12 @@ class _Dense:
         scores, near = self.index.products(queries, query, row)
         scores[near] = _dense_products(queries, self._vectors, query[near], row[near])
         return scores
+
+
+def with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
+    """Return query_id, doc_id and score of hits or pairs whose queries are row numbers."""
+    ids = pl.Series("query_id", query_ids, pl.String)[scored["query"]]
+    return scored.select(ids, "doc_id", "score")
 
 
 def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
