@@ -396,7 +396,7 @@ def test_a_new_kind_reruns_nothing(project, edited):
          PAGES),
         ("tuning/evaluation.py", "float(m.value)", "float(m.value) / 2",
          PAGES | {"metrics", "tuning", "rerank", "runs"}),
-        ("neural/crossencoder.py", ".view(len(docs_by_query), -1)]", ".view(len(docs_by_query), -1) * 2]",
+        ("neural/crossencoder.py", "[scores.view(len(", "[2 * scores.view(len(",
          PAGES | {"models", "metrics", "tuning", "rerank", "runs"}),
         ("collections/words/articles.yaml", "airborne", "windborne", None),
     ],
