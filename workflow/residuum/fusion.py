@@ -271,7 +271,6 @@ class Lists:
         return self._summed(pl.DataFrame({"query_id": query_ids}), most)
 
     def _summed(self, table: pl.DataFrame, scores: dict[str, Values]) -> pl.DataFrame:
-        """Add the score that bears the weight, and the sum of those of the other parts."""
         weighting = self.system.interpolation
         weighted = scores.pop(weighting.weighted)
         rest, *others = (scores[part] * weighting.others.get(part, 1.0) for part in scores)

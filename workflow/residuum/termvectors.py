@@ -94,7 +94,6 @@ def _open(index: Path, model: Vectors, threads: int) -> Weigher:
 
 
 def _facts(index: Path) -> dict[str, Any]:
-    """Return what an index counts, its analysis and the versions that made it."""
     return manifest.facts(index, "an index", "docs", "analysis", "fields", "joined")
 
 

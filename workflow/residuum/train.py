@@ -180,7 +180,6 @@ def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
 
 
 def _check_gate(model: Trained, gate: Path | None) -> None:
-    """Refuse a model whose gate is not given, and a given gate that the model does not name."""
     named = named_for(model, "gate")
     if named and gate is None:
         raise ResiduumError(f"encoder.pooling.gate: give --gate, the checkpoint of {named}")

@@ -100,7 +100,6 @@ class Weigher:
         return pl.concat(parts), np.concatenate(lengths)
 
     def _document_frequencies(self, terms: pl.Series) -> pl.DataFrame:
-        """Return term and df, the number of docs with the term."""
         if terms.is_empty():
             return pl.DataFrame(schema={"term": pl.String, "df": pl.Int64})
         term, reader = f"{LUCENE}.index.Term", f"{LUCENE}.index.IndexReader"

@@ -228,7 +228,6 @@ def _forward(recorded: Recorded, states: Tensor, ends: Tensor) -> Tensor:
 
 @cache
 def _replay() -> Any:
-    """Return the function of torch that replays a pass with gradient."""
     from torch.autograd import Function
 
     class Replay(Function):

@@ -76,7 +76,6 @@ class Inputs:
         }
 
     def _rows(self, tokens: int) -> int:
-        """Return how many rows the layers get for a number of tokens."""
         if not self.room:
             return packing.room_of(tokens)
         return self.room if self.texts else packing.rounded(tokens)

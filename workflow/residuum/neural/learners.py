@@ -124,10 +124,7 @@ class Learner(ABC, Generic[B]):
         self.encoder.save(folder)
 
     def indifferent(self, batch: B) -> Outputs | None:
-        """Return the outputs of a model that scores all docs equally.
-
-        Return None if the loss has no such case.
-        """
+        """Return the outputs of a model that scores all docs equally, or None for other losses."""
         return None
 
     def seen(self, batch: B, outputs: Outputs) -> dict[str, Tensor]:

@@ -132,7 +132,6 @@ def _read(
 
 
 def _has(name: str, model: PreTrainedModel, file: str) -> bool:
-    """Say whether a folder, or a loaded model of the hub, has a file."""
     folder = Path(name)
     if folder.is_dir():
         return (folder / file).is_file()

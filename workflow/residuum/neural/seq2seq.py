@@ -120,8 +120,7 @@ class QuestionWriter(pretrained.TextModel):
     ) -> Tensor:
         """Return the logits (tokens, vocabulary) of the tokens that `within` numbers.
 
-        In a model from `shared_model` the head reads only these tokens; other heads read every
-        token.
+        In a model from `shared_model` the head reads only these tokens. Other heads read all.
         """
         from transformers.modeling_outputs import BaseModelOutput
 

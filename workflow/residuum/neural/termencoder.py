@@ -59,10 +59,7 @@ class TermEncoder(Encoder):
         return AutoModelForMaskedLM
 
     def _gate(self, source: pretrained.Source) -> TermGater:
-        """Load the fixed gate.
-
-        Raises ResiduumError if its vocabulary is another than the encoder's.
-        """
+        """Load the fixed gate. Raises ResiduumError if its vocabulary is not the encoder's."""
         self.gate_folder = folder = source.gate or Path(source.name) / pretrained.GATE
         gate = TermGater.load(folder, self.device)
         if gate.tokenizer.get_vocab() != self.tokenizer.get_vocab():
@@ -197,8 +194,7 @@ class TermEncoder(Encoder):
             pretrained.copy(self.gate_folder, Path(folder) / pretrained.GATE)
 
     def records(self) -> dict[str, object]:
-        """Return an empty dict: no other library reads these vectors."""
-        return {}
+        return {}  # no other library reads these vectors
 
 
 def listed(active: Tensor) -> tuple[Tensor, Tensor]:
