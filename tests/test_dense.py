@@ -227,7 +227,7 @@ def test_hits_may_be_deeper_than_the_run_but_not_less_deep(made: Made, tmp_path:
     dense.gather(deep, ["dev"], spec(7), "test", tmp_path / "cut.trec.gz")
     whole = made.run(tmp_path / "seven", 2, 7)
     assert (tmp_path / "cut.trec.gz").read_bytes() == whole.read_bytes()
-    with pytest.raises(ResiduumError, match="searched less deep than k 31 of test"):
+    with pytest.raises(ResiduumError, match="its search was less deep than k 31 of test"):
         dense.gather(deep, ["dev"], spec(31), "test", tmp_path / "no.trec.gz")
 
 

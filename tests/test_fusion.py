@@ -298,7 +298,7 @@ def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tm
     first = trec.read_run(output).filter(rank=1).select("query_id", "doc_id").rows()
     assert first == [("q", "l"), ("r", "l"), ("s", "d"), ("t", "d")]
     other = run("other.gz", {("u", "d"): 1})
-    with pytest.raises(ResiduumError, match="query u is in none of its folds"):
+    with pytest.raises(ResiduumError, match="query u is in none of the folds that lambda"):
         fusion.fuse(spec, named({"l": other, "d": other}), "f", output, tuning)
     paths[1].write_text(FOLDS[1].replace("s", "q"))
     with pytest.raises(ResiduumError, match=r"query q is in 2 of the 2 folds \(1, 2\)"):

@@ -388,7 +388,7 @@ def test_parts_that_do_not_belong_together_are_refused(made, tmp_path):
     shorter = Made(tmp_path / "other")
     shorter.owners = np.where(shorter.owners == 100, 99, shorter.owners)
     mixed = [*options["embeddings"][:2], *shorter.write(2, 3)["embeddings"][2:]]
-    with pytest.raises(ResiduumError, match=r"other docs, or in another order: about doc d100"):
+    with pytest.raises(ResiduumError, match="differ in docs, or in their order, at doc d100"):
         hybrid.search(system(), mixed, options["queries"], tmp_path / "h")
     assert not (tmp_path / "h").exists()
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from corpora import make_corpus
-from residuum import lexical, mining, negatives
+from residuum import lexical, negatives
 from residuum.artefacts import contracts, docpairs, streams, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -218,7 +218,7 @@ def test_random_docs_are_drawn_by_place_in_the_corpus(split, tmp_path):
 def test_pairs_are_mined_some_at_a_time_without_a_trace_of_it(split, tmp_path, drawn, monkeypatch):
     split.mine(drawn, tmp_path / "whole.jsonl.gz")
     ahead, mined, write = [], [], contracts.write_tuples
-    mine = mining.Miner._mine
+    mine = negatives.Miner._mine
 
     def counted(self, pairs):
         mined.extend(pairs)
@@ -227,8 +227,8 @@ def test_pairs_are_mined_some_at_a_time_without_a_trace_of_it(split, tmp_path, d
     def written(path, tuples):
         return write(path, (ahead.append(len(mined) - n) or t for n, t in enumerate(tuples)))
 
-    monkeypatch.setattr(mining, "PAIRS_AT_ONCE", 3)
-    monkeypatch.setattr(mining.Miner, "_mine", counted)
+    monkeypatch.setattr(negatives, "PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr(negatives.Miner, "_mine", counted)
     monkeypatch.setattr(contracts, "write_tuples", written)
     split.mine(drawn, tmp_path / "parts.jsonl.gz")
     assert len(ahead) == 80 and max(ahead) == 3
@@ -332,7 +332,7 @@ def test_a_pair_whose_docs_all_hold_an_answer_is_left_out_and_counted(tmp_path, 
     tuples, facts = split.mine(WITHOUT, tmp_path / "t.jsonl.gz", answers=answers)
     assert [t.query_id for t in tuples] == ["r"]
     assert (facts["pairs"], facts["tuples"], facts["pairs_without_a_negative"]) == (2, 1, 1)
-    assert "warning: 1 of 2 pairs are left out: each doc drawn for it" in capsys.readouterr().err
+    assert "warning: 1 of 2 pairs are left out: each doc drawn for them" in capsys.readouterr().err
 
 
 def test_a_split_without_answers_leaves_nothing_out_and_says_so_once(split, tmp_path, capsys):
@@ -341,7 +341,7 @@ def test_a_split_without_answers_leaves_nothing_out_and_says_so_once(split, tmp_
     tuples, facts = split.mine(WITHOUT, tmp_path / "b.jsonl.gz")
     assert tuples == plain
     assert facts["without_answers"] == "the training split has no answers"
-    assert capsys.readouterr().err.count("no answers: no negative is left out for one") == 1
+    assert capsys.readouterr().err.count("no answers, so no negative is left out") == 1
 
 
 @pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE])
@@ -355,7 +355,7 @@ def test_answers_that_no_doc_holds_change_no_byte(split, tmp_path, drawn, monkey
         searched.append(len(texts))
         return search(self, texts, k)
 
-    monkeypatch.setattr(mining, "PAIRS_AT_ONCE", 7)
+    monkeypatch.setattr(negatives, "PAIRS_AT_ONCE", 7)
     monkeypatch.setattr(contracts, "read_docs", lambda *args: reads.append(args) or read(*args))
     monkeypatch.setattr(Searcher, "search", searching)
     split.mine(drawn, tmp_path / "a.jsonl.gz")

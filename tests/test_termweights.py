@@ -78,8 +78,8 @@ def test_examples_hold_the_recall_of_each_word(
     pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in PAIRS]
     texts = Texts(tmp_path / "queries.tsv", corpus, "the pairs")
     weighter = weighter_of(toy, device)
-    queries = dict(texts.of("query", {query for query, _ in PAIRS}))
-    docs = texts.of("doc", {doc for _, doc in PAIRS})
+    queries = dict(texts.read("query", {query for query, _ in PAIRS}))
+    docs = texts.read("doc", {doc for _, doc in PAIRS})
     first, second = build_examples(weighter, pairs, queries, docs).targets
     [doc] = weighter.tokenise([DOCS[0][1]])
     assert doc.words == ["what", "water", "here", ",", "sound", "for", "waters", "!"]

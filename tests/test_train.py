@@ -294,7 +294,7 @@ def test_what_only_a_folds_queries_carry_is_learned_without_it_by_no_one(
         assert record["artefact"]["held_out"] == kept
         assert record["spec"]["held_out"] == held_out
         assert {option.partition("=")[2] for option in fold} < {*record["inputs"]}
-        text = f"fold {held_out} is held out: 12 of 24 pairs, of 4 queries, are left"
+        text = f"fold {held_out} is held out: 12 of 24 pairs are left, of 4 queries"
         assert text in capfd.readouterr().err
     assert shares["two"][0] > 0.9 and shares["one"][1] > 0.9, shares
     assert shares["one"][0] < 0.75 and shares["two"][1] < 0.75, shares
@@ -313,7 +313,7 @@ def test_faulty_folds_are_refused(toy: Path, tmp_path: Path) -> None:
         training(*fold, twice)
     with pytest.raises(ResiduumError, match="--held-out: no fold 'onne'; known: one, two"):
         training(*fold, out="onne")
-    with pytest.raises(ResiduumError, match="--fold: say with --held-out which of them"):
+    with pytest.raises(ResiduumError, match="--fold: name the fold that is left out"):
         training(*fold, out=None)
     (tmp_path / "none").mkdir()
     trec.write_queries(tmp_path / "none" / "queries.tsv", [])

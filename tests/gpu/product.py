@@ -137,7 +137,7 @@ def stepper(made: Any) -> Callable[[], object]:
 def lengths(made: Any, step: int) -> np.ndarray:
     """Return the tokens of each text of a step."""
     batch = made.batch(step)
-    rows = [*made.queries.of(batch.query_ids), *made.docs.of(batch.docs)]
+    rows = [*made.queries.tokens(batch.query_ids), *made.docs.tokens(batch.docs)]
     return np.array([len(row) for row in rows])
 
 

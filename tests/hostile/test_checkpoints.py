@@ -320,7 +320,7 @@ def test_weights_that_are_not_finite_are_told_before_any_work(start: Path, value
 
     retensored(start, spoilt)
     refused(
-        start, rf"^{start}: not all values are finite: of encoder\.layer\.1\.output\.dense\.bias\."
+        start, rf"^{start}: some values are not finite: in encoder\.layer\.1\.output\.dense\.bias\."
     )
 
 
@@ -355,7 +355,7 @@ def test_vectors_that_are_not_finite_name_the_model(start: Path, tmp_path: Path)
 def test_an_encoder_with_a_decoder_is_refused(start: Path) -> None:
     T5Model(T5Config(**SMALL["t5"])).save_pretrained(start)
     form = EncoderSchema.model_validate({"query_length": 8, "doc_length": 8})
-    with pytest.raises(ResiduumError, match=rf"^{start}: a t5 of encoder and decoder, which has"):
+    with pytest.raises(ResiduumError, match=rf"^{start}: a t5 has an encoder and a decoder, and"):
         Encoder(Source(str(start), new_head=True), form, Device("cpu", "fp32"))
 
 

@@ -54,7 +54,7 @@ def backbone(tmp_path_factory):
 
 def encoder(backbone, **changes):
     settings = EncoderSchema.model_validate({**ENCODER, **changes})
-    return Encoder.of(settings)(Source(str(backbone), new_head=True), settings, DEVICE)
+    return Encoder.class_for(settings)(Source(str(backbone), new_head=True), settings, DEVICE)
 
 
 def reranker(backbone, pooling):

@@ -230,7 +230,7 @@ def test_states_of_each_layer_are_collected_as_ever(
     shape |= {"vocab_size": 40, "intermediate_size": 32, "embedding_size": 16, "pad_token_id": 0}
     model = AutoModelForMaskedLM.from_config(form(**shape)).eval()
     rows = [np.arange(5, 9, dtype=np.int32), np.arange(7, 10, dtype=np.int32)]
-    given, mask = Inputs(model, 0, devices.Device("cpu", "fp32")).of(rows)
+    given, mask = Inputs(model, 0, devices.Device("cpu", "fp32")).arguments(rows)
     made = [masking.predictions(model, given, torch.tensor([0, 4])) for _ in range(4)]
     assert recorded == []
     for logits, states in made:

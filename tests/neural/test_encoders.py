@@ -11,9 +11,9 @@ from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTo
 from corpora import make_corpus
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
+from residuum.config.schema.encoder import TextKind
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import Encoder
-from residuum.neural.heads import Kind
 from residuum.neural.pretrained import Source
 from tiny_models import ENCODER, make_backbone, toy_docs
 
@@ -124,7 +124,7 @@ def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
     assert encoder.encode([], "query", 4).shape == (0, 16)
 
 
-def read(encoder: Encoder, kind: Kind) -> list[str]:
+def read(encoder: Encoder, kind: TextKind) -> list[str]:
     """Return the tokens of a text of one word."""
     return encoder.tokenizer.convert_ids_to_tokens(next(encoder.tokenise(["water"], kind)))
 

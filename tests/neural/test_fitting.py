@@ -16,8 +16,7 @@ from residuum.neural import fitting, padding
 from residuum.neural.batches import Fold
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.preflight import preflight
-from residuum.neural.resumable import Saving, TrainingState
-from residuum.neural.snapshots import Snapshots
+from residuum.neural.resumable import Saving, Snapshots, TrainingState
 from tiny_models import toy_docs, toy_queries, toy_tuples
 from toy_learners import (
     JOINT,
@@ -117,14 +116,14 @@ def test_groups_give_the_gradient_and_the_log_of_the_whole_batch(
     toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner, cut = made(toy, name), []
-    monkeypatch.setattr(padding, "groups", lambda lengths, _: [np.arange(len(lengths))])
+    monkeypatch.setattr(padding, "together", lambda lengths, _: [np.arange(len(lengths))])
     log, expected, _ = take(learner)
 
     def groups(lengths: Sequence[int], _: Any) -> list[np.ndarray]:
         cut.append(np.array_split(np.random.default_rng(1).permutation(len(lengths)), 3))
         return cut[-1]
 
-    monkeypatch.setattr(padding, "groups", groups)
+    monkeypatch.setattr(padding, "together", groups)
     again, result, _ = take(learner)
     assert cut
     assert again == pytest.approx(log, rel=1e-5)
@@ -213,7 +212,7 @@ def test_candidates_are_the_batch_and_all_that_was_drawn(toy: Path) -> None:
     assert seen.positive.tolist() == [2, 3, 4]
     own = [[2 + i, 7 + 2 * (2 + i), 8 + 2 * (2 + i)] for i in range(3)]
     np.testing.assert_allclose(
-        seen.own.detach().numpy(), np.take_along_axis(expected, np.array(own), 1), atol=1e-5
+        seen.sampled.detach().numpy(), np.take_along_axis(expected, np.array(own), 1), atol=1e-5
     )
 
 

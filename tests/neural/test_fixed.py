@@ -60,8 +60,13 @@ def test_they_are_the_projections_of_the_ids_asked_for_in_their_order(toy: Path)
     counted = [{word: docs[key].split().count(word) for word in docs[key].split()} for key in some]
     terms = sorted({word for words in counted for word in words})
     rows = csr_array(np.array([[words.get(t, 0) for t in terms] for words in counted], np.float32))
-    np.testing.assert_allclose(fixed.of("doc", some, 24), project(rows, terms, 24, 3), atol=1e-6)
-    assert fixed.of("doc", some[::-1], 24)[0].tolist() == fixed.of("doc", some, 24)[2].tolist()
+    np.testing.assert_allclose(
+        fixed.vectors("doc", some, 24), project(rows, terms, 24, 3), atol=1e-6
+    )
+    assert (
+        fixed.vectors("doc", some[::-1], 24)[0].tolist()
+        == fixed.vectors("doc", some, 24)[2].tolist()
+    )
     with pytest.raises(ResiduumError, match=r"doc_id nobody has no vector \(1 such ids\)"):
         fixed.keep("doc", {"d0-here", "nobody"})
 

@@ -31,5 +31,5 @@ def test_what_a_head_reads_gives_the_scores_of_the_whole_model(form: type, confi
 def test_a_model_without_a_linear_head_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = BertForMaskedLM(MODELS[0][1])
     monkeypatch.setattr(model, "get_output_embeddings", torch.nn.Identity)
-    with pytest.raises(ResiduumError, match="toy: its scores of terms are not those of a linear"):
+    with pytest.raises(ResiduumError, match="toy: its last layer, which scores terms, is not"):
         layers.take_head(model, "toy")

@@ -154,9 +154,9 @@ def test_logistic_looks_at_each_score_alone_and_not_at_gaps() -> None:
     """A shift of all scores leaves nll as it is, and no logit of 0 costs less than log 2."""
     loss = LOSSES["logistic"](kind="logistic")
     batch = seen(*BATCH)
-    shifted = batch._replace(own=batch.own + 1)
+    shifted = batch._replace(sampled=batch.sampled + 1)
     assert not torch.allclose(loss.losses(batch), loss.losses(shifted))
-    equal = loss.losses(batch._replace(own=torch.zeros(2, 3)))
+    equal = loss.losses(batch._replace(sampled=torch.zeros(2, 3)))
     assert equal.tolist() == pytest.approx([math.log(2)] * 2)
 
 
@@ -172,7 +172,7 @@ def test_a_loss_leaves_alone_what_it_does_not_need(name: str) -> None:
     if "candidates" not in loss.needs:
         batch = batch._replace(scores=nothing)
     if "negatives" not in loss.needs:
-        batch = batch._replace(own=nothing, lexical=nothing)
+        batch = batch._replace(sampled=nothing, lexical=nothing)
     if "vectors" in loss.needs:
         batch = batch._replace(vectors=(ones, ones[:, None]))
     if "fixed" in loss.needs:

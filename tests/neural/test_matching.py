@@ -8,7 +8,7 @@ import pytest
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import CrossEncoder, DualEncoder
-from residuum.neural import devices, matching
+from residuum.neural import devices, tokens
 from residuum.neural.crossencoder import CrossLearner
 from residuum.neural.duals import DualLearner
 from residuum.neural.encoders import Encoder
@@ -39,15 +39,15 @@ def learner(toy: Path, kind: str, share: float | None = 0.5) -> ContrastiveLearn
 
 def test_only_tokens_of_both_that_are_not_special_are_masked() -> None:
     query, doc = np.array([1, 7, 8, 2], np.int32), np.array([1, 5, 7, 6, 7, 2], np.int32)
-    result = matching.masked(query, doc, [0, 1, 2], 9, 1.0, np.random.default_rng(1))
+    result = tokens.masked(query, doc, [0, 1, 2], 9, 1.0, np.random.default_rng(1))
     assert result.tolist() == [1, 5, 9, 6, 9, 2] and result.dtype == np.int32
-    same = matching.masked(query, doc, [0, 1, 2], 9, 0.0, np.random.default_rng(1))
+    same = tokens.masked(query, doc, [0, 1, 2], 9, 0.0, np.random.default_rng(1))
     assert same.tolist() == doc.tolist()
 
 
 def test_each_of_many_is_masked_with_the_share_as_its_probability() -> None:
     doc = np.full(100_000, 7, np.int32)
-    result = matching.masked(doc[:1], doc, [], 9, 0.15, np.random.default_rng(3))
+    result = tokens.masked(doc[:1], doc, [], 9, 0.15, np.random.default_rng(3))
     assert 0.147 < (result == 9).mean() < 0.153
 
 
@@ -59,9 +59,12 @@ def test_a_batch_is_masked_where_query_and_doc_agree_and_as_its_parts_are(
     mask, special = model.encoder.tokenizer.mask_token_id, model.encoder.tokenizer.all_special_ids
     batch = model.batch(2)
     rows = list(range(len(batch.query_ids)))
-    plain, tokens = model.docs.of(batch.positives), model.tokens_of(batch, rows, batch.positives)
+    plain = model.docs.tokens(batch.positives)
+    tokens = model.tokens_of(batch, rows, batch.positives)
     changed = 0
-    for query, before, after in zip(model.queries.of(batch.query_ids), plain, tokens, strict=True):
+    for query, before, after in zip(
+        model.queries.tokens(batch.query_ids), plain, tokens, strict=True
+    ):
         places = np.flatnonzero(before != after)
         assert (after[places] == mask).all()
         assert {*before[places]} <= {*query} - {*special}

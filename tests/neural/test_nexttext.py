@@ -188,7 +188,7 @@ def test_a_checkpoint_is_a_masked_language_model_of_transformers(toy: Path, tmp_
 
 
 def test_what_cannot_be_cut_in_two_is_refused(toy: Path) -> None:
-    with pytest.raises(ResiduumError, match="no doc with text to learn from: of 16 tokens"):
+    with pytest.raises(ResiduumError, match="no doc of at least 16 tokens"):
         learner(toy, least=8)
     with pytest.raises(ResiduumError, match="length 24 leaves 20 tokens for two halves of 11"):
         learner(toy, least=11)

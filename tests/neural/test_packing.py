@@ -22,7 +22,7 @@ from transformers import (
 from cudagraph_stand_in import one_by_one
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.reading import Reading
-from residuum.neural import devices, packing, prepacked
+from residuum.neural import devices, packing
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.encoders import Encoder
 from residuum.neural.inputs import Inputs, padded, present
@@ -54,7 +54,7 @@ def packed_inputs(model: Any, texts: list[np.ndarray], width: int, room: int = 0
     """Return what a model that packs is given of texts."""
     inputs = Inputs(model, 0, devices.Device("cpu", "fp32"))
     inputs.share(room, 0)
-    return inputs.of(texts, width)[0]
+    return inputs.arguments(texts, width)[0]
 
 
 @pytest.fixture
@@ -124,13 +124,13 @@ def test_a_text_does_not_see_its_neighbours(kernel: None) -> None:
 
 
 def test_places_there_and_back() -> None:
-    packed = packing.of(present([2, 3], 4), "cpu")
+    packed = packing.layout(present([2, 3], 4), "cpu")
     assert packed.there.tolist() == [0, 1, 4, 5, 6]
     assert packed.back.tolist() == [0, 1, 5, 5, 2, 3, 4, 5]
     ends, longest, lengths = packed.bounds
     assert ends.tolist() == [0, 2, 5, 5, 5] and ends.dtype == torch.int32
     assert (longest, lengths, packed.width) == (64, [2, 3], 4)
-    roomy = packing.of(present([2, 3], 4), "cpu", 7)
+    roomy = packing.layout(present([2, 3], 4), "cpu", 7)
     assert roomy.bounds.ends.tolist() == [0, 2, 5, 7, 7], "a filler of two rows, a text of none"
     assert roomy.there.tolist() == [0, 1, 4, 5, 6, 8, 8]
     assert roomy.back.tolist() == [0, 1, 7, 7, 2, 3, 4, 7]
@@ -192,13 +192,13 @@ def test_without_padding_a_card_gets_no_mask_and_with_it_one_that_is_not_looked_
     monkeypatch.setattr(devices, "put", lambda array, device: torch.from_numpy(array))
     model = AutoModel.from_config(BertConfig(**SHAPE))
     inputs = Inputs(model, 0, devices.Device("cuda", "fp32"))
-    same, _ = inputs.of([np.array([7, 8]), np.array([9, 7])])
+    same, _ = inputs.arguments([np.array([7, 8]), np.array([9, 7])])
     assert same["attention_mask"] is None
-    given, mask = inputs.of([np.array([7, 8]), np.array([9])])
+    given, mask = inputs.arguments([np.array([7, 8]), np.array([9])])
     assert given["attention_mask"].tolist() == [[[[True, True]]], [[[True, False]]]]
     assert mask.tolist() == [[1, 1], [1, 0]]
     other = AutoModel.from_config(DistilBertConfig(vocab_size=100, dim=16, n_heads=2, n_layers=1))
-    given, mask = Inputs(other, 0, devices.Device("cuda", "fp32")).of([np.array([7, 8])])
+    given, mask = Inputs(other, 0, devices.Device("cuda", "fp32")).arguments([np.array([7, 8])])
     assert given["attention_mask"] is mask
     ids, plain = padded([np.array([7, 8]), np.array([9])], 0, "cpu")
     expected = model.eval()(input_ids=ids, attention_mask=plain).last_hidden_state
@@ -302,7 +302,7 @@ def test_a_wide_model_on_a_cpu_has_the_vectors_of_padded_texts_and_saves_its_wei
     padded_ = Encoder(Source(str(wide)), settings, cpu)
     shared = Encoder(Source(str(wide)), settings, cpu).freeze()
     assert shared.inputs.room == 1024 and not padded_.inputs.room
-    given, _ = shared.inputs.of(list(shared.tokenise(["w1 w2", "w3"], "query")))
+    given, _ = shared.inputs.arguments(list(shared.tokenise(["w1 w2", "w3"], "query")))
     assert given["input_ids"].shape == (1, 64), "no more rows than a few texts need"
     texts = [*drawn(30, 5), ""]
     vectors = shared.encode(texts, "doc", 4)
@@ -317,7 +317,7 @@ def test_portable_arithmetic_takes_no_weights_of_onednn(
     wide: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packed: list[int] = []
-    monkeypatch.setattr(prepacked, "prepack", lambda layers, rows: packed.append(rows))
+    monkeypatch.setattr(packing, "prepack", lambda layers, rows: packed.append(rows))
     settings = EncoderSchema(query_length=16, doc_length=64)
     for arithmetic in ("portable", "native"):
         device = devices.Device("cpu", "fp32", arithmetic)

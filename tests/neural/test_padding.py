@@ -29,9 +29,9 @@ def test_no_text_makes_one_group_and_one_text_makes_one() -> None:
 
 def test_a_cpu_takes_texts_of_about_one_length_together_and_another_device_all_at_once() -> None:
     lengths = [3, 9000] * 40
-    groups = padding.groups(lengths, MODEL)
+    groups = padding.together(lengths, MODEL)
     assert [{lengths[i] for i in group} for group in groups] == [{3}, {9000}]
-    groups = padding.groups(lengths, torch.nn.Linear(2, 2, device="meta"))
+    groups = padding.together(lengths, torch.nn.Linear(2, 2, device="meta"))
     assert [group.tolist() for group in groups] == [[*range(80)]]
 
 

@@ -164,7 +164,9 @@ def test_a_dual_encoder_sees_the_triplets_that_it_will_train_on(toy: Path) -> No
     gaps, margins = [], []
     for step in range(125):
         batch = learner.batch(step)
-        for query, docs, scores in zip(batch.query_ids, batch.groups, batch.lexical, strict=True):
+        for query, docs, scores in zip(
+            batch.query_ids, batch.docs_by_query, batch.lexical, strict=True
+        ):
             positive, negative = (vectors[query] @ vectors[doc] for doc in docs)
             gaps.append(positive - negative)
             margins.append(1.0 - 0.1 * (scores[0] - scores[1]))

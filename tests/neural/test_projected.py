@@ -212,7 +212,7 @@ def test_more_dimensions_than_the_backbone_has_are_refused(toy: Path) -> None:
 
 def test_more_vectors_than_a_doc_has_tokens_are_refused(toy: Path) -> None:
     pooling = {"kind": "first", "vectors": 25}
-    with pytest.raises(ResiduumError, match="25 vectors of a doc of which 24 tokens are read"):
+    with pytest.raises(ResiduumError, match="25 vectors for a doc, but only 24 of its tokens"):
         Encoder(Source(str(toy / "start")), settings(pooling=pooling), CPU)
 
 

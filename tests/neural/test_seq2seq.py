@@ -26,8 +26,7 @@ from residuum.config.schema.questions import Sampling
 from residuum.config.specs import derive
 from residuum.neural import devices
 from residuum.neural.pretrained import Source
-from residuum.neural.seq2seq import Lengths, QuestionWriter
-from residuum.neural.shared import shared_model
+from residuum.neural.seq2seq import Lengths, QuestionWriter, shared_model
 from tiny_models import question_generator_spec, train_toy
 
 DEVICE = devices.Device("cpu", "fp32")

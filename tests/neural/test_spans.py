@@ -19,9 +19,8 @@ from residuum.config.schema.questions import Sampling, SpanWriting
 from residuum.neural import devices
 from residuum.neural.learners import Start
 from residuum.neural.pretrained import Source
-from residuum.neural.questions import QuestionLearner
+from residuum.neural.questions import QuestionLearner, Spans
 from residuum.neural.seq2seq import Lengths, QuestionWriter
-from residuum.neural.spans import Spans
 from residuum.neural.tokens import Texts
 from tiny_models import question_generator_spec, train_arguments
 

@@ -213,7 +213,7 @@ def test_settings_that_vectors_do_not_allow_are_refused(
 ) -> None:
     with pytest.raises(ResiduumError, match=says):
         hits(vectors, queries, search)
-    with pytest.raises(ResiduumError, match="pq: a shard has 200 vectors, and a code takes 256"):
+    with pytest.raises(ResiduumError, match="pq: a shard has 200 vectors, but a code needs 256"):
         hits(vectors[:200], queries, IVF | {"code": "pq", "code_size": 4})
 
 

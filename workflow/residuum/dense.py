@@ -25,7 +25,7 @@ from residuum.code.tables import Kinds
 from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
 from residuum.neural import cards
-from residuum.vectors.nearest import Index, pair_scores, use_threads
+from residuum.vectors.nearest import Index, pair_scores, use_threads, with_ids
 
 app = command.app(__doc__)
 
@@ -42,23 +42,24 @@ def search_shard(
     threads: Annotated[int, typer.Option(min=1, help="CPU threads")] = 1,
     device: command.Device = "auto",
     judged_before: Annotated[
-        list[str] | None, typer.Option(help="SPLIT=QRELS of an earlier round of a split; repeat")
+        list[str] | None,
+        typer.Option(help="SPLIT=QRELS: judgements of an earlier round of a split; repeat"),
     ] = None,
     split: Annotated[
         list[str] | None,
-        typer.Option(help="split whose queries are searched for; repeat; absent: all encoded ones"),
+        typer.Option(
+            help="split whose queries are searched for; repeat; default: all encoded splits"
+        ),
     ] = None,
-    spec: Annotated[str, typer.Option(help="JSON of Search; null: all vectors are compared")] = (
-        "null"
-    ),
+    spec: Annotated[str, typer.Option(help="JSON of Search; null compares all vectors")] = ("null"),
     first_passages: Annotated[
-        bool, typer.Option("--first-passages", help="of a doc's vectors the first alone")
+        bool, typer.Option("--first-passages", help="use only the first vector of each doc")
     ] = False,
 ) -> None:
     """Write, for each split, the shard's k docs per query with the largest inner product.
 
-    An approximate search may miss some of them; the scores of those that it finds are exact. Docs
-    that an earlier round judged for a query are left out of its k.
+    An approximate search may miss some of these docs. The scores of the docs that it finds are
+    exact. Docs that an earlier round judged for a query are left out.
     """
     shard, encoded = shards.facts_of([embeddings, queries])
     shard_record = shards.shard_of(embeddings, shard)
@@ -71,15 +72,13 @@ def search_shard(
     use_threads(threads)
     sparse, counts = isinstance(docs, TermVectors), {}
     index = Index(docs, search, "cpu" if sparse else _device(device, threads, search))
-    earlier = [
-        (name, Path(path)) for name, _, path in (t.partition("=") for t in judged_before or [])
-    ]
+    earlier = command.pairs(judged_before or [])
     with files.whole_directory(output) as folder:
         for name in split or encoded["queries"]:
-            residual = Residual([path for of, path in earlier if of == name])
+            residual = Residual([path for judged, path in earlier if judged == name])
             query_vectors = shards.read(queries / name)
             frames = index.search(query_vectors, k + residual.most)
-            named = (residual.left(_with_ids(frame, query_vectors[0])) for frame in frames)
+            named = (residual.left(with_ids(frame, query_vectors[0])) for frame in frames)
             run = pl.concat([trec.rank(hits, k) for hits in named])
             trec.write_hits(folder / f"{name}.parquet", run)
             counts[name] = len(run)
@@ -96,7 +95,7 @@ def gather(
     hits: Annotated[list[Path], typer.Option(help="folder that search made; all shards")],
     split: Annotated[
         list[str],
-        typer.Option(help="split whose run is made; or all folds, each in hits of its own"),
+        typer.Option(help="split whose run is made; repeat for folds, each with hits of its own"),
     ],
     spec: System,
     tag: command.Tag,
@@ -104,14 +103,14 @@ def gather(
 ) -> None:
     """Merge the hits of all shards into the run of the best k docs per query.
 
-    The best k of all are among the best k of each. Memory holds the run and one shard's hits. Of
-    folds each is answered by the hits that have it: those of the model that has not seen it.
+    The best k of all are among the best k of each. Memory holds the run and one shard's hits. A
+    fold's queries are answered by the hits of the model that has not seen the fold.
     """
     system = command.parse_spec(DenseSystem, spec)
     best = pl.DataFrame(schema=trec.HITS)
     for path, name in _answers(hits, split):
         if manifest.read(path / manifest.FOLDER)["spec"]["k"] < system.k:
-            raise ResiduumError(f"{path}: searched less deep than k {system.k} of {tag}")
+            raise ResiduumError(f"{path}: its search was less deep than k {system.k} of {tag}")
         both = pl.concat([best, trec.read_hits(path / f"{name}.parquet")])
         best = trec.rank(both, system.k).select(*trec.HITS)
     _write_run(output, trec.rank(best), tag, system, [path / "manifest.json" for path in hits])
@@ -120,14 +119,14 @@ def gather(
 def _answers(hits: list[Path], splits: list[str]) -> Iterator[tuple[Path, str]]:
     """Yield (folder of a shard's hits, split) for all shards of each split."""
     for name in splits:
-        own = [path for path in hits if (path / f"{name}.parquet").is_file()]
-        if not own:
+        folders = [path for path in hits if (path / f"{name}.parquet").is_file()]
+        if not folders:
             raise ResiduumError(
-                f"{hits[0].parent}: no hits for the queries of {name}. Those of a training split "
-                "are searched only at the depth of the systems that negatives are drawn from"
+                f"{hits[0].parent}: no hits for the queries of {name}. A training split is "
+                "searched only at the depth of the systems that negatives are drawn from"
             )
-        shards.check(own, shards.facts_of(own))
-        yield from ((path, name) for path in own)
+        shards.check(folders, shards.facts_of(folders))
+        yield from ((path, name) for path in folders)
 
 
 @app.command("score")
@@ -135,7 +134,9 @@ def score_run(
     embeddings: Annotated[list[Path], typer.Option(help="folder of encoded docs; all shards")],
     queries: Annotated[
         list[Path],
-        typer.Option(help="folder of a split's encoded queries; of each fold, as its embeddings"),
+        typer.Option(
+            help="folder of a split's encoded queries; one for each fold, as the embeddings"
+        ),
     ],
     run: Annotated[list[Path], typer.Option(help="run whose pairs are scored; repeat for more")],
     spec: System,
@@ -144,8 +145,8 @@ def score_run(
 ) -> None:
     """Write the inner product of each (query, doc) pair of other runs, as a run.
 
-    Given the queries of several folds, a query is scored by the vectors of its own: the first
-    shards are those for the first queries, and so on.
+    With the queries of several folds, a query is scored by the vectors of its own fold. The first
+    shards belong to the first queries, and so on.
     """
     system = command.parse_spec(DenseSystem, spec)
     pairs, query_vectors = trec.read_pairs(run), [shards.read(folder) for folder in queries]
@@ -157,11 +158,12 @@ def score_run(
             f"{', '.join(map(str, queries))} ({lost['query_id'].n_unique()} such ids)"
         )
     parts = []
-    for own, folders in zip(query_vectors, _of_each(queries, embeddings), strict=True):
-        rows = {"query_id": pl.Series(own[0], dtype=pl.String), "query": range(len(own[0]))}
-        of = pairs.join(pl.DataFrame(rows), on="query_id", how="inner", maintain_order="left")
+    for vectors, folders in zip(query_vectors, _of_each(queries, embeddings), strict=True):
+        ids = vectors[0]
+        rows = {"query_id": pl.Series(ids, dtype=pl.String), "query": range(len(ids))}
+        numbered = pairs.join(pl.DataFrame(rows), on="query_id", maintain_order="left")
         docs = (shards.read(folder, system.first) for folder in folders)
-        parts.append(_with_ids(pair_scores(docs, own, of), own[0]))
+        parts.append(with_ids(pair_scores(docs, vectors, numbered), ids))
     folders = [*embeddings, *(folder.parent for folder in queries)]
     inputs = [*(path / "manifest.json" for path in folders), *run]
     _write_run(output, trec.rank(pl.concat(parts)), tag, system, inputs)
@@ -171,9 +173,9 @@ def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
     """Yield, for each folder of queries, an equal part of the shards, encoded by the same model."""
     bounds = [len(folders) * number // len(queries) for number in range(len(queries) + 1)]
     for folder, (start, end) in zip(queries, pairwise(bounds), strict=True):
-        own = folders[start:end]
-        shards.check(own, shards.facts_of([*own, folder.parent])[:-1])
-        yield own
+        encoded = folders[start:end]
+        shards.check(encoded, shards.facts_of([*encoded, folder.parent])[:-1])
+        yield encoded
 
 
 def _device(requested: str, threads: int, search: Search | None) -> str:
@@ -187,11 +189,6 @@ def _device(requested: str, threads: int, search: Search | None) -> str:
 
     chosen = devices.choose(requested, "fp32", threads).name
     return chosen if chosen == "cuda" else "cpu"
-
-
-def _with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
-    ids = pl.Series("query_id", query_ids, pl.String)[scored["query"]]
-    return scored.select(ids, "doc_id", "score")
 
 
 def _write_run(

@@ -6,9 +6,9 @@ whose memory holds that shard and which repeats alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -17,15 +17,16 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.reading import Windows
-from residuum.neural import devices, foreign, snapshots
+from residuum.neural import devices, foreign
 from residuum.neural.encoders import Encoder
-from residuum.neural.tokens import passages
+from residuum.neural.resumable import SNAPSHOTS
+from residuum.neural.tokens import passages, windows_of
 
 app = command.app(__doc__)
 
 Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
 Snapshot = Annotated[
-    int | None, typer.Option(help="number of a model that the checkpoint holds on its way", min=1)
+    int | None, typer.Option(help="number of a snapshot that the checkpoint holds", min=1)
 ]
 Shard = Annotated[int, typer.Option(help="which shard, counted from 0")]
 Of = Annotated[int, typer.Option(help="number of shards")]
@@ -48,14 +49,15 @@ def encode_docs(
 ) -> None:
     """Encode one shard of a corpus.
 
-    A doc may have several vectors, of its passages or tokens, all under its doc_id.
+    A doc may have several vectors, one for each passage or token. All have its doc_id.
     """
-    cut = _windows(windows)
+    cut = windows_of(windows)
     positions = contracts.shard_of(corpus, shard, of)
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen, cut)
-    docs = DocShard(contracts.read_docs(corpus, positions), len(positions), shard, of)
-    job.write(output, docs, [corpus / "manifest.json"])
+    records = contracts.read_docs(corpus, positions)
+    numbers = {"number": shard, "of": of, "docs": len(positions)}
+    job.write(output, records, numbers, [corpus / "manifest.json"])
 
 
 @app.command("candidates")
@@ -74,11 +76,11 @@ def encode_candidates(
     snapshot: Snapshot = None,
     windows: command.Windows = None,
 ) -> None:
-    """Encode a part of the docs that a run names, and none of the others of the corpus.
+    """Encode one shard of the docs that a run names; other docs of the corpus are left out.
 
-    They are cut into shards in the order of their ids, and the whole corpus is read for them.
+    The named docs are cut into shards in the order of their ids. The whole corpus is read.
     """
-    cut = _windows(windows)
+    cut = windows_of(windows)
     named = trec.read_run(run)["doc_id"].unique().sort()
     positions = contracts.positions_of(shard, of, len(named), run)
     kept = {*named[positions.start : positions.stop]}
@@ -88,25 +90,12 @@ def encode_candidates(
         raise ResiduumError(f"{run}: doc_id {lost} is no doc of {corpus}")
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen, cut)
-    docs = DocShard(records, len(records), shard, of)
-    job.write(output, docs, [corpus / "manifest.json", run])
-
-
-def _windows(text: str | None) -> Windows | None:
-    return command.parse_spec(Windows, text, "--windows") if text else None
-
-
-class DocShard(NamedTuple):
-    """Docs that a job encodes: how many, and which of how many shards they are."""
-
-    records: Iterable[contracts.Record]
-    docs: int
-    number: int
-    of: int
+    numbers = {"number": shard, "of": of, "docs": len(records)}
+    job.write(output, records, numbers, [corpus / "manifest.json", run])
 
 
 class Job(NamedTuple):
-    """How docs are encoded: a checkpoint, finished or on its way, a batch, a device, passages."""
+    """How docs are encoded: a checkpoint or its snapshot, a batch, a device, passages."""
 
     model: Path
     snapshot: int | None
@@ -115,18 +104,27 @@ class Job(NamedTuple):
     device: devices.Device
     windows: Windows | None
 
-    def write(self, output: Path, shard: DocShard, inputs: Sequence[Path]) -> None:
-        """Write the vectors of docs with a manifest, whole or not at all."""
+    def write(
+        self,
+        output: Path,
+        records: Iterable[contracts.Record],
+        shard: Mapping[str, int],
+        inputs: Sequence[Path],
+    ) -> None:
+        """Write the vectors of docs with a manifest, whole or not at all.
+
+        `shard` has the number of the shard, of how many, and its number of docs.
+        """
         weights, chosen = at(self.model, self.snapshot), self.device
         encoder = Encoder.load(weights, chosen)
-        spec: dict[str, Any] = {"batch_size": self.batch_size, "threads": self.threads}
+        spec: dict[str, object] = {"batch_size": self.batch_size, "threads": self.threads}
         spec |= chosen._asdict() | ({"snapshot": self.snapshot} if self.snapshot else {})
-        docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in shard.records)
+        docs: Iterable[tuple[str, str]] = ((doc["doc_id"], doc["text"]) for doc in records)
         if form := self.windows:
             spec["windows"] = form.model_dump()
             docs = (
                 (record["doc_id"], text)
-                for record in track(shard.records, "cut docs", shard.docs, "docs")
+                for record in track(records, "cut docs", shard["docs"], "docs")
                 for text in passages(record, form, encoder.tokenizer, encoder.doc_room)
             )
         ids: list[str] = []
@@ -136,13 +134,13 @@ class Job(NamedTuple):
                 ids.append(doc_id)
                 yield text
 
-        vectors, counts = encoder.vectors(texts(), "doc", self.batch_size, shard.docs)
+        vectors, counts = encoder.vectors(texts(), "doc", self.batch_size, shard["docs"])
         owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
         facts = {
             "dimensions": encoder.dimensions,
-            "shard": {"number": shard.number, "of": shard.of, "docs": shard.docs},
+            "shard": shard,
             **encoder.sizes.facts(),
-            **({"vectors": len(owners)} if len(owners) > shard.docs else {}),
+            **({"vectors": len(owners)} if len(owners) > shard["docs"] else {}),
             "weights": foreign.weights_sha256(weights),
         }
         with files.whole_directory(output) as folder:
@@ -166,7 +164,7 @@ def encode_queries(
     chosen = devices.choose(device, precision, threads, arithmetic)
     weights = at(model, snapshot)
     encoder, counts = Encoder.load(weights, chosen), {}
-    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
+    paths = dict(command.pairs(split))
     spec = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
     spec |= {"snapshot": snapshot} if snapshot else {}
     with files.whole_directory(output) as folder:
@@ -181,10 +179,10 @@ def encode_queries(
 
 
 def at(model: Path, snapshot: int | None) -> Path:
-    """Return the folder of a checkpoint's finished model, or of one on its way."""
+    """Return the folder of a checkpoint's finished model, or of a snapshot."""
     if snapshot is None:
         return model
-    folder = model / snapshots.FOLDER / str(snapshot)
+    folder = model / SNAPSHOTS / str(snapshot)
     if not folder.is_dir():
         had = sorted(int(path.name) for path in folder.parent.glob("*"))
         known = f"it has {', '.join(map(str, had))}" if had else "its training kept none"

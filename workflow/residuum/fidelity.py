@@ -1,7 +1,7 @@
 """How many dimensions keep a lexical ranking: margins, turned pairs and recall under projection.
 
 Command: `python -m residuum.fidelity measure ...`. Source: Luan et al. 2021 (ME-BERT), section 2.1.
-Vectors of docs and queries are given, with a dimension for each term.
+It reads vectors of docs and queries with a dimension for each term.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -21,9 +21,10 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.fidelities import Fidelity
 from residuum.vectors import bounds
-from residuum.vectors.fidelity import Competitors, Pairs, Rankings, smallest
+from residuum.vectors.rankings import Competitors, Pairs, Rankings, smallest
 
 app = command.app(__doc__)
+Row = dict[str, object]  # of a table, or the facts of a manifest
 
 
 @app.command("measure")
@@ -46,7 +47,7 @@ def measure(
     if len(ranked.doc_ids) < 2:
         raise ResiduumError(f"{docs[0].parent}: one doc alone; a ranking has two or more")
     rows = {ALL: np.arange(len(ranked.doc_ids)), **dict(by_length(job, ranked.lengths))}
-    every = {name: ranked.pool(of) for name, of in rows.items()}
+    every = {name: ranked.pool(docs_of_length) for name, docs_of_length in rows.items()}
     pools = {name: pool for name, pool in every.items() if (pool.first >= 0).any()}
     pairs = Pairs(job.dimensions.values(), job.error, job.bins)
     for _, margins in ranked.margins(pools[ALL]):
@@ -92,12 +93,12 @@ def _turned(
 
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as workers:
         made = list(track(workers.map(count, tasks), "project", len(tasks), "draws"))
-    of = dict(zip(tasks, made, strict=True))
-    by_query = {n: np.stack([of[n, draw][0] for draw in range(job.draws)]) for n in pools}
-    return by_query, np.stack([of[ALL, draw][1] for draw in range(job.draws)])
+    turned = dict(zip(tasks, made, strict=True))
+    by_query = {n: np.stack([turned[n, draw][0] for draw in range(job.draws)]) for n in pools}
+    return by_query, np.stack([turned[ALL, draw][1] for draw in range(job.draws)])
 
 
-def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[dict[str, Any]]:
+def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[Row]:
     """Yield the share of turned pairs per bin and dimensions: mean, least and most of the draws.
 
     Bins with few pairs are skipped.
@@ -112,21 +113,19 @@ def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[dict[st
             yield same | {"dimensions": dimensions} | spread
 
 
-def _margins(
-    job: Fidelity, ranked: Rankings, name: str, pool: Competitors
-) -> Iterator[dict[str, Any]]:
+def _margins(job: Fidelity, ranked: Rankings, name: str, pool: Competitors) -> Iterator[Row]:
     """Yield the n-th smallest margins of each query with at least n margins."""
     least = smallest((margins for _, margins in ranked.margins(pool)), job.nearest[-1])
-    for query_id, own in zip(ranked.query_ids, least, strict=True):
+    for query_id, margins in zip(ranked.query_ids, least, strict=True):
         for nearest in job.nearest:
-            if not np.isnan(own[nearest - 1]):
+            if not np.isnan(margin := margins[nearest - 1]):
                 line = {"length": name, "query_id": query_id, "nearest": nearest}
-                yield line | {"margin": own[nearest - 1]}
+                yield line | {"margin": margin}
 
 
 def _recalled(
     job: Fidelity, name: str, pool: Competitors, turned: Mapping[str, np.ndarray]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Yield, by dimensions, the share of queries whose first doc stays among the first docs."""
     with_first = pool.first >= 0
     for number, dimensions in enumerate(job.dimensions.values()):
@@ -136,15 +135,13 @@ def _recalled(
         yield line | {"dimensions": dimensions} | _spread("recall", kept, queries)
 
 
-def _spread(name: str, counts: np.ndarray, of: int) -> dict[str, float]:
+def _spread(name: str, counts: np.ndarray, total: int) -> dict[str, float]:
     """Return a share: over all draws together, and the least and most of a single draw."""
-    shares = {name: int(counts.sum()) / (len(counts) * of)}
-    return shares | {f"{name}_least": counts.min() / of, f"{name}_most": counts.max() / of}
+    shares = {name: int(counts.sum()) / (len(counts) * total)}
+    return shares | {f"{name}_least": counts.min() / total, f"{name}_most": counts.max() / total}
 
 
-def _facts(
-    job: Fidelity, ranked: Rankings, pairs: Pairs, pools: Mapping[str, Competitors]
-) -> dict[str, Any]:
+def _facts(job: Fidelity, ranked: Rankings, pairs: Pairs, pools: Mapping[str, Competitors]) -> Row:
     """Return the facts for the manifest: sizes, the least margin, Corollary 2's dimensions."""
     queries, docs = ranked.most_terms
     facts = {

@@ -1,7 +1,7 @@
 """Fuse the runs of several systems: a weighted sum of their scores, and the choice of the weight.
 
 Command: `python -m residuum.fusion tune|fuse ...`. Sources: CLEAR Eq. 8 and section 4, where lambda
-weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs the dense one.
+weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs the dense run.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,9 @@ QUERIES_AT_ONCE = 256  # bounds the pairs in memory
 QUERY_BITS = 16  # of a pair's key, for the number of its query
 
 SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
-Runs = Annotated[list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each")]
+Runs = Annotated[
+    list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each part")
+]
 Scores = Annotated[list[str] | None, typer.Option(help="a file of true scores: SYSTEM=SCORES")]
 
 
@@ -37,17 +39,23 @@ def tune(
     spec: SpecText,
     run: Runs,
     output: Annotated[Path, command.written("JSON to write")],
-    qrels: Annotated[Path | None, typer.Option(help="unless the measure is by answers")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="TREC qrels of the split, unless the measure is by answers")
+    ] = None,
     scores: Scores = None,
     fold: command.Folds = None,
-    answers: Annotated[Path | None, typer.Option(help="for a measure by answers")] = None,
-    corpus: Annotated[Path | None, typer.Option(help="corpus folder, for the same")] = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="answers of the split, for a measure by answers")
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="corpus folder, for a measure by answers")
+    ] = None,
 ) -> None:
-    """Choose lambda on the tuning split: best mean, the first of the grid among equals.
+    """Choose lambda on the tuning split: the best mean, and of equal means the first of the grid.
 
-    Of an exact grid 0 and a weight beyond all changes of a value are tried as well. By answers,
-    docs that hold one are relevant, of those that a list can show at some lambda.
-    Where the split has folds, each, judged or not, gets the lambda that is best on the others.
+    An exact grid also tries 0 and a weight beyond all changes of a value. For a measure by answers,
+    docs that hold an answer are relevant, among those that a list can show at some lambda. If the
+    split has folds, each fold gets the lambda that is best on the other folds.
     """
     system = command.parse_spec(FusionSystem, spec)
     weighting = system.interpolation
@@ -87,15 +95,15 @@ def _weights_that_change(
     query_ids: Sequence[str],
     folds: Mapping[str, int],
 ) -> list[float]:
-    """Return the best of all weights at which a list changes; of folds those of each one's others.
+    """Return the best of all weights at which a list changes; with folds, those of other folds.
 
     A pair that nobody judged is not relevant.
     """
     relevance = pairs.join(judged, on=trec.PAIR, how="left", maintain_order="left")["relevance"]
-    of = pairs.with_columns(relevant=(relevance >= level(measure)).fill_null(False))
+    marked = pairs.with_columns(relevant=(relevance >= level(measure)).fill_null(False))
 
-    def find(own: Sequence[str]) -> list[float]:
-        some = of.filter(pl.col("query_id").is_in(own))
+    def find(some_ids: Sequence[str]) -> list[float]:
+        some = marked.filter(pl.col("query_id").is_in(some_ids))
         return weights.best(some, some["relevant"], by_judgements(measure), depth)
 
     return weights.of_folds(find, query_ids, folds)
@@ -122,16 +130,21 @@ def fuse(
     run: Runs,
     tag: command.Tag,
     output: command.Run,
-    tuning: Annotated[Path | None, typer.Option(help="JSON of tune, unless it is fixed")] = None,
+    tuning: Annotated[
+        Path | None, typer.Option(help="JSON that tune wrote, unless lambda is fixed")
+    ] = None,
     scores: Scores = None,
     requested: Annotated[
-        list[str] | None, typer.Option(help="PART=K: its run has the best K of all docs; of each")
+        list[str] | None,
+        typer.Option(
+            help="PART=K: the part's run has the best K of all docs; repeat for each part"
+        ),
     ] = None,
 ) -> None:
     """Write the fused run with the lambda that tune chose, or with the spec's fixed one.
 
-    Where all parts give true scores and are `requested`, and no weight is below 0, the manifest has
-    the share of queries whose first docs are provably those of an exact search.
+    The manifest has the share of queries whose first docs are provably those of an exact search. It
+    lacks this share if a part gives no true scores or is not `requested`, or a weight is below 0.
     """
     system = command.parse_spec(FusionSystem, spec)
     if system.interpolation.value is not None:
@@ -169,8 +182,8 @@ def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Ser
     of_query = {query_id: setting[LAMBDA] for query_id, setting in record.of_queries().items()}
     unknown = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
     if unknown.len():
-        fault = f"query {unknown[0]} is in none of its folds, for each of which lambda was chosen"
-        raise ResiduumError(f"{tuning}: {fault}: let interpolation.tune_on name the split fused")
+        fault = f"query {unknown[0]} is in none of the folds that lambda was chosen for"
+        raise ResiduumError(f"{tuning}: {fault}. Let interpolation.tune_on name the split fused")
     return pairs["query_id"].replace_strict(of_query, return_dtype=pl.Float64)
 
 
@@ -187,7 +200,9 @@ class _Scores:
         bounds = zip(ends - spans["len"], ends, strict=True)
         self.spans: dict[str, tuple[int, int]] = dict(zip(spans["value"], bounds, strict=True))
 
-    def of(self, query_ids: Sequence[str]) -> tuple[pl.Series, np.ndarray, np.ndarray, np.ndarray]:
+    def hits(
+        self, query_ids: Sequence[str]
+    ) -> tuple[pl.Series, np.ndarray, np.ndarray, np.ndarray]:
         """Return doc_id, score, query's number of some queries' docs, and each one's last score."""
         starts, ends = self._bounds(query_ids)
         rows = np.concatenate(list(map(np.arange, starts, ends)))
@@ -209,15 +224,14 @@ class Lists:
     def __init__(self, system: FusionSystem, run: list[str], scores: list[str]) -> None:
         """Read PART=PATH: a run of each part, files of those that give true scores."""
         self.system, self.runs = system, command.named_paths("--run", run, system.parts)
-        named = (text.partition("=") for text in scores)
-        self.scores = [(part, Path(path)) for part, _, path in named]
+        self.scores = command.pairs(scores)
         scoring = dict.fromkeys(part for part, _ in system.true_scores())
         for part in scoring:
             if part not in dict(self.scores):
                 raise ResiduumError(f"{part} gives true scores: name their files with --scores")
         true = [(part, path) for part, path in self.scores if part in scoring]
         self._sources = [(part, _Scores(path)) for part, path in [*self.runs.items(), *true]]
-        lists = zip(self.runs.values(), self._sources, strict=False)
+        lists = zip(self.runs.values(), self._sources[: len(self.runs)], strict=True)
         trec.refuse_apart({path: source.spans.keys() for path, (_, source) in lists})
 
     def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -231,8 +245,8 @@ class Lists:
             yield self._union(some)
 
     def _union(self, query_ids: Sequence[str]) -> pl.DataFrame:
-        own = [source.of(query_ids) for _, source in self._sources]
-        doc_ids, values, numbers, lowest = zip(*own, strict=True)
+        hits = [source.hits(query_ids) for _, source in self._sources]
+        doc_ids, values, numbers, lowest = zip(*hits, strict=True)
         doc_id, number = pl.concat(doc_ids), np.concatenate(numbers)
         first, pair = _distinct(number, doc_id)
         ends = np.cumsum([len(scores) for scores in values])
@@ -246,7 +260,7 @@ class Lists:
         table = pl.DataFrame({"query_id": ids.gather(query), "doc_id": doc_id.gather(first)})
         filled = {
             part: self._filled(part, scores[part][retrieved], table, least[query])
-            for part, least in zip(self.runs, lowest, strict=False)
+            for part, least in zip(self.runs, lowest[: len(self.runs)], strict=True)
         }
         return self._summed(table, filled)
 
@@ -257,10 +271,9 @@ class Lists:
         return self._summed(pl.DataFrame({"query_id": query_ids}), most)
 
     def _summed(self, table: pl.DataFrame, scores: dict[str, Values]) -> pl.DataFrame:
-        """Add the score that bears the weight, and the sum of those of the other parts."""
         weighting = self.system.interpolation
         weighted = scores.pop(weighting.weighted)
-        rest, *others = (own * weighting.others.get(part, 1.0) for part, own in scores.items())
+        rest, *others = (scores[part] * weighting.others.get(part, 1.0) for part in scores)
         return table.with_columns(weighted=weighted, rest=sum(others, start=rest))
 
     def _filled(self, part: str, scores: Values, pairs: pl.DataFrame, lowest: Values) -> Values:
@@ -270,7 +283,7 @@ class Lists:
             return np.where(lacking, lowest, scores)
         if lacking.any():
             query_id, doc_id = pairs.filter(lacking).sort(trec.PAIR).row(0)
-            paths = ", ".join(str(path) for own, path in self.scores if own == part)
+            paths = ", ".join(str(path) for scored, path in self.scores if scored == part)
             fault = f"no score of {part} for query {query_id}, doc {doc_id}"
             raise ResiduumError(f"{paths}: {fault}. Delete the file and run again.")
         return scores

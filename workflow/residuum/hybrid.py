@@ -1,8 +1,8 @@
 """Exact hybrid search: the docs with the largest weighted sums of several models' inner products.
 
 Command: `python -m residuum.hybrid search|tune|gather ...`. Source: Ma et al. 2020 (BioASQ), 3.
-Every doc is compared with every query, by all weights of a grid in one pass; no run of a part is
-read. No model is loaded.
+One pass compares every doc with every query by all weights of a grid. Runs of parts are not read.
+No model is loaded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from residuum.config.schema.systems import HybridSystem
 from residuum.tuning.choosing import LAMBDA, Record, Setting, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 from residuum.vectors import hybrid
-from residuum.vectors.nearest import Vectors
+from residuum.vectors.nearest import Vectors, with_ids
 
 app = command.app(__doc__)
 SpecText = Annotated[str, typer.Option(help="schema.HybridSystem as JSON")]
@@ -33,45 +33,44 @@ Hits = Annotated[Path, typer.Option(help="folder that search made for a split")]
 def search(
     spec: SpecText,
     embeddings: Annotated[
-        list[str], typer.Option(help="PART=FOLDER of encoded docs; all shards of all parts")
+        list[str],
+        typer.Option(help="PART=FOLDER of encoded docs; repeat for all shards of all parts"),
     ],
     queries: Annotated[
-        list[str], typer.Option(help="PART=FOLDER of a split's encoded queries; one a part")
+        list[str], typer.Option(help="PART=FOLDER of a split's encoded queries; one for each part")
     ],
     output: command.Folder,
     first_passages: Annotated[
-        list[str] | None, typer.Option(help="PART whose docs have their first vectors alone")
+        list[str] | None, typer.Option(help="PART of which only each doc's first vector is used")
     ] = None,
     judged_before: command.JudgedBefore = None,
 ) -> None:
-    """Write, by each weight, the k docs per query with the largest sum.
+    """Write, for each weight, the k docs per query with the largest sum.
 
-    Docs that an earlier round judged for a query are left out of its k.
+    Docs that an earlier round judged for a query are left out.
     """
     system, residual = command.parse_spec(HybridSystem, spec), Residual(judged_before)
     folders, of_queries = _by_part(system, embeddings), _by_part(system, queries)
     for part in system.parts:
         if len(of_queries[part]) != 1:
             raise ResiduumError(f"--queries: {part} has {len(of_queries[part])} folders, not one")
-        own = [*folders[part], of_queries[part][0].parent]
-        shards.check(folders[part], shards.facts_of(own)[:-1])
+        facts = shards.facts_of([*folders[part], of_queries[part][0].parent])
+        shards.check(folders[part], facts[:-1])
     vectors = [shards.read(of_queries[part][0]) for part in system.parts]
     ids = vectors[0][0]
-    if any(own[0] != ids for own in vectors):
+    if any(query_ids != ids for query_ids, *_ in vectors):
         raise ResiduumError(f"{queries[0]}: the parts have other queries, or in another order")
     factors = [system.coefficients(weight) for weight in system.weights()]
     first = first_passages or []
     docs = [
-        _docs(part, folders[part], own, part in first)
-        for part, own in zip(system.parts, vectors, strict=True)
+        _docs(part, folders[part], asked, part in first)
+        for part, asked in zip(system.parts, vectors, strict=True)
     ]
     k = system.k + residual.most
     hits = hybrid.search(hybrid.in_blocks(docs, k), vectors, factors, k)
-    names = pl.Series("query_id", ids, pl.String)
     with files.whole_directory(output) as folder:
         for number, weight in enumerate(system.weights()):
-            own = hits.filter(weight=number)
-            named = own.select(names[own["query"]], "doc_id", "score")
+            named = with_ids(hits.filter(weight=number), ids)
             trec.write_hits(folder / _file(weight), trec.rank(residual.left(named), system.k))
         facts = {"queries": len(ids), "weights": system.weights()}
         facts |= {"first_passages": first} if first else {}
@@ -84,11 +83,11 @@ def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]
     """Return {part: folders} in the order of the system's parts; a missing part is refused."""
     folders: dict[str, list[Path]] = {part: [] for part in system.parts}
     for text in given:
-        part, _, folder = text.partition("=")
+        [(part, folder)] = command.pairs([text])
         if part not in folders:
             raise ResiduumError(f"'{text}': {unknown('part', part, system.parts)}")
-        folders[part].append(Path(folder))
-    if lacking := [part for part, own in folders.items() if not own]:
+        folders[part].append(folder)
+    if lacking := [part for part in folders if not folders[part]]:
         raise ResiduumError(f"no folder of {lacking[0]}; write {lacking[0]}=FOLDER")
     return folders
 
@@ -97,14 +96,13 @@ def _docs(
     part: str, folders: Sequence[Path], queries: Vectors, first: bool
 ) -> Iterator[hybrid.Docs]:
     """Yield the shards of a part by their numbers, with all vectors of a doc or only its first."""
-    numbers = [own["shard"]["number"] for own in shards.facts_of(folders)]
+    numbers = [facts["shard"]["number"] for facts in shards.facts_of(folders)]
     ordered = [folder for _, folder in sorted(zip(numbers, folders, strict=True))]
     for folder in track(ordered, f"search {part}", len(ordered), "shards"):
         yield hybrid.docs_of(shards.read(folder, first), queries)
 
 
 def _file(weight: float) -> str:
-    """Return the file name of the hits at a weight."""
     return f"{weight!r}.parquet"
 
 
@@ -116,9 +114,9 @@ def tune(
     output: Annotated[Path, command.written("JSON to write")],
     fold: command.Folds = None,
 ) -> None:
-    """Choose lambda on the tuning split: best mean, the first of the grid among equals.
+    """Choose lambda on the tuning split: the best mean, and of equal means the first of the grid.
 
-    Where the split has folds, each, judged or not, gets the lambda that is best on the others.
+    If the split has folds, each fold gets the lambda that is best on the other folds.
     """
     system = command.parse_spec(HybridSystem, spec)
     measure = system.interpolation.measure
@@ -142,12 +140,14 @@ def gather(
     hits: Hits,
     tag: command.Tag,
     output: command.Run,
-    tuning: Annotated[Path | None, typer.Option(help="JSON of tune, unless it is fixed")] = None,
+    tuning: Annotated[
+        Path | None, typer.Option(help="JSON that tune wrote, unless lambda is fixed")
+    ] = None,
 ) -> None:
-    """Write the run by the weight that was chosen or given; of folds, by each query's own."""
+    """Write the run with the chosen or fixed weight; each query of a fold has the fold's weight."""
     system = command.parse_spec(HybridSystem, spec)
     if (tuning is None) == (system.interpolation.value is None):
-        raise ResiduumError("give --tuning where lambda is tuned, and nowhere else")
+        raise ResiduumError("give --tuning if lambda is tuned, and only then")
     known = manifest.facts(hits, "a folder of hits", "weights")["weights"]
     inputs = [hits / "manifest.json", *([tuning] if tuning else [])]
     if tuning is None:
@@ -169,11 +169,13 @@ def _chosen(hits: Path, record: Record, known: Sequence[float]) -> pl.DataFrame:
     parts = []
     for weight in dict.fromkeys(float(setting[LAMBDA]) for setting in settings):
         if weight not in known:
-            raise ResiduumError(f"{hits}: not searched with lambda {weight}; delete it, run again")
+            raise ResiduumError(
+                f"{hits}: not searched with lambda {weight}. Delete the folder and run again"
+            )
         found = trec.read_hits(hits / _file(weight))
         if record.fold_of:
-            own = [q for q, setting in of_queries.items() if float(setting[LAMBDA]) == weight]
-            found = found.filter(pl.col("query_id").is_in(own))
+            ids = [q for q, setting in of_queries.items() if float(setting[LAMBDA]) == weight]
+            found = found.filter(pl.col("query_id").is_in(ids))
         parts.append(found)
     return pl.concat(parts)
 

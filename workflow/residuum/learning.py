@@ -85,14 +85,14 @@ def held_out(
     listed = listed.join(judged, on="query_id", how="semi")
     named, relevant = {*listed["doc_id"]}, {*judged["doc_id"]}
     texts = Texts(queries, corpus, str(run))
-    docs = dict(texts.of("doc", named | relevant, optional=relevant - named))
+    docs = dict(texts.read("doc", named | relevant, optional=relevant - named))
     present = judged.filter(pl.col("doc_id").is_in(list(docs)))
     _check_present(judged.height, present.height, qrels, corpus)
     listed = listed.join(present, on="query_id", how="semi")
     pairs = pl.concat([listed, present]).unique().sort(trec.PAIR)
     used = {*pairs["doc_id"]}
     return HeldOut(
-        dict(texts.of("query", {*pairs["query_id"]})),
+        dict(texts.read("query", {*pairs["query_id"]})),
         {doc_id: text for doc_id, text in docs.items() if doc_id in used},
         list(pairs.iter_rows()),
         list(present.sort(trec.PAIR).iter_rows()),

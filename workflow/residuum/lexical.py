@@ -34,7 +34,9 @@ def index(
     corpus: command.Corpus,
     spec: Annotated[str, typer.Option(help="schema.IndexForm as JSON")],
     output: command.Folder,
-    weights: Annotated[Path | None, typer.Option(help="term weights, in place of tf")] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="folder of term weights, which replace tf")
+    ] = None,
     vocabulary: Annotated[
         str | None,
         typer.Option(help="model whose tokenizer cuts texts: folder, or id of the hub"),
@@ -46,14 +48,14 @@ def index(
     """Index a corpus, its fields or its term weights, without empty docs; check the count."""
     form = command.parse_spec(IndexForm, spec)
     if weights and (form.fields or form.joined):
-        raise ResiduumError(f"{weights}: term weights are of whole docs; index them without fields")
+        raise ResiduumError(f"{weights}: term weights are of whole docs. Index them without fields")
     if bool(vocabulary) != bool(form.vocabulary):
         needs = "leave out --vocabulary" if vocabulary else "name its model with --vocabulary"
         raise ResiduumError(f"terms are {form.analysis.named}: {needs}")
     total = contracts.corpus_manifest(corpus)["docs"]
     jvm.expect(total)
     with files.whole_directory(output) as temporary:
-        own = [keep_tokenizer(vocabulary, revision, temporary)] if vocabulary else []
+        kept = [keep_tokenizer(vocabulary, revision, temporary)] if vocabulary else []
         empty = indexing.build(corpus, form, weights, threads, temporary / "lucene")
         left_out = indexes.write_left_out(temporary, empty)
         counts = indexing.statistics(temporary / "lucene", form)
@@ -65,7 +67,7 @@ def index(
         if empty:
             text = f"{len(empty)} of {total} docs are empty and left out, as Anserini does"
             print(f"{text}; they score 0 where others' runs hold them", file=sys.stderr)
-        facts: dict[str, Any] = {"docs": total, "left_out": len(empty)}
+        facts: dict[str, object] = {"docs": total, "left_out": len(empty)}
         facts |= counts | form.model_dump(mode="json")
         facts["weights"] = str(weights) if weights else None
         facts |= indexing.tools(form.analysis)
@@ -75,7 +77,9 @@ def index(
         inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
         inputs += [made] if vocabulary and made.is_file() else []
         # Lucene names segments at random, and compares checksums of its own.
-        manifest.write(temporary, facts, form, inputs, "residuum.lexical", outputs=[left_out, *own])
+        manifest.write(
+            temporary, facts, form, inputs, "residuum.lexical", outputs=[left_out, *kept]
+        )
 
 
 @app.command()
@@ -123,7 +127,7 @@ def score(
     lists = trec.lists_of(pairs).iter_rows()
     docs = [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in lists]
     scored = searcher.score(track(docs, "score", len(docs), "queries"))
-    lost = pairs.join(scored, on=["query_id", "doc_id"], how="anti")
+    lost = pairs.join(scored, on=trec.PAIR, how="anti")
     if lost.height:
         fault = f"doc {lost['doc_id'][0]} is not in {index} ({lost.height} such lines)"
         raise ResiduumError(f"{lost['run'][0]}: {fault}. The run was made on another corpus.")
@@ -132,7 +136,7 @@ def score(
 
 
 def read_texts(queries: Path, table: pl.DataFrame, source: Path | str) -> dict[str, str]:
-    """Read the texts of queries; refuse qrels, or docs of a run, of a query that has none."""
+    """Read the texts of queries. Raises ResiduumError if a query of the table has no text."""
     texts = trec.read_queries(queries)
     unknown = [q for q in table["query_id"].unique(maintain_order=True) if q not in texts]
     if unknown:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pydantic
@@ -27,6 +27,9 @@ from residuum.neural.learners import ADAPTED, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import SAVE_S, Saving
 from residuum.neural.tokens import tokenise
+
+if TYPE_CHECKING:
+    from transformers import BertModel, BertTokenizer
 
 app = command.app(__doc__)
 
@@ -107,7 +110,7 @@ def texts(corpora: Sequence[Path], what: str) -> Iterator[str]:
     return (text for _, text in track(docs, what, unit="docs"))
 
 
-def make_model(spec: Backbone, vocabulary: int) -> Any:
+def make_model(spec: Backbone, vocabulary: int) -> BertModel:
     """Return a BertModel of the spec's shape, with weights drawn from the spec's seed."""
     from transformers import BertConfig, BertModel
 
@@ -128,7 +131,11 @@ def make_model(spec: Backbone, vocabulary: int) -> Any:
 
 
 def set_word_embeddings(
-    model: Any, tokenizer: Any, corpora: Sequence[Path], spec: Backbone, threads: int
+    model: BertModel,
+    tokenizer: BertTokenizer,
+    corpora: Sequence[Path],
+    spec: Backbone,
+    threads: int,
 ) -> int:
     """Write LSA vectors into the word embeddings; return the number of dimensions they fill.
 

@@ -1,7 +1,7 @@
 """Questions that a generator writes for the docs of a corpus: the queries and qrels of a split.
 
 Command: `python -m residuum.questions generate ...`. Killed and started again, it goes on at the
-first missing part. Of each question the doc that it was written for is the relevant one.
+first missing part. The relevant doc of a question is the doc that it was written for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,10 +59,10 @@ def generate(
 ) -> None:
     """Write questions for docs, with ids <doc_id>.<n>; memory holds one part of the docs.
 
-    Empty questions, and those that repeat another one of their doc, are left out and counted. The
-    manifest has too: `words_per_question`; `copied`, the share of the words of four letters or more
-    that stand in the question's doc; `distinct_2`, the share of the bigrams of the first 100,000
-    questions that differ.
+    Questions that are empty, or repeat a question of their doc, are left out and counted. The
+    manifest has `words_per_question`, `copied` and `distinct_2`. `copied` is the share of words of
+    four letters or more that are in the question's doc. `distinct_2` is the share of different
+    bigrams among those of the first 100,000 questions.
     """
     how, local = command.parse_spec(Sampling, spec), Path(model).is_dir()
     chosen = devices.choose(device, precision, threads, arithmetic)
@@ -119,17 +119,17 @@ def drawn(corpus: Path, how: Sampling, total: int) -> Iterator[Doc]:
 
 def written(
     writer: QuestionWriter, docs: Sequence[Doc], how: Sampling, batch_size: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the questions of docs, by doc_id and number, and their counts."""
     tokens = list(writer.tokenise_docs(text for _, text in docs))
     made = writer.write(tokens, [doc_id for doc_id, _ in docs], how, batch_size)
     kept: dict[str, dict[int, str]] = {}
     counts = dict.fromkeys(COUNTS, 0)
-    for (doc_id, text), own in zip(docs, made, strict=True):
+    for (doc_id, text), asked in zip(docs, made, strict=True):
         of_doc = {*CONTENT.findall(text.lower())}
-        first = {question: n for n, question in reversed([*enumerate(own, start=1)])}
-        counts["empty"] += own.count("")
-        counts["repeated"] += len(own) - own.count("") - len({*own} - {""})
+        first = {question: n for n, question in reversed([*enumerate(asked, start=1)])}
+        counts["empty"] += asked.count("")
+        counts["repeated"] += len(asked) - asked.count("") - len({*asked} - {""})
         kept[doc_id] = {
             n: text for text, n in sorted(first.items(), key=lambda item: item[1]) if text
         }
@@ -144,8 +144,8 @@ def written(
 def questions(parts: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
     """Yield (question id, doc_id, text) in the order of the corpus."""
     for path in parts:
-        for doc_id, own in json.loads(files.read_bytes(path))["questions"].items():
-            yield from ((f"{doc_id}.{n}", doc_id, text) for n, text in own.items())
+        for doc_id, asked in json.loads(files.read_bytes(path))["questions"].items():
+            yield from ((f"{doc_id}.{n}", doc_id, text) for n, text in asked.items())
 
 
 def described(parts: Sequence[Path]) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def described(parts: Sequence[Path]) -> dict[str, Any]:
         docs += len(part["questions"])
         count += sum(map(len, part["questions"].values()))
     words = (text.lower().split() for _, _, text in islice(questions(parts), OF_DISTINCT))
-    bigrams = [pair for own in words for pair in pairwise(own)]
+    bigrams = [*chain.from_iterable(map(pairwise, words))]
     return {
         "docs": docs,
         "queries": count,

@@ -5,7 +5,8 @@ again, for the same pairs or more, it scores what is missing.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,25 +18,26 @@ from pydantic import Field
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
 from residuum.config.measures import cutoff
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.reading import Reading, Windows
 from residuum.config.schema.settings import Depth
 from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
-from residuum.neural.crossencoder import CrossEncoder
-from residuum.neural.pairscores import Store
-from residuum.neural.resumable import fingerprint
-from residuum.neural.tokens import Texts
+from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.neural.resumable import fingerprint, log, open_folder
+from residuum.neural.tokens import PassageStore, Texts, TokenStore, windows_of
 from residuum.tuning.choosing import Choice, Record, choose
 from residuum.tuning.evaluation import evaluate
 
 app = command.app(__doc__)
+SCORED = pl.Schema({"query_id": pl.String, "doc_id": pl.String, "score": pl.Float32})
 CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
 
 class Scoring(Strict):
-    """Pairs per batch, on which the last digits depend; pairs that a kill can cost."""
+    """Pairs per batch, which the last digits depend on; pairs that a kill can cost."""
 
     batch_size: Positive
     part_pairs: Positive = 8192
@@ -51,16 +53,20 @@ class Tried(Strict):
 @app.command("score")
 def score(
     run: Annotated[list[Path], typer.Option(help="first-stage run, may be repeated")],
-    depth: Annotated[list[int], typer.Option(help="candidates of a query, one per --run")],
+    depth: Annotated[
+        list[int], typer.Option(help="candidates of a query; one number for each --run")
+    ],
     queries: command.Queries,
     corpus: command.Corpus,
     model: Annotated[list[str], typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
-    spec: Annotated[str, typer.Option(help="JSON of batch_size")],
+    spec: Annotated[str, typer.Option(help="JSON of Scoring: batch_size and part_pairs")],
     store: Annotated[Path, command.written("folder that keeps scored pairs between jobs")],
     output: Annotated[Path, command.written("scores of all pairs, .trec.gz")],
     revision: command.Revision = None,
     pickled: command.Pickled = False,
-    reading: Annotated[str | None, typer.Option(help="Reading of a foreign model")] = None,
+    reading: Annotated[
+        str | None, typer.Option(help="JSON of Reading, for a model that residuum did not train")
+    ] = None,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -70,18 +76,18 @@ def score(
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once.
 
-    A doc that is read in passages has the score of its best one. Given folds, as many as models,
-    those of a fold's queries by its own model.
+    A doc that is read in passages has the score of its best passage. With --fold, given as often as
+    --model, each model scores the pairs of its own fold's queries.
     """
     config = command.parse_spec(Scoring, spec)
-    form = command.parse_spec(Windows, windows, "--windows") if windows else None
+    form = windows_of(windows)
     cuts = dict(zip(run, depth, strict=True))
     lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
     chosen = devices.choose(device, precision, threads, arithmetic)
     texts, named = [queries, corpus / "manifest.json"], Texts(queries, corpus, "a first-stage run")
     required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
     parts = []
-    for name, folder, own in shares(required, model, fold or [], store):
+    for name, folder, share in shares(required, model, fold or [], store):
         encoder = load(name, revision, reading, pickled, chosen)
         local = Path(name).is_dir()
         setting = {
@@ -97,9 +103,9 @@ def score(
         checkpoint = pretrained.parts(Path(name)) if local else []
         with files.alone(folder):
             kept = Store(folder, fingerprint("residuum.rerank", setting, [*texts, *checkpoint]))
-            rest = own.join(kept.read(), on=trec.PAIR, how="anti")
+            rest = share.join(kept.read(), on=trec.PAIR, how="anti")
             kept.fill(rest, encoder, named, config.batch_size, config.part_pairs, form)
-            parts.append(own.join(kept.read(), on=trec.PAIR, how="left"))
+            parts.append(share.join(kept.read(), on=trec.PAIR, how="left"))
     scored = trec.rank(pl.concat(parts))
     trec.write_run(output, scored, "scores")
     each = {str(path): top.height for path, top in lists.items()}
@@ -127,14 +133,14 @@ def shares(
         yield models[0], store, pairs
         return
     for model, path in zip(models, folds, strict=True):
-        own = pl.col("query_id").is_in(list(trec.read_queries(path)))
-        yield model, store / path.parent.name, pairs.filter(own)
+        in_fold = pl.col("query_id").is_in(list(trec.read_queries(path)))
+        yield model, store / path.parent.name, pairs.filter(in_fold)
 
 
 def load(
     model: str, revision: str | None, reading: str | None, pickled: bool, device: devices.Device
 ) -> CrossEncoder:
-    """Return a cross-encoder: our own, or a foreign one that is given how it reads a pair."""
+    """Return a cross-encoder: our own, or with `reading` one that others trained."""
     if reading is not None:
         read = command.parse_spec(Reading, reading, "--reading")
         source = pretrained.Source(model, revision, released=True, pickled=pickled)
@@ -144,9 +150,77 @@ def load(
     raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
 
 
+class Store:
+    """Scored pairs, kept in files that appear whole. Pairs of other work are thrown away."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        open_folder(folder, mark)
+        self.folder = folder
+
+    def read(self) -> pl.DataFrame:
+        """Return query_id, doc_id, score (float32) of all stored pairs; drop a damaged part."""
+        kept = [pl.DataFrame(schema=SCORED)]
+        for path in sorted(self.folder.glob("part-*.parquet")):
+            try:
+                kept.append(pl.read_parquet(path.read_bytes()).cast(SCORED))
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+                log(f"{path}: cannot be read, its pairs are scored again ({error})")
+                path.unlink()
+        return pl.concat(kept).unique(trec.PAIR, keep="first", maintain_order=True)
+
+    def _add(self, scored: pl.DataFrame) -> None:
+        parts = self.folder.glob("part-*.parquet")
+        numbers = [int(path.stem.partition("-")[2]) for path in parts]
+        with files.whole(self.folder / f"part-{max(numbers, default=-1) + 1:05d}.parquet") as path:
+            scored.write_parquet(path)
+
+    def fill(
+        self,
+        rest: pl.DataFrame,
+        model: CrossEncoder,
+        texts: Texts,
+        batch_size: int,
+        part_pairs: int,
+        windows: Windows | None = None,
+    ) -> None:
+        """Score pairs (query_id, doc_id) and keep them in parts of `part_pairs`, longest first.
+
+        A doc read in passages gets the score of its best passage. Memory holds the tokens of each
+        text once, and the pairs' ids. Sorting by length lets a part fill its batches. Raises
+        ResiduumError if a text is missing.
+        """
+        if not rest.height:
+            return
+        query_texts = texts.read("query", {*rest["query_id"]})
+        queries = TokenStore(query_texts, partial(model.tokenise, kind="query"))
+        texts_of, records = model.cut(windows), texts.docs({*rest["doc_id"]})
+        doc_texts = ((doc_id, texts_of(record)) for doc_id, record in records)
+        docs = PassageStore(doc_texts, partial(model.tokenise, kind="doc"))
+        length = model.lengths(
+            _lengths(rest["query_id"], lambda ids: map(len, queries.tokens(ids))),
+            _lengths(rest["doc_id"], lambda ids: (max(map(len, p)) for p in docs.tokens(ids))),
+        )
+        ordered = rest.with_columns(length=-length).sort("length", *trec.PAIR)
+        parts = -(-rest.height // part_pairs)
+        for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
+            asked = queries.tokens(part["query_id"].to_list())
+            read = docs.tokens(part["doc_id"].to_list())
+            pairs = [Pair(query, p) for query, some in zip(asked, read, strict=True) for p in some]
+            counts = np.array([len(passages) for passages in read])
+            scores = model.score(pairs, batch_size)
+            best = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
+            self._add(part.select(trec.PAIR).with_columns(score=best))
+
+
+def _lengths(ids: pl.Series, sizes: Callable[[list[str]], Iterable[int]]) -> np.ndarray:
+    keys = ids.unique()
+    each = list(sizes(keys.to_list()))
+    return ids.replace_strict(keys, each, return_dtype=pl.Int64).to_numpy()
+
+
 @app.command("depths")
 def depths(
-    spec: Annotated[str, typer.Option(help="JSON of depths and measures")],
+    spec: Annotated[str, typer.Option(help="JSON of Tried: depths and measures")],
     run: Annotated[list[str], typer.Option(help="name and first-stage run: NAME=RUN")],
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
     qrels: command.Qrels,
@@ -180,7 +254,8 @@ def cut(
 ) -> None:
     """Rerank down to the fixed depth, or to that of the best mean on the tuning split.
 
-    Below it the first stage's order stands, in scores that fall by 1, from the reranker's lowest.
+    Below that depth docs keep the first stage's order. Their scores fall by 1 from the reranker's
+    lowest score.
     """
     system = command.parse_spec(RerankSystem, spec)
     if fixed := system.depth.fixed():
@@ -222,13 +297,15 @@ def measured(
 ) -> pl.DataFrame:
     """Return depth, query_id, measure, value for every judged query at depth 0 and the others.
 
-    Beside the measures there are `recall`, the share of the relevant docs among the top `depth`,
-    at the relevance of `R(rel=2)` among the names or else at 1, and `docs_reranked`.
+    Two more measures are `docs_reranked` and `recall`, the share of the relevant docs among the top
+    `depth`. Docs of relevance 1 count as relevant, or of the relevance that `R(rel=2)` names.
     """
     recalls = [match for name in names if (match := CANDIDATE_RECALL.fullmatch(name))]
     levels = {int(match[1] or 1) for match in recalls} or {1}
     if len(levels) > 1:
-        raise ResiduumError(f"--spec: measures: candidate recall at one level, not {levels}")
+        raise ResiduumError(
+            f"--spec: measures: give candidate recall at one level, not at {levels}"
+        )
     measures = list(dict.fromkeys(n for n in names if not CANDIDATE_RECALL.fullmatch(n)))
     cutoffs = [cutoff(name) for name in measures]
     last = max([depth for depth in cutoffs if depth], default=1)
@@ -258,12 +335,12 @@ def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> pl.DataFrame:
 def best_depth(curve: pl.DataFrame, name: str, depth: Depth, source: Path) -> Record:
     """Return the record of the depth of a run that is chosen from a grid."""
     measure, grid = str(depth.measure), list(dict.fromkeys(depth.grid or []))
-    own = curve.filter(run=name, measure=measure)
-    values = [own.filter(depth=tried)["value"].to_list() for tried in grid]
+    of_run = curve.filter(run=name, measure=measure)
+    values = [of_run.filter(depth=tried)["value"].to_list() for tried in grid]
     if [] in values:
         missing = grid[values.index([])]
         raise ResiduumError(f"{source}: no {measure} of {name} at depth {missing}")
-    query_ids = own.filter(depth=grid[0])["query_id"].to_list()
+    query_ids = of_run.filter(depth=grid[0])["query_id"].to_list()
     return choose([{"depth": tried} for tried in grid], np.array(values), query_ids, measure)
 
 

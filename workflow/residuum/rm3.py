@@ -60,8 +60,8 @@ def tune(
     chosen = {q: Rm3.model_validate(setting) for q, setting in choice.of_queries().items()}
     hits: list[pl.DataFrame] = []
     for setting in dict.fromkeys(chosen.values()):
-        own = [(q, text) for q, text in texts.items() if chosen[q] == setting]
-        hits += searcher.search(own, system.k + residual.most, setting)
+        answered = [(q, text) for q, text in texts.items() if chosen[q] == setting]
+        hits += searcher.search(answered, system.k + residual.most, setting)
     run = trec.rank(residual.left(pl.concat(hits)), system.k)
     inputs = [index / "manifest.json", queries, qrels, *(fold or []), *residual.paths]
     facts = {"queries": len(texts), "measure": measure, **choice.facts()}

@@ -1,7 +1,7 @@
-"""What an approximate search finds, compares and takes with more and more effort; and an exact one.
+"""What an approximate search finds, compares and takes as its effort grows, and an exact search.
 
-Command: `python -m residuum.sweep measure ...`. No model is loaded. What is found and compared is
-the same on every machine; how long it takes is not, and stands in a file of its own.
+Command: `python -m residuum.sweep measure ...`. No model is loaded. Every machine finds and
+compares the same. Times differ, and have a file of their own.
 """
 
 import json
@@ -20,11 +20,10 @@ from residuum.cli import command
 from residuum.cli.progress import track
 from residuum.config.schema.sweeps import Sweep
 from residuum.tuning.evaluation import evaluate
-from residuum.vectors.nearest import Index, Shard, use_threads
+from residuum.vectors.nearest import Index, Shard, use_threads, with_ids
 
 app = command.app(__doc__)
 EXACT = 0  # stands for the exact search
-RECALLED = ["query_id", "doc_id"]
 
 
 class Searches:
@@ -46,12 +45,8 @@ class Searches:
         self.compared[effort] += index.compared() // repeats
         before = self.seconds.get(effort, [0.0] * repeats)
         self.seconds[effort] = [a + b for a, b in zip(before, took, strict=True)]
-        ids = pl.Series("query_id", queries[0], pl.String)
-        hits = pl.concat(found)
-        named = hits.select(ids[hits["query"]], "doc_id", "score")
-        self.hits[effort] = [
-            trec.rank(pl.concat([*self.hits[effort], named]), k).select(*trec.HITS)
-        ]
+        hits = [*self.hits[effort], with_ids(pl.concat(found), queries[0])]
+        self.hits[effort] = [trec.rank(pl.concat(hits), k).select(*trec.HITS)]
 
     def run(self, effort: int) -> pl.DataFrame:
         """Return the hits at an effort, as a run."""
@@ -71,13 +66,13 @@ def measure(
     timing: Annotated[Path, command.written("JSON of the seconds that each search took")],
     threads: command.Threads = 1,
 ) -> None:
-    """Write measures of each query, and the recall of what the exact search finds, by effort.
+    """Write measures of each query, and the recall of the exact search's hits, by effort.
 
-    Effort 0 is the exact search. The manifest has the vectors compared for a query, on average,
-    those of centres too. An index is built of one shard at a time.
+    Effort 0 is the exact search. The manifest has the mean number of vectors compared for a query,
+    centres included. Indexes are built one shard at a time.
     """
     use_threads(threads)
-    job, own = command.parse_spec(Sweep, spec), contracts.read_vectors(queries)
+    job, asked = command.parse_spec(Sweep, spec), contracts.read_vectors(queries)
     shards.check(embeddings, shards.facts_of([*embeddings, queries.parent])[:-1])
     searches, built, vectors = Searches(), 0.0, 0
     for folder in track(embeddings, "search", len(embeddings), "shards"):
@@ -85,9 +80,9 @@ def measure(
         start = time.perf_counter()
         index = Index(docs, job.search, device="cpu")
         built += time.perf_counter() - start
-        searches.search(Index(docs, None, device="cpu"), own, job.k, EXACT, job.repeats)
+        searches.search(Index(docs, None, device="cpu"), asked, job.k, EXACT, job.repeats)
         for effort in job.efforts():
-            searches.search(index, own, job.k, effort, job.repeats)
+            searches.search(index, asked, job.k, effort, job.repeats)
         vectors += len(docs[1])
     judged = trec.read_qrels(qrels)
     curve = pl.concat(
@@ -97,17 +92,17 @@ def measure(
         for effort in (EXACT, *job.efforts())
     )
     trec.write_curve(output, curve, "effort")
-    compared = {str(n): count / len(own[0]) for n, count in searches.compared.items()}
+    compared = {str(n): count / len(asked[0]) for n, count in searches.compared.items()}
     facts = {
         "indexes": len(embeddings),
         "vectors": vectors,
-        "dimensions": own[1].shape[1],
+        "dimensions": asked[1].shape[1],
         "vectors_compared": compared,
     }
     inputs = [*(path / "manifest.json" for path in (*embeddings, queries.parent)), qrels]
     setting = {**job.model_dump(mode="json"), "measures": sorted(measure)}
     manifest.write(output, facts, setting, inputs, "residuum.sweep")
-    _write_timing(timing, searches, len(own[0]), built, threads)
+    _write_timing(timing, searches, len(asked[0]), built, threads)
 
 
 def _values(
@@ -115,7 +110,7 @@ def _values(
 ) -> pl.DataFrame:
     """Return query_id, measure, value: the run's measures, and its recall of the exact search."""
     values = evaluate(run, judged, names)
-    found = exact.join(run, on=RECALLED, how="left", coalesce=False)
+    found = exact.join(run, on=trec.PAIR, how="left", coalesce=False)
     share = pl.col("doc_id_right").is_not_null().mean().alias("value")
     recall = found.group_by("query_id").agg(share).with_columns(measure=pl.lit(trec.RECALL))
     asked = recall.join(values, on="query_id", how="semi")

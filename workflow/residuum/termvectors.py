@@ -1,7 +1,7 @@
 """Weigh the terms of docs and queries as Lucene's BM25 does: sparse vectors, or projected ones.
 
 Command: `python -m residuum.termvectors docs|queries ...`. The product of a query's vector and a
-doc's is BM25's score, so that what searches, fuses and trains on dense vectors takes these too.
+doc's is BM25's score. Search, fusion and training take these vectors as they take dense ones.
 """
 
 import hashlib
@@ -24,8 +24,10 @@ from residuum.vectors.projection import project
 
 app = command.app(__doc__)
 
-Index = Annotated[Path, typer.Option(help="folder of the index whose BM25 it is")]
-SpecText = Annotated[str, typer.Option("--spec", help="Vectors as JSON")]
+Index = Annotated[
+    Path, typer.Option(help="folder of the index that the weights of BM25 are read from")
+]
+SpecText = Annotated[str, typer.Option("--spec", help="JSON of Vectors: the model with its system")]
 
 
 class Vectors(Strict):
@@ -70,7 +72,7 @@ def weigh_queries(
     """Write the vectors of the queries of several splits, each into a folder of its own."""
     model, counts = command.parse_spec(Vectors, spec), {}
     weigher = _open(index, model, threads)
-    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
+    paths = dict(command.pairs(split))
     with files.whole_directory(output) as folder:
         for name, path in paths.items():
             texts = trec.read_queries(path)
@@ -92,7 +94,6 @@ def _open(index: Path, model: Vectors, threads: int) -> Weigher:
 
 
 def _facts(index: Path) -> dict[str, Any]:
-    """Return what an index counts, its analysis and the versions that made it."""
     return manifest.facts(index, "an index", "docs", "analysis", "fields", "joined")
 
 

@@ -85,8 +85,8 @@ def _write_part(folder: Path, number: int, tfs: dict[str, dict[str, int]]) -> di
         **shard,
         "name": path.name,
         "words": sum(map(len, tfs.values())),
-        "tf": sum(sum(own.values()) for own in tfs.values()),
-        "empty": sum(not own for own in tfs.values()),
+        "tf": sum(sum(words.values()) for words in tfs.values()),
+        "empty": sum(not words for words in tfs.values()),
     }
 
 

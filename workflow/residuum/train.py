@@ -36,14 +36,16 @@ app = command.app(__doc__)
 @app.command("train")
 def train(
     tuples: Annotated[
-        list[str], typer.Option(help="training tuples, .jsonl.gz; of a mix ROLE=TUPLES of each")
+        list[str],
+        typer.Option(help="training tuples, .jsonl.gz; for a mix ROLE=TUPLES of each role"),
     ],
     corpus: command.Corpus,
     queries: Annotated[
-        list[str], typer.Option(help="queries.tsv of the split; of a mix ROLE=QUERIES of each")
+        list[str],
+        typer.Option(help="queries.tsv of the split; for a mix ROLE=QUERIES of each role"),
     ],
     start: command.Start,
-    spec: Annotated[str, typer.Option(help="JSON of a trained kind, as DualEncoder")],
+    spec: Annotated[str, typer.Option(help="model as JSON, by a schema such as DualEncoder")],
     seed: Annotated[int, typer.Option(help="seed of batches, negatives and dropout")],
     work: command.Work,
     output: command.Folder,
@@ -56,26 +58,28 @@ def train(
     save_every: command.SaveEvery = SAVE_S,
     rate: Annotated[Path | None, typer.Option(help="record of the chosen learning rate")] = None,
     fixed: Annotated[
-        list[Path] | None, typer.Option(help="folder of the docs' fixed vectors; all shards")
+        list[Path] | None,
+        typer.Option(help="folder of the docs' fixed vectors; repeat for each shard"),
     ] = None,
     fixed_queries: Annotated[
         Path | None, typer.Option(help="folder of the queries' fixed vectors")
     ] = None,
     gate: Annotated[Path | None, typer.Option(help="checkpoint of the fixed gate")] = None,
     fold: Annotated[
-        list[str] | None, typer.Option(help="NAME=QUERIES of a fold of the split; all of them")
+        list[str] | None,
+        typer.Option(help="NAME=QUERIES: a fold of the split; repeat for each fold"),
     ] = None,
     held_out: Annotated[
-        str | None, typer.Option(help="fold whose queries are not trained on")
+        str | None, typer.Option(help="fold whose queries are left out of training")
     ] = None,
     spans: Annotated[
-        list[Path] | None, typer.Option(help="corpus folder, once for each of spans.corpora")
+        list[Path] | None, typer.Option(help="corpus folder; repeat for each of spans.corpora")
     ] = None,
 ) -> None:
     """Train a model and write its checkpoint.
 
-    With a fold held out, on the pairs of the other folds' queries alone. On a mix of roles, which
-    `train_on` gives, on so many pairs of each in every batch.
+    With --held-out the model learns only from the pairs of the other folds' queries. With a mix of
+    roles in `train_on`, every batch has a fixed number of pairs of each role.
     """
     model = command.parse_spec(pydantic.RootModel[Trained], spec).root
     if isinstance(model.training.learning_rate, RateGrid):
@@ -109,13 +113,13 @@ def train(
 
 
 def files_of(model: Trained, option: str, given: list[str]) -> dict[str, Path]:
-    """Return {role: file} of the roles that a model is trained on, the largest share first."""
+    """Return {role: file} of a model's training roles, the largest share first."""
     roles = [*model.shares]
     if model.mixed:
         return command.named_paths(f"--{option}", given, roles)
     if len(given) > 1:
-        text = f"train_on names one role, {roles[0]}, and {len(given)} files are given"
-        raise ResiduumError(f"--{option}: {text}; give one")
+        text = f"train_on names one role, {roles[0]}, but {len(given)} files are given"
+        raise ResiduumError(f"--{option}: {text}. Give one")
     return {roles[0]: Path(given[0])}
 
 
@@ -126,20 +130,20 @@ def fold_out(
 
     Each query of the split is in exactly one fold.
     """
-    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in folds)}
+    paths = dict(command.pairs(folds))
     files = [*paths.values()]
     if held_out is None and not paths:
         return None, files
     if len(queries) > 1:
         raise ResiduumError("--fold: a mix has no folds; leave them out")
     if held_out is None:
-        raise ResiduumError("--fold: say with --held-out which of them is not trained on")
+        raise ResiduumError("--fold: name the fold that is left out of training with --held-out")
     if held_out not in paths:
         raise ResiduumError(f"--held-out: {unknown('fold', held_out, paths)}")
-    of_query = read_folds(trec.read_queries(queries[0]), files)
+    fold_of = read_folds(trec.read_queries(queries[0]), files)
     number = [*paths].index(held_out)
-    own = frozenset(query_id for query_id, of in of_query.items() if of == number)
-    return Fold(held_out, own), files
+    query_ids = frozenset(query_id for query_id, fold in fold_of.items() if fold == number)
+    return Fold(held_out, query_ids), files
 
 
 def left_out(tuples: Path, fold: Fold) -> dict[str, object]:
@@ -149,8 +153,8 @@ def left_out(tuples: Path, fold: Fold) -> dict[str, object]:
     facts = {"pairs": len(pairs) - len(kept), "pairs_left": len(kept)}
     facts |= {"queries": len(fold.queries), "queries_left": len({*kept})}
     log(
-        f"fold {fold.name} is held out: {len(kept)} of {len(pairs)} pairs, of "
-        f"{len({*kept})} queries, are left"
+        f"fold {fold.name} is held out: {len(kept)} of {len(pairs)} pairs are left, of "
+        f"{len({*kept})} queries"
     )
     return {"fold": fold.name, **facts}
 
@@ -169,14 +173,13 @@ def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
     """Return the folders of the corpora whose spans a generator writes; () for other models."""
     named = model.spans.corpora if isinstance(model, QuestionGenerator) and model.spans else []
     if len(named) != len(folders):
-        of = ", ".join(named) or "none"
-        text = f"is given {len(folders)} times, but the model's spans.corpora are {of}"
+        corpora = ", ".join(named) or "none"
+        text = f"is given {len(folders)} times, but the model's spans.corpora are {corpora}"
         raise ResiduumError(f"--spans {text}: give one folder for each, in this order")
     return tuple(folders)
 
 
 def _check_gate(model: Trained, gate: Path | None) -> None:
-    """Refuse a model whose gate is not given, and a given gate that the model does not name."""
     named = named_for(model, "gate")
     if named and gate is None:
         raise ResiduumError(f"encoder.pooling.gate: give --gate, the checkpoint of {named}")
@@ -190,7 +193,9 @@ def chosen_rate(model: Trained, record: Path | None) -> float:
     if isinstance(grid, RateGrid) and not model.trained:
         return grid.grid[0]
     if record is None:
-        raise ResiduumError("training.learning_rate is to be chosen: give --rate, its record")
+        raise ResiduumError(
+            "training.learning_rate has a grid: give --rate, the record of its choice"
+        )
     return float(Record.read(record).choices[0].setting["learning_rate"])
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -221,6 +221,11 @@ def parse_spec(model: type[Model], text: str | bytes, source: str = "--spec") ->
         return model.model_validate_json(text)
     except pydantic.ValidationError as error:
         raise ResiduumError(describe(source, error)) from None
+
+
+def pairs(texts: Iterable[str]) -> list[tuple[str, Path]]:
+    """Read an option of the form NAME=PATH; the caller checks the names."""
+    return [(name, Path(path)) for name, _, path in (text.partition("=") for text in texts)]
 
 
 def named_paths(option: str, texts: list[str], required: Collection[str]) -> dict[str, Path]:

@@ -1,7 +1,7 @@
 """How texts become terms: Lucene analyses them, or they are cut into words or wordpieces before.
 
-Usage: `terms = analysis.of(form.analysis, folder)`; then Lucene gets `terms.tokenise(texts)` with
-`terms.analyzer`, docs and queries alike.
+Usage: `cut = analysis.terms(form.analysis, folder)`; then Lucene gets `cut.tokenise(texts)` with
+`cut.analyzer`, docs and queries alike.
 """
 
 import shutil
@@ -30,7 +30,7 @@ class Terms(NamedTuple):
     tokenise: Tokenise
 
 
-def of(analysis: Analysis, folder: Path) -> Terms:
+def terms(analysis: Analysis, folder: Path) -> Terms:
     """Return how texts become terms of an index in `folder`; a tokenizer lies beside the folder."""
     if isinstance(analysis, Wordpieces):
         return Terms(analyzer(analysis), _tokeniser(folder.with_name(TOKENIZER), analysis.ngrams))

@@ -52,7 +52,7 @@ class Searcher:
         self._lucene = java(f"{LUCENE}.search.IndexSearcher")(self._reader)
         self._lucene.setSimilarity(self._similarity)
         self._lucene.setMaxClauseCount(MOST_TERMS)
-        self._analyzer, tokenise = analysis.of(system.analysis, folder)
+        self._analyzer, tokenise = analysis.terms(system.analysis, folder)
         self._tokenise = analysis.for_queries(tokenise, system)
         self._generator = java(GENERATOR)()
         self.system, self._empty = system, empty
@@ -91,7 +91,7 @@ class Searcher:
             first_docs = chain(self._by_score_and_id(depth), bound(to_docs, 1, self._lucene))
             own_terms = _own_terms(self._analyzer)
             for query_ids, texts, bags in self._bags_of_words(queries):
-                own = self._workers.map(own_terms, texts)
+                query_terms = self._workers.map(own_terms, texts)
                 docs = self._workers.map(first_docs, bags)
                 sizes = groupby(grid, lambda rm3: (rm3.feedback_docs, rm3.feedback_terms))
                 for size, settings in sizes:
@@ -99,7 +99,7 @@ class Searcher:
                     models = self._workers.map(model, docs)
                     for rm3 in settings:
                         expanded = _interpolated(rm3.original_query_weight)
-                        lucene = self._workers.map(expanded, own, models)
+                        lucene = self._workers.map(expanded, query_terms, models)
                         yield query_ids, rm3, self._top(query_ids, lucene, k)
 
     def score(self, docs: Iterable[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:

@@ -13,8 +13,8 @@ from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.analyses import Analysis, IndexForm, LuceneAnalysis
-from residuum.lucene import analysis as terms
 from residuum.lucene import jvm
+from residuum.lucene.analysis import Tokenise, analyzer, terms
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors
 
 LUCENE = "org.apache.lucene"
@@ -43,7 +43,7 @@ def tools(analysis: Analysis) -> dict[str, str]:
     """Return the class of the analyzer, and the versions of Anserini and Lucene."""
     lucene = str(java(f"{LUCENE}.util.Version").LATEST.toString())
     versions = {"anserini": jvm.anserini_jar().name.split("-")[1], "lucene": lucene}
-    return {"analyzer": class_name(terms.analyzer(analysis)), **versions}
+    return {"analyzer": class_name(analyzer(analysis)), **versions}
 
 
 def build(
@@ -63,7 +63,7 @@ def build(
     empty: list[str] = []
     docs = _weighted(corpus, weights) if weights else _docs(corpus, form)
     if not isinstance(form.analysis, LuceneAnalysis):
-        docs = _tokenised(docs, terms.of(form.analysis, folder).tokenise)
+        docs = _tokenised(docs, terms(form.analysis, folder).tokenise)
     fitting = _noting_empty(_fitting(docs, corpus), empty)
     for number, batch in enumerate(chunks(track(fitting, "read", total, "docs"), DOCS_PER_FILE)):
         lines = (json.dumps(doc) + "\n" for doc in batch)
@@ -82,15 +82,13 @@ def build(
 
 
 def _analysed(analysis: Analysis) -> list[str]:
-    """Return Anserini's options for an analysis."""
     if not isinstance(analysis, LuceneAnalysis):
         return ["-pretokenized"]
     kept = ["-keepStopwords"] if analysis.stopwords == "none" else []
     return ["-stemmer", analysis.stemmer, *kept]
 
 
-def _tokenised(docs: Iterable[Named], tokenise: terms.Tokenise) -> Iterator[Named]:
-    """Replace texts by their terms."""
+def _tokenised(docs: Iterable[Named], tokenise: Tokenise) -> Iterator[Named]:
     for some in chunks(docs, DOCS_PER_FILE):
         for (_, doc), text in zip(some, tokenise(text for text, _ in some), strict=True):
             yield text, {**doc, CONTENTS: text}
@@ -101,9 +99,9 @@ def _fitting(docs: Iterable[Named], corpus: Path) -> Iterator[Named]:
     for text, doc in docs:
         doc_id = str(doc["id"])
         if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
-            cause = f"Lucene takes a text of {MOST_TEXT} characters and an id of {MOST_ID} bytes"
+            limits = f"Lucene takes texts of {MOST_TEXT} characters and ids of {MOST_ID} bytes"
             raise ResiduumError(
-                f"{corpus}: doc {doc_id[:60]} is longer: {cause}, as indexed. Cut it into docs."
+                f"{corpus}: doc {doc_id[:60]} is too long to index: {limits}. Cut it into docs."
             )
         yield text, doc
 
@@ -168,20 +166,20 @@ def statistics(folder: Path, form: IndexForm) -> Counts:
     """Count docs, non-empty docs (BM25's N), unique terms and all terms, in all or by field."""
     reader = open_reader(folder)
 
-    def terms(field: str) -> dict[str, int]:
-        counted = java(f"{LUCENE}.index.MultiTerms").getTerms(reader, field)
-        if counted is None:
+    def counted(field: str) -> dict[str, int]:
+        held = java(f"{LUCENE}.index.MultiTerms").getTerms(reader, field)
+        if held is None:
             return dict.fromkeys(["non_empty_documents", "unique_terms", "total_terms"], 0)
         return {
-            "non_empty_documents": int(counted.getDocCount()),
-            "unique_terms": int(counted.size()),
-            "total_terms": int(counted.getSumTotalTermFreq()),
+            "non_empty_documents": int(held.getDocCount()),
+            "unique_terms": int(held.size()),
+            "total_terms": int(held.getSumTotalTermFreq()),
         }
 
     counts: Counts = {"documents": int(reader.numDocs())}
     if form.fields:
-        counts["by_field"] = {name: terms(lucene_field(name)) for name in form.fields}
+        counts["by_field"] = {name: counted(lucene_field(name)) for name in form.fields}
     else:
-        counts |= terms(CONTENTS)
+        counts |= counted(CONTENTS)
     reader.close()
     return counts

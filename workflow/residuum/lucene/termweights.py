@@ -44,12 +44,12 @@ class Weigher:
     def __init__(self, folder: Path, system: LexicalSystem, threads: int = 1) -> None:
         if system.boosts or system.joined or system.term_weights or system.rm3:
             without = "without boosts, joined, term_weights and rm3"
-            raise ResiduumError(f"BM25 as vectors is that of whole texts: of a system {without}")
+            raise ResiduumError(f"BM25 as vectors needs a system of whole texts, {without}")
         self._bm25 = system.bm25
         self._reader = indexing.open_reader(folder)
         self._workers = handles.Workers(threads)
         analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
-        analyzer, self._tokenise = analysis.of(system.analysis, folder)
+        analyzer, self._tokenise = analysis.terms(system.analysis, folder)
         self._tokenise_queries = analysis.for_queries(self._tokenise, system)
         analyze = bound(analyze, 0, analyzer)
         join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
@@ -95,13 +95,11 @@ class Weigher:
             terms = terms.explode("term").filter(pl.col("term") != "")
             counted = terms.group_by("text", "term").agg(tf=pl.len().cast(pl.Int64))
             parts.append(counted.sort("text", "term"))
-            own = np.bincount(terms["text"].to_numpy() - done, minlength=len(some))
-            lengths.append(own)
+            lengths.append(np.bincount(terms["text"].to_numpy() - done, minlength=len(some)))
             done += len(some)
         return pl.concat(parts), np.concatenate(lengths)
 
     def _document_frequencies(self, terms: pl.Series) -> pl.DataFrame:
-        """Return term and df, the number of docs with the term."""
         if terms.is_empty():
             return pl.DataFrame(schema={"term": pl.String, "df": pl.Int64})
         term, reader = f"{LUCENE}.index.Term", f"{LUCENE}.index.IndexReader"

@@ -11,11 +11,14 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 MARKERS = ("[QRY]", "[DOC]")
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *MARKERS)
@@ -28,7 +31,7 @@ DECIMALS = 6  # of embeddings; smaller digits depend on the machine's linear alg
 Pair = tuple[str, str]
 
 
-def word_starts(tokenizer: Any) -> np.ndarray:
+def word_starts(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
     """Return which tokens of a vocabulary start a word by WordPiece's marks: boolean (tokens,)."""
     tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
     return np.array([not token.startswith(INSIDE) for token in tokens])
@@ -143,10 +146,10 @@ def token_vectors(
 
     columns, values, starts = bytearray(), bytearray(), array("q", [0])  # all grow in place
     for ids in docs:
-        own, repeats = np.unique(ids, return_counts=True)
-        columns += own.astype(np.int32).tobytes()
+        tokens, repeats = np.unique(ids, return_counts=True)
+        columns += tokens.astype(np.int32).tobytes()
         values += repeats.astype(np.float64).tobytes()
-        starts.append(starts[-1] + len(own))
+        starts.append(starts[-1] + len(tokens))
     parts = (np.frombuffer(values), np.frombuffer(columns, np.int32), np.array(starts))
     counts = csr_matrix(parts, shape=(len(starts) - 1, vocabulary))
     possible = min(dimensions, min(counts.shape) - 1)

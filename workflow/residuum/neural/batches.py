@@ -9,6 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -24,7 +25,7 @@ B = TypeVar("B", bound=NamedTuple)  # a batch of any kind
 
 
 class Batch(NamedTuple):
-    """A step's pairs: ids, a group of negatives for each pair, lexical scores.
+    """A step's pairs: ids, the negatives of each pair, lexical scores.
 
     A pair's lexical scores begin with its positive's. `draws` numbers each visit of a pair, and
     seeds all that is drawn at random for the visit.
@@ -39,12 +40,13 @@ class Batch(NamedTuple):
     @property
     def docs(self) -> list[str]:
         """All candidates: the positives, then the negatives of each pair."""
-        return [*self.positives, *(doc for group in self.negatives for doc in group)]
+        return [*self.positives, *chain.from_iterable(self.negatives)]
 
     @property
-    def groups(self) -> list[list[str]]:
+    def docs_by_query(self) -> list[list[str]]:
         """Each query's own docs, the positive first."""
-        return [[one, *rest] for one, rest in zip(self.positives, self.negatives, strict=True)]
+        pairs = zip(self.positives, self.negatives, strict=True)
+        return [[positive, *negatives] for positive, negatives in pairs]
 
 
 def rows_of(batch: B, numbers: Iterable[int]) -> B:
@@ -65,16 +67,16 @@ def training_pairs(tuples: Path, held_out: Fold | None) -> list[Tuple]:
     return [pair for pair in pairs if held_out is None or pair.query_id not in held_out.queries]
 
 
-def usable(pairs: list[Tuple], group: int) -> list[Tuple]:
-    """Return the pairs that have negatives, and log how many have none or fewer than `group`."""
-    if not group:
+def usable(pairs: list[Tuple], drawn: int) -> list[Tuple]:
+    """Return the pairs that have negatives, and log how many have none or fewer than `drawn`."""
+    if not drawn:
         return [pair._replace(negatives=[], negative_scores=[]) for pair in pairs]
     kept = [pair for pair in pairs if pair.negatives]
     if len(kept) < len(pairs):
         log(f"{len(pairs) - len(kept)} of {len(pairs)} training pairs have no negative: left out")
-    if small := sum(len(pair.negatives) < group for pair in kept):
+    if small := sum(len(pair.negatives) < drawn for pair in kept):
         log(
-            f"{small} of {len(pairs)} training pairs have fewer than {group} negatives: "
+            f"{small} of {len(pairs)} training pairs have fewer than {drawn} negatives: "
             "some are taken twice"
         )
     return kept
@@ -156,29 +158,29 @@ class QuerySampler(EpochSampler):
     """
 
     def __init__(self, pairs: Sequence[Tuple], batch_size: int, seed: int) -> None:
-        own: defaultdict[str, list[int]] = defaultdict(list)
+        numbers: defaultdict[str, list[int]] = defaultdict(list)
         for number, pair in enumerate(pairs):
-            own[pair.query_id].append(number)
-        self._own = list(own.values())
-        super().__init__(len(self._own), batch_size, seed)
+            numbers[pair.query_id].append(number)
+        self._pairs_of_queries = list(numbers.values())
+        super().__init__(len(numbers), batch_size, seed)
         self.examples = len(pairs)
 
     def visits(self, step: int) -> list[Visit]:
         """Return the visits of a step; a pair's epoch counts the rounds over its query's pairs."""
         visits = []
         for number, start, epoch in super().visits(step):
-            own = self._own[number]
-            round_, place = divmod(start % len(own) + epoch, len(own))
-            visits.append(Visit(own[place], start, round_))
+            pairs = self._pairs_of_queries[number]
+            round_, position = divmod(start % len(pairs) + epoch, len(pairs))
+            visits.append(Visit(pairs[position], start, round_))
         return visits
 
 
-def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[Visit]) -> Batch:
-    """Return the batch of these visits, each with a group of its pair's negatives."""
+def draw_batch(pairs: Sequence[Tuple], drawn: int, visits: Iterable[Visit]) -> Batch:
+    """Return the batch of these visits, each with `drawn` of its pair's negatives."""
     batch = Batch([], [], [], [], [])
     for visit in visits:
         pair = pairs[visit.number]
-        picks = turns(len(pair.negatives), group, visit)
+        picks = turns(len(pair.negatives), drawn, visit)
         batch.query_ids.append(pair.query_id)
         batch.positives.append(pair.positive)
         batch.negatives.append([pair.negatives[pick] for pick in picks])
@@ -188,15 +190,15 @@ def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[Visit]) -> B
     return batch
 
 
-def turns(pool: int, group: int, visit: Visit) -> list[int]:
+def turns(pool: int, drawn: int, visit: Visit) -> list[int]:
     """Return which of a pool's negatives a visit takes (CLEAR, section 3.3).
 
     The pool is stored in random order. The visits of a pair go through it in turn, from a random
     start. Every visit takes each negative with the same probability, and `pool` visits take each
-    negative `group` times. A group larger than the pool repeats negatives.
+    negative `drawn` times. A larger number than the pool's repeats negatives.
     """
-    first = visit.start + visit.epoch * group
-    return [(first + place) % pool for place in range(group)]
+    first = visit.start + visit.epoch * drawn
+    return [number % pool for number in range(first, first + drawn)]
 
 
 def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) -> np.ndarray:
@@ -208,9 +210,9 @@ def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) ->
     columns: defaultdict[str, list[int]] = defaultdict(list)
     for column, doc in enumerate(batch.docs):
         columns[doc].append(column)
-    own = range(len(batch.positives))[rows]
-    mask = np.zeros((len(own), len(batch.docs)), dtype=bool)
-    for row, number in zip(mask, own, strict=True):
+    numbers = range(len(batch.positives))[rows]
+    mask = np.zeros((len(numbers), len(batch.docs)), dtype=bool)
+    for row, number in zip(mask, numbers, strict=True):
         for doc in known[batch.query_ids[number]] & columns.keys():
             row[columns[doc]] = True
         row[number] = False

@@ -97,7 +97,7 @@ def usable(made: Build | None) -> Cards:
         why = f"torch {made.version} computes on CPUs alone. Install its build for CUDA: {HOW}"
         return Cards((), why, True)
     major = int(made.cuda.split(".")[0])
-    if (knows := _knows()) is not None and knows >= major:
+    if (newest := _newest_cuda()) is not None and newest >= major:
         return cards
     version = _read(DRIVER_VERSION)
     least = FIRST_DRIVER.get(major, 0)
@@ -111,7 +111,7 @@ def usable(made: Build | None) -> Cards:
     return cards
 
 
-def _knows() -> int | None:
+def _newest_cuda() -> int | None:
     """Return the major version of CUDA that the driver's library runs, or None without the library.
 
     A library of CUDA's forward compatibility may run a newer version than the kernel's driver.
@@ -130,21 +130,21 @@ def _shown() -> Cards:
     A number becomes the card's own name where the order is certain, since two allocations of a
     scheduler may both call their card 0.
     """
-    every, given = _listed(), os.environ.get(VISIBLE)
-    if given is None or not every.names:
-        return every
+    listed, visible = _listed(), os.environ.get(VISIBLE)
+    if visible is None or not listed.names:
+        return listed
     shown: list[str] = []
-    for name in map(str.strip, given.split(",")):
-        begun = [one for one in every.names if one.startswith(name) and len(name) > len("GPU-")]
-        if name.isdecimal() and int(name) < len(every.names):
-            shown.append(every.names[int(name)] if every.numbered else name)
-        elif begun:
-            shown.append(begun[0])
+    for name in map(str.strip, visible.split(",")):
+        full = [card for card in listed.names if card.startswith(name) and len(name) > len("GPU-")]
+        if name.isdecimal() and int(name) < len(listed.names):
+            shown.append(listed.names[int(name)] if listed.numbered else name)
+        elif full:
+            shown.append(full[0])
         else:
             break  # CUDA, too, ignores all cards from the first unknown name on
     if shown:
         return Cards(tuple(dict.fromkeys(shown)))
-    hidden = f"{VISIBLE}={given!r} shows none of the cards of this machine ({len(every.names)})"
+    hidden = f"{VISIBLE}={visible!r} shows none of the cards of this machine ({len(listed.names)})"
     return Cards((), f"{hidden}. Unset it, or name some of them", True)
 
 
@@ -154,11 +154,11 @@ def _listed() -> Cards:
     if tool is None:
         # Write the driver's files, ordered by their address on the bus, as the tool would print
         # them.
-        told = map(_read, sorted(DRIVER.glob("gpus/*/information")))
-        facts = [dict(re.findall(r"^(Model|GPU UUID):\s*(.*\S)", text, re.M)) for text in told]
-        known = [own for own in facts if len(own) == 2 and "?" not in own["GPU UUID"]]
+        texts = map(_read, sorted(DRIVER.glob("gpus/*/information")))
+        facts = [dict(re.findall(r"^(Model|GPU UUID):\s*(.*\S)", text, re.M)) for text in texts]
+        known = [card for card in facts if len(card) == 2 and "?" not in card["GPU UUID"]]
         if known:
-            lines = [f"GPU 0: {own['Model']} (UUID: {own['GPU UUID']})\n" for own in known]
+            lines = [f"GPU 0: {card['Model']} (UUID: {card['GPU UUID']})\n" for card in known]
             return parse("".join(lines))
         if _on_bus():
             return Cards((), f"no NVIDIA driver: {TOOL} is not found. Install it: {HOW}", True)
@@ -223,12 +223,12 @@ def take(number: int = 1) -> None:
             f"Set `gpus` to {len(names)} at most"
         )
     waiting = False
-    while not (own := _hold(names, number)):
+    while not (taken := _hold(names, number)):
         if not waiting:
             print(f"waiting for {number} of {len(names)} cards", file=sys.stderr, flush=True)
         waiting = True
         time.sleep(LOOK_S * random.uniform(0.5, 1.5))  # unequal, or processes may block each other
-    os.environ[VISIBLE] = ",".join(own)
+    os.environ[VISIBLE] = ",".join(taken)
     del os.environ[NAMES]  # child processes use the taken cards
 
 
@@ -254,7 +254,6 @@ def _hold(names: list[str], number: int) -> list[str]:
 
 
 def _bound(name: str) -> bool:
-    """Say whether a process holds a card."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(f"\0residuum-card-{name}")

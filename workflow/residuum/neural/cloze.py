@@ -15,10 +15,10 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.backbones import InverseCloze
+from residuum.config.schema.encoder import TextKind
 from residuum.config.specs import derive
 from residuum.neural import padding
 from residuum.neural.encoders import Encoder
-from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
 from residuum.neural.losses import in_batch
 from residuum.neural.tokens import PackedTokens
@@ -52,7 +52,7 @@ class ClozeLearner(Learner[ClozeBatch]):
             )
         super().__init__(self.encoder.model, spec, start, len(self._long_enough))
 
-    def _frame(self, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
+    def _frame(self, kind: TextKind) -> tuple[np.ndarray, np.ndarray]:
         """Return the tokens before a text, the marker last, and the tokens behind the text."""
         (empty,) = self.encoder.tokenise([""], kind)
         marker = self.encoder.tokenizer.convert_tokens_to_ids(self.encoder.leads[kind])
@@ -69,7 +69,7 @@ class ClozeLearner(Learner[ClozeBatch]):
         spans, rests = zip(*pairs, strict=True)
         return ClozeBatch(self._framed(spans, "query"), self._framed(rests, "doc"))
 
-    def _framed(self, rows: Sequence[np.ndarray], kind: Kind) -> list[np.ndarray]:
+    def _framed(self, rows: Sequence[np.ndarray], kind: TextKind) -> list[np.ndarray]:
         before, behind = self.frames[kind]
         return [np.concatenate([before, row, behind]) for row in rows]
 
@@ -77,10 +77,10 @@ class ClozeLearner(Learner[ClozeBatch]):
         """Return the vectors (rows, dimensions) of spans and of docs."""
         if self.encoder.inputs.packs:
             return [made[:, 0] for made in self.encoder.both(batch.queries, batch.docs)]
-        texts: dict[Kind, list[np.ndarray]] = {"query": batch.queries, "doc": batch.docs}
+        texts: dict[TextKind, list[np.ndarray]] = {"query": batch.queries, "doc": batch.docs}
         return [
-            padding.by_length(own, partial(self.encoder.forward, kind=kind), self.model)[:, 0]
-            for kind, own in texts.items()
+            padding.by_length(rows, partial(self.encoder.forward, kind=kind), self.model)[:, 0]
+            for kind, rows in texts.items()
         ]
 
     def indifferent(self, batch: ClozeBatch) -> Outputs:

@@ -6,25 +6,27 @@ Usage: `model = CrossEncoder.load(folder, device)`, then `model.score(pairs, bat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.config.schema.reading import Reading, Windows
 from residuum.neural import devices, layers, packing, padding, pretrained
 from residuum.neural.batches import Batch
-from residuum.neural.heads import Kind, mean
-from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
+from residuum.neural.heads import mean
+from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own_docs
 from residuum.neural.losses import Candidates
 from residuum.neural.pretrained import Source
-from residuum.neural.tokens import Cut, Texts, passages, tokenise
+from residuum.neural.tokens import Cut, passages, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
 
     from residuum.neural.packing import Packed
 
@@ -92,23 +94,20 @@ class CrossEncoder(Ranker):
         # A mean over tokens would depend on the width of the longest pair in a room.
         return (self.settings.length, SHARING) if self.settings.pooling == "cls" else None
 
-    def exact(self) -> list[Any]:
+    def exact(self) -> Collection[Module]:
         """Return the last linear layer, which would round the score to eight bits in bf16."""
         from torch.nn import Linear
 
         return [part for part in self.model.modules() if isinstance(part, Linear)][-1:]
 
-    def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
+    def tokenise(self, texts: Iterable[str], kind: TextKind) -> Iterator[np.ndarray]:
         """Yield each text's token ids without special tokens, cut to what a pair can hold."""
         settings = self.settings
         length = settings.query_length if kind == "query" else settings.length - SPECIALS
         return tokenise(self.tokenizer, texts, length, special=False)
 
     def cut(self, windows: Windows | None) -> Cut:
-        """Return the function that cuts a doc's record into the texts to read.
-
-        The texts are the doc's text, or its passages.
-        """
+        """Return the function that cuts a doc's record into texts: its text, or its passages."""
         reading = self.settings
         if windows is None or reading.docs == "cut":
             return lambda record: [record["text"]]
@@ -136,7 +135,7 @@ class CrossEncoder(Ranker):
         logarithm of the odds: the logit of "relevant" minus the logit of "not relevant".
         """
         rows = [self.join(pair) for pair in pairs]
-        given, mask = self.inputs.of(rows, width)
+        given, mask = self.inputs.arguments(rows, width)
         if self.typed:
             docs = np.array([len(pair.query) + 2 for pair in pairs])
             given["token_type_ids"] = self._types(rows, docs, mask, given.get("packed"))
@@ -155,8 +154,8 @@ class CrossEncoder(Ranker):
         if packed:
             each = [np.arange(len(row)) >= first for row, first in zip(rows, docs, strict=True)]
             return self.inputs.side_by_side(each, 0, packed)
-        of_doc = np.arange(mask.shape[1]) >= docs[:, None]
-        return mask * devices.put(of_doc.astype(np.int64), self.device.name)
+        in_doc = np.arange(mask.shape[1]) >= docs[:, None]
+        return mask * devices.put(in_doc.astype(np.int64), self.device.name)
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> np.ndarray:
         """Return float32 scores (pairs,) in the order of the pairs.
@@ -203,14 +202,9 @@ class CrossEncoder(Ranker):
             order = np.argsort(lengths, kind="stable").tolist()
             yield from ((*both, 0) for both in self.batches(order, each, batch_size, limit))
             return
-        widths = np.minimum((lengths // STEP + 1) * STEP, limit)
-        # A negative width marks pairs that fill it to the end. transformers drops a mask without a
-        # zero and then computes differently, so all rows of a batch must have padding, or none.
-        widths = np.where(lengths < limit, widths, -limit)
         hidden = self.model.config.hidden_size
-        for width in map(int, np.unique(widths)):
-            size = devices.busy(batch_size, abs(width), hidden)
-            yield np.flatnonzero(widths == width).tolist(), size, abs(width)
+        for numbers, width in padding.by_width(lengths, STEP, limit):
+            yield numbers, devices.busy(batch_size, width, hidden), width
 
     def relevance(
         self,
@@ -219,9 +213,10 @@ class CrossEncoder(Ranker):
         pairs: Sequence[tuple[str, str]],
         batch_size: int,
     ) -> np.ndarray:
-        asked = dict(zip(queries, self.tokenise(queries.values(), "query"), strict=True))
-        own = dict(zip(docs, self.tokenise(docs.values(), "doc"), strict=True))
-        return self.score([Pair(asked[query], own[doc]) for query, doc in pairs], batch_size)
+        query_tokens = dict(zip(queries, self.tokenise(queries.values(), "query"), strict=True))
+        doc_tokens = dict(zip(docs, self.tokenise(docs.values(), "doc"), strict=True))
+        read = [Pair(query_tokens[query], doc_tokens[doc]) for query, doc in pairs]
+        return self.score(read, batch_size)
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder. With mean pooling, write the linear layer too."""
@@ -232,7 +227,7 @@ class CrossEncoder(Ranker):
         if self.settings.pooling == "mean":
             layers.save(self.model, folder)
 
-    def records(self) -> dict[str, Any]:
+    def records(self) -> dict[str, object]:
         """Return the files by which sentence-transformers 6 reads a model with mean pooling."""
         if self.settings.pooling == "cls":
             return {}
@@ -259,12 +254,9 @@ def _tokens(pair: Pair) -> int:
 
 
 class CrossLearner(ContrastiveLearner):
-    """A cross-encoder in training; its output is the score of each pair of a group."""
+    """A cross-encoder in training; its output is the score of each query with each of its docs."""
 
     encoder: CrossEncoder
-
-    def __init__(self, spec: CrossEncoderSchema, start: Start, tuples: Path, texts: Texts) -> None:
-        super().__init__(self.begin(spec, start), spec, start, tuples, texts)
 
     @classmethod
     def begin(cls, spec: CrossEncoderSchema, start: Start) -> CrossEncoder:
@@ -272,18 +264,18 @@ class CrossLearner(ContrastiveLearner):
 
     def forward(self, batch: Batch) -> Outputs:
         """Return the scores (rows, 1 + negatives) of each query's docs, the positive first."""
-        groups = batch.groups
-        rows = [row for row, docs in enumerate(groups) for _ in docs]
-        queries = self.queries.of([batch.query_ids[row] for row in rows])
-        docs = self.tokens_of(batch, rows, [doc for docs in groups for doc in docs])
+        docs_by_query = batch.docs_by_query
+        rows = [row for row, docs in enumerate(docs_by_query) for _ in docs]
+        queries = self.queries.tokens([batch.query_ids[row] for row in rows])
+        docs = self.tokens_of(batch, rows, [doc for docs in docs_by_query for doc in docs])
         pairs = list(map(Pair, queries, docs))
         scores = padding.by_length(pairs, self.encoder.forward, self.model, _tokens)
-        return [scores.view(len(groups), -1)]
+        return [scores.view(len(docs_by_query), -1)]
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
-        return of_own(outputs[0], batch)
+        return of_own_docs(outputs[0], batch)
 
     def indifferent(self, batch: Batch) -> Outputs:
         import torch
 
-        return [torch.zeros(len(batch.query_ids), 1 + self.group)]
+        return [torch.zeros(len(batch.query_ids), 1 + self.drawn)]

@@ -47,8 +47,8 @@ Compute = Callable[["Tensor", Bounds], "Tensor"]
 class Recorded(NamedTuple):
     """The tensors that a recorded pass reads and writes, and the calls that replay it.
 
-    `gradient` is the gradient of the output, `own` that of the input. Without gradient both are
-    None. The backward pass writes the `gradients` of the weights.
+    `gradient` is the gradient of the output, `of_input` that of the input. Without gradient both
+    are None. The backward pass writes the `gradients` of the weights.
     """
 
     gradients: Sequence[Tensor]
@@ -56,7 +56,7 @@ class Recorded(NamedTuple):
     ends: Tensor
     made: Tensor
     gradient: Tensor | None
-    own: Tensor | None
+    of_input: Tensor | None
     forward: Callable[[], object]
     back: Callable[[], object]
 
@@ -104,7 +104,7 @@ class Replayed:
         import torch
 
         key = self._key(states, bounds)
-        if key is None or not (recorded := self._of(key, states, bounds)):
+        if key is None or not (recorded := self._graph(key, states, bounds)):
             return self._compute(states, bounds)
         if torch.is_grad_enabled():
             made: Tensor = _replay().apply(states, bounds.ends, recorded, self)
@@ -128,14 +128,14 @@ class Replayed:
         mode = layers.training, grad, torch.is_inference_mode_enabled()
         return Key((rows, len(bounds.ends), bounds.longest), kinds, lie, mode)
 
-    def _of(self, key: Key, states: Tensor, bounds: Bounds) -> Recorded | None:
+    def _graph(self, key: Key, states: Tensor, bounds: Bounds) -> Recorded | None:
         """Return the graph of a key, or None. Record it when the key occurs for the second time."""
         import torch
 
         self._seen[key] += 1
         if key in self._recorded:
             return self._recorded[key]
-        like = sum(one.mode == key.mode for one in self._recorded)
+        like = sum(other.mode == key.mode for other in self._recorded)
         if self._seen[key] < 2 or like >= self._most:
             return None
         layers = self._layers()
@@ -202,7 +202,7 @@ EVERY: weakref.WeakSet[Replayed] = weakref.WeakSet()
 
 def drop_all() -> bool:
     """Free the memory of the graphs of all models. Say whether there were any."""
-    return any([one.drop() for one in EVERY])
+    return any([replayed.drop() for replayed in EVERY])
 
 
 def out_of_memory(error: BaseException | None) -> bool:
@@ -228,7 +228,6 @@ def _forward(recorded: Recorded, states: Tensor, ends: Tensor) -> Tensor:
 
 @cache
 def _replay() -> Any:
-    """Return the function of torch that replays a pass with gradient."""
     from torch.autograd import Function
 
     class Replay(Function):
@@ -244,7 +243,7 @@ def _replay() -> Any:
             recorded = ctx.recorded
             recorded.gradient.copy_(gradient)
             ctx.owner.back(recorded)
-            return recorded.own, None, None, None
+            return recorded.of_input, None, None, None
 
     return Replay
 
@@ -271,9 +270,9 @@ def record(
 
     def back(leaf: Tensor, made: Tensor, weights: Sequence[Tensor], gradient: Tensor) -> Tensor:
         with torch.autocast("cuda", enabled=False):  # as in a training's backward pass
-            own, *others = torch.autograd.grad(made, [leaf, *weights], gradient)
+            of_leaf, *others = torch.autograd.grad(made, [leaf, *weights], gradient)
         torch._foreach_copy_(list(gradients), others)
-        return own
+        return of_leaf
 
     def once() -> None:
         with leaves(layers, grad) as weights:
@@ -282,7 +281,7 @@ def record(
                 back(leaf, made, weights, torch.zeros_like(made))
 
     forward, backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
-    gradient = own = None
+    gradient = of_input = None
     try:
         with torch.cuda.stream(current):  # restores the current stream after a failed recording
             place.stream.wait_stream(current)
@@ -295,11 +294,11 @@ def record(
                 if grad:
                     gradient = torch.empty_like(made)
                     with _capture(backward, place):
-                        own = back(leaf, made, weights, gradient)
+                        of_input = back(leaf, made, weights, gradient)
     finally:
         torch.cuda.set_rng_state(random)
     replays = forward.replay, backward.replay
-    return Recorded(gradients, held, given.ends, made.detach(), gradient, own, *replays)
+    return Recorded(gradients, held, given.ends, made.detach(), gradient, of_input, *replays)
 
 
 @contextmanager

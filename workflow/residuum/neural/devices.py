@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from residuum.artefacts import machine
 from residuum.cli import memory
@@ -23,6 +23,7 @@ from residuum.neural.resumable import log
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
+    from torch.nn import Module
 
 Item = TypeVar("Item")
 PRECISIONS = ("auto", "fp32", "bf16")
@@ -209,7 +210,7 @@ def arriving(tensor: Tensor) -> Callable[[], np.ndarray]:
     return wait
 
 
-def in_float32(layer: Any, device: str) -> None:
+def in_float32(layer: Module, device: str) -> None:
     """Let a linear layer compute in float32: values in bf16 have eight bits, and many ties."""
     import torch
 
@@ -223,7 +224,7 @@ def in_float32(layer: Any, device: str) -> None:
     layer.forward = forward
 
 
-def round_weights(model: Any, but: Collection[Any]) -> None:
+def round_weights(model: Module, but: Collection[Module]) -> None:
     """Round the weights of a model to bfloat16 in place, except in the layers `but`."""
     import torch
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.models import DualEncoder
 from residuum.neural import devices, padding
 from residuum.neural.batches import Batch, other_positives
 from residuum.neural.encoders import Encoder
 from residuum.neural.fixed import FixedVectors
-from residuum.neural.heads import Kind
-from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
+from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own_docs
 from residuum.neural.losses import Candidates
 from residuum.neural.mixes import Tuples
 from residuum.neural.tokens import Readable
@@ -36,42 +36,41 @@ class DualLearner(ContrastiveLearner):
     encoder: Encoder
 
     def __init__(self, spec: DualEncoder, start: Start, tuples: Tuples, texts: Readable) -> None:
-        super().__init__(self.begin(spec, start), spec, start, tuples, texts)
-        self.joint = any("candidates" in one.needs for one in self.objectives)
+        super().__init__(spec, start, tuples, texts)
+        self.joint = any("candidates" in objective.needs for objective in self.objectives)
         if start.fixed:
             start.fixed.keep("query", {pair.query_id for pair in self.pairs})
             start.fixed.keep("doc", {pair.positive for pair in self.pairs})
 
     @classmethod
     def begin(cls, spec: DualEncoder, start: Start) -> Encoder:
-        return Encoder.of(spec.encoder)(start.source, spec.encoder, start.device)
+        return Encoder.class_for(spec.encoder)(start.source, spec.encoder, start.device)
 
     def forward(self, batch: Batch) -> Outputs:
         """Return vectors (rows, vectors, dimensions) of queries and of positives, and of negatives.
 
         The vectors of negatives are (rows, negatives, vectors, dimensions).
         """
-        asked, pairs = self.queries.of(batch.query_ids), range(len(batch.query_ids))
+        query_tokens, pairs = self.queries.tokens(batch.query_ids), range(len(batch.query_ids))
         rows = [*pairs, *(row for row in pairs for _ in batch.negatives[row])]
-        read = self.tokens_of(batch, rows, batch.docs)
+        doc_tokens = self.tokens_of(batch, rows, batch.docs)
         if self.encoder.inputs.packs:
-            queries, docs = self.encoder.both(asked, read)
+            queries, docs = self.encoder.both(query_tokens, doc_tokens)
         else:
-            queries, docs = self._vectors(asked, "query"), self._vectors(read, "doc")
+            queries = self._vectors(query_tokens, "query")
+            docs = self._vectors(doc_tokens, "doc")
         positives, negatives = docs.tensor_split([len(queries)])
         return queries, positives, negatives.view(len(queries), -1, *docs.shape[1:])
 
-    def _vectors(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
-        """Return the vectors (texts, vectors, dimensions) of tokenised texts."""
-        read = partial(self.encoder.forward, kind=kind)
-        return padding.by_length(tokens, read, self.model)
+    def _vectors(self, tokens: Sequence[np.ndarray], kind: TextKind) -> Tensor:
+        return padding.by_length(tokens, partial(self.encoder.forward, kind=kind), self.model)
 
     def indifferent(self, batch: Batch) -> Outputs:
         """Return vectors whose inner products are all 0."""
         import torch
 
         rows, width = len(batch.query_ids), self.encoder.dimensions
-        negatives = torch.zeros(rows, self.group, 1, width)
+        negatives = torch.zeros(rows, self.drawn, 1, width)
         return torch.zeros(rows, 1, width), torch.zeros(rows, 1, width), negatives
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
@@ -79,10 +78,10 @@ class DualLearner(ContrastiveLearner):
         import torch
 
         queries, positives, negatives = outputs[0][rows, 0], outputs[1], outputs[2]
-        groups = torch.cat([positives[rows, None], negatives[rows]], dim=1)
+        own_docs = torch.cat([positives[rows, None], negatives[rows]], dim=1)
         part = self.part(batch, rows)
-        own = self._best((queries[:, None, None] * groups).sum(dim=-1), part.groups)
-        seen = of_own(own, part)._replace(vectors=(queries, positives[rows]))
+        scores = self._best((queries[:, None, None] * own_docs).sum(dim=-1), part.docs_by_query)
+        seen = of_own_docs(scores, part)._replace(vectors=(queries, positives[rows]))
         if self.start.fixed:
             seen = seen._replace(fixed=self._fixed(self.start.fixed, part, queries))
         if not self.joint:
@@ -103,13 +102,13 @@ class DualLearner(ContrastiveLearner):
     def _fixed(self, fixed: FixedVectors, batch: Batch, queries: Tensor) -> tuple[Tensor, Tensor]:
         """Return the fixed vectors of queries and positives, as wide as `queries`."""
         width, device = queries.shape[1], queries.device.type
-        of_queries = fixed.of("query", batch.query_ids, width)
-        of_docs = fixed.of("doc", batch.positives, width)
-        return devices.put(of_queries, device), devices.put(of_docs, device)
+        query_vectors = fixed.vectors("query", batch.query_ids, width)
+        doc_vectors = fixed.vectors("doc", batch.positives, width)
+        return devices.put(query_vectors, device), devices.put(doc_vectors, device)
 
     def _best(self, scores: Tensor, docs: Sequence[Sequence[str]]) -> Tensor:
         """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors)."""
-        counts = [self.encoder.counts(self.docs.of(ids), "doc") for ids in docs]
+        counts = [self.encoder.counts(self.docs.tokens(ids), "doc") for ids in docs]
         absent = np.arange(scores.shape[-1]) >= np.array(counts)[..., None]
         kept = scores.masked_fill(devices.put(absent, scores.device.type), float("-inf"))
         return kept.max(dim=-1).values

@@ -20,12 +20,13 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.neural import devices, frames, layers, packing, pretrained
-from residuum.neural.heads import HEADS, Kind
+from residuum.config.schema.encoder import TextKind
+from residuum.neural import devices, layers, packing, pretrained
+from residuum.neural.heads import HEADS
 from residuum.neural.learners import Ranker
 from residuum.neural.overlap import ahead
 from residuum.neural.pretrained import Put
-from residuum.neural.tokens import tokenise
+from residuum.neural.tokens import begins_with_cls, set_cls, tokenise
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -54,8 +55,8 @@ class Encoder(Ranker):
         model, tokenizer = pretrained.load(self.form(), source, markers)
         if model.config.is_encoder_decoder:
             raise ResiduumError(
-                f"{source.name}: a {model.config.model_type} of encoder and decoder, which has no "
-                "states of a text alone. Name a model that is an encoder, as a bert"
+                f"{source.name}: a {model.config.model_type} has an encoder and a decoder, and no "
+                "states of a text alone. Name an encoder, such as a bert"
             )
         if settings.dimensions:
             model = _projected(model, source.name, settings.dimensions, settings.norm)
@@ -65,13 +66,16 @@ class Encoder(Ranker):
             self._take_cls_away()
         self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
         if (most := self.head.most("doc")) > settings.doc_length:
-            text = f"{most} vectors of a doc of which {settings.doc_length} tokens are read"
-            raise ResiduumError(f"encoder.pooling: {text}; give fewer, or a larger doc_length")
+            read = f"only {settings.doc_length} of its tokens are read"
+            raise ResiduumError(
+                f"encoder.pooling: {most} vectors for a doc, but {read}. Give fewer, or a larger "
+                "doc_length"
+            )
         for key in ("query_length", "doc_length"):
             pretrained.check_length(self.model, f"encoder.{key}", getattr(settings, key))
 
     @classmethod
-    def of(cls, settings: EncoderSchema) -> type[Self]:
+    def class_for(cls, settings: EncoderSchema) -> type[Self]:
         kind = settings.pooling.kind
         return cast(type[Self], ENCODERS[kind]) if kind in ENCODERS else cls
 
@@ -84,8 +88,8 @@ class Encoder(Ranker):
 
     def _take_cls_away(self) -> None:
         """Drop [CLS]; a marker, or [CLS] where there is no marker, becomes the first token."""
-        frames.set_cls(self.tokenizer, False)
-        if frames.begins_with_cls(self.tokenizer):
+        set_cls(self.tokenizer, False)
+        if begins_with_cls(self.tokenizer):
             raise ResiduumError(
                 f"{self.model.config.name_or_path}: its tokenizer puts {self.tokenizer.cls_token} "
                 "before every text. Give encoder.keep_cls: true"
@@ -109,20 +113,20 @@ class Encoder(Ranker):
         empty = self.tokenizer(f"{self.leads['doc']} ")["input_ids"]
         return self.settings.doc_length - len(empty)
 
-    def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
+    def tokenise(self, texts: Iterable[str], kind: TextKind) -> Iterator[np.ndarray]:
         """Yield each text's token ids: marker text [SEP], cut to the length of queries or docs."""
         led = (f"{self.leads[kind]} {text}" for text in texts)
         return tokenise(self.tokenizer, led, self.length(kind))
 
-    def length(self, kind: Kind) -> int:
+    def length(self, kind: TextKind) -> int:
         """Return the most tokens that are read of a query or doc."""
         return self.settings.query_length if kind == "query" else self.settings.doc_length
 
-    def counts(self, tokens: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
+    def counts(self, tokens: Sequence[np.ndarray], kind: TextKind) -> np.ndarray:
         """Return how many vectors tokenised texts get: integers (texts,)."""
         return np.minimum([len(row) for row in tokens], self.head.most(kind)).astype(np.int64)
 
-    def forward(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
+    def forward(self, tokens: Sequence[np.ndarray], kind: TextKind) -> Tensor:
         """Return the vectors of tokenised texts: float32 (texts, most, dimensions), with gradient.
 
         Vectors beyond a text's `counts` mean nothing.
@@ -131,7 +135,7 @@ class Encoder(Ranker):
 
     def states(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """Return the last layer's states (texts, tokens, hidden), and the mask of tokens."""
-        given, mask = self.inputs.of(tokens)
+        given, mask = self.inputs.arguments(tokens)
         with self.computing():
             return self.backbone(**given).last_hidden_state, mask
 
@@ -146,7 +150,7 @@ class Encoder(Ranker):
             self.pooled(states[number:], mask[number:], "doc"),
         )
 
-    def pooled(self, states: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+    def pooled(self, states: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         """Return the vectors that `forward` returns, given the states and the mask of texts."""
         vectors = self.head.pool(states.float(), mask, kind)
         if self.settings.dimensions:
@@ -154,12 +158,12 @@ class Encoder(Ranker):
             vectors = self.model["norm"](vectors) if self.settings.norm else vectors
         return vectors * math.sqrt(self.settings.score_scale)
 
-    def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> Rows:
+    def encode(self, texts: Sequence[str], kind: TextKind, batch_size: int) -> Rows:
         """Return float32 vectors (vectors, dimensions) in the order of the texts."""
         return self.vectors(texts, kind, batch_size)[0]
 
     def vectors(
-        self, texts: Iterable[str], kind: Kind, batch_size: int, total: int | None = None
+        self, texts: Iterable[str], kind: TextKind, batch_size: int, total: int | None = None
     ) -> tuple[Rows, np.ndarray]:
         """Return all vectors of texts, and how many each text has: integers (texts,).
 
@@ -182,7 +186,7 @@ class Encoder(Ranker):
         return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     def of_tokens(
-        self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int, put: Put
+        self, tokens: Sequence[np.ndarray], kind: TextKind, batch_size: int, put: Put
     ) -> Callable[[], tuple[Rows, np.ndarray]]:
         """Start encoding; return a function that gives vectors and counts after `put` is done."""
         counts = self.counts(tokens, kind)
@@ -191,8 +195,8 @@ class Encoder(Ranker):
 
         def keep(texts: Sequence[int], vectors: np.ndarray) -> None:
             number = np.arange(vectors.shape[1])
-            own = number < counts[texts][:, None]
-            rows[(starts[texts][:, None] + number)[own]] = vectors[own]
+            held = number < counts[texts][:, None]
+            rows[(starts[texts][:, None] + number)[held]] = vectors[held]
 
         self.each(tokens, kind, batch_size, partial(put, keep))
         return lambda: (rows, counts)
@@ -200,7 +204,7 @@ class Encoder(Ranker):
     def each(
         self,
         tokens: Sequence[np.ndarray],
-        kind: Kind,
+        kind: TextKind,
         batch_size: int,
         put: Callable[[Sequence[int], Callable[[], np.ndarray]], None],
     ) -> None:
@@ -251,14 +255,8 @@ class Encoder(Ranker):
 
     def write(self, folder: Path, ids: Sequence[str], rows: Rows) -> None:
         """Write vectors of this model into a folder, an id for each."""
-        vectors = np.asarray(rows)
-        if odd := np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist():
-            raise ResiduumError(
-                f"{self.model.config.name_or_path}: its vector of {ids[odd[0]]} is not finite "
-                f"({len(odd):,} such). Its weights overflow, as those of a training that diverged. "
-                "Train it again, or try --precision fp32"
-            )
-        contracts.write_vectors(folder, ids, vectors)
+        model = self.model.config.name_or_path
+        contracts.write_vectors(folder, ids, np.asarray(rows), model)
 
     def relevance(
         self,
@@ -269,13 +267,14 @@ class Encoder(Ranker):
     ) -> np.ndarray:
         """Return s_emb (pairs,) of pairs of ids: the best over the doc's vectors."""
         rows = np.asarray(self.encode(list(queries.values()), "query", batch_size))
-        asked = dict(zip(queries, rows, strict=True))
+        query_vectors = dict(zip(queries, rows, strict=True))
         vectors, counts = self.vectors(list(docs.values()), "doc", batch_size)
         parts = np.split(np.asarray(vectors), np.cumsum(counts)[:-1])
-        own = dict(zip(docs, parts, strict=True))
-        return np.array([(own[doc] @ asked[query]).max() for query, doc in pairs], np.float32)
+        doc_vectors = dict(zip(docs, parts, strict=True))
+        best = [(doc_vectors[doc] @ query_vectors[query]).max() for query, doc in pairs]
+        return np.array(best, np.float32)
 
-    def records(self) -> dict[str, Any]:
+    def records(self) -> dict[str, object]:
         """Return files by which sentence-transformers (2 and later) gives a text's first vector."""
         settings, package = self.settings, "sentence_transformers.models"
         types = {"": "Transformer", "1_Pooling": "Pooling"}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,12 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained, processes
+from residuum.neural.batches import B
 from residuum.neural.devices import AdaptiveBatchSize, reseed
 from residuum.neural.learners import Learner, Outputs
 from residuum.neural.optimisers import make_optimiser, take_step
 from residuum.neural.preflight import preflight
-from residuum.neural.resumable import Saving, TrainingState, fingerprint
-from residuum.neural.snapshots import Snapshots
+from residuum.neural.resumable import Saving, Snapshots, TrainingState, fingerprint
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,7 +36,7 @@ STEPS_UNREAD = 50  # a GPU keeps their means: reading them waits for all its wor
 
 
 def run(
-    learner: Learner[Any],
+    learner: Learner[B],
     threads: int,
     inputs: list[Path],
     saving: Saving,
@@ -70,7 +70,7 @@ def run(
     rows, sizes = fit(learner, state, kept)
     if processes.rank():
         return
-    facts: dict[str, Any] = {**learner.sampler.facts(), "steps": learner.steps, **more}
+    facts: dict[str, object] = {**learner.sampler.facts(), "steps": learner.steps, **more}
     facts |= {"loss": rows[-1]["loss"]} if rows else {}
     facts |= {"preflight": seen} if seen else {}
     facts |= {"snapshots": kept.steps} if kept.steps else {}
@@ -88,7 +88,7 @@ def run(
 
 
 def fit(
-    learner: Learner[Any], state: TrainingState, kept: Snapshots
+    learner: Learner[B], state: TrainingState, kept: Snapshots
 ) -> tuple[list[dict[str, float]], AdaptiveBatchSize]:
     """Train in place from the last saved step; return the log by step, and the batch sizes."""
     how = learner.spec.training
@@ -155,7 +155,7 @@ class Log:
         return self.rows
 
 
-def set_gradients(learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, step: int) -> Means:
+def set_gradients(learner: Learner[B], sizes: AdaptiveBatchSize, rows: slice, step: int) -> Means:
     """Set the gradients of a batch's mean loss from this process's rows; return the log's means.
 
     If memory ends, the step begins anew with halves.
@@ -174,11 +174,11 @@ def set_gradients(learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, 
     return Means((*work.sums,), both[0] / both[1])
 
 
-class _Step:
+class _Step(Generic[B]):
     """One step of one process; `sums` holds each column's sums and counts for the log."""
 
     def __init__(
-        self, learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, step: int
+        self, learner: Learner[B], sizes: AdaptiveBatchSize, rows: slice, step: int
     ) -> None:
         self.learner, self.sizes, self.rows, self.step = learner, sizes, rows, step
         self.batch = learner.batch(step)
@@ -197,7 +197,6 @@ class _Step:
         return self.sizes.fits(size, lambda: self._separately(parts))
 
     def _separately(self, parts: Sequence[slice]) -> None:
-        """Compute the parts one by one, each with its losses."""
         for rows in parts:
             part = self.learner.part(self.batch, rows)
             self._backward(part, self._forward(rows), slice(0, rows.stop - rows.start))
@@ -225,8 +224,9 @@ class _Step:
 
         if not self._all_fit(size, compute):
             return False
-        for own in zip(*outputs, strict=True):
-            every = processes.rows_of_all(torch.cat(own).detach(), self.rows, self.examples)
+        for parts_of_output in zip(*outputs, strict=True):
+            rows = torch.cat(parts_of_output).detach()
+            every = processes.rows_of_all(rows, self.rows, self.examples)
             gathered.append(every.requires_grad_())
         if not self._all_fit(size, compare):
             return False
@@ -245,7 +245,7 @@ class _Step:
         reseed(seed, self.learner.start.device.name)
         return self.learner.forward(self.learner.part(self.batch, rows))
 
-    def _backward(self, batch: Any, outputs: Sequence[Tensor], rows: slice) -> None:
+    def _backward(self, batch: B, outputs: Sequence[Tensor], rows: slice) -> None:
         """Propagate the gradient of the rows' losses to the outputs, and note the log's sums."""
         made = self.learner.losses(batch, outputs, rows)
         (made.losses.sum() / self.examples).backward()

@@ -1,8 +1,8 @@
 """Fixed vectors of queries and docs, read from files and used beside learned vectors.
 
-Usage: `fixed = FixedVectors(shards, queries, seed)`, then `fixed.of("doc", ids, 768)`. The vectors
-are sparse, and each batch is projected at random when it is needed. Memory then holds only terms,
-and the width can equal the encoder's.
+Usage: `fixed = FixedVectors(shards, queries, seed)`, then `fixed.vectors("doc", ids, 768)`. The
+vectors are sparse, and each batch is projected at random when it is needed. Memory then holds only
+terms, and the width can equal the encoder's.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from scipy import sparse
 from residuum.artefacts import termvectors
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
-from residuum.neural.heads import Kind
+from residuum.config.schema.encoder import TextKind
 from residuum.vectors.products import aligned
 from residuum.vectors.projection import project
 
@@ -27,12 +27,12 @@ class FixedVectors:
     """
 
     def __init__(self, docs: Sequence[Path], queries: Path, seed: int) -> None:
-        self._folders: dict[Kind, list[Path]] = {"doc": list(docs), "query": [queries]}
+        self._folders: dict[TextKind, list[Path]] = {"doc": list(docs), "query": [queries]}
         self._seed = seed
-        self._kept: dict[Kind, TermVectors] = {}
-        self._numbers: dict[Kind, dict[str, int]] = {}
+        self._kept: dict[TextKind, TermVectors] = {}
+        self._numbers: dict[TextKind, dict[str, int]] = {}
 
-    def keep(self, kind: Kind, ids: set[str]) -> None:
+    def keep(self, kind: TextKind, ids: set[str]) -> None:
         """Read the vectors of texts by id. Raises ResiduumError if a text has no vector."""
         kept = [_some(termvectors.read(folder), ids) for folder in self._folders[kind]]
         names = [key for vectors in kept for key in vectors.ids]
@@ -45,7 +45,7 @@ class FixedVectors:
         self._kept[kind] = TermVectors(names, terms, sparse.csr_array(rows.astype(np.float32)))
         self._numbers[kind] = {name: number for number, name in enumerate(names)}
 
-    def of(self, kind: Kind, ids: Iterable[str], dimensions: int) -> np.ndarray:
+    def vectors(self, kind: TextKind, ids: Iterable[str], dimensions: int) -> np.ndarray:
         """Return the projected vectors of texts that `keep` has read: float32 (ids, dimensions)."""
         kept, numbers = self._kept[kind], self._numbers[kind]
         rows = kept.rows[[numbers[key] for key in ids]]

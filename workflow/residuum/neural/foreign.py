@@ -12,18 +12,19 @@ import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from residuum.artefacts import files
 from residuum.artefacts.wordpieces import TOKENIZER
 from residuum.cli.errors import ResiduumError
+from residuum.neural.hub import PICKLES, SAFETENSORS
 
-WEIGHTS = "model.safetensors"
-PICKLE = ".bin"
-INDEXES = {  # indexes of weights in several files, and how the indexed files must end
-    f"{WEIGHTS}.index.json": ".safetensors",
-    "pytorch_model.bin.index.json": PICKLE,
-}
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+WEIGHTS = SAFETENSORS[0]
+INDEX = ".index.json"  # ends the name of an index, behind the name of weights in one file
 NAMED = 3  # weights that a message names
 SPARE = 100  # more layers than weights by this number are reported by key
 LARGER = 4  # most times a file's weights that config.json may describe; a new head adds less
@@ -35,12 +36,12 @@ VOCABULARY = ("vocab_file", "merges_file", "spm_file")  # what a tokenizer's cla
 
 def indexes(pickled: bool) -> list[str]:
     """Return the names of the weight indexes that may be read."""
-    return [name for name, ending in INDEXES.items() if pickled or ending != PICKLE]
+    return [name for name in SAFETENSORS + PICKLES * pickled if name.endswith(INDEX)]
 
 
 def check(path: Path) -> None:
     """Raise ResiduumError if an index of weights names anything but weights beside it."""
-    ending = INDEXES[path.name]
+    ending = Path(path.name.removesuffix(INDEX)).suffix
     for file in _named(path):
         if Path(file).name != file or not file.endswith(ending):
             raise ResiduumError(
@@ -49,11 +50,8 @@ def check(path: Path) -> None:
             )
 
 
-def tensors(path: Path) -> dict[str, Any]:
-    """Return the tensors of a safetensors file.
-
-    Raises ResiduumError if it is damaged or not finite.
-    """
+def tensors(path: Path) -> dict[str, Tensor]:
+    """Return a safetensors file's tensors. Raises ResiduumError if it is damaged or not finite."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -72,7 +70,7 @@ def weights_sha256(folder: Path) -> str:
     """
     if (folder / WEIGHTS).is_file():
         return files.sha256(folder / WEIGHTS)
-    for index in (folder / name for name, ending in INDEXES.items() if ending != PICKLE):
+    for index in (folder / name for name in indexes(pickled=False)):
         if index.is_file():
             check(index)
             return files.sha256_of_all((Path(n), files.sha256(folder / n)) for n in _named(index))
@@ -91,7 +89,7 @@ def _named(path: Path) -> list[str]:
     return sorted({*named})
 
 
-def check_kernel(config: Any, name: str) -> None:
+def check_kernel(config: PreTrainedConfig, name: str) -> None:
     """Raise ResiduumError if a configuration asks for kernels of the hub, which are code."""
     kernel = config._attn_implementation
     if isinstance(kernel, str) and "/" in kernel:
@@ -101,7 +99,7 @@ def check_kernel(config: Any, name: str) -> None:
         )
 
 
-def check_size(head: Any, config: Any, folder: Path) -> None:
+def check_size(head: Any, config: PreTrainedConfig, folder: Path) -> None:
     """Raise ResiduumError if a configuration describes far more weights than its files hold.
 
     Building such a model would take all memory, or hours.
@@ -134,7 +132,7 @@ def check_size(head: Any, config: Any, folder: Path) -> None:
 
 
 def fit(
-    model: Any,
+    model: PreTrainedModel,
     report: Mapping[str, Collection[Any]],
     name: str,
     new_head: bool,
@@ -184,19 +182,21 @@ def fit(
     raise ResiduumError(f"{name}: the weights do not fit a {type(model).__name__}: {text}. {mend}")
 
 
-def check_tokenizer(tokenizer: Any, rows: int, name: str, had: Callable[[str], bool]) -> None:
+def check_tokenizer(
+    tokenizer: PreTrainedTokenizerBase, rows: int, name: str, had: Callable[[str], bool]
+) -> None:
     """Raise ResiduumError unless a tokenizer was read of files, and fits a model's embeddings.
 
     Without its files transformers makes one that knows no word, and says nothing. `rows` is the
     number of embeddings; `had` says whether the model has a file.
     """
-    asked = tokenizer.vocab_files_names
-    own = [asked[key] for key in VOCABULARY if key in asked]
-    if own and not had(TOKENIZER) and not all(map(had, own)):
+    names = tokenizer.vocab_files_names
+    needed = [names[key] for key in VOCABULARY if key in names]
+    if needed and not had(TOKENIZER) and not all(map(had, needed)):
         raise ResiduumError(
-            f"{name}: no tokenizer: it has neither {TOKENIZER} nor {' and '.join(own)}, so that no "
-            "word would be known. Save its tokenizer with transformers' save_pretrained into the "
-            "same folder"
+            f"{name}: no tokenizer: it has neither {TOKENIZER} nor {' and '.join(needed)}, so that "
+            "no word would be known. Save its tokenizer with transformers' save_pretrained into "
+            "the same folder"
         )
     highest = max(tokenizer.get_vocab().values(), default=-1)
     if highest >= rows:
@@ -207,14 +207,23 @@ def check_tokenizer(tokenizer: Any, rows: int, name: str, had: Callable[[str], b
         )
 
 
-def _check_values(weights: Mapping[str, Any], name: str) -> None:
+def _check_values(weights: Mapping[str, Tensor], name: str) -> None:
     """Raise ResiduumError if a weight is not finite: the model's results would not be finite."""
-    bad = sorted(key for key, some in weights.items() if not some.isfinite().all())
+    bad = sorted(key for key, tensor in weights.items() if not _is_finite(tensor))
     if bad:
         raise ResiduumError(
-            f"{name}: {_listed('not all values are finite: of', bad)}. A training that diverged, "
+            f"{name}: {_listed('some values are not finite: in', bad)}. A training that diverged, "
             "or a damaged copy, leaves such weights. Get the model again, or train it again"
         )
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    """Say whether all values are finite; the extremes show it in a fraction of the time."""
+    import torch
+
+    if tensor.is_floating_point() and tensor.numel():
+        tensor = torch.stack(torch.aminmax(tensor))
+    return bool(tensor.isfinite().all())
 
 
 def _shape(sides: Sequence[int]) -> str:

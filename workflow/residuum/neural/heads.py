@@ -13,8 +13,7 @@ from pydantic import Field
 
 from residuum.code.tables import OpenTable
 from residuum.config.schema.base import Id, Positive, Ref, Strict
-from residuum.config.schema.encoder import Pooling
-from residuum.config.schema.encoder import TextKind as Kind
+from residuum.config.schema.encoder import Pooling, TextKind
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +23,7 @@ class Head(Pooling):
     """A pooling that computes, to one vector a text unless a subclass says otherwise."""
 
     @abstractmethod
-    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         """Return (texts, most, dimensions) of token vectors (texts, tokens, dimensions).
 
         `mask` (texts, tokens) marks tokens with 1. A text of fewer tokens than `most` fills as many
@@ -37,7 +36,7 @@ class Mean(Head):
 
     kind: Literal["mean"]
 
-    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         return mean(hidden, mask)[:, None]
 
 
@@ -52,7 +51,7 @@ class Cls(Head):
 
     kind: Literal["cls"]
 
-    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         return hidden[:, :1]
 
 
@@ -62,10 +61,10 @@ class First(Head):
     kind: Literal["first"]
     vectors: Positive
 
-    def most(self, kind: Kind) -> int:
+    def most(self, kind: TextKind) -> int:
         return self.vectors if kind == "doc" else 1
 
-    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         from torch.nn.functional import pad
 
         tokens = hidden[:, : self.most(kind)]
@@ -91,7 +90,7 @@ class Terms(Head):
     gate: Gate | None = None
     sparse: ClassVar[bool] = True
 
-    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         return (hidden.relu() * mask.unsqueeze(-1)).sum(dim=1, keepdim=True)
 
 

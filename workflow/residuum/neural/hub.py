@@ -17,9 +17,9 @@ SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "spiece.model")
 NO_SAFETENSORS = (
-    "no safetensors. Of a pickle (pytorch_model.bin) tensors are read, and nothing else, where "
-    "`pickled: true` stands at a model of the hub in config/scales. Or save the model as "
-    "safetensors, as transformers' save_pretrained does, and name that folder"
+    "no safetensors. With `pickled: true` at a hub model in config/scales, tensors alone are read "
+    "from its pickle (pytorch_model.bin). Or save the model as safetensors, with transformers' "
+    "save_pretrained, and name that folder"
 )
 
 

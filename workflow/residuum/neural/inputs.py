@@ -1,6 +1,6 @@
 """Token ids of texts as a model's inputs: padded with a mask, or packed where a card can.
 
-Usage: `inputs = Inputs(model, fill, device)`, then `given, mask = inputs.of(rows)` and
+Usage: `inputs = Inputs(model, fill, device)`, then `given, mask = inputs.arguments(rows)` and
 `model(**given)`.
 """
 
@@ -15,6 +15,7 @@ from residuum.neural import devices, packing
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
     from residuum.neural.packing import Packed
 
@@ -27,7 +28,9 @@ class Inputs:
     waits for all earlier work.
     """
 
-    def __init__(self, model: Any, fill: int, device: devices.Device, packs: bool = True) -> None:
+    def __init__(
+        self, model: PreTrainedModel, fill: int, device: devices.Device, packs: bool = True
+    ) -> None:
         self.fill, self._device, self._model = fill, device.name, model
         # transformers searches a mask of two dimensions for a zero, and takes a mask of four
         # unchanged.
@@ -47,22 +50,24 @@ class Inputs:
         packing.install(self._model)
         self.packs, self.room, self.texts = True, room, texts
 
-    def of(self, rows: Sequence[np.ndarray], width: int = 0) -> tuple[dict[str, Any], Tensor]:
+    def arguments(
+        self, rows: Sequence[np.ndarray], width: int = 0
+    ) -> tuple[dict[str, Any], Tensor]:
         """Return a model's arguments, and the mask of tokens (texts, tokens), 1 or 0, int64.
 
         Texts are padded to `width` tokens, or to the longest text.
         """
         rows = [*rows, *[np.zeros(0, np.int32)] * (self.texts - len(rows))]
         if self.packs:
-            own = present([*map(len, rows)], width)
-            mask = devices.put(own.astype(np.int64), self._device)
-            return self._packed(rows, own), mask
+            tokens = present([*map(len, rows)], width)
+            mask = devices.put(tokens.astype(np.int64), self._device)
+            return self._packed(rows, tokens), mask
         ids, mask = padded(rows, self.fill, self._device, width)
         return {"input_ids": ids, "attention_mask": self._attended(rows, mask)}, mask
 
-    def _packed(self, rows: Sequence[np.ndarray], own: np.ndarray) -> dict[str, Any]:
+    def _packed(self, rows: Sequence[np.ndarray], tokens: np.ndarray) -> dict[str, object]:
         """Return a model's arguments, given a boolean (texts, width) that marks tokens."""
-        packed = packing.of(own, self._device, self._rows(int(own.sum())))
+        packed = packing.layout(tokens, self._device, self._rows(int(tokens.sum())))
         positions = packing.positions(self._model, packed.bounds.lengths)
         return {
             "input_ids": self.side_by_side(rows, self.fill, packed),
@@ -71,7 +76,6 @@ class Inputs:
         }
 
     def _rows(self, tokens: int) -> int:
-        """Return how many rows the layers get for a number of tokens."""
         if not self.room:
             return packing.room_of(tokens)
         return self.room if self.texts else packing.rounded(tokens)

@@ -15,6 +15,7 @@ from residuum.config.specs import derive
 from residuum.neural import devices, foreign
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from torch.nn import Module
 
 # Each layer's folder, with its class in sentence-transformers. A layer's name is the prefix of its
@@ -50,7 +51,7 @@ def behind(backbone: Any, source: str, made: Mapping[str, Callable[[], Module]])
     return model
 
 
-def _shapes(state: Mapping[str, Any]) -> str:
+def _shapes(state: Mapping[str, Tensor]) -> str:
     """Write the weights of a layer, such as bias 16, weight 16x32."""
     return ", ".join(f"{name} {'x'.join(map(str, state[name].shape))}" for name in sorted(state))
 
@@ -76,14 +77,14 @@ def take_head(model: Any, name: str) -> Any:
     head = model.get_output_embeddings()
     linear = isinstance(head, torch.nn.Linear)
     if not linear:
-        text = "its scores of terms are not those of a linear layer"
-        raise ResiduumError(f"{name}: {text}. Use a BERT, or another of that form")
+        text = "its last layer, which scores terms, is not linear"
+        raise ResiduumError(f"{name}: {text}. Use a BERT, or another model of that form")
     # torch supports this: it calls a layer's own forward where it has one.
     head.forward = lambda states: states
     return head
 
 
-def dense(inputs: int, outputs: int) -> dict[str, Any]:
+def dense(inputs: int, outputs: int) -> dict[str, object]:
     """Return the configuration by which sentence-transformers reads a linear layer."""
     return {
         "in_features": inputs,

@@ -7,7 +7,8 @@ Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`. A new kind
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
+from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.models import Contrastive
 from residuum.config.specs import derive
 from residuum.neural import devices
@@ -22,11 +24,10 @@ from residuum.neural.batches import B, Batch, EpochSampler, Fold, Sampler, draw_
 from residuum.neural.devices import Device
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
-from residuum.neural.matching import masked
 from residuum.neural.mixes import Tuples, pairs_of, positives_of, sampler_of
 from residuum.neural.optimisers import Moment
 from residuum.neural.pretrained import GATE, Source, TextModel
-from residuum.neural.tokens import Readable, TokenStore
+from residuum.neural.tokens import Readable, TokenStore, masked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -123,10 +124,7 @@ class Learner(ABC, Generic[B]):
         self.encoder.save(folder)
 
     def indifferent(self, batch: B) -> Outputs | None:
-        """Return the outputs of a model that scores all docs equally.
-
-        Return None if the loss has no such case.
-        """
+        """Return the outputs of a model that scores all docs equally, or None for other losses."""
         return None
 
     def seen(self, batch: B, outputs: Outputs) -> dict[str, Tensor]:
@@ -181,6 +179,10 @@ class Ranker(TextModel):
     """A model that scores docs for queries."""
 
     @abstractmethod
+    def tokenise(self, texts: Iterable[str], kind: TextKind) -> Iterator[np.ndarray]:
+        """Yield each text's token ids, cut to the length of queries or docs."""
+
+    @abstractmethod
     def relevance(
         self,
         queries: Mapping[str, str],
@@ -194,19 +196,21 @@ class Ranker(TextModel):
 class ContrastiveLearner(Learner[Batch]):
     """A model whose losses compare the scores of a query's docs. Texts are tokenised once."""
 
-    def __init__(
-        self, encoder: Any, spec: Contrastive, start: Start, tuples: Tuples, texts: Readable
-    ) -> None:
+    encoder: Ranker
+
+    def __init__(self, spec: Contrastive, start: Start, tuples: Tuples, texts: Readable) -> None:
+        self.encoder = encoder = self.begin(spec, start)
         every = pairs_of(tuples, start.held_out)
         self.pairs = usable(every, spec.drawn)
         super().__init__(encoder.model, spec, start, len(self.pairs))
         self.sampler = sampler_of(spec, self.pairs, start.seed)
-        self.encoder, self.group = encoder, spec.drawn
+        self.drawn = spec.drawn
         self.positives = positives_of(every, texts if spec.mixed else None)
-        self.objectives = [LOSSES[one.kind].model_validate(one) for one in spec.objectives]
+        self.objectives = [LOSSES[loss.kind].model_validate(loss) for loss in spec.objectives]
         queries, docs = self._read()
-        self.queries = TokenStore(texts, "query", queries, encoder.tokenise)
-        self.docs = TokenStore(texts, "doc", docs, encoder.tokenise)
+        read = encoder.tokenise
+        self.queries = TokenStore(texts.read("query", queries), partial(read, kind="query"))
+        self.docs = TokenStore(texts.read("doc", docs), partial(read, kind="doc"))
         if spec.perturbation and encoder.tokenizer.mask_token_id is None:
             raise ResiduumError(
                 f"{start.source.name}: its tokenizer has no mask token. Leave out perturbation"
@@ -216,28 +220,28 @@ class ContrastiveLearner(Learner[Batch]):
         """Return the query ids and doc ids that training reads: of all or of the visited pairs."""
         if 0 < self.steps * self.spec.training.batch_size < len(self.pairs):
             visits = (visit for step in range(self.steps) for visit in self.sampler.visits(step))
-            read = draw_batch(self.pairs, self.group, visits)
+            read = draw_batch(self.pairs, self.drawn, visits)
             return {*read.query_ids}, {*read.docs}
         docs = {doc for pair in self.pairs for doc in (pair.positive, *pair.negatives)}
         return {pair.query_id for pair in self.pairs}, docs
 
     def batch(self, step: int) -> Batch:
-        return draw_batch(self.pairs, self.group, self.sampler.visits(step))
+        return draw_batch(self.pairs, self.drawn, self.sampler.visits(step))
 
     def tokens_of(self, batch: Batch, rows: Sequence[int], docs: Sequence[str]) -> list[np.ndarray]:
         """Return the tokens of docs; with `perturbation`, mask matches with each row's query."""
-        tokens, how = self.docs.of(docs), self.spec.perturbation
+        tokens, how = self.docs.tokens(docs), self.spec.perturbation
         if how is None:
             return tokens
         special, mask = self.encoder.tokenizer.all_special_ids, self.encoder.tokenizer.mask_token_id
-        queries = self.queries.of(batch.query_ids)
+        queries = self.queries.tokens(batch.query_ids)
         randoms = (
             np.random.default_rng(derive(batch.draws[row], "perturbation", doc))
             for row, doc in zip(rows, docs, strict=True)
         )
         return [
-            masked(queries[row], own, special, mask, how.share, random)
-            for row, own, random in zip(rows, tokens, randoms, strict=True)
+            masked(queries[row], doc, special, mask, how.share, random)
+            for row, doc, random in zip(rows, tokens, randoms, strict=True)
         ]
 
     @classmethod
@@ -270,8 +274,8 @@ class ContrastiveLearner(Learner[Batch]):
         seen = self.candidates(batch, outputs, rows)
         total, parts = weighted(self.objectives, seen)
         logged = dict(zip(("positive", "negative"), self.logged(seen, rows), strict=True))
-        for one in self.objectives:
-            logged |= one.watched(seen)
+        for objective in self.objectives:
+            logged |= objective.watched(seen)
         return BatchLoss(total, logged | (parts if len(parts) > 1 else {}))
 
     def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:
@@ -279,7 +283,7 @@ class ContrastiveLearner(Learner[Batch]):
         return seen.scores[:, 0], seen.scores[:, 1:]
 
     def seen(self, batch: Batch, outputs: Outputs) -> dict[str, Tensor]:
-        """Return s+ - s- and margins of the own negatives, and whether each positive is best."""
+        """Return s+ - s- and margins of sampled negatives, and whether each positive is best."""
         import torch
 
         seen = self.candidates(batch, outputs, slice(0, len(batch.query_ids)))
@@ -289,17 +293,19 @@ class ContrastiveLearner(Learner[Batch]):
         )
         best = others.max(dim=1).values < seen.scores.gather(1, positive)[:, 0]
         columns = {"best": best.float()}
-        if self.group:
-            columns["gap"] = gap = seen.own[:, :1] - seen.own[:, 1:]
-            for hinge in (one for one in self.objectives if isinstance(one, Hinge)):
-                columns["margin"] = torch.zeros_like(gap) + hinge.margins(seen.lexical)
+        if self.drawn:
+            columns["gap"] = gap = seen.sampled[:, :1] - seen.sampled[:, 1:]
+            for objective in self.objectives:
+                if isinstance(objective, Hinge):
+                    columns["margin"] = torch.zeros_like(gap) + objective.margins(seen.lexical)
         return columns
 
 
-def of_own(own: Tensor, batch: Batch) -> Candidates:
+def of_own_docs(scores: Tensor, batch: Batch) -> Candidates:
     """Return candidates that are only each query's positive and its own negatives."""
     import torch
 
-    lexical = devices.put(np.array(batch.lexical, dtype=np.float32), own.device.type)
-    positive = torch.zeros(len(own), dtype=torch.int64, device=own.device)
-    return Candidates(own, lexical, own, positive, torch.zeros_like(own, dtype=torch.bool))
+    lexical = devices.put(np.array(batch.lexical, dtype=np.float32), scores.device.type)
+    positive = torch.zeros(len(scores), dtype=torch.int64, device=scores.device)
+    ignore = torch.zeros_like(scores, dtype=torch.bool)
+    return Candidates(scores, lexical, scores, positive, ignore)

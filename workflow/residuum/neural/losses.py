@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Candidates(NamedTuple):
     """The scores and vectors that losses read, for queries of a batch.
 
-    `own` (queries, 1 + n) holds the scores of the positive and of its n sampled negatives.
+    `sampled` (queries, 1 + n) holds the scores of the positive and of its n sampled negatives.
     `lexical` (the same shape) holds their lexical scores. `scores` (queries, docs) holds the scores
     of all candidates, and `positive` (queries,) the column of the positive. `ignore` is true for
     docs that are no negatives: the positive's duplicates and the query's other positives. `vectors`
@@ -31,7 +31,7 @@ class Candidates(NamedTuple):
     `others` numbers, row by row, the scores of candidates that are negatives.
     """
 
-    own: Tensor
+    sampled: Tensor
     lexical: Tensor
     scores: Tensor
     positive: Tensor
@@ -65,7 +65,7 @@ class Hinge(Objective):
     def losses(self, batch: Candidates) -> Tensor:
         """Return the mean hinge over each query's own negatives."""
         margin = self.margins(batch.lexical)
-        return triplet_hinge(batch.own[:, :1], batch.own[:, 1:], margin).mean(dim=1)
+        return triplet_hinge(batch.sampled[:, :1], batch.sampled[:, 1:], margin).mean(dim=1)
 
 
 class ResidualMargin(Hinge):
@@ -137,9 +137,9 @@ def in_batch(queries: Tensor, docs: Tensor, rows: slice) -> tuple[Tensor, Tensor
     import torch
 
     scores = queries[rows] @ docs.T
-    own = torch.arange(len(docs), device=docs.device)[rows]
-    best = (scores.argmax(dim=1) == own).float()
-    return nll(scores, own, torch.zeros_like(scores, dtype=torch.bool)), best
+    positive = torch.arange(len(docs), device=docs.device)[rows]
+    best = (scores.argmax(dim=1) == positive).float()
+    return nll(scores, positive, torch.zeros_like(scores, dtype=torch.bool)), best
 
 
 class Logistic(Objective):
@@ -149,22 +149,22 @@ class Logistic(Objective):
     needs: ClassVar[frozenset[Needs]] = frozenset({"negatives"})
 
     def losses(self, batch: Candidates) -> Tensor:
-        return logistic(batch.own)
+        return logistic(batch.sampled)
 
 
-def logistic(own: Tensor) -> Tensor:
+def logistic(scores: Tensor) -> Tensor:
     """Return the mean binary cross-entropy of each query's own docs, with scores as logits.
 
-    `own` has shape (queries, 1 + n), the result (queries,): -log sigmoid(s) of the positive, in the
-    first column, and -log(1 - sigmoid(s)) of each negative. Ma et al. 2020 (CLEF), section 5.1,
+    `scores` has shape (queries, 1 + n), the result (queries,): -log sigmoid(s) of the positive, in
+    the first column, and -log(1 - sigmoid(s)) of each negative. Ma et al. 2020 (CLEF), section 5.1,
     HybridRerank.
     """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits
 
-    relevant = torch.zeros_like(own)
+    relevant = torch.zeros_like(scores)
     relevant[:, 0] = 1
-    return binary_cross_entropy_with_logits(own, relevant, reduction="none").mean(dim=1)
+    return binary_cross_entropy_with_logits(scores, relevant, reduction="none").mean(dim=1)
 
 
 class Orthogonality(Objective):
@@ -177,8 +177,8 @@ class Orthogonality(Objective):
     needs: ClassVar[frozenset[Needs]] = frozenset({"vectors", "fixed"})
 
     def losses(self, batch: Candidates) -> Tensor:
-        of_queries, of_docs = self.watched(batch).values()
-        return of_queries + of_docs
+        query_cosine, doc_cosine = self.watched(batch).values()
+        return query_cosine + doc_cosine
 
     def watched(self, batch: Candidates) -> dict[str, Tensor]:
         """Return the squared cosine of each query and of each positive: (queries,)."""
@@ -220,8 +220,8 @@ def weighted(
     objectives: Sequence[Objective], batch: Candidates
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the weighted sum of losses, and each loss without its weight: (queries,)."""
-    parts = {one.kind: one.losses(batch) for one in objectives}
-    first, *rest = (one.weight * parts[one.kind] for one in objectives)
+    parts = {objective.kind: objective.losses(batch) for objective in objectives}
+    first, *rest = (objective.weight * parts[objective.kind] for objective in objectives)
     return sum(rest, first), parts
 
 

@@ -23,6 +23,7 @@ from residuum.neural.tokens import PackedTokens, special_ids, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedModel
 
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen tokens; the rest stays unchanged
 
@@ -66,8 +67,7 @@ class MaskingLearner(Learner[B]):
         self.docs = PackedTokens(rows)
         self.usable = np.flatnonzero(self.docs.lengths >= least)
         if not len(self.usable):
-            text = "the corpora hold no doc with text to learn from"
-            raise ResiduumError(f"{text}: of {least} tokens at least")
+            raise ResiduumError(f"the corpora hold no doc of at least {least} tokens to learn from")
         super().__init__(model.to(self.device.name), spec, start, len(self.usable))
         self.inputs = Inputs(model, self.tokenizer.pad_token_id or 0, self.device)
 
@@ -94,10 +94,10 @@ class MaskingLearner(Learner[B]):
         """
         import torch
 
-        groups = padding.groups([*map(len, batch.rows)], self.model)
-        parts = [self._together(rows_of(batch, group)) for group in groups]
+        together = padding.together([*map(len, batch.rows)], self.model)
+        parts = [self._together(rows_of(batch, numbers)) for numbers in together]
         losses, states = (torch.cat(part) for part in zip(*parts, strict=True))
-        order = np.concatenate(groups)
+        order = np.concatenate(together)
         texts = np.repeat(order, [batch.chosen[i].sum() for i in order])
         tokens, device = np.argsort(texts, kind="stable"), self.device.name
         return losses[devices.put(tokens, device)], states[devices.put(np.argsort(order), device)]
@@ -106,7 +106,7 @@ class MaskingLearner(Learner[B]):
         """Return the results of `predict` for texts that are padded to the longest text."""
         from torch.nn.functional import cross_entropy
 
-        given, _ = self.inputs.of(batch.rows)
+        given, _ = self.inputs.arguments(batch.rows)
         where = places(batch.chosen, self.device.name)
         with self.device.autocast():
             logits, states = predictions(self.model, given, where)
@@ -143,7 +143,9 @@ def hidden_tokens(chosen: Iterable[np.ndarray]) -> int:
     return sum(int(some.sum()) for some in chosen)
 
 
-def predictions(model: Any, given: Mapping[str, Any], where: Tensor) -> tuple[Tensor, Tensor]:
+def predictions(
+    model: PreTrainedModel, given: Mapping[str, object], where: Tensor
+) -> tuple[Tensor, Tensor]:
     """Return logits (chosen tokens, vocabulary), and the last layer's states of all tokens.
 
     `where` numbers the chosen tokens through (texts, tokens). BERT's head reads only the chosen
@@ -165,15 +167,15 @@ def mask(docs: Sequence[np.ndarray], alphabet: Alphabet, share: float, seed: int
     """
     random = np.random.default_rng(seed)
     chosen = [np.zeros(len(doc), dtype=bool) for doc in docs]
-    for doc, own in zip(docs, chosen, strict=True):
+    for doc, hidden in zip(docs, chosen, strict=True):
         places = np.flatnonzero(~np.isin(doc, alphabet.special))
         count = min(len(places), max(1, round(share * len(places))))
-        own[random.choice(places, count, replace=False)] = True
+        hidden[random.choice(places, count, replace=False)] = True
     rows = []
-    for doc, own in zip(docs, chosen, strict=True):
+    for doc, hidden in zip(docs, chosen, strict=True):
         draw, row = random.random(len(doc)), doc.copy()
-        row[own & (draw < MASKED)] = alphabet.mask
-        other = own & (draw >= MASKED) & (draw < MASKED + RANDOM)
+        row[hidden & (draw < MASKED)] = alphabet.mask
+        other = hidden & (draw >= MASKED) & (draw < MASKED + RANDOM)
         row[other] = random.choice(alphabet.ordinary, int(other.sum()))
         rows.append(row)
     return MaskedBatch(list(docs), rows, chosen)

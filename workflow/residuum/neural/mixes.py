@@ -13,6 +13,7 @@ from typing import NamedTuple
 from residuum.artefacts import contracts
 from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.models import Contrastive
 from residuum.config.specs import derive
 from residuum.neural.batches import (
@@ -24,7 +25,6 @@ from residuum.neural.batches import (
     in_fixed_order,
     training_pairs,
 )
-from residuum.neural.heads import Kind
 from residuum.neural.tokens import Readable, Texts
 
 Tuples = Path | Mapping[str, Path]  # a role's file, or a mix's files by role
@@ -71,7 +71,8 @@ class MixedSampler:
         visits: list[Visit] = []
         first = 0
         for sampler in self._samplers.values():
-            visits += [own._replace(number=first + own.number) for own in sampler.visits(step)]
+            of_role = sampler.visits(step)
+            visits += [visit._replace(number=first + visit.number) for visit in of_role]
             first += sampler.count
         return visits
 
@@ -97,24 +98,24 @@ def sampler_of(spec: Contrastive, pairs: Sequence[Tuple], seed: int) -> Sampler:
 class MixedTexts(NamedTuple):
     """The texts of a mix by role; all roles share one corpus."""
 
-    of_roles: Mapping[str, Texts]
+    by_role: Mapping[str, Texts]
 
-    def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
+    def read(self, kind: TextKind, ids: set[str]) -> Iterator[tuple[str, str]]:
         """Stream (id, text) of queries, by their keys, or of docs. Errors are those of `Texts`."""
         if kind == "doc":
-            yield from self._docs().of(kind, ids)
+            yield from self._docs().read(kind, ids)
             return
-        named: defaultdict[str, set[str]] = defaultdict(set)
+        query_ids: defaultdict[str, set[str]] = defaultdict(set)
         for key in ids:
             role, _, query_id = key.partition("/")
-            named[role].add(query_id)
-        for role, own in named.items():
-            for query_id, text in self.of_roles[role].of(kind, own):
+            query_ids[role].add(query_id)
+        for role, named in query_ids.items():
+            for query_id, text in self.by_role[role].read(kind, named):
                 yield keyed(role, query_id), text
 
     def _docs(self) -> Texts:
         """Return the texts of docs, with the tuples of all roles named in errors."""
-        first, *_ = every = [*self.of_roles.values()]
+        first, *_ = every = [*self.by_role.values()]
         return first._replace(namer=" or ".join(texts.namer for texts in every))
 
 
@@ -128,8 +129,8 @@ def positives_of(pairs: Iterable[Tuple], mixed: Readable | None) -> dict[str, se
         positives[pair.query_id].add(pair.positive)
     if mixed is None:
         return positives
-    of_text: defaultdict[str, set[str]] = defaultdict(set)
-    texts = dict(mixed.of("query", {*positives}))
+    shared: defaultdict[str, set[str]] = defaultdict(set)
+    texts = dict(mixed.read("query", {*positives}))
     for key, text in texts.items():
-        of_text[text] |= positives[key]
-    return {key: of_text[text] for key, text in texts.items()}
+        shared[text] |= positives[key]
+    return {key: shared[text] for key, text in texts.items()}

@@ -14,12 +14,12 @@ import numpy as np
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.backbones import NextText
 from residuum.config.specs import derive
-from residuum.neural import devices, frames
+from residuum.neural import devices
 from residuum.neural.backbones import word_starts
 from residuum.neural.learners import BatchLoss, Outputs
 from residuum.neural.losses import in_batch
 from residuum.neural.masking import MaskedBatch, MaskingLearner, hidden_tokens
-from residuum.neural.tokens import tokenise
+from residuum.neural.tokens import begins_with_cls, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,9 +55,12 @@ class NextLearner(MaskingLearner[NextBatch]):
 
     def read(self, spec: NextText, texts: Iterable[str]) -> tuple[Iterable[np.ndarray], int]:
         """Return the tokens of texts without special tokens, and the least tokens of a doc."""
-        if not frames.begins_with_cls(self.tokenizer):
+        if not begins_with_cls(self.tokenizer):
             name = self.tokenizer.name_or_path
-            raise ResiduumError(f"{name}: its tokenizer puts no [CLS] before a text, to compare")
+            raise ResiduumError(
+                f"{name}: its tokenizer puts no [CLS] before a text, and training compares the "
+                "states of [CLS]"
+            )
         frame = np.array(self.tokenizer("")["input_ids"], dtype=np.int32)
         self.before, self.behind = frame[:1], frame[1:]
         room = spec.length - 2 * len(frame)

@@ -44,7 +44,7 @@ def behind(work: Callable[..., object], depth: int = BEHIND) -> Iterator[Callabl
     waiting: deque[Future[object]] = deque()
     with ThreadPoolExecutor(1) as pool:
 
-        def put(*arguments: Any) -> None:
+        def put(*arguments: object) -> None:
             if len(waiting) >= depth:
                 waiting.popleft().result()
             waiting.append(pool.submit(work, *arguments))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from residuum.neural.batches import B
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import Learner, Outputs
 from residuum.neural.resumable import log
@@ -26,7 +27,7 @@ DIGITS = 6
 Facts = dict[str, float]
 
 
-def preflight(learner: Learner[Any]) -> Facts:
+def preflight(learner: Learner[B]) -> Facts:
     """Return facts about the start on the first examples; warn if a hinge loss will collapse.
 
     Means are over `examples` triplets of a query, its positive and a sampled negative, as the
@@ -55,7 +56,7 @@ def preflight(learner: Learner[Any]) -> Facts:
     return facts
 
 
-def _values(learner: Learner[Any]) -> dict[str, Tensor]:
+def _values(learner: Learner[B]) -> dict[str, Tensor]:
     """Return each column's values over the first batches; {} if `indifferent` gives None."""
     import torch
 
@@ -68,15 +69,15 @@ def _values(learner: Learner[Any]) -> dict[str, Tensor]:
             if equal is None:
                 return {}
             outputs = _forward(learner, sizes, batch, rows)
-            own = learner.seen(batch, outputs)
-            own["loss"] = learner.losses(batch, outputs, rows).losses
-            own["equal"] = learner.losses(batch, equal, rows).losses
-            for name, some in own.items():
-                columns[name].append(some.double().cpu())
+            seen = learner.seen(batch, outputs)
+            seen["loss"] = learner.losses(batch, outputs, rows).losses
+            seen["equal"] = learner.losses(batch, equal, rows).losses
+            for name, values in seen.items():
+                columns[name].append(values.double().cpu())
     return {name: torch.cat(parts) for name, parts in columns.items()}
 
 
-def _batches(learner: Learner[Any]) -> Iterator[Any]:
+def _batches(learner: Learner[B]) -> Iterator[B]:
     """Yield the first batches of the training until there are enough examples."""
     step = examples = 0
     enough = LEAST
@@ -89,8 +90,7 @@ def _batches(learner: Learner[Any]) -> Iterator[Any]:
         enough = min(visits, MOST, max(LEAST, visits // SHARE))
 
 
-def _forward(learner: Learner[Any], sizes: AdaptiveBatchSize, batch: Any, rows: slice) -> Outputs:
-    """Return the outputs of a whole batch, a few rows at a time."""
+def _forward(learner: Learner[B], sizes: AdaptiveBatchSize, batch: B, rows: slice) -> Outputs:
     import torch
 
     outputs: list[Outputs] = []
@@ -99,11 +99,10 @@ def _forward(learner: Learner[Any], sizes: AdaptiveBatchSize, batch: Any, rows: 
         outputs.append(learner.forward(learner.part(batch, slice(some[0], some[-1] + 1))))
 
     sizes.each(range(rows.stop), ROWS, forward)
-    return [torch.cat(own) for own in zip(*outputs, strict=True)]
+    return [torch.cat(parts) for parts in zip(*outputs, strict=True)]
 
 
 def _facts(values: Mapping[str, Tensor]) -> Facts:
-    """Return means, shares and deviations of the columns of `_values`."""
     gap, margin = values.get("gap"), values.get("margin")
     means = {"loss": values["loss"], "loss_of_equal_scores": values["equal"]}
     if gap is not None:

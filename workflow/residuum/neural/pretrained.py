@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -25,11 +25,17 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
-from residuum.neural import devices, foreign, frames, hub, packing, prepacked
+from residuum.neural import devices, foreign, hub, packing
 from residuum.neural.inputs import Inputs
 from residuum.neural.overlap import behind
+from residuum.neural.tokens import save_tokenizer, set_cls
 
-Loaded = tuple[Any, Any]  # a model and its tokenizer
+if TYPE_CHECKING:
+    from torch.nn import Module
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.models.auto.auto_factory import _BaseAutoModelClass
+
+Loaded = tuple[Any, "PreTrainedTokenizerBase"]  # a model and its tokenizer
 Keep = Callable[[Sequence[int], np.ndarray], None]  # stores a model's values of texts by number
 Put = Callable[[Keep, Sequence[int], Callable[[], np.ndarray]], None]  # values may be in transfer
 SETTINGS = "residuum.json"
@@ -60,11 +66,11 @@ class Source(NamedTuple):
 
 
 def load(
-    head: Any,
+    head: type[_BaseAutoModelClass],
     source: Source,
     markers: Sequence[str] = (),
     new: Sequence[str] = (),
-    **settings: Any,
+    **settings: object,
 ) -> Loaded:
     """Return model and tokenizer, with float32 weights.
 
@@ -82,7 +88,7 @@ def load(
         foreign.fit(model, report, source.name, source.new_head, new)
         rows = model.get_input_embeddings().num_embeddings
         foreign.check_tokenizer(tokenizer, rows, source.name, partial(_has, source.name, model))
-        frames.set_cls(tokenizer, True)
+        set_cls(tokenizer, True)
         added = tokenizer.add_tokens([some for some in markers if some], special_tokens=True)
         if len(tokenizer) > model.get_input_embeddings().num_embeddings:
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
@@ -93,8 +99,8 @@ def load(
 
 
 def _read(
-    head: Any, source: Source, settings: Mapping[str, Any]
-) -> tuple[Any, Any, Mapping[str, Collection[Any]]]:
+    head: type[_BaseAutoModelClass], source: Source, settings: Mapping[str, object]
+) -> tuple[Any, PreTrainedTokenizerBase, Mapping[str, Collection[Any]]]:
     """Return model and tokenizer unchanged, from one commit, and how the weights fitted."""
     import torch
     from transformers import AutoConfig, AutoTokenizer
@@ -113,9 +119,9 @@ def _read(
     if not folder.is_dir() and (found := hub.commit(name, source.revision)):
         at["revision"] = config._commit_hash = found
     for index in foreign.indexes(source.pickled):
-        own = folder / index if folder.is_dir() else hub.had(name, at.get("revision"), index)
-        if own and own.is_file():
-            foreign.check(own)
+        path = folder / index if folder.is_dir() else hub.had(name, at.get("revision"), index)
+        if path and path.is_file():
+            foreign.check(path)
     if folder.is_dir():
         foreign.check_size(head, config, folder)
     how = {"use_safetensors": None if source.pickled else True, "weights_only": True, **at}
@@ -125,8 +131,7 @@ def _read(
     return model, AutoTokenizer.from_pretrained(name, **at), report
 
 
-def _has(name: str, model: Any, file: str) -> bool:
-    """Say whether a folder, or a loaded model of the hub, has a file."""
+def _has(name: str, model: PreTrainedModel, file: str) -> bool:
     folder = Path(name)
     if folder.is_dir():
         return (folder / file).is_file()
@@ -167,7 +172,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _only_pickled(source: Source) -> bool:
-    """Say whether a folder's or the hub's weights are a pickle only."""
     folder = Path(source.name)
     if not folder.is_dir():
         return hub.cached_as_pickle(source.name, source.revision)
@@ -176,23 +180,23 @@ def _only_pickled(source: Source) -> bool:
     )
 
 
-def commit(model: Any) -> str | None:
+def commit(model: PreTrainedModel) -> str | None:
     """Return the hub's commit hash of a loaded model, or None for a folder."""
     sha = getattr(model.config, "_commit_hash", None)
     return str(sha) if sha else None
 
 
-def check_length(model: Any, key: str, length: int) -> None:
+def check_length(model: PreTrainedModel, key: str, length: int) -> None:
     """Raise ResiduumError if a model reads fewer tokens than the spec's `key` asks for."""
     name, limit = model.config.name_or_path, getattr(model.config, "max_position_embeddings", None)
     if limit is not None and length > limit:
         raise ResiduumError(f"{key} is {length}, but {name} reads at most {limit} tokens")
 
 
-def save(model: Any, tokenizer: Any, folder: Path) -> None:
+def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write model and tokenizer as a Hugging Face directory; weights as safetensors."""
     model.save_pretrained(folder)
-    frames.save(tokenizer, folder)
+    save_tokenizer(tokenizer, folder)
 
 
 def parts(folder: Path) -> list[Path]:
@@ -209,7 +213,7 @@ def copy(source: Path, target: Path) -> None:
         shutil.copyfile(path, to)
 
 
-def modules(types: Mapping[str, str]) -> list[dict[str, Any]]:
+def modules(types: Mapping[str, str]) -> list[dict[str, object]]:
     """Return sentence-transformers' modules.json, given the type at each path."""
     return [
         {"idx": i, "name": str(i), "path": path, "type": kind}
@@ -248,7 +252,7 @@ class TextModel(ABC):
         """The transformers model, without the layers behind it."""
         return dict(self.model.named_children()).get("backbone", self.model)
 
-    def exact(self) -> Collection[Any]:
+    def exact(self) -> Collection[Module]:
         """Return the layers of the model that compute in float32 whatever the precision."""
         return ()
 
@@ -281,7 +285,7 @@ class TextModel(ABC):
         room = packing.rounded(max(longest, devices.BUSY // hidden**2))
         self.inputs.share(room, texts)
         if self.device.arithmetic == "native":
-            prepacked.prepack(self.backbone.base_model.encoder, room)
+            packing.prepack(self.backbone.base_model.encoder, room)
 
     @property
     def at_once(self) -> int | None:
@@ -337,10 +341,10 @@ class TextModel(ABC):
             settings = entries.validate(str(path), held, cls.schema)
         except ValueError as error:
             raise ResiduumError(str(error)) from None
-        return cls.of(settings)(Source(str(folder)), settings, device).freeze()
+        return cls.class_for(settings)(Source(str(folder)), settings, device).freeze()
 
     @classmethod
-    def of(cls, settings: Any) -> type[Self]:
+    def class_for(cls, settings: Any) -> type[Self]:
         """Return the class that reads a model with these settings."""
         return cls
 
@@ -355,6 +359,6 @@ class TextModel(ABC):
             text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
             files.write_text(Path(folder) / name, text)
 
-    def records(self) -> dict[str, Any]:
+    def records(self) -> dict[str, object]:
         """Return the JSON files, by name, by which other libraries read the checkpoint."""
         return {}

@@ -12,13 +12,14 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from residuum.cli.errors import ResiduumError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+T = TypeVar("T")
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -86,7 +87,7 @@ def share(size: int) -> slice:
     return slice(size * rank() // count(), size * (rank() + 1) // count())
 
 
-def values_of_all(value: Any) -> list[Any]:
+def values_of_all(value: T) -> list[T]:
     """Return every process's value, in order of rank."""
     import torch.distributed as dist
 
@@ -105,7 +106,7 @@ def add_up(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def add_up_gradients(parameters: Iterable[Any]) -> None:
+def add_up_gradients(parameters: Iterable[Tensor]) -> None:
     """Replace each gradient in place by its sum over the processes, all in one message."""
     import torch
     from torch.nn.utils import parameters_to_vector
@@ -113,14 +114,14 @@ def add_up_gradients(parameters: Iterable[Any]) -> None:
     if count() > 1:
         gradients = [some.grad for some in parameters if some.grad is not None]
         parts = add_up(parameters_to_vector(gradients)).split([g.numel() for g in gradients])
-        sums = [part.view_as(own) for part, own in zip(parts, gradients, strict=True)]
+        sums = [part.view_as(gradient) for part, gradient in zip(parts, gradients, strict=True)]
         torch._foreach_copy_(gradients, sums)
 
 
-def rows_of_all(own: Tensor, rows: slice, size: int) -> Tensor:
+def rows_of_all(share: Tensor, rows: slice, size: int) -> Tensor:
     """Return the rows of all processes (size, ...), given this process's share, `rows`."""
     if count() == 1:
-        return own
-    every = own.new_zeros(size, *own.shape[1:])  # a sum works for unequal shares too
-    every[rows] = own
+        return share
+    every = share.new_zeros(size, *share.shape[1:])  # a sum works for unequal shares too
+    every[rows] = share
     return add_up(every)

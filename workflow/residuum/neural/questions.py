@@ -12,14 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from residuum.artefacts import contracts
+from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import QuestionGenerator
+from residuum.config.schema.questions import SpanWriting
 from residuum.config.specs import derive
+from residuum.neural.backbones import word_starts
 from residuum.neural.batches import EpochSampler, training_pairs
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
-from residuum.neural.seq2seq import Lengths, QuestionWriter, token_losses
-from residuum.neural.shared import shared_model
-from residuum.neural.spans import Spans
-from residuum.neural.tokens import Texts, TokenStore
+from residuum.neural.seq2seq import Lengths, QuestionWriter, shared_model, token_losses
+from residuum.neural.tokens import PackedTokens, Texts, TokenStore
+
+COMMON = 0.2  # tokens in a larger share of the docs count as common
 
 
 class QuestionBatch(NamedTuple):
@@ -44,11 +48,9 @@ class QuestionLearner(Learner[QuestionBatch]):
         self.encoder = begin(spec, start)
         self.pairs = training_pairs(tuples, start.held_out)
         super().__init__(self.encoder.model, spec, start, len(self.pairs))
-        queries, docs = ({pair[column] for pair in self.pairs} for column in (0, 1))
-        self.questions = TokenStore(
-            texts, "query", queries, lambda of, _: self.encoder.tokenise_questions(of)
-        )
-        self.docs = TokenStore(texts, "doc", docs, lambda of, _: self.encoder.tokenise_docs(of))
+        queries, docs = {p.query_id for p in self.pairs}, {p.positive for p in self.pairs}
+        self.questions = TokenStore(texts.read("query", queries), self.encoder.tokenise_questions)
+        self.docs = TokenStore(texts.read("doc", docs), self.encoder.tokenise_docs)
         self.spans = Spans(spec.spans, start.corpora, self.encoder) if spec.spans else None
         size = spec.training.batch_size
         self.of_spans = round(spec.spans.share * size) if spec.spans else 0
@@ -56,8 +58,8 @@ class QuestionLearner(Learner[QuestionBatch]):
 
     def batch(self, step: int) -> QuestionBatch:
         pairs = [self.pairs[visit.number] for visit in self.sampler.visits(step)]
-        docs = self.docs.of([pair.positive for pair in pairs])
-        questions = self.questions.of([pair.query_id for pair in pairs])
+        docs = self.docs.tokens([pair.positive for pair in pairs])
+        questions = self.questions.tokens([pair.query_id for pair in pairs])
         starts = [self.encoder.marks.start] * len(pairs)
         if self.spans:
             seed = derive(self.start.seed, "spans", str(step))
@@ -87,15 +89,15 @@ class QuestionLearner(Learner[QuestionBatch]):
         It is computed for the trained model, for its start, and for the trained model given another
         query's doc. A model that ignores docs gives the same in the first and third case.
         """
-        query_ids, own = map(list, zip(*held.relevant, strict=True))
+        query_ids, doc_ids = map(list, zip(*held.relevant, strict=True))
         first = begin(spec, start).freeze()
         last = QuestionWriter.load(trained, start.device)
         errors = {
-            "start": _errors(first, held, query_ids, own),
+            "start": _errors(first, held, query_ids, doc_ids),
             "shuffled docs": _errors(last, held, query_ids, others_docs(held.relevant)),
-            "trained": _errors(last, held, query_ids, own),
+            "trained": _errors(last, held, query_ids, doc_ids),
         }
-        return Values({"doc_id": own}, errors)
+        return Values({"doc_id": doc_ids}, errors)
 
 
 def begin(spec: QuestionGenerator, start: Start) -> QuestionWriter:
@@ -122,7 +124,72 @@ def others_docs(pairs: Sequence[tuple[str, str]]) -> list[str]:
     """
     known, count = set(pairs), len(pairs)
     docs = []
-    for place, (query_id, own) in enumerate(pairs):
-        rest = (pairs[(place + count // 2 + step) % count][1] for step in range(count))
-        docs.append(next((doc for doc in rest if (query_id, doc) not in known), own))
+    for number, (query_id, relevant) in enumerate(pairs):
+        rest = (pairs[(number + count // 2 + step) % count][1] for step in range(count))
+        docs.append(next((doc for doc in rest if (query_id, doc) not in known), relevant))
     return docs
+
+
+class Corpus(NamedTuple):
+    """The docs of a corpus as token ids with special tokens, and a mark for common tokens."""
+
+    docs: PackedTokens
+    usable: np.ndarray
+    common: np.ndarray
+
+
+class Spans:
+    """Docs drawn equally often from each corpus, and a span of each doc.
+
+    Words that occur in no question, such as names of another field, can then still be written.
+    """
+
+    def __init__(self, how: SpanWriting, folders: Sequence[Path], writer: QuestionWriter) -> None:
+        self.how, self._end = how, np.array([writer.marks.end], dtype=np.int32)
+        special = np.array(sorted({*writer.marks.banned, writer.marks.end}), dtype=np.int32)
+        self._special = special
+        self._begins = word_starts(writer.tokenizer)
+        self.corpora = [self._read(folder, writer) for folder in folders]
+
+    def _read(self, folder: Path, writer: QuestionWriter) -> Corpus:
+        docs = PackedTokens(writer.tokenise_docs(text for _, text in contracts.read_corpus(folder)))
+        counts, number = np.zeros(len(self._begins), np.int64), len(docs.lengths)
+        lengths = np.zeros(number, np.int64)  # in tokens that are neither special nor unknown
+        for doc in range(number):
+            row = docs.row(doc)
+            counts[np.unique(row)] += 1
+            lengths[doc] = np.count_nonzero(~np.isin(row, self._special))
+        usable = np.flatnonzero(lengths > self.how.length[1])
+        if not len(usable):
+            text = f"no doc has more than the {self.how.length[1]} tokens of a span"
+            raise ResiduumError(f"{folder}: {text}. Give smaller numbers in spans.length")
+        return Corpus(docs, usable, counts > COMMON * number)
+
+    def draw(self, count: int, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return docs and a span of each with its end, as token ids; the seed determines both."""
+        random, docs, spans = np.random.default_rng(seed), list[np.ndarray](), list[np.ndarray]()
+        for number in range(count):
+            corpus = self.corpora[number % len(self.corpora)]
+            doc = corpus.docs.row(int(random.choice(corpus.usable)))
+            ordinary = doc[~np.isin(doc, self._special)]
+            docs.append(doc)
+            spans.append(np.concatenate([self._best(ordinary, corpus.common, random), self._end]))
+        return docs, spans
+
+    def _best(self, doc: np.ndarray, common: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """Return the drawn span whose tokens recur most often in the rest of the doc.
+
+        Common tokens do not count; of equal spans the first is taken.
+        """
+        least, most = self.how.length
+        starts = np.flatnonzero(self._begins[doc[: len(doc) - least + 1]])
+        starts = starts if len(starts) else np.arange(len(doc) - least + 1)
+        best, most_recurring = doc[:least], -1.0
+        for _ in range(self.how.tries):
+            first = int(random.choice(starts))
+            span = doc[first : first + int(random.integers(least, most + 1))]
+            rest = np.delete(doc, slice(first, first + len(span)))
+            recurring = float((np.isin(span, rest) & ~common[span]).mean())
+            if recurring > most_recurring:
+                best, most_recurring = span, recurring
+        return best

@@ -1,27 +1,34 @@
-"""Resume killed work: a fingerprint of all that the work depends on, and its saved state.
+"""Resume killed work: a fingerprint of all that it depends on, its saved state, its snapshots.
 
 Usage: `TrainingState(Saving(work), fingerprint(stage, config, inputs))`, then `restore(model,
 optimiser)`; or `open_folder(folder, fingerprint(...))` for work in parts.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError
 
+if TYPE_CHECKING:
+    from torch.nn import Module
+    from torch.optim import Optimizer
+
 MARK = "fingerprint"
+SNAPSHOTS = "snapshots"  # folder within a checkpoint
 SAVE_S = 300.0  # most seconds of training that a kill may cost
 
 
-def fingerprint(stage: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
+def fingerprint(stage: str, config: Mapping[str, object], inputs: Iterable[Path]) -> str:
     """Return a hash of the config, the bytes of the inputs, the code and the packages."""
     record = {
         "setting": dict(config),
@@ -74,7 +81,7 @@ class TrainingState:
         """Whether `seconds` have passed since the start or the last saving."""
         return time.monotonic() - self._last >= self._seconds
 
-    def save(self, model: Any, optimiser: Any, rows: list[dict[str, float]]) -> None:
+    def save(self, model: Module, optimiser: Optimizer, rows: list[dict[str, float]]) -> None:
         """Save model, optimiser and log; `rows` has one row per finished step."""
         import torch
 
@@ -95,7 +102,7 @@ class TrainingState:
         with suppress(OSError):
             self.path.parent.rmdir()
 
-    def restore(self, model: Any, optimiser: Any) -> list[dict[str, float]]:
+    def restore(self, model: Module, optimiser: Optimizer) -> list[dict[str, float]]:
         """Load the saved state into model and optimiser; return its log, or [] if none fits."""
         import torch
 
@@ -114,3 +121,37 @@ class TrainingState:
         optimiser.load_state_dict(state["optimizer"])
         log(f"{self.path}: resuming after step {len(state['log'])}")
         return list(state["log"])
+
+
+class Snapshots:
+    """`number` models of a training of `steps`, spread evenly; the last is the finished model.
+
+    Each is kept before the state is saved, so that a resumed training finds all earlier ones.
+    """
+
+    def __init__(self, work: Path, steps: int, number: int | None) -> None:
+        if number and number > steps:
+            fault = f"training.snapshots: {number}, but the training has {steps} steps"
+            raise ResiduumError(f"{fault}. Give at most as many as steps.")
+        self._work = work / SNAPSHOTS
+        self.steps = [round(steps * i / number) for i in range(1, number + 1)] if number else []
+
+    def due(self, step: int) -> bool:
+        """Say whether to keep the model after `step` steps; the finished model is kept anyway."""
+        return step in self.steps[:-1]
+
+    def take(self, step: int, save: Callable[[Path], None]) -> None:
+        """Keep the model of a due step."""
+        with files.whole_directory(self._work / str(self.steps.index(step) + 1)) as folder:
+            save(folder)
+
+    def move_into(self, folder: Path) -> None:
+        """Move the snapshots into a finished checkpoint, as snapshots/1, snapshots/2, ..."""
+        for number in range(1, len(self.steps)):
+            target = folder / SNAPSHOTS / str(number)
+            target.parent.mkdir(exist_ok=True)
+            shutil.move(self._work / str(number), target)
+
+    def drop(self) -> None:
+        """Delete the kept snapshots."""
+        shutil.rmtree(self._work, ignore_errors=True)

@@ -8,26 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
-from residuum.config.schema.questions import Length, Sampling
+from residuum.config.schema.questions import CrossAttention, Length, Sampling
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.inputs import Inputs, padded, places
+from residuum.neural.padding import by_width
 from residuum.neural.pretrained import Loaded, Source
-from residuum.neural.shared import apart, banned_ids, head_of
-from residuum.neural.tokens import tokenise
+from residuum.neural.tokens import special_ids, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
+    from transformers import (
+        EncoderDecoderModel,
+        GenerationConfig,
+        PreTrainedModel,
+        PreTrainedTokenizerBase,
+    )
 
 STEP = 32  # widths of batches of docs are multiples of it
 LOOKS = 8  # tokens between two checks whether a GPU has ended all questions
+KINDS = ("bert", "roberta")  # transformers' names of encoders that can be decoders too
 ROWS = 128  # questions that a CPU writes at once; other numbers may change last digits
 
 
@@ -104,7 +112,7 @@ class QuestionWriter(pretrained.TextModel):
 
     def _encoded(self, docs: Sequence[np.ndarray], width: int = 0) -> tuple[Tensor, Tensor | None]:
         """Return the states (docs, tokens, hidden) of docs' tokens, and the mask for attention."""
-        given, _ = self.inputs.of(docs, width)
+        given, _ = self.inputs.arguments(docs, width)
         return self.model.get_encoder()(**given).last_hidden_state, given["attention_mask"]
 
     def _predictions(
@@ -112,8 +120,7 @@ class QuestionWriter(pretrained.TextModel):
     ) -> Tensor:
         """Return the logits (tokens, vocabulary) of the tokens that `within` numbers.
 
-        In a model from `shared_model` the head reads only these tokens; other heads read every
-        token.
+        In a model from `shared_model` the head reads only these tokens. Other heads read all.
         """
         from transformers.modeling_outputs import BaseModelOutput
 
@@ -138,9 +145,9 @@ class QuestionWriter(pretrained.TextModel):
         errors = np.empty(len(docs))
 
         def read(batch: Sequence[int], _: int) -> None:
-            own = [questions[i] for i in batch]
-            losses = token_losses(self.forward([docs[i] for i in batch], own), own)
-            parts = np.split(losses.double().cpu().numpy(), np.cumsum([*map(len, own)])[:-1])
+            asked = [questions[i] for i in batch]
+            losses = token_losses(self.forward([docs[i] for i in batch], asked), asked)
+            parts = np.split(losses.double().cpu().numpy(), np.cumsum([*map(len, asked)])[:-1])
             errors[list(batch)] = [part.mean() for part in parts]
 
         self.model.eval()
@@ -162,18 +169,15 @@ class QuestionWriter(pretrained.TextModel):
         """
         import torch
 
-        lengths, limit = np.array([len(doc) for doc in docs]), self.settings.doc_length
-        widths = np.minimum((lengths // STEP + 1) * STEP, limit)
-        # Negative where a doc fills its width, as in CrossEncoder.score.
-        widths = np.where(lengths < limit, widths, -limit)
+        lengths = np.array([len(doc) for doc in docs])
         written: list[list[str]] = [[] for _ in docs]
         card = self.device.name != "cpu"
         rows, together = (batch_size, how.per_doc) if card else (ROWS, 1)
         self.model.eval()
         with torch.inference_mode(), self.computing():
-            for width in map(int, np.unique(widths)):
+            for some, width in by_width(lengths, STEP, self.settings.doc_length):
 
-                def work(batch: Sequence[int], size: int, width: int = abs(width)) -> None:
+                def work(batch: Sequence[int], size: int, width: int = width) -> None:
                     full = np.resize(batch, size)
                     states, mask = self._encoded([docs[i] for i in full], width)
                     named = [keys[i] for i in full]
@@ -185,7 +189,7 @@ class QuestionWriter(pretrained.TextModel):
                     for row, i in enumerate(batch):
                         written[i] = [self._text(ids[row]) for ids in made]
 
-                self.sizes.each(np.flatnonzero(widths == width).tolist(), rows, work)
+                self.sizes.each(some, rows, work)
         return written
 
     def _questions(
@@ -265,11 +269,124 @@ def noise(keys: Sequence[str], number: int, how: Sampling) -> np.ndarray:
     return np.stack([random.gumbel(size=shape).astype(np.float32) for random in each])
 
 
-def marks_of(generation: Any, tokenizer: Any, name: str) -> Marks:
+def marks_of(generation: GenerationConfig, tokenizer: PreTrainedTokenizerBase, name: str) -> Marks:
     """Return the marks of a model's generation. Raises ResiduumError if one is not set."""
     keys = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
     given = [getattr(generation, key, None) for key in keys]
-    start, end, fill = (one[0] if isinstance(one, list) else one for one in given)
-    if missing := [key for key, one in zip(keys, (start, end, fill), strict=True) if one is None]:
+    marks = [token[0] if isinstance(token, list) else token for token in given]
+    if missing := [key for key, token in zip(keys, marks, strict=True) if token is None]:
         raise ResiduumError(f"{name}: its generation_config.json lacks {', '.join(missing)}")
+    start, end, fill = marks
     return Marks(start, end, fill, banned_ids(tokenizer, end))
+
+
+def shared_model(
+    source: Source, layers: int, cross_attention: CrossAttention, head_gain: float = 1.0
+) -> Loaded:
+    """Return an encoder-decoder of the first layers of an encoder; both parts share parameters.
+
+    They share embeddings, self-attention and feed-forward layers. The decoder's cross-attention is
+    new, and so are weights of the head that the start lacks. The output layer is the word
+    embeddings (Ma et al. 2020, section 2.2). `head_gain` multiplies the gain of the head's layer
+    norm.
+    """
+    from transformers import (
+        AutoModel,
+        AutoModelForCausalLM,
+        EncoderDecoderModel,
+        GenerationConfig,
+    )
+
+    decoding = {"is_decoder": True, "add_cross_attention": True}
+    encoder, tokenizer = pretrained.load(AutoModel, source)
+    _cut(encoder, layers, source.name)  # first: it refuses models without a decoder
+    new = ("crossattention",)
+    decoder, _ = pretrained.load(AutoModelForCausalLM, source, new=new, **decoding)
+    _cut(decoder.base_model, layers, source.name)
+    marks = {
+        "decoder_start_token_id": tokenizer.cls_token_id,
+        "eos_token_id": tokenizer.sep_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+    if lacking := [name for name, token in marks.items() if token is None]:
+        raise ResiduumError(
+            f"{source.name}: its tokenizer lacks the tokens for {', '.join(lacking)}: those before "
+            "a text, behind it, or for padding"
+        )
+    model = EncoderDecoderModel(encoder=encoder, decoder=decoder)
+    share(model)
+    if cross_attention == "copying":
+        for layer in decoder.base_model.encoder.layer:
+            _copy(layer.crossattention)
+    _gain(head_of(model), head_gain)
+    banned = banned_ids(tokenizer, marks["eos_token_id"])
+    model.generation_config = GenerationConfig(**marks, suppress_tokens=banned)
+    return model, tokenizer
+
+
+def _cut(model: PreTrainedModel, layers: int, name: str) -> None:
+    kind = model.config.model_type
+    if kind not in KINDS:
+        text = f"a {kind} is no start of a question generator; take a {' or a '.join(KINDS)}"
+        raise ResiduumError(f"{name}: {text}")
+    all_layers = model.encoder.layer
+    if layers > len(all_layers):
+        raise ResiduumError(f"layers is {layers}, but {name} has {len(all_layers)} layers")
+    model.encoder.layer = all_layers[:layers]
+    model.config.num_hidden_layers = layers
+
+
+def share(model: EncoderDecoderModel) -> None:
+    """Let the decoder use the encoder's parameters, and the word embeddings as output layer.
+
+    transformers 5 does not tie an encoder to a decoder. An output layer also keeps the old
+    embeddings when new ones replace them.
+    """
+    decoder, shared = model.decoder.base_model, dict(model.encoder.named_parameters())
+    for name, _ in [*decoder.named_parameters()]:
+        if name in shared:
+            path, _, leaf = name.rpartition(".")
+            setattr(decoder.get_submodule(path), leaf, shared[name])
+    model.decoder.get_output_embeddings().weight = model.encoder.get_input_embeddings().weight
+
+
+def _copy(attention: Module) -> None:
+    """Let a cross-attention return its inputs unchanged: value and output become the identity."""
+    import torch
+
+    with torch.no_grad():
+        for linear in (attention.self.value, attention.output.dense):
+            torch.nn.init.eye_(linear.weight)
+            linear.bias.zero_()
+
+
+def _gain(head: Module, gain: float) -> None:
+    import torch
+
+    norms = (part for part in head.modules() if isinstance(part, torch.nn.LayerNorm))
+    with torch.no_grad():
+        for norm in norms:
+            norm.weight.mul_(gain)
+
+
+def head_of(model: PreTrainedModel) -> Module | None:
+    """Return the head of a BERT or RoBERTa decoder, which turns states into logits; else None."""
+    if model.config.model_type != "encoder-decoder":
+        return None
+    decoder = model.decoder
+    return getattr(decoder, "cls", None) or getattr(decoder, "lm_head", None)
+
+
+def apart(model: PreTrainedModel) -> PreTrainedModel:
+    """Return a copy whose parts share no parameter, as transformers saves models."""
+    if model.config.model_type != "encoder-decoder":
+        return model
+    copy = type(model)(model.config)
+    copy.load_state_dict(model.state_dict())
+    copy.generation_config = model.generation_config
+    return copy
+
+
+def banned_ids(tokenizer: PreTrainedTokenizerBase, end: int) -> list[int]:
+    """Return the ids that no question may hold: special tokens except the end token."""
+    return [key for key in special_ids(tokenizer) if key != end]

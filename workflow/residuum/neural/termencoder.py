@@ -21,9 +21,10 @@ from residuum.artefacts.streams import chunks
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
+from residuum.config.schema.encoder import TextKind
 from residuum.neural import devices, inputs, layers, pretrained
 from residuum.neural.encoders import Encoder
-from residuum.neural.heads import Kind, Terms
+from residuum.neural.heads import Terms
 from residuum.neural.pretrained import Put
 from residuum.neural.termgate import TermGater, ordinary
 from residuum.vectors import products
@@ -58,10 +59,7 @@ class TermEncoder(Encoder):
         return AutoModelForMaskedLM
 
     def _gate(self, source: pretrained.Source) -> TermGater:
-        """Load the fixed gate.
-
-        Raises ResiduumError if its vocabulary is another than the encoder's.
-        """
+        """Load the fixed gate. Raises ResiduumError if its vocabulary is not the encoder's."""
         self.gate_folder = folder = source.gate or Path(source.name) / pretrained.GATE
         gate = TermGater.load(folder, self.device)
         if gate.tokenizer.get_vocab() != self.tokenizer.get_vocab():
@@ -80,7 +78,7 @@ class TermEncoder(Encoder):
     def dimensions(self) -> int:
         return int(self.model.get_input_embeddings().num_embeddings)
 
-    def forward(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
+    def forward(self, tokens: Sequence[np.ndarray], kind: TextKind) -> Tensor:
         """Return the weights of terms: float32 (texts, 1, vocabulary), with gradient.
 
         Terms that a text does not have weigh 0, so that their scores are never computed.
@@ -88,16 +86,16 @@ class TermEncoder(Encoder):
         import torch
         from torch.nn.functional import embedding
 
-        given, mask = self.inputs.of(tokens)
-        terms, present = self._opened(tokens, mask) if self.gate else self._own(tokens)
+        given, mask = self.inputs.arguments(tokens)
+        terms, present = self._opened(tokens, mask) if self.gate else self._own_terms(tokens)
         with self.computing():
             states = self.model(**given).logits
             scores = states @ embedding(terms, self.term_head.weight).transpose(1, 2)
             if self.term_head.bias is not None:
                 scores = scores + self.term_head.bias[terms][:, None]
-        own = self.head.pool(scores.float(), mask, kind)[:, 0] * present
-        weights = torch.zeros(len(terms), self.dimensions, device=own.device)
-        weights = weights.scatter_add(1, terms, own)[:, None]
+        pooled = self.head.pool(scores.float(), mask, kind)[:, 0] * present
+        weights = torch.zeros(len(terms), self.dimensions, device=pooled.device)
+        weights = weights.scatter_add(1, terms, pooled)[:, None]
         return weights * math.sqrt(self.settings.score_scale)
 
     def both(
@@ -106,13 +104,13 @@ class TermEncoder(Encoder):
         vectors = self.forward([*queries, *docs], "doc")  # pooled alike
         return vectors[: len(queries)], vectors[len(queries) :]
 
-    def _own(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+    def _own_terms(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """List the terms of texts in the form of `listed`, without reading from the device."""
-        own = [row[self.ordinary[row]] for row in map(np.unique, tokens)]
-        lengths = [*map(len, own)]
+        ids = [row[self.ordinary[row]] for row in map(np.unique, tokens)]
+        lengths = [*map(len, ids)]
         present = inputs.present(lengths, max(1, *lengths))
         terms = np.zeros(present.shape, np.int64)
-        terms[present] = np.concatenate(own)
+        terms[present] = np.concatenate(ids)
         device = self.device.name
         return devices.put(terms, device), devices.put(present, device)
 
@@ -130,16 +128,16 @@ class TermEncoder(Encoder):
         return listed(active & self.is_term)
 
     def of_tokens(
-        self, tokens: Sequence[np.ndarray], kind: Kind, batch_size: int, put: Put
+        self, tokens: Sequence[np.ndarray], kind: TextKind, batch_size: int, put: Put
     ) -> Callable[[], tuple[Rows, np.ndarray]]:
         """Return a function that gives sparse vectors, one per text, of nonzero weights."""
         none = np.zeros(0, np.int64), np.zeros(0, np.float32)
         kept = [none] * len(tokens)
 
         def keep(texts: Sequence[int], vectors: np.ndarray) -> None:
-            for i, (own,) in zip(texts, vectors, strict=True):
-                places = np.flatnonzero(own)
-                kept[i] = places, own[places]
+            for i, (weights,) in zip(texts, vectors, strict=True):
+                places = np.flatnonzero(weights)
+                kept[i] = places, weights[places]
 
         def made() -> tuple[Rows, np.ndarray]:
             starts = np.cumsum([0, *(len(places) for places, _ in kept)])
@@ -181,23 +179,22 @@ class TermEncoder(Encoder):
         batch_size: int,
     ) -> np.ndarray:
         """Return the inner products (pairs,) of pairs of ids."""
-        texts = {"query": queries, "doc": docs}
-        asked, own = (
-            self.named([*of], self.encode([*of.values()], kind, batch_size))
-            for kind, of in (("query", queries), ("doc", docs))
-        )
-        left, right = ({key: n for n, key in enumerate(of)} for of in texts.values())
-        numbers = np.array([(left[query], right[doc]) for query, doc in pairs], dtype=np.int64)
-        return products.pairs(asked, own, *numbers.reshape(-1, 2).T).astype(np.float32)
+        query_rows = self.encode([*queries.values()], "query", batch_size)
+        doc_rows = self.encode([*docs.values()], "doc", batch_size)
+        query_numbers = {query: number for number, query in enumerate(queries)}
+        doc_numbers = {doc: number for number, doc in enumerate(docs)}
+        numbers = [(query_numbers[query], doc_numbers[doc]) for query, doc in pairs]
+        left, right = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
+        asked, held = self.named([*queries], query_rows), self.named([*docs], doc_rows)
+        return products.pairs(asked, held, left, right).astype(np.float32)
 
     def save(self, folder: Path) -> None:
         super().save(folder)
         if self.gate:
             pretrained.copy(self.gate_folder, Path(folder) / pretrained.GATE)
 
-    def records(self) -> dict[str, Any]:
-        """Return an empty dict: no other library reads these vectors."""
-        return {}
+    def records(self) -> dict[str, object]:
+        return {}  # no other library reads these vectors
 
 
 def listed(active: Tensor) -> tuple[Tensor, Tensor]:
@@ -208,8 +205,8 @@ def listed(active: Tensor) -> tuple[Tensor, Tensor]:
     import torch
 
     counts = active.sum(dim=1)
-    texts, own = active.nonzero(as_tuple=True)
-    places = torch.arange(len(own), device=own.device) - (counts.cumsum(0) - counts)[texts]
-    ids = own.new_zeros(len(active), max(1, int(counts.max())))
-    ids[texts, places] = own
+    texts, terms = active.nonzero(as_tuple=True)
+    places = torch.arange(len(terms), device=terms.device) - (counts.cumsum(0) - counts)[texts]
+    ids = terms.new_zeros(len(active), max(1, int(counts.max())))
+    ids[texts, places] = terms
     return ids, torch.arange(ids.shape[1], device=ids.device) < counts[:, None]

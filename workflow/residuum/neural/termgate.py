@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from residuum.config.schema.base import Positive, Strict
+from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.models import TermGate
 from residuum.neural import devices, layers, padding, pretrained
 from residuum.neural.batches import training_pairs
-from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import gating
 from residuum.neural.tokens import Texts, TokenStore, special_ids, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedTokenizerBase
 
 
 class Gating(Strict):
@@ -52,7 +54,7 @@ class TermGater(pretrained.TextModel):
         terms = int(self.model.get_input_embeddings().num_embeddings)
         self.is_term = ordinary(self.tokenizer, terms)
 
-    def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
+    def tokenise(self, texts: Iterable[str], kind: TextKind) -> Iterator[np.ndarray]:
         """Yield each text's token ids, [CLS] text [SEP]; only docs are cut to the length."""
         return tokenise(self.tokenizer, texts, self.settings.length if kind == "doc" else None)
 
@@ -64,7 +66,7 @@ class TermGater(pretrained.TextModel):
         from torch import stack
         from torch.nn.functional import linear
 
-        given, mask = self.inputs.of(rows)
+        given, mask = self.inputs.arguments(rows)
         with self.computing():
             states = self.model(**given).logits
             weight, bias = self.term_head.weight, self.term_head.bias
@@ -74,12 +76,12 @@ class TermGater(pretrained.TextModel):
                 best: Tensor = scores.masked_fill(beyond, float("-inf")).max(dim=1).values
             else:  # text by text: a text's scores stay in a CPU's caches and take little memory
                 texts = zip(states, map(len, rows), strict=True)
-                own = (linear(some[:length], weight, bias).amax(dim=0) for some, length in texts)
-                best = stack([*own]).float()
+                bests = [linear(some[:length], weight, bias).amax(dim=0) for some, length in texts]
+                best = stack(bests).float()
         return best
 
 
-def ordinary(tokenizer: Any, terms: int) -> np.ndarray:
+def ordinary(tokenizer: PreTrainedTokenizerBase, terms: int) -> np.ndarray:
     """Return which ids are terms: boolean (terms,), false for special tokens and unused ids."""
     known = np.arange(terms) < len(tokenizer)
     known[special_ids(tokenizer)] = False
@@ -102,16 +104,16 @@ class GateLearner(Learner[GateBatch]):
     def __init__(self, spec: TermGate, start: Start, tuples: Path, texts: Texts) -> None:
         self.encoder = TermGater(start.source, Gating(length=spec.length), start.device)
         self.pairs = training_pairs(tuples, start.held_out)
-        read = self.encoder.tokenise
         queries, docs = {p.query_id for p in self.pairs}, {p.positive for p in self.pairs}
-        self.queries = TokenStore(texts, "query", queries, read)
-        self.docs = TokenStore(texts, "doc", docs, read)
+        read = self.encoder.tokenise
+        self.queries = TokenStore(texts.read("query", queries), partial(read, kind="query"))
+        self.docs = TokenStore(texts.read("doc", docs), partial(read, kind="doc"))
         super().__init__(self.encoder.model, spec, start, len(self.pairs))
 
     def batch(self, step: int) -> GateBatch:
         pairs = [self.pairs[visit.number] for visit in self.sampler.visits(step)]
         docs, queries = [p.positive for p in pairs], [p.query_id for p in pairs]
-        return GateBatch(self.docs.of(docs), self.queries.of(queries))
+        return GateBatch(self.docs.tokens(docs), self.queries.tokens(queries))
 
     def forward(self, batch: GateBatch) -> Outputs:
         """Return the logits (rows, vocabulary) of a batch's docs."""
@@ -126,7 +128,7 @@ class GateLearner(Learner[GateBatch]):
         losses = gating(logits, present, self.spec.absent, self.spec.present)
         chances = logits.detach().sigmoid().flatten()
         logged = {"present": np.flatnonzero(asked), "absent": np.flatnonzero(~asked)}
-        each = {name: chances[devices.put(own, device)] for name, own in logged.items()}
+        each = {name: chances[devices.put(terms, device)] for name, terms in logged.items()}
         return BatchLoss(losses, each)
 
     @classmethod
@@ -143,7 +145,9 @@ class GateLearner(Learner[GateBatch]):
         for query, doc in held.relevant:
             queries_of[doc].append(held.queries[query])
         texts = list(gate.tokenise([held.docs[doc] for doc in queries_of], "doc"))
-        asked = [np.concatenate([*gate.tokenise(of, "query")]) for of in queries_of.values()]
+        asked = [
+            np.concatenate([*gate.tokenise(queries, "query")]) for queries in queries_of.values()
+        ]
         shares = [targets([row], gate.is_term).mean() for row in asked]
         constant, errors = float(np.mean(shares)), []
         gate.model.eval()
@@ -160,6 +164,6 @@ class GateLearner(Learner[GateBatch]):
 def targets(queries: Sequence[np.ndarray], is_term: np.ndarray) -> np.ndarray:
     """Return which terms queries have, given the queries' token ids: boolean (queries, terms)."""
     present = np.zeros((len(queries), len(is_term)), dtype=bool)
-    for row, own in zip(present, queries, strict=True):
-        row[own] = True
+    for row, tokens in zip(present, queries, strict=True):
+        row[tokens] = True
     return present[:, is_term]

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 from residuum.config.roots import packaged
 
@@ -50,7 +51,7 @@ def recall(queries: Collection[Iterable[str]]) -> dict[str, float]:
 
     Each query is its terms. Terms that no query contains are left out: their recall is 0.
     """
-    counts = Counter(term for own in queries for term in own)
+    counts = Counter(chain.from_iterable(queries))
     return {term: count / len(queries) for term, count in counts.items()}
 
 

@@ -8,10 +8,10 @@ AutoModelForTokenClassification loads a checkpoint too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from residuum.neural.tokens import TEXTS_AT_ONCE, Texts
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
 
 
 class Weighting(Strict):
@@ -65,7 +66,7 @@ class TermWeighter(pretrained.TextModel):
                 f"{source.name}: term weights need a tokenizer that cuts words, as BERT's"
             )
 
-    def exact(self) -> list[Any]:
+    def exact(self) -> Collection[Module]:
         """Return the layer of the weights, whose results are scaled and rounded."""
         return [self.model.classifier]
 
@@ -90,7 +91,7 @@ class TermWeighter(pretrained.TextModel):
 
     def forward(self, docs: Sequence[Doc]) -> Tensor:
         """Return the weight of each word, all docs' words in one row: float32, with gradient."""
-        given, _ = self.inputs.of([doc.ids for doc in docs])
+        given, _ = self.inputs.arguments([doc.ids for doc in docs])
         with self.computing():
             weights = self.model(**given).logits.squeeze(-1)
         rows = np.repeat(np.arange(len(docs)), [len(doc.places) for doc in docs])
@@ -110,8 +111,8 @@ class TermWeighter(pretrained.TextModel):
             parts = ahead(map(self.tokenise, chunks(texts, at_once)))
         made: list[dict[str, int]] = []
 
-        def keep(first: int, docs: Sequence[Doc], i: int, own: np.ndarray) -> None:
-            made[first + i] = frequencies(docs[i].words, own.tolist(), scale)
+        def keep(first: int, docs: Sequence[Doc], i: int, weights: np.ndarray) -> None:
+            made[first + i] = frequencies(docs[i].words, weights.tolist(), scale)
 
         with self.keeping() as put:
             for docs in parts:
@@ -141,8 +142,8 @@ class TermWeighter(pretrained.TextModel):
 
         def keep_all(batch: Sequence[int], weights: np.ndarray) -> None:
             ends = np.cumsum([len(docs[i].places) for i in batch])
-            for i, own in zip(batch, np.split(weights, ends[:-1]), strict=True):
-                keep(i, own)
+            for i, of_doc in zip(batch, np.split(weights, ends[:-1]), strict=True):
+                keep(i, of_doc)
 
         def weigh(batch: Sequence[int], _: int) -> None:
             put(keep_all, batch, devices.arriving(self.forward([docs[i] for i in batch])))
@@ -195,8 +196,8 @@ class TermLearner(Learner[TermBatch]):
         settings = Weighting(length=spec.length, scale=spec.scale)
         self.encoder = TermWeighter(start.source, settings, start.device)
         pairs = training_pairs(tuples, start.held_out)
-        queries = dict(texts.of("query", {pair.query_id for pair in pairs}))
-        docs = texts.of("doc", {pair.positive for pair in pairs})
+        queries = dict(texts.read("query", {pair.query_id for pair in pairs}))
+        docs = texts.read("doc", {pair.positive for pair in pairs})
         self.all = build_examples(self.encoder, pairs, queries, docs)
         super().__init__(self.encoder.model, spec, start, len(self.all.docs))
         self.mean = float(np.concatenate(self.all.targets).mean())
@@ -235,8 +236,8 @@ class TermLearner(Learner[TermBatch]):
         equal = [constant - target for target in examples.targets]
         wrong = [w - target for w, target in zip(predicted, examples.targets, strict=True)]
         errors = {
-            name: np.array([float(np.mean(own**2)) for own in of])
-            for name, of in {"mean target": equal, "trained": wrong}.items()
+            name: np.array([float(np.mean(errors**2)) for errors in errors_of_docs])
+            for name, errors_of_docs in {"mean target": equal, "trained": wrong}.items()
         }
         return Values({"doc_id": examples.doc_ids}, errors)
 
@@ -264,8 +265,8 @@ def build_examples(
         for (doc_id, text), doc in zip(some, docs, strict=True):
             recalls = recall([known[query_id] for query_id in queries_of[doc_id]])
             if doc.words:
-                own = targets(text, doc.words, recalls)
+                targets_of_words = targets(text, doc.words, recalls)
                 examples.doc_ids.append(doc_id)
                 examples.docs.append(doc._replace(words=[]))
-                examples.targets.append(np.array(own, dtype=np.float32))
+                examples.targets.append(np.array(targets_of_words, dtype=np.float32))
     return examples

@@ -1,37 +1,47 @@
-"""Token ids of texts: cut to a length, packed and looked up by id, padded to a batch, in windows.
+"""Token ids of texts: cut to a length, looked up by id, masked where a query has them, in windows.
 
-Usage: `docs = TokenStore(texts, "doc", {"d1", "d2"}, encoder.tokenise); docs.of(["d1"])`.
+Usage: `docs = TokenStore(texts.read("doc", {"d1", "d2"}), tokenise); docs.tokens(["d1"])`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from residuum.artefacts import contracts, trec
+from residuum.artefacts import contracts, files, trec
 from residuum.artefacts.streams import chunks
+from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.reading import Windows
-from residuum.neural.heads import Kind
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 TEXTS_AT_ONCE = 4096  # bounds the memory of lists of Python integers
 HEAD_SHARE = 0.5  # of a window; a longer head is cut to leave the body its half
+Part = dict[str, dict[str, object]]  # of a template: a special token or a text
+FORMS = ("single", "pair")  # a text, two texts
+CONFIG = "tokenizer_config.json"
+# This class of transformers takes tokenizer.json unchanged; BERT's own would put [CLS] back.
+AS_IT_IS = "PreTrainedTokenizerFast"
 Cut = Callable[[Mapping[str, Any]], list[str]]  # cuts a doc's record into the texts that are read
 T = TypeVar("T")
-Tokenise = Callable[[Iterable[str], Kind], Iterable[np.ndarray]]
+Tokenise = Callable[[Iterable[str]], Iterable[np.ndarray]]
 
 
-def special_ids(tokenizer: Any) -> list[int]:
+def special_ids(tokenizer: Tokenizer) -> list[int]:
     """Return the ids of the special tokens, added ones included, in rising order."""
     added = tokenizer.added_tokens_decoder.items()
     return sorted({*tokenizer.all_special_ids, *(key for key, token in added if token.special)})
 
 
 def tokenise(
-    tokenizer: Any, texts: Iterable[str], length: int | None, special: bool = True
+    tokenizer: Tokenizer, texts: Iterable[str], length: int | None, special: bool = True
 ) -> Iterator[np.ndarray]:
     """Yield each text's token ids (int32), cut to `length` unless it is None."""
     how = {"add_special_tokens": special, "truncation": length is not None, "max_length": length}
@@ -40,7 +50,7 @@ def tokenise(
             yield np.array(row, dtype=np.int32)
 
 
-def _ids(tokenizer: Any, texts: list[str], how: dict[str, Any]) -> Iterable[list[int]]:
+def _ids(tokenizer: Tokenizer, texts: list[str], how: dict[str, Any]) -> Iterable[list[int]]:
     """Return each text's ids. A tokenizer in Rust computes no offsets, which would take longer."""
     if not getattr(tokenizer, "is_fast", False):
         return tokenizer(texts, verbose=False, **how)["input_ids"]
@@ -75,44 +85,43 @@ class PackedTokens:
 class Readable(Protocol):
     """Texts of queries and docs, by id."""
 
-    def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
+    def read(self, kind: TextKind, ids: set[str]) -> Iterator[tuple[str, str]]:
         """Stream (id, text) of queries or docs by id. Raises ResiduumError if one is missing."""
 
 
 class TokenStore(PackedTokens):
-    """The tokens of queries or docs, each text once, looked up by id."""
+    """The tokens of texts, given with their ids, looked up by id."""
 
-    def __init__(self, texts: Readable, kind: Kind, ids: set[str], tokenise: Tokenise) -> None:
+    def __init__(self, texts: Iterable[tuple[str, str]], tokenise: Tokenise) -> None:
         self._numbers: dict[str, int] = {}
 
         def numbered() -> Iterator[str]:
-            for key, text in texts.of(kind, ids):
+            for key, text in texts:
                 self._numbers[key] = len(self._numbers)
                 yield text
 
-        super().__init__(tokenise(numbered(), kind))
+        super().__init__(tokenise(numbered()))
 
-    def of(self, keys: Sequence[str]) -> list[np.ndarray]:
+    def tokens(self, keys: Sequence[str]) -> list[np.ndarray]:
         """Return the token ids of each key's text."""
         return [self.row(self._numbers[key]) for key in keys]
 
 
 class PassageStore(PackedTokens):
-    """The tokens of docs, each cut into one text or several, looked up by id."""
+    """The tokens of docs, given as one text or several with their ids, looked up by id."""
 
-    def __init__(self, texts: Texts, ids: set[str], tokenise: Tokenise, cut: Cut) -> None:
+    def __init__(self, docs: Iterable[tuple[str, list[str]]], tokenise: Tokenise) -> None:
         self._numbers: dict[str, range] = {}
 
         def numbered() -> Iterator[str]:
             first = 0
-            for key, record in texts.docs(ids):
-                own = cut(record)
-                self._numbers[key] = range(first, first := first + len(own))
-                yield from own
+            for key, texts in docs:
+                self._numbers[key] = range(first, first := first + len(texts))
+                yield from texts
 
-        super().__init__(tokenise(numbered(), "doc"))
+        super().__init__(tokenise(numbered()))
 
-    def of(self, keys: Sequence[str]) -> list[list[np.ndarray]]:
+    def tokens(self, keys: Sequence[str]) -> list[list[np.ndarray]]:
         """Return the token ids of each doc's texts, at least one text per doc."""
         return [[self.row(number) for number in self._numbers[key]] for key in keys]
 
@@ -124,8 +133,8 @@ class Texts(NamedTuple):
     corpus: Path
     namer: str
 
-    def of(
-        self, kind: Kind, ids: set[str], optional: Collection[str] = ()
+    def read(
+        self, kind: TextKind, ids: set[str], optional: Collection[str] = ()
     ) -> Iterator[tuple[str, str]]:
         """Stream (id, text) of queries or docs by id. Raises ResiduumError if one is missing.
 
@@ -137,12 +146,16 @@ class Texts(NamedTuple):
         yield from self._among(ids, texts, kind, optional)
 
     def docs(self, ids: set[str]) -> Iterator[tuple[str, dict[str, str]]]:
-        """Stream (id, record with all its fields) of docs by id. Raises the errors of `of`."""
+        """Stream (id, record with all its fields) of docs by id. Raises the errors of `read`."""
         every = ((record["doc_id"], record) for record in contracts.read_docs(self.corpus))
         yield from self._among(ids, every, "doc", ())
 
     def _among(
-        self, ids: set[str], every: Iterable[tuple[str, T]], kind: Kind, optional: Collection[str]
+        self,
+        ids: set[str],
+        every: Iterable[tuple[str, T]],
+        kind: TextKind,
+        optional: Collection[str],
     ) -> Iterator[tuple[str, T]]:
         missing = ids.difference(optional)
         for key, item in every:
@@ -157,7 +170,32 @@ class Texts(NamedTuple):
             )
 
 
-def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int) -> list[str]:
+def masked(
+    query: np.ndarray,
+    doc: np.ndarray,
+    special: Collection[int],
+    mask: int,
+    share: float,
+    random: np.random.Generator,
+) -> np.ndarray:
+    """Return a doc's token ids (int32, tokens) with `mask` for some tokens that the query has too.
+
+    Each matched token is masked with probability `share`; special tokens are never masked. The
+    paper samples 15% of the matched tokens. Queries and docs share about four tokens, of which 15%
+    would round to none. Lee et al. 2023 (RoC), Eq. 10.
+    """
+    matched = np.isin(doc, query) & ~np.isin(doc, [*special])
+    return np.where(matched & (random.random(len(doc)) < share), np.int32(mask), doc)
+
+
+def windows_of(option: str | None) -> Windows | None:
+    """Return how docs are cut into passages, by --windows, or None if they are not."""
+    return command.parse_spec(Windows, option, "--windows") if option else None
+
+
+def passages(
+    record: Mapping[str, Any], form: Windows, tokenizer: Tokenizer, room: int
+) -> list[str]:
     """Return the passages of a long doc, at least one: head and a stretch of the body.
 
     A passage has at most `form.length` tokens, and at most `room`, the model's limit. Each stretch
@@ -179,7 +217,7 @@ def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int
     return [" ".join(part for part in (head, text) if part) for text in texts] or [head]
 
 
-def _spans(text: str, tokenizer: Any) -> tuple[list[tuple[int, int]], list[bool]]:
+def _spans(text: str, tokenizer: Tokenizer) -> tuple[list[tuple[int, int]], list[bool]]:
     """Return the character span of each token of a text, and whether the token starts a word."""
     tokens = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     words = tokens.word_ids()
@@ -206,3 +244,55 @@ def _cuts(starts: Sequence[bool], width: int, stride: int) -> Iterator[tuple[int
         if end == total:
             return
         first = at_word(min(first + stride, end), end)
+
+
+def set_cls(tokenizer: Tokenizer, kept: bool) -> None:
+    """Let a tokenizer put [CLS] before a text, or not; other special tokens stay.
+
+    Nothing changes for a tokenizer without [CLS], or without a template. Nothing changes where the
+    template has [CLS] elsewhere, as XLNet's has it at the end.
+    """
+    from tokenizers.processors import TemplateProcessing
+
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    frame = getattr(backend, "post_processor", None)
+    if backend is None or not isinstance(frame, TemplateProcessing):
+        return
+    before = json.loads(frame.__getstate__())
+    if tokenizer.cls_token not in before["special_tokens"]:
+        return
+    cls = {"SpecialToken": {"id": tokenizer.cls_token, "type_id": 0}}
+    after = {**before, **{form: _led(before[form], cls, kept) for form in FORMS}}
+    if after != before:
+        changed = TemplateProcessing()
+        changed.__setstate__(json.dumps(after).encode())
+        backend.post_processor = changed
+
+
+def _led(parts: list[Part], cls: Part, kept: bool) -> list[Part]:
+    """Return the parts of a template with [CLS] as the first part, or without it."""
+    if kept:
+        special = [part["SpecialToken"]["id"] for part in parts if "SpecialToken" in part]
+        return parts if cls["SpecialToken"]["id"] in special else [cls, *parts]
+    return parts[1:] if parts[:1] == [cls] else parts
+
+
+def begins_with_cls(tokenizer: Tokenizer) -> bool:
+    """Say whether a tokenizer puts [CLS] before a text."""
+    ids = tokenizer("")["input_ids"]
+    return tokenizer.cls_token_id is not None and ids[:1] == [tokenizer.cls_token_id]
+
+
+def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write a tokenizer's files, so that reading them gives the same frame."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        backend.no_truncation()  # otherwise tokenizer.json records the last call's length
+    tokenizer.save_pretrained(folder)
+    path = Path(folder) / CONFIG
+    config = json.loads(files.read_bytes(path))
+    dropped = tokenizer.cls_token is not None and not begins_with_cls(tokenizer)
+    # transformers 4 lacks TokenizersBackend.
+    if dropped or config.get("tokenizer_class") == "TokenizersBackend":
+        config |= {"tokenizer_class": AS_IT_IS, "model_input_names": tokenizer.model_input_names}
+        files.write_text(path, json.dumps(config, indent=2, ensure_ascii=False) + "\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -20,8 +20,9 @@ from residuum.config.schema.search import Search
 
 if TYPE_CHECKING:
     import numpy as np
+    from faiss import Index
 
-Found = tuple[Any, Any]  # arrays: scores and rows (-1: no further hit)
+Found = tuple["np.ndarray", "np.ndarray"]  # scores and rows (-1: no further hit)
 SEED = 1234  # FAISS's own seed, for the k-means behind lists and codes
 BITS = 8  # bits per byte of a code
 CARD_MOST = 2048  # most hits of a query, and most lists searched for it, on a card
@@ -30,15 +31,15 @@ CARD_MOST = 2048  # most hits of a query, and most lists searched for it, on a c
 class VectorIndex(NamedTuple):
     """An index of vectors, its effort, and the effort at which it looks at every vector."""
 
-    search: Callable[[Any, int, int], Found]  # queries, depth, effort
+    search: Callable[[np.ndarray, int, int], Found]  # queries, depth, effort
     effort: int
     most: int
     compared: Callable[[], int]  # vectors compared, centres included, since the last call
     # Returns for queries the gaps of scores below which their order may be wrong, if known.
-    uncertain: Callable[[Any], Any] | None = None
+    uncertain: Callable[[np.ndarray], np.ndarray] | None = None
     # Takes queries and pairs of their rows with vectors. Returns float64 sums, and the numbers of
     # sums that a run may round differently than sums in another order.
-    products: Callable[[Any, Any, Any], tuple[Any, Any]] | None = None
+    products: Callable[[np.ndarray, np.ndarray, np.ndarray], Found] | None = None
 
 
 class Approximate(Search):
@@ -81,8 +82,8 @@ class Ivf(Approximate):
             text = f"search.nlist: {self.nlist}, but a shard has {count} vectors"
             raise ResiduumError(f"{text}; give at most as many")
         if self.code_size and count < 2**BITS:
-            text = f"search.code pq: a shard has {count} vectors, and a code takes {2**BITS}"
-            raise ResiduumError(f"{text}; leave it out")
+            text = f"search.code pq: a shard has {count} vectors, but a code needs {2**BITS}"
+            raise ResiduumError(f"{text}. Leave the code out")
         if self.code_size and dimensions % self.code_size:
             text = f"search.code_size: {self.code_size}, but vectors have {dimensions} dimensions"
             raise ResiduumError(f"{text}; give a divisor of them")
@@ -148,7 +149,7 @@ class Hnsw(Approximate):
         return VectorIndex(search, self.ef_search, len(vectors), compared)
 
 
-def _copy_on_card(made: Any, possible: bool) -> Any:
+def _copy_on_card(made: Index, possible: bool) -> Index | None:
     """Return a copy of an index on the first card, or None; log where the search runs.
 
     FAISS has no graph for cards, and codes of only some sizes, so neither is searched on a card

@@ -1,6 +1,6 @@
 """How many dimensions a random projection needs to keep a ranking: bounds, and the exact value.
 
-Usage: `least_dimensions(margin, error)`. A margin is the normalised margin of Luan et al. 2021
+Usage: `error_bound(margin, dimensions)`. A margin is the normalised margin of Luan et al. 2021
 (ME-BERT), Definition 2.1: mu(q, d1, d2) = <q, d1 - d2> / (|q| |d1 - d2|), in (0, 1]. Sources: their
 Lemmas 1 and 2, Corollaries 1 and 2. Margins may be arrays.
 """
@@ -30,11 +30,6 @@ def error_bound(margin: Number, dimensions: int) -> Number:
     return 4 * np.exp(-dimensions / 2 * exponent(margin))
 
 
-def least_dimensions(margin: Number, error: float) -> Number:
-    """Return dimensions at which the bound on turning a pair is at most `error` (Eq. 2)."""
-    return constant(error) / exponent(margin)
-
-
 def constant(error: float) -> float:
     """Return the factor of 1/(eps^2/2 - eps^3/3) in Eq. 2: 8.76 at an error of .05."""
     return 2 * math.log(4 / error)
@@ -51,14 +46,6 @@ def recall_bound(margin: Number, dimensions: int, docs: int, depth: int) -> Numb
     This is Lemma 2. `margin` is the `depth`-th smallest of the margins to the other `docs`.
     """
     return (docs - depth + 1) * error_bound(margin, dimensions)
-
-
-def recall_dimensions(margin: Number, error: float, docs: int, depth: int) -> Number:
-    """Return dimensions that keep a query's first doc in the first `depth` (Eq. 3).
-
-    The probability of failure is at most `error`.
-    """
-    return 2 / exponent(margin) * math.log(4 * (docs - depth + 1) / error)
 
 
 def boolean_dimensions(query_terms: float, doc_terms: float, error: float) -> float:

@@ -128,9 +128,9 @@ class Card:
                 best[number] = _better(best[number], torch.mm(part, block.T), first, depth)
         for number, found in enumerate(filter(None, best)):
             values, places = found[0].sort(dim=1, descending=True)
-            own = slice(number * width, (number + 1) * width)
-            torch.from_numpy(scores[own]).copy_(values)
-            torch.from_numpy(rows[own]).copy_(found[1].gather(1, places))
+            part = slice(number * width, (number + 1) * width)
+            torch.from_numpy(scores[part]).copy_(values)
+            torch.from_numpy(rows[part]).copy_(found[1].gather(1, places))
 
     def _sums(
         self, queries: np.ndarray, query: np.ndarray, row: np.ndarray, off: float
@@ -141,8 +141,8 @@ class Card:
         scores = torch.empty(len(row), dtype=torch.float64, device=self._device)
         at_once = max(1, self._scores // (8 * queries.shape[1]))
         for first, block in self._blocks():
-            own = ((right >= first) & (right < first + len(block))).nonzero().ravel()
-            for pairs in own.split(at_once):
+            in_block = ((right >= first) & (right < first + len(block))).nonzero().ravel()
+            for pairs in in_block.split(at_once):
                 values = block[right[pairs] - first] * asked[left[pairs]]  # float64 by `asked`
                 scores[pairs] = values.sum(dim=1)
         return scores.cpu().numpy(), near_half(scores, off).cpu().numpy()

@@ -34,10 +34,10 @@ class Docs(NamedTuple):
         starts, (ids, *rest) = self.starts[first : last + 1], self.vectors
         rows = slice(int(starts[0]), int(starts[-1]))
         if isinstance(self.vectors, TermVectors):
-            own: Vectors = TermVectors(ids[rows], self.vectors.terms, self.vectors.rows[rows])
+            vectors: Vectors = TermVectors(ids[rows], self.vectors.terms, self.vectors.rows[rows])
         else:
-            own = (ids[rows], rest[0][rows])
-        return Docs(self.ids[first:last], starts - starts[0], own)
+            vectors = (ids[rows], rest[0][rows])
+        return Docs(self.ids[first:last], starts - starts[0], vectors)
 
 
 NO_DOCS = Docs([], np.zeros(1, dtype=np.int64), ([], np.zeros((0, 0), dtype=np.float32)))
@@ -49,7 +49,7 @@ def docs_of(vectors: Vectors, queries: Vectors) -> Docs:
     Sparse vectors keep only the queries' terms: other terms add nothing to a product.
     """
     if isinstance(vectors, TermVectors) != isinstance(queries, TermVectors):
-        raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
+        raise ResiduumError("docs and queries: one side has sparse vectors, the other dense")
     if isinstance(vectors, TermVectors) and isinstance(queries, TermVectors):
         rows = products.aligned(vectors, queries.terms)
         vectors = TermVectors(vectors.ids, queries.terms, rows)
@@ -75,8 +75,8 @@ def in_blocks(parts: Sequence[Iterable[Docs]], k: int) -> Iterator[list[Docs]]:
         if not size or any(docs.ids != block[0].ids for docs in block):
             both = zip(shards, places, strict=True)
             doc_id = next(docs.ids[place] for docs, place in both if docs.ids)
-            text = "the parts of a hybrid have other docs, or in another order"
-            raise ResiduumError(f"{text}: about doc {doc_id}; make their vectors again")
+            text = f"the parts of a hybrid differ in docs, or in their order, at doc {doc_id}"
+            raise ResiduumError(f"{text}. Make their vectors again")
         yield block
         del block  # a dense part's block is a view of its shard
         for number, stream in enumerate(streams):
@@ -137,12 +137,12 @@ def search(
     for block in blocks:
         for part in parts:
             both = zip(block, queries, strict=True)
-            each = [_products(docs, own, part) for docs, own in both]
-            largest = np.stack([np.abs(own).max(axis=0) for own in each])
+            each = [_products(docs, asked, part) for docs, asked in both]
+            largest = np.stack([np.abs(products).max(axis=0) for products in each])
             near = np.zeros(each[0].shape, dtype=bool)
-            for weight, own in enumerate(factors):
-                sums = _sums(own, each)
-                near |= floors.near(weight, part, sums, np.abs(own) @ largest)
+            for weight, of_parts in enumerate(factors):
+                sums = _sums(of_parts, each)
+                near |= floors.near(weight, part, sums, np.abs(of_parts) @ largest)
             scored.append(_scored(block, queries, near, part.start))
             del both
         del block
@@ -150,14 +150,16 @@ def search(
             scored = [_may_be_best(pl.concat(scored), coefficients, k)]
             size = max(ROWS_KEPT, 2 * len(scored[0]))
     every = pl.concat(scored)
-    return pl.concat(_best(every, number, own, k) for number, own in enumerate(coefficients))
+    return pl.concat(
+        _best(every, weight, of_parts, k) for weight, of_parts in enumerate(coefficients)
+    )
 
 
 def _sums(factors: np.ndarray, products: Sequence[np.ndarray]) -> np.ndarray:
     """Return the weighted sum of the products of all parts, float32."""
     sums = factors[0] * products[0]
-    for factor, own in zip(factors[1:], products[1:], strict=True):
-        sums += own if factor == 1 else factor * own
+    for factor, part in zip(factors[1:], products[1:], strict=True):
+        sums += part if factor == 1 else factor * part
     return sums
 
 
@@ -196,8 +198,8 @@ def _scored(
     doc, query = np.nonzero(near)
     query += start
     scores = {
-        str(number): _exactly(docs, own, query, doc)
-        for number, (docs, own) in enumerate(zip(block, queries, strict=True))
+        str(number): _exactly(docs, asked, query, doc)
+        for number, (docs, asked) in enumerate(zip(block, queries, strict=True))
     }
     ids = pl.Series("doc_id", block[0].ids, pl.String)
     return pl.DataFrame({"query": query, "doc_id": ids[doc], **scores})
@@ -225,7 +227,9 @@ def _may_be_best(
     scored: pl.DataFrame, coefficients: Sequence[Sequence[float]], k: int
 ) -> pl.DataFrame:
     """Return the docs that are among the best k of their query by any weight."""
-    return scored.filter(pl.any_horizontal(_is_best(_score(own), k) for own in coefficients))
+    return scored.filter(
+        pl.any_horizontal(_is_best(_score(of_parts), k) for of_parts in coefficients)
+    )
 
 
 def _best(scored: pl.DataFrame, weight: int, coefficients: Sequence[float], k: int) -> pl.DataFrame:

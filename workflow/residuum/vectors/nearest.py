@@ -44,7 +44,7 @@ class Index:
     def __init__(self, docs: Vectors, approximate: Search | None, device: str) -> None:
         """Prepare a search on the device cpu or cuda; sparse vectors stay on the CPU."""
         if approximate and isinstance(docs, TermVectors):
-            text = "these vectors are sparse; leave it out"
+            text = "these vectors are sparse. Leave the search out"
             raise ResiduumError(f"search {approximate.kind}: {text}")
         self._docs = docs
         if not isinstance(docs, TermVectors):
@@ -66,7 +66,7 @@ class Index:
         if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
             return _sparse_hits(docs, queries, k)
         if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
-            raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
+            raise ResiduumError("docs and queries: one side has sparse vectors, the other dense")
         return self._dense.search(np.asarray(queries[1]), k, effort)
 
     def compared(self) -> int:
@@ -174,11 +174,11 @@ class _Dense:
         places = np.tile(np.arange(depth, dtype=np.int32), at_once)
         for first in range(0, len(rows), at_once):
             some = rows[first : first + at_once]
-            own = np.where(some >= 0, self._docs[some], docs - 1)
-            own = (own + docs * np.arange(len(some))[:, None]).ravel()
-            place = places[: len(own)]
-            seen[own[::-1].copy()] = place[::-1].copy()  # the last write, a first place, counts
-            firsts[first : first + at_once] = (seen[own] == place).reshape(some.shape)
+            numbers = np.where(some >= 0, self._docs[some], docs - 1)
+            numbers = (numbers + docs * np.arange(len(some))[:, None]).ravel()
+            place = places[: len(numbers)]
+            seen[numbers[::-1].copy()] = place[::-1].copy()  # the last write, a first place, counts
+            firsts[first : first + at_once] = (seen[numbers] == place).reshape(some.shape)
         return firsts & (rows >= 0)
 
     def _floor(
@@ -219,6 +219,12 @@ class _Dense:
         scores, near = self.index.products(queries, query, row)
         scores[near] = _dense_products(queries, self._vectors, query[near], row[near])
         return scores
+
+
+def with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
+    """Return query_id, doc_id and score of hits or pairs whose queries are row numbers."""
+    ids = pl.Series("query_id", query_ids, pl.String)[scored["query"]]
+    return scored.select(ids, "doc_id", "score")
 
 
 def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:

@@ -53,11 +53,11 @@ def aligned(vectors: TermVectors, terms: list[str]) -> csr_array:
     if vectors.terms == terms:
         return vectors.rows.astype(np.float64)
     columns = {term: number for number, term in enumerate(terms)}
-    place = np.array([columns.get(term, -1) for term in vectors.terms], dtype=np.int32)
-    own = place[vectors.rows.indices]
-    kept = own >= 0
+    places = np.array([columns.get(term, -1) for term in vectors.terms], dtype=np.int32)
+    indices = places[vectors.rows.indices]
+    kept = indices >= 0
     ends = np.append(0, np.cumsum(kept))[vectors.rows.indptr]
-    values = vectors.rows.data[kept].astype(np.float64), own[kept], ends
+    values = vectors.rows.data[kept].astype(np.float64), indices[kept], ends
     made = csr_array(values, shape=(vectors.rows.shape[0], len(terms)))
     made.sum_duplicates()  # also sorts the columns
     return made

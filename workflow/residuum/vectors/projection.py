@@ -59,6 +59,6 @@ def project(rows: csr_array, terms: Sequence[str], dimensions: int, seed: int) -
         part = rows[first : first + ROWS_AT_ONCE]
         used = np.unique(part.indices)
         if len(used):
-            own = signs([terms[i] for i in used], dimensions, seed).astype(np.float64)
-            result[first : first + ROWS_AT_ONCE] = part[:, used] @ own / math.sqrt(dimensions)
+            matrix = signs([terms[i] for i in used], dimensions, seed).astype(np.float64)
+            result[first : first + ROWS_AT_ONCE] = part[:, used] @ matrix / math.sqrt(dimensions)
     return result

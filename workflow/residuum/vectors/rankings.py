@@ -61,7 +61,7 @@ class Rankings:
         used[np.unique(self.docs.indices)] = True
         known = np.asarray(abs(asked) @ used.astype(np.float64)) > 0
         self.queries = asked[np.flatnonzero(known)]
-        self.query_ids = [one for one, kept in zip(queries.ids, known, strict=True) if kept]
+        self.query_ids = [queries.ids[number] for number in np.flatnonzero(known)]
         if not self.query_ids:
             raise ResiduumError("no query shares a term with a doc, so that nothing is ranked")
         self.norms = _squares(self.docs)
@@ -80,9 +80,9 @@ class Rankings:
         for part in _chunks(order):
             scores = (self.queries @ self.docs[part].T).toarray()
             place = scores.argmax(axis=1)  # of equals the first, with the least doc_id
-            own = scores[np.arange(len(scores)), place]
-            better = own > best * (1 + TIED)
-            best, first = np.where(better, own, best), np.where(better, part[place], first)
+            largest = scores[np.arange(len(scores)), place]
+            better = largest > best * (1 + TIED)
+            best, first = np.where(better, largest, best), np.where(better, part[place], first)
         return Competitors(order, first)
 
     def margins(self, pool: Competitors) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -93,14 +93,14 @@ class Rankings:
         """
         with_first = np.flatnonzero(pool.first >= 0)
         asked, firsts = self.queries[with_first], pool.first[with_first]
-        own = np.asarray(asked.multiply(self.docs[firsts]).sum(axis=1))[:, None]
+        first_scores = np.asarray(asked.multiply(self.docs[firsts]).sum(axis=1))[:, None]
         norms, lengths = self.norms[firsts][:, None], np.sqrt(_squares(asked))[:, None]
         for part in _chunks(pool.rows):
             docs = self.docs[part].T
-            gaps = own - (asked @ docs).toarray()
+            gaps = first_scores - (asked @ docs).toarray()
             total = norms + self.norms[part]
             squares = total - 2 * (self.docs[firsts] @ docs).toarray()
-            none = (gaps <= own * TIED) | (squares <= total * SAME)
+            none = (gaps <= first_scores * TIED) | (squares <= total * SAME)
             margins = np.full((len(self.query_ids), len(part)), np.nan)
             with np.errstate(invalid="ignore", divide="ignore"):
                 margins[with_first] = np.where(none, np.nan, gaps / (lengths * np.sqrt(squares)))
@@ -124,7 +124,8 @@ class Rankings:
         how = dimensions, seed, distribution
         asked = list(self._projected(self.queries, *how))
         firsts = self._projected(self.docs[np.where(pool.first >= 0, pool.first, 0)], *how)
-        own = list(accumulate((q * d).sum(axis=1) for q, d in zip(asked, firsts, strict=True)))
+        products = ((q * d).sum(axis=1) for q, d in zip(asked, firsts, strict=True))
+        first_scores = list(accumulate(products))
         for part, margins in self.margins(pool):
             known = ~np.isnan(margins)
             place = np.full(margins.shape, pairs.bins)
@@ -133,7 +134,7 @@ class Rankings:
             total = np.zeros(margins.shape)
             for number, (queries, docs) in enumerate(zip(asked, blocks, strict=True)):
                 total += queries @ docs.T
-                turned = (total >= own[number][:, None]) & known
+                turned = (total >= first_scores[number][:, None]) & known
                 by_query[number] += turned.sum(axis=1)
                 by_bin[number] += np.bincount(place[turned], minlength=by_bin.shape[1])
         return by_query, by_bin[:, :-1]  # the last bin is no bin of `pairs`
@@ -146,9 +147,10 @@ class Rankings:
         A's entries have variance 1: the scale turns no pair.
         """
         used = np.unique(rows.indices)
-        terms, own = [self.terms[i] for i in used], rows[:, used]
-        drawn = Drawn(terms, dimensions[-1], seed, distribution)
-        yield from (own @ drawn.block(start, end) for start, end in pairwise((0, *dimensions)))
+        drawn = Drawn([self.terms[i] for i in used], dimensions[-1], seed, distribution)
+        weights = rows[:, used]
+        for start, end in pairwise((0, *dimensions)):
+            yield weights @ drawn.block(start, end)
 
 
 class Pairs:

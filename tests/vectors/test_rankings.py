@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
-from residuum.vectors import bounds, fidelity
-from residuum.vectors.fidelity import Pairs, Rankings, smallest
+from residuum.vectors import bounds, rankings
 from residuum.vectors.projection import Drawn, project
+from residuum.vectors.rankings import Pairs, Rankings, smallest
 
 QUERIES, DOCS, TERMS = 12, 90, 40
 
@@ -27,7 +27,7 @@ def vectors(ids: str, count: int, terms: int, density: float, seed: int) -> Term
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> tuple[TermVectors, TermVectors]:
     """Queries and docs; one doc twice, one empty, and some docs to a chunk."""
-    monkeypatch.setattr(fidelity, "DOCS_AT_ONCE", 16)
+    monkeypatch.setattr(rankings, "DOCS_AT_ONCE", 16)
     asked, docs = vectors("q", QUERIES, TERMS, 0.1, 1), vectors("d", DOCS, TERMS, 0.2, 2)
     dense = docs.rows.toarray()
     dense[50], dense[7] = dense[20], 0
@@ -156,7 +156,8 @@ def test_a_query_stays_in_the_first_r_as_often_as_lemma_2_says() -> None:
     ranked, draws, depth, error = Rankings(asked, [docs]), 200, 10, 0.2
     pool = ranked.pool(np.arange(40))
     least = smallest((margins for _, margins in ranked.margins(pool)), depth)[:, -1]
-    needed = np.ceil(bounds.recall_dimensions(least, error, 39, depth)).astype(int)
+    of_margins = 2 / bounds.exponent(least) * math.log(4 * (40 - depth) / error)
+    needed = np.ceil(of_margins).astype(int)
     some = np.argsort(needed)[:3]
     dimensions = needed[some].tolist()
     assert dimensions[-1] < 500 and len({*dimensions}) == 3
