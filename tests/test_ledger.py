@@ -13,8 +13,8 @@ from residuum import ledger, significance
 from residuum.artefacts import manifest
 from residuum.pages import verdicts
 from residuum.pages.grids import GridCell
-from residuum.pages.printed import Before
 from residuum.pages.table import make as tables
+from residuum.pages.verdicts import Before
 from tables_fixture import job, spec, write_metrics
 
 

@@ -2,6 +2,7 @@
 
 from comparison_fixture import comparison
 from residuum.pages import notes
+from residuum.pages.table import notes as table_notes
 from tables_fixture import job
 
 
@@ -81,9 +82,10 @@ def test_an_infinite_t_is_said():
 
 def test_what_plays_a_system_is_said_under_the_table():
     runs = {"base": ["base"], "ours": ["theirs.seed1", "theirs.seed2"], "ablation": ["theirs-b"]}
-    lines = list(notes.caption(job().model_copy(update={"runs": runs}), [], [], [], {}))
+    lines = list(table_notes.caption(job().model_copy(update={"runs": runs}), [], [], [], {}))
     assert "Played at this scale by other systems: ours by theirs, ablation by theirs-b." in lines
-    assert not [line for line in notes.caption(job(), [], [], [], {}) if line.startswith("Played")]
+    lines = list(table_notes.caption(job(), [], [], [], {}))
+    assert not [line for line in lines if line.startswith("Played")]
 
 
 def test_losses_that_no_mark_can_show_are_named():
@@ -104,5 +106,5 @@ def test_losses_that_no_mark_can_show_are_named():
 
 
 def _unmarked(tests, **changes):
-    lines = notes.caption(job(**changes), [], tests, [], {})
+    lines = table_notes.caption(job(**changes), [], tests, [], {})
     return [line for line in lines if line.startswith("Significantly below, without")]

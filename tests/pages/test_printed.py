@@ -10,8 +10,8 @@ from residuum.pages import verdicts
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import BoundCharacteristics
 from residuum.pages.grids import GridCell, blank
-from residuum.pages.printed import Before
 from residuum.pages.table.job import BoundTable
+from residuum.pages.verdicts import Before
 from tables_fixture import TABLE, job
 
 OWN = {"id": "theirs-table2", "printed_in": "Theirs, Table 2"}

@@ -7,7 +7,7 @@ from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.splits import Split
 from residuum.config.specs import RunId
-from residuum.pages import notes
+from residuum.pages.table import notes
 from residuum.pages.table.make import removed
 from residuum.wiring.availability import all_available, why_no_export
 from residuum.wiring.base import residual_of

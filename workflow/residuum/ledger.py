@@ -20,8 +20,7 @@ from residuum.pages.grids import GridCell
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import BLANKS, JOBS, JUDGED
 from residuum.pages.layout import DASH, MORE, grid, harmless, plain
-from residuum.pages.printed import Before
-from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
+from residuum.pages.verdicts import VERDICTS, Before, LedgerRow, judge
 from residuum.pages.verdicts import ledger as read_ledger
 from residuum.paired import Comparison
 from residuum.wiring.paths import Paths

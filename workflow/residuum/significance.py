@@ -14,7 +14,7 @@ from residuum.artefacts import manifest
 from residuum.cli import command
 from residuum.pages import grids
 from residuum.pages.entries import parts_of
-from residuum.pages.parted import read_groups
+from residuum.pages.grids import read_groups
 from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.tuning.learned import read_all
 

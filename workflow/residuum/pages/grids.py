@@ -14,7 +14,8 @@ from typing import NamedTuple, TypeVar, get_args
 import numpy as np
 import polars as pl
 
-from residuum.artefacts import files, intact, trec
+from residuum.artefacts import files, groupings, intact, trec
+from residuum.artefacts.groupings import Groups
 from residuum.cli.errors import NotRun, ResiduumError
 from residuum.pages import derived
 from residuum.pages.cells import PrintedCell
@@ -22,16 +23,18 @@ from residuum.pages.characteristics.job import BoundCharacteristics
 from residuum.pages.entries import Reported
 from residuum.pages.jobs import Bound
 from residuum.pages.layout import span
-from residuum.pages.parted import Parted
 from residuum.pages.table.entry import Column
 from residuum.pages.table.job import BoundTable
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage
 from residuum.tuning.learned import Learned
+from residuum.wiring.paths import Paths
 
 Grid = BoundTable | BoundCharacteristics
 Key = tuple[str, str]  # (row id, column id)
 Read = Callable[[Path], pl.DataFrame]
+Parted = Mapping[tuple[str, str], Groups]  # (<dataset>/<split>, grouping): its groups
+GROUPS = Paths().groups
 AGAIN = "make it again: delete it, then snakemake --cores all"
 TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 Row = TypeVar("Row")
@@ -106,6 +109,15 @@ def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups
         same_queries(rows, f"{job.id}, column {column.id}: rows ")
     ratios = {key: value for key, value in values.items() if isinstance(value, Coverage)}
     return Loaded(job.model_copy(update={"absent": absent}), scores, ratios)
+
+
+def read_groups(paths: Iterable[Path]) -> Parted:
+    """Read groups of queries. A path names the split and the grouping of its file."""
+    named = ((path, GROUPS.parse(path) or {}) for path in paths)
+    return {
+        (f"{parts['dataset']}/{parts['split']}", parts["grouping"]): groupings.read(path)
+        for path, parts in named
+    }
 
 
 def cell_value(

@@ -4,7 +4,7 @@ Usage: `judge(page, cells, tests, before)`, with one `Before` for all pages. Ver
 docs/verdicts.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,6 @@ from residuum.pages.cells import PrintedCell
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, by_place
 from residuum.pages.jobs import Judged
-from residuum.pages.printed import Before
 from residuum.paired import Comparison, adjust, reproduction
 
 COMPARED = ("holds", "these models only", "inconclusive", "reversed")
@@ -75,6 +74,46 @@ def ledger(path: Path) -> list[LedgerRow]:
     return made
 
 
+class Before:
+    """The cells that first print each number, comparison and claim, in the order of pages."""
+
+    def __init__(self) -> None:
+        self._first: dict[Hashable, str] = {}
+
+    def number(self, job: Judged, cell: GridCell) -> str | None:
+        """Return the earlier cell that prints the same number, or None."""
+        return self._same(cell, _identity(job, cell))
+
+    def comparison(self, job: Judged, cell: GridCell, other: GridCell, claim: str) -> str | None:
+        """Return the earlier cell that prints the same comparison of the same numbers, or None."""
+        both = _identity(job, cell), _identity(job, other)
+        return self._same(cell, None if None in both else (both, claim, job.between_rows()))
+
+    def claim(self, page: str, name: str, rests_on: str | None) -> str | None:
+        """Return the earlier claim that rests on the same comparisons and runs, or None."""
+        return self._named("/".join([*parts_of(page), name]), rests_on)
+
+    def _same(self, cell: GridCell, key: Hashable | None) -> str | None:
+        return self._named(cell_name(cell), key)
+
+    def _named(self, own: str, key: Hashable | None) -> str | None:
+        first = own if key is None else self._first.setdefault(key, own)
+        return None if first == own else first
+
+
+def cell_name(cell: GridCell) -> str:
+    """Return the name of a cell for `residuum explain`, such as clear/table1/bm25/dev-rr."""
+    return "/".join([*parts_of(cell.table), cell.row, cell.column])
+
+
+def _identity(job: Judged, cell: GridCell) -> Hashable | None:
+    """Return what identifies a number: runs, split, measure, printed value; None without runs."""
+    runs = job.runs_of(cell.row, cell.column)
+    if runs is None or cell.split_ref is None:
+        return None
+    return tuple(runs), cell.split_ref, cell.measure, cell.reported
+
+
 def judge(
     job: Judged, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
 ) -> list[LedgerRow]:
@@ -85,16 +124,16 @@ def judge(
     measured = by_place(cells)
     tested, by_holm = by_pair(tests), by_pair(_under_holm(job, tests))
     rows: list[LedgerRow] = []
-    for row in job.entry.rows:
-        for column, text in job.entry.reported.get(row.id, {}).items():
-            printed, cell = PrintedCell.parse(text), measured[row.id, column]
-            where = (parts_of(job.id)[0], job.entry.printed_in, job.id, row.id, column)
+    for row in job.entry.labels():
+        for column, text in job.entry.reported.get(row, {}).items():
+            printed, cell = PrintedCell.parse(text), measured[row, column]
+            where = (parts_of(job.id)[0], job.entry.printed_in, job.id, row, column)
             if printed.value is not None:
                 tolerance = job.entry.tolerated(column, printed)
                 number = _number(job, where, printed.value, cell, tolerance)
                 rows.append(replace(number, same_as=before.number(job, cell)))
-            for name, claim in job.marked(row.id, column, printed):
-                both = [pairs.get((column, row.id, name)) for pairs in (tested, by_holm)]
+            for name, claim in job.marked(row, column, printed):
+                both = [pairs.get((column, row, name)) for pairs in (tested, by_holm)]
                 other = measured[name, column]
                 compares = _comparison(where, cell, other, claim, *both)
                 same = before.comparison(job, cell, other, claim)

@@ -21,6 +21,8 @@ from residuum.inspect.text import remade
 from residuum.pages import verdicts
 from residuum.pages.entries import parts_of
 from residuum.pages.jobs import Judged
+from residuum.pages.kinds import GRIDS
+from residuum.pages.layout import Places
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
 from residuum.site.text import brief
@@ -50,9 +52,24 @@ class Sheet(NamedTuple):
         return parts_of(self.name)[0]
 
     @property
+    def claims(self) -> list[dict[str, Any]]:
+        """Return the claims of a page of claims; [] for other pages."""
+        return list(self.entry.get("claims", []))
+
+    @property
     def title(self) -> str:
         """Return the page's title and its place in the paper."""
         return f"{self.entry['printed_in']}: {self.entry['title']}"
+
+    def grid(self) -> Places:
+        """Return the `<row>/<column>` or claim of each cell of the page's grid, or None."""
+        if self.claims:
+            return [[None, None, None, claim["id"], None] for claim in self.claims]
+        if self.job is None or self.kind not in GRIDS:
+            return []
+        known = {cell.place for cell in self.cells}
+        made = GRIDS[self.kind](self.job, [cell.line for cell in self.cells])
+        return [[place if place in known else None for place in line] for line in made]
 
 
 class Told(BaseModel):
@@ -109,7 +126,7 @@ def read(results: Path) -> Folder:
     if not sheets:
         raise ResiduumError(f"{results}: a ledger and no page; make them: {remade(results)}")
     order = {name: number for number, name in enumerate([*papers])}
-    sheets.sort(key=lambda s: (order[s.paper], s.kind == "claims", _natural(s.name)))
+    sheets.sort(key=lambda s: (order[s.paper], bool(s.claims), _natural(s.name)))
     told = _told(results, graph, sheets[0].path)
     return Folder(results, told.scale, told.reason, ledger, sheets, graph)
 

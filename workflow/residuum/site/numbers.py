@@ -15,6 +15,7 @@ from residuum.artefacts import intact, trec
 from residuum.inspect import explaining
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages import derived
+from residuum.pages.jobs import Judged
 from residuum.pages.verdicts import LedgerRow
 from residuum.site.folder import Folder, Sheet
 from residuum.site.provenance import Provenance
@@ -53,7 +54,7 @@ class Numbers:
 
     def of(self, sheet: Sheet) -> dict[str, Any]:
         """Return the data behind a page's numbers or claims; {} for a page without either."""
-        if sheet.kind == "claims":
+        if sheet.claims:
             return self._claims(sheet)
         if sheet.job is None:
             return {}
@@ -73,7 +74,7 @@ class Numbers:
         return {
             "page": sheet.name,
             "results": self._folder.named,
-            "labels": {row.id: shown(row.label) for row in sheet.job.entry.rows},
+            "labels": _labels(sheet.job),
             "cells": cells,
             "step": step,
             "values": {place: own.packed(step) for place, own in values.items()},
@@ -89,7 +90,7 @@ class Numbers:
         """Return a page's claims, their tests, and the pages that each claim rests on."""
         cells, reasons, labels = dict[str, Any](), dict[str, int](), dict[str, str]()
         pages = {other.name: other for other in self._folder.sheets}
-        for claim in sheet.entry["claims"]:
+        for claim in sheet.claims:
             at = (sheet.name, claim["id"])
             rows = [row for key, own in self._ledger.items() if key[:2] == at for row in own]
             made: dict[str, Any] = {
@@ -101,7 +102,7 @@ class Numbers:
                 made["rests"] = rests
                 if (other := pages.get(rests)) and other.job:
                     made["places"] = [cell.place for cell in other.cells]
-                    labels |= {row.id: shown(row.label) for row in other.job.entry.rows}
+                    labels |= _labels(other.job)
             cells[claim["id"]] = _without_nothing(made)
         return {
             "claims": True,
@@ -185,6 +186,10 @@ def _ends(values: np.ndarray) -> np.ndarray:
     """Return the indices of the smallest and the largest values; ties go to the first."""
     down, up = (np.argsort(signed, kind="stable")[:ENDS] for signed in (-values, values))
     return np.concatenate([down, up])
+
+
+def _labels(page: Judged) -> dict[str, str]:
+    return {row: shown(label) for row, label in page.entry.labels().items()}
 
 
 def _packed(tests: list[Test]) -> dict[str, Any]:

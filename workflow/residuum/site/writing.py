@@ -15,7 +15,7 @@ from residuum.cli.progress import track
 from residuum.config.roots import packaged
 from residuum.inspect import citing, recorded
 from residuum.inspect.addressing import PATHS
-from residuum.site import differences, ledgers, markup, places, rendering
+from residuum.site import differences, ledgers, markup, rendering
 from residuum.site.charts import charts
 from residuum.site.folder import Folder, Sheet, read
 from residuum.site.numbers import Numbers
@@ -147,7 +147,7 @@ def _write_sheet(
             *_drawings(folder.results / sheet.path, output / "files"),
             *_drawings(folder.results / timed, output / "files", "time"),
         ],
-        body=markup.html(sheet.markdown, places.grid(sheet)),
+        body=markup.html(sheet.markdown, sheet.grid()),
         data=rendering.embedded(data),
         **common,
     )

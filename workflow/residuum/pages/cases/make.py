@@ -17,7 +17,7 @@ from residuum.artefacts import contracts, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.pages import layout, learned, notes
+from residuum.pages import layout, notes
 from residuum.pages.cases.entry import Cases, Condition
 from residuum.pages.cases.job import BoundCases
 from residuum.pages.layout import TextCell
@@ -62,7 +62,7 @@ def find(
     columns = ["query_id", "query", "doc_id", "relevance", *(f"rank.{name}" for name in runs)]
     written = table.select(*columns, "gain", "shown", "excerpt")
     made = page(job, pairs, len(judged), table)
-    made.notes.extend(learned.notes(read_all(learning or [])))
+    made.notes.extend(notes.of_learning(read_all(learning or [])))
     own = layout.write(output, written, made)
     counts = {"pairs": pairs.height, "written": table.height, "queries": len(judged)}
     inputs = [queries, qrels, corpus / "manifest.json", *paths.values(), *(learning or [])]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from residuum.cli.errors import unknown
 from residuum.config.registry import Registry
 from residuum.pages.claims.entry import Along, Between, Claim, Claims, Factor, Narrows
+from residuum.pages.faults import misnamed
 from residuum.pages.figure.entry import EFFORT, Figure
-from residuum.pages.groups import misnamed
 from residuum.pages.table.entry import Table
 
 

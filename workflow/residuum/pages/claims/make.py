@@ -21,10 +21,9 @@ from residuum.pages.claims.judging import judge as judged
 from residuum.pages.figure import curves
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point
-from residuum.pages.figure.series import of_runs, without_unlearned
-from residuum.pages.grids import GridCell
+from residuum.pages.figure.runs import of_runs, without_unlearned
+from residuum.pages.grids import GridCell, Parted, read_groups
 from residuum.pages.layout import TextCell
-from residuum.pages.parted import Parted, read_groups
 from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.pages.verdicts import LedgerRow
 from residuum.tuning.learned import Learned, read_all

@@ -119,10 +119,8 @@ class Figure(Reported):
         """Say whether it is over groups of queries."""
         return self.over not in SHOWS
 
-    @property  # type: ignore[misc]
-    def rows(self) -> list[Series]:  # type: ignore[override]
-        """Return the series, which are the rows of its reported numbers."""
-        return self.series
+    def labels(self) -> dict[str, str]:
+        return {series.id: series.label for series in self.series}
 
     def tolerated(self, column: str, printed: PrintedCell) -> float:
         return super().tolerated(column.partition("/")[0], printed)

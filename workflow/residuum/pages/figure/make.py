@@ -14,17 +14,15 @@ import typer
 
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
-from residuum.pages import drawing, grids, layout, learned, notes
+from residuum.pages import drawing, grids, layout, notes
 from residuum.pages.drawing import panel_name
-from residuum.pages.figure import costs, grouped
-from residuum.pages.figure.curves import measured
+from residuum.pages.figure.curves import cost_notes, measured, vectors_compared
 from residuum.pages.figure.entry import DEPTH, EFFORT
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point, compare
-from residuum.pages.figure.series import of_runs, without_unlearned
-from residuum.pages.grids import GridCell
+from residuum.pages.figure.runs import cells, labelled, of_runs, over_groups, without_unlearned
+from residuum.pages.grids import GridCell, Parted, read_groups
 from residuum.pages.layout import DASH, TextCell
-from residuum.pages.parted import Parted, read_groups
 from residuum.paired import ScoreMatrix
 from residuum.tuning.learned import Learned, read_all
 
@@ -66,7 +64,7 @@ def draw(
     verdicts, curves, paid = read_all(learning or []), curve or [], cost or []
     if requested.entry.of_curves:
         job, points = _of_curves(requested, verdicts, curves, paid)
-        data, lines = frame(points, job.entry.over), list(costs.notes(job, paid))
+        data, lines = frame(points, job.entry.over), list(cost_notes(job, paid))
     else:
         job, parted = without_unlearned(requested, verdicts), read_groups(groups or [])
         kept = [series.id for series in job.drawn()]
@@ -77,7 +75,7 @@ def draw(
             data, lines = frame(points, job.entry.over), [SNAPSHOTS]
     own = drawing.save(job, points, output)
     page = caption(job, points, lines)
-    page.notes.extend(learned.notes(verdicts))
+    page.notes.extend(notes.of_learning(verdicts))
     own += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [*curves, *paid, *(metrics / name for name in requested.metrics())]
     inputs += [*(groups or []), *(learning or [])]
@@ -104,9 +102,9 @@ def draw_times(
         for path in timing
         for effort, seconds in json.loads(files.read_bytes(path))["median"].items()
     }
-    labelled, _ = learned.labelled(job, read_all(learning or []))
-    points = measured(labelled, _read(labelled, curve), times)
-    drawing.save(labelled, points, output, "Milliseconds per query")
+    shown, _ = labelled(job, read_all(learning or []))
+    points = measured(shown, _read(shown, curve), times)
+    drawing.save(shown, points, output, "Milliseconds per query")
     data = frame(points, EFFORT).rename({COSTS[EFFORT]: "ms_per_query"})
     files.write_text(output, data.drop(*TESTED).write_csv(None, separator="\t"))
 
@@ -114,10 +112,10 @@ def draw_times(
 def _of_curves(
     job: BoundFigure, verdicts: Mapping[str, Learned], curves: list[Path], paid: list[Path]
 ) -> tuple[BoundFigure, list[Point]]:
-    labelled, tested = learned.labelled(job, verdicts)
-    compared = {key: count for path in paid for key, count in costs.compared(path)}
-    made = measured(labelled, _read(job, curves), compared)
-    return labelled, compare(labelled, tested, made)
+    shown, tested = labelled(job, verdicts)
+    compared = {key: count for path in paid for key, count in vectors_compared(path)}
+    made = measured(shown, _read(job, curves), compared)
+    return shown, compare(shown, tested, made)
 
 
 def _read(job: BoundFigure, curves: list[Path]) -> pl.DataFrame:
@@ -149,12 +147,12 @@ def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
 
 def grouped_frame(job: BoundFigure, points: list[Point]) -> pl.DataFrame:
     """Return a row per point in the form of a table's cells, which the ledger reads."""
-    cells = grouped.cells(job, points)
+    shown = cells(job, points)
     tests = {(point.series.id, point.column): _tested(point) for point in points}
     none = dict.fromkeys(TESTED)
-    rows = [tests.get((cell.row, cell.column), none) for cell in cells]
+    rows = [tests.get((cell.row, cell.column), none) for cell in shown]
     beside = pl.DataFrame(rows, infer_schema_length=None, schema=None if rows else [*TESTED])
-    return grids.tidied(cells).drop(grids.INDEX).hstack(beside)
+    return grids.tidied(shown).drop(grids.INDEX).hstack(beside)
 
 
 def _tested(point: Point) -> dict[str, object]:
@@ -251,7 +249,7 @@ def values(
     job: BoundFigure, row: str, column: str, metrics: Path, groups: Parted, read: object
 ) -> list[ScoreMatrix]:
     """Return the scores per query behind a point of a figure over groups."""
-    points = grouped.measured(job, metrics, groups)
+    points = over_groups(job, metrics, groups)
     return [p.scores for p in points if (p.series.id, p.column) == (row, column)]
 
 

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, Key, by_place
-from residuum.pages.printed import Before
 from residuum.pages.table.job import BoundTable
-from residuum.pages.verdicts import LedgerRow, Tested, Verdict, absence, by_pair, compared
+from residuum.pages.verdicts import Before, LedgerRow, Tested, Verdict, absence, by_pair, compared
 from residuum.paired import Comparison
 
 Printed = Mapping[str, float]  # the numbers of a column, by row

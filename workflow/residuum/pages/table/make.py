@@ -14,12 +14,11 @@ import typer
 from residuum.artefacts import indexes, manifest, residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.pages import derived, grids, layout, learned, notes
+from residuum.pages import derived, grids, layout, notes
 from residuum.pages.cells import TICK
-from residuum.pages.grids import GridCell, Loaded
+from residuum.pages.grids import GridCell, Loaded, Parted, read_groups
 from residuum.pages.layout import DASH, TextCell
-from residuum.pages.parted import Parted, read_groups
-from residuum.pages.table import arithmetic, unions
+from residuum.pages.table import notes as table_notes
 from residuum.pages.table.entry import DEPTH, Column, Row
 from residuum.pages.table.job import NO_DEPTH, NOTHING, BoundTable
 from residuum.paired import Comparison
@@ -54,10 +53,10 @@ def render(
     tests = grids.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(loaded, tests, records, metrics)
-    captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
-    captions += unions.notes(job, metrics)
-    captions += learned.notes(verdicts)
-    captions += arithmetic.notes(computed or [])
+    captions = list(table_notes.caption(job, cells, tests, records, removed(job, metrics)))
+    captions += table_notes.of_unions(job, metrics)
+    captions += notes.of_learning(verdicts)
+    captions += table_notes.of_arithmetic(computed or [])
     own = layout.write(output, grids.tidied(cells), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs = [significance, *(tuning or []), *(computed or []), *(learning or [])]
@@ -199,7 +198,7 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
             text = number(cell, digits, job.column(cell.column).is_change(row.id))
             shown.append(TextCell(text, cell.beats, cell.below, spread=spread(cell, digits)))
         rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
-    names = (notes.header(job, column).replace(" ", "\n", 1) for column in job.entry.columns)
+    names = (table_notes.header(job, column).replace(" ", "\n", 1) for column in job.entry.columns)
     header = ["", "Model", *names]
     align = "ll" + "c" * len(job.entry.columns)
     return layout.Layout(job.entry.title, job.entry.printed_in, header, rows, captions, align)

@@ -18,7 +18,7 @@ import typer
 from residuum.artefacts import manifest, trec
 from residuum.cli import command
 from residuum.config import measures
-from residuum.pages import drawing, grids, layout, learned, notes
+from residuum.pages import drawing, grids, layout, notes
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.venn import circles
@@ -56,7 +56,7 @@ def draw(
     cells = [cell for row in job.entry.rows for cell in _cells(job, row, pairs, reasons)]
     own = _save(job, coverages, output)
     page = _page(job, coverages, reasons)
-    page.notes.extend(learned.notes(verdicts))
+    page.notes.extend(notes.of_learning(verdicts))
     data = grids.tidied(cells).drop(grids.INDEX)
     own += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [*(metrics / name for name in job.metrics()), *(learning or [])]

@@ -1,9 +1,10 @@
-"""The values behind a figure over groups of the queries: a point per panel, series and group.
+"""The values of a figure's series that come from runs' metrics: over groups or snapshots.
 
-Usage: `measured(job, metrics, groups)`, then `cells(job, points)` for the data beside the drawing.
+Usage: `job = without_unlearned(bound, verdicts)`, then `of_runs(job, metrics, groups)`, and
+`cells(job, points)` for the data beside a figure over groups. A new axis needs a line in `of_runs`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 
@@ -16,15 +17,63 @@ from residuum.pages import derived, grids
 from residuum.pages.figure.entry import Panel, Series
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point
-from residuum.pages.grids import GridCell
-from residuum.pages.parted import Parted
+from residuum.pages.grids import GridCell, Parted
 from residuum.paired import ScoreMatrix, same_queries
+from residuum.tuning.learned import Learned
 from residuum.wiring.paths import below_metrics
 
 Values = Callable[[str, Panel], ScoreMatrix]  # values of a series, or of a panel's `than`
 
 
-def measured(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
+def without_unlearned(job: BoundFigure, verdicts: Mapping[str, Learned]) -> BoundFigure:
+    """Return a figure without the series that have a model behind them that did not learn."""
+    runs = {series: job.runs[series] for series in job.splits if series in job.runs}
+    reasons = {
+        series: grids.why_not_learned(job, own, job.splits[series], verdicts)
+        for series, own in runs.items()
+    }
+    unlearned = {series: why for series, why in reasons.items() if why}
+    kept = {part: own for part, own in job.runs.items() if part not in unlearned}
+    return job.model_copy(update={"runs": kept, "unlearned": unlearned})
+
+
+def _why(job: BoundFigure, series: str, verdicts: Mapping[str, Learned]) -> str | None:
+    return grids.why_not_learned(job, job.runs.get(series, []), job.splits[series], verdicts)
+
+
+def labelled(job: BoundFigure, verdicts: Mapping[str, Learned]) -> tuple[BoundFigure, list[str]]:
+    """Return the figure with `(not learned)` in labels, and the series that learned, for tests."""
+    every = job.entry.series
+    faulty = [s.id for s in every if _why(job, s.id, verdicts)]
+    labels = [f"{s.label} (not learned)" if s.id in faulty else s.label for s in every]
+    pairs = zip(every, labels, strict=True)
+    series = [one.model_copy(update={"label": label}) for one, label in pairs]
+    tested = [one.id for one in every if one.id not in faulty]
+    figure = job.entry.model_copy(update={"series": series})
+    return job.model_copy(update={"entry": figure}), tested
+
+
+def of_runs(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
+    """Return the points of a figure over groups or snapshots. `groups` are by split."""
+    if job.entry.grouped:
+        return over_groups(job, metrics, groups)
+    return _over_snapshots(job, metrics)
+
+
+def _over_snapshots(job: BoundFigure, metrics: Path) -> list[Point]:
+    """Return a point per panel, series and snapshot; x is the snapshot's number, from 1."""
+    read, points = cache(trec.read_metrics), list[Point]()
+    for panel, series in job.plotted():
+        for at, runs in job.at_snapshots(series.id).items():
+            names = [below_metrics(str(job.splits[series.id]), run) for run in runs]
+            tables = {name: read(metrics / name) for name in names}
+            where = f"{job.id}, {series.id} at snapshot {at}: "
+            scores = grids.matrix(tables, str(panel.measure), where)
+            points.append(Point(panel, series, int(at), at, scores))
+    return points
+
+
+def over_groups(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
     """Return a point per panel, series and group; each query of the metrics is in one group."""
     read = cache(trec.read_metrics)
     points: list[Point] = []
