@@ -16,7 +16,6 @@ from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.pages import grids
-from residuum.pages.grids import GridCell
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import BLANKS, JOBS, JUDGED
 from residuum.pages.layout import DASH, MORE, grid, harmless, plain
@@ -62,7 +61,7 @@ def write(
     for job, path in zip(jobs, table, strict=True):
         if job.between_rows() and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        cells = grids.rows(path, GridCell, optional=grids.OPTIONAL)
+        cells = grids.read_cells(path)
         ledger += judge(job, cells, tests.get(job.id, []), before)
         if job.entry.kind in BLANKS:
             ledger += BLANKS[job.entry.kind](job, cells, tests[job.id], before)

@@ -28,7 +28,7 @@ from residuum.pages.table.job import BoundTable
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage
 from residuum.tuning.learned import Learned
-from residuum.wiring.paths import Paths
+from residuum.wiring.paths import Paths, below_metrics
 
 Grid = BoundTable | BoundCharacteristics
 Key = tuple[str, str]  # (row id, column id)
@@ -59,16 +59,16 @@ class Loaded(NamedTuple):
         For a change, the other row's seeds are subtracted in order. If their number differs, their
         mean is subtracted.
         """
-        own = self._by_seed(row, column)
-        if own is None or not column.is_change(row):
-            return own
+        values = self._by_seed(row, column)
+        if values is None or not column.is_change(row):
+            return values
         other = self._by_seed(str(column.change_from), column) or []
-        other = other if len(other) == len(own) else [float(np.mean(other))] * len(own)
-        return [a - b for a, b in zip(own, other, strict=True)]
+        other = other if len(other) == len(values) else [float(np.mean(other))] * len(values)
+        return [a - b for a, b in zip(values, other, strict=True)]
 
     def _by_seed(self, row: str, column: Column) -> list[float] | None:
-        if of := self.ratios.get((row, column.id)):
-            return list(of.by_seed)
+        if ratio := self.ratios.get((row, column.id)):
+            return list(ratio.by_seed)
         matrix = self.scores.get((row, column.id))
         return None if matrix is None else [float(value) for value in matrix.values.mean(axis=0)]
 
@@ -105,8 +105,8 @@ def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups
         del values[row_id, name]
     scores = {key: value for key, value in values.items() if isinstance(value, ScoreMatrix)}
     for column in job.entry.columns:
-        rows = {row: own.query_ids for (row, name), own in scores.items() if name == column.id}
-        same_queries(rows, f"{job.id}, column {column.id}: rows ")
+        ids = {row: shown.query_ids for (row, name), shown in scores.items() if name == column.id}
+        same_queries(ids, f"{job.id}, column {column.id}: rows ")
     ratios = {key: value for key, value in values.items() if isinstance(value, Coverage)}
     return Loaded(job.model_copy(update={"absent": absent}), scores, ratios)
 
@@ -133,10 +133,10 @@ def cell_value(
     files = {run: job.metrics(column, run) for side in sides for run in side}
     tables = {name: read(metrics / name) for name in files.values()}
     if within := column.within:
-        own = groups[str(job.splits[column.id]), within.grouping].members.get(within.group)
-        if own is None:
+        members = groups[str(job.splits[column.id]), within.grouping].members.get(within.group)
+        if members is None:
             raise NotRun(f"no query is in the group {within.group} of {within.grouping}")
-        tables = {n: table.filter(pl.col("query_id").is_in(own)) for n, table in tables.items()}
+        tables = {n: table.filter(pl.col("query_id").is_in(members)) for n, table in tables.items()}
     whole, names = matrix(tables, column.measure, f"{job.id}, row {row}: "), list(tables)
     numbers = [[names.index(files[run]) for run in side] for side in sides]
     shown = (ScoreMatrix(whole.query_ids, whole.values[:, chosen]) for chosen in numbers)
@@ -184,6 +184,14 @@ def matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> Scor
     same_queries(ids, where)
     values = np.array([rows["value"].to_numpy() for rows in runs.values()])
     return ScoreMatrix(next(iter(ids.values())), values.T)
+
+
+def read_matrix(
+    metrics: Path, split_ref: str, runs: Sequence[str], measure: str, where: str, read: Read
+) -> ScoreMatrix:
+    """Return a measure's values of runs on a split, shape (queries, runs)."""
+    names = [below_metrics(split_ref, run) for run in runs]
+    return matrix({name: read(metrics / name) for name in names}, measure, where)
 
 
 @dataclass(frozen=True)
@@ -281,6 +289,11 @@ def frame(rows: Sequence[Row], form: type[Row]) -> pl.DataFrame:
     schema = columns(form)
     data = [[getattr(row, name) for name in schema] for row in rows]
     return pl.DataFrame(data, schema=schema, orient="row")
+
+
+def read_cells(path: Path) -> list[GridCell]:
+    """Read the TSV of a page whose lines are cells, as `rows` does."""
+    return rows(path, GridCell, optional=OPTIONAL)
 
 
 def rows(path: Path, form: type[Row], optional: Sequence[str] = ()) -> list[Row]:

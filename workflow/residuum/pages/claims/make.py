@@ -22,7 +22,7 @@ from residuum.pages.figure import curves
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point
 from residuum.pages.figure.runs import of_runs, without_unlearned
-from residuum.pages.grids import GridCell, Parted, read_groups
+from residuum.pages.grids import Parted, read_groups
 from residuum.pages.layout import TextCell
 from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.pages.verdicts import LedgerRow
@@ -55,7 +55,7 @@ def judge(
         values[name] = of_figure(job, name, kept, over)
     made = compare(job, values)
     grids.write(tests, made, paired.Comparison)
-    cells = {path.stem: grids.rows(path, GridCell, optional=grids.OPTIONAL) for path in table or []}
+    cells = {path.stem: grids.read_cells(path) for path in table or []}
     by_name = {name: grids.by_place(cells[bound.id]) for name, bound in job.tables.items()}
     rows = list(judged(job, values, made, by_name))
     own = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))

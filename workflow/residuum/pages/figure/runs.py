@@ -4,11 +4,9 @@ Usage: `job = without_unlearned(bound, verdicts)`, then `of_runs(job, metrics, g
 `cells(job, points)` for the data beside a figure over groups. A new axis needs a line in `of_runs`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-
-import polars as pl
 
 from residuum.artefacts import trec
 from residuum.artefacts.groupings import Groups
@@ -20,20 +18,13 @@ from residuum.pages.figure.points import Point
 from residuum.pages.grids import GridCell, Parted
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.tuning.learned import Learned
-from residuum.wiring.paths import below_metrics
-
-Values = Callable[[str, Panel], ScoreMatrix]  # values of a series, or of a panel's `than`
 
 
 def without_unlearned(job: BoundFigure, verdicts: Mapping[str, Learned]) -> BoundFigure:
     """Return a figure without the series that have a model behind them that did not learn."""
-    runs = {series: job.runs[series] for series in job.splits if series in job.runs}
-    reasons = {
-        series: grids.why_not_learned(job, own, job.splits[series], verdicts)
-        for series, own in runs.items()
-    }
-    unlearned = {series: why for series, why in reasons.items() if why}
-    kept = {part: own for part, own in job.runs.items() if part not in unlearned}
+    drawn = (series for series in job.splits if series in job.runs)
+    unlearned = {series: why for series in drawn if (why := _why(job, series, verdicts))}
+    kept = {part: runs for part, runs in job.runs.items() if part not in unlearned}
     return job.model_copy(update={"runs": kept, "unlearned": unlearned})
 
 
@@ -43,13 +34,14 @@ def _why(job: BoundFigure, series: str, verdicts: Mapping[str, Learned]) -> str 
 
 def labelled(job: BoundFigure, verdicts: Mapping[str, Learned]) -> tuple[BoundFigure, list[str]]:
     """Return the figure with `(not learned)` in labels, and the series that learned, for tests."""
-    every = job.entry.series
-    faulty = [s.id for s in every if _why(job, s.id, verdicts)]
-    labels = [f"{s.label} (not learned)" if s.id in faulty else s.label for s in every]
-    pairs = zip(every, labels, strict=True)
-    series = [one.model_copy(update={"label": label}) for one, label in pairs]
-    tested = [one.id for one in every if one.id not in faulty]
-    figure = job.entry.model_copy(update={"series": series})
+    shown, tested = list[Series](), list[str]()
+    for series in job.entry.series:
+        if _why(job, series.id, verdicts):
+            series = series.model_copy(update={"label": f"{series.label} (not learned)"})
+        else:
+            tested.append(series.id)
+        shown.append(series)
+    figure = job.entry.model_copy(update={"series": shown})
     return job.model_copy(update={"entry": figure}), tested
 
 
@@ -65,10 +57,8 @@ def _over_snapshots(job: BoundFigure, metrics: Path) -> list[Point]:
     read, points = cache(trec.read_metrics), list[Point]()
     for panel, series in job.plotted():
         for at, runs in job.at_snapshots(series.id).items():
-            names = [below_metrics(str(job.splits[series.id]), run) for run in runs]
-            tables = {name: read(metrics / name) for name in names}
             where = f"{job.id}, {series.id} at snapshot {at}: "
-            scores = grids.matrix(tables, str(panel.measure), where)
+            scores = _read(job, metrics, read, panel, series, runs, where)
             points.append(Point(panel, series, int(at), at, scores))
     return points
 
@@ -80,52 +70,58 @@ def over_groups(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
     for panel, series in job.plotted():
         if panel.change_from and panel.change_from not in job.runs:
             continue
-        own = groups[str(job.splits[series.id]), job.entry.over]
+        parts = groups[str(job.splits[series.id]), job.entry.over]
         for group in job.entry.groups:
-            if group not in own.members:
-                raise ResiduumError(f"{job.id}: {unknown('group', group, own.members)}")
-        scores = _shown(job, panel, series, partial(_values, job, metrics, read, series))
-        members = [query for queries in own.members.values() for query in queries]
+            if group not in parts.members:
+                raise ResiduumError(f"{job.id}: {unknown('group', group, parts.members)}")
+        scores = _shown(job, metrics, read, panel, series)
+        members = [query for queries in parts.members.values() for query in queries]
         sides = {series.id: scores.query_ids, job.entry.over: sorted(members)}
         same_queries(sides, f"{job.id}: ")
-        points += _in_groups(job, panel, series, scores, own)
+        points += _in_groups(job, panel, series, scores, parts)
     return points
 
 
-def _values(
+def _read(
     job: BoundFigure,
     metrics: Path,
-    read: Callable[[Path], pl.DataFrame],
-    series: Series,
-    part: str,
+    read: grids.Read,
     panel: Panel,
+    series: Series,
+    runs: Sequence[str],
+    where: str,
 ) -> ScoreMatrix:
-    """Return the panel's measure of a part's runs, on the split of a series."""
-    names = [below_metrics(str(job.splits[series.id]), run) for run in job.runs[part]]
-    tables = {name: read(metrics / name) for name in names}
-    return grids.matrix(tables, str(panel.measure), f"{job.id}, {part}: ")
+    """Return the panel's measure of runs, on the split of a series."""
+    split_ref = str(job.splits[series.id])
+    return grids.read_matrix(metrics, split_ref, runs, str(panel.measure), where, read)
 
 
-def _shown(job: BoundFigure, panel: Panel, series: Series, values: Values) -> ScoreMatrix:
+def _shown(
+    job: BoundFigure, metrics: Path, read: grids.Read, panel: Panel, series: Series
+) -> ScoreMatrix:
     """Return the values per query that a panel shows: a measure, a win over `than`, or a change.
 
     Seeds are paired. A system without seeds is paired with each seed.
     """
-    own = _better(job, panel, values(series.id, panel), values)
+
+    def values(part: str) -> ScoreMatrix:
+        where = f"{job.id}, {part}: "
+        return _read(job, metrics, read, panel, series, job.runs[part], where)
+
+    def shown(part: str) -> ScoreMatrix:
+        scores = values(part)
+        if panel.than is None:
+            return scores
+        other = values(f"{panel.id}/than")
+        same_queries({panel.id: scores.query_ids, panel.than: other.query_ids}, f"{job.id}: ")
+        return derived.better(scores, other)
+
+    scores = shown(series.id)
     if panel.change_from is None:
-        return own
-    other = _better(job, panel, values(panel.change_from, panel), values)
-    same_queries({series.id: own.query_ids, panel.change_from: other.query_ids}, f"{job.id}: ")
-    return ScoreMatrix(own.query_ids, own.values - other.values)
-
-
-def _better(job: BoundFigure, panel: Panel, own: ScoreMatrix, values: Values) -> ScoreMatrix:
-    """Return 1 per query and seed if a value is above that of `than`; without `than`, the value."""
-    if panel.than is None:
-        return own
-    other = values(f"{panel.id}/than", panel)
-    same_queries({panel.id: own.query_ids, panel.than: other.query_ids}, f"{job.id}: ")
-    return derived.better(own, other)
+        return scores
+    other = shown(panel.change_from)
+    same_queries({series.id: scores.query_ids, panel.change_from: other.query_ids}, f"{job.id}: ")
+    return ScoreMatrix(scores.query_ids, scores.values - other.values)
 
 
 def _in_groups(
