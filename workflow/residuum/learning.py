@@ -170,7 +170,7 @@ def choose(
     paths = {float(rate): Path(path) for rate, _, path in (text.partition("=") for text in trial)}
     verdicts = {rate: Learned.read(path) for rate, path in sorted(paths.items())}
     settings: list[Setting] = [{"learning_rate": rate} for rate in verdicts]
-    means = [of.means["trained"] for of in verdicts.values()]
+    means = [verdict.means["trained"] for verdict in verdicts.values()]
     first = next(iter(verdicts.values()))
     best = settings[means.index(max(means))]
     mean, at_edge = max(means), edges(best, settings)

@@ -73,9 +73,10 @@ def write(
     grids.write(output, ledger, LedgerRow)
     reading = output.with_suffix(".md")
     files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
-    inputs, own = [*table, *(significance or []), *(claims or [])], [output, reading]
+    inputs = [*table, *(significance or []), *(claims or [])]
     made_of = {"tables": [path.stem for path in table]}
-    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
+    written = [output, reading]
+    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", written)
 
 
 def bound(spec: str | bytes, source: str = "--spec") -> Judged:
@@ -113,14 +114,14 @@ def _counted(ledger: Rows) -> str:
     for paper, rows in _grouped(ledger, lambda row: row.paper):
         for kind in kinds:
             every = [row for row in rows if row.kind == kind]
-            own = _rows_of(every, same=False)
-            verdicts = {f"{kind}s": [row.verdict for row in own]}
+            first = [row for row in every if not row.same_as]
+            verdicts = {f"{kind}s": [row.verdict for row in first]}
             if any(row.under_holm for row in every):
-                verdicts[HOLM] = [str(row.under_holm) for row in own]
+                verdicts[HOLM] = [str(row.under_holm) for row in first]
             for what, listed in verdicts.items() if every else ():
                 counted = Counter(listed)
                 shown = [str(counted[v]) if v in VERDICTS[kind] else DASH for v in columns]
-                lines.append([paper, what, *shown, str(len(every) - len(own))])
+                lines.append([paper, what, *shown, str(len(every) - len(first))])
     return grid(["paper", "printed", *columns, AGAIN], lines)
 
 
@@ -171,35 +172,27 @@ def _in_short(every: Rows) -> Iterator[str]:
     Rows printed before, of the same runs, are only counted.
     """
     judged = [row for row in every if row.kind != BLANK]
-    rows, again = (_rows_of(judged, same) for same in (False, True))
-    lines = [
-        [
-            plain(r.printed_in),
-            r.column,
-            plain(r.claim),
-            r.verdict,
-            *_values(r),
-            _rounded(r.p_adjusted),
-        ]
-        for r in rows
-        if r.verdict in AGAINST
-    ]
+    rows = [row for row in judged if not row.same_as]
+    again = [row for row in judged if row.same_as]
+    lines = []
+    for row in (row for row in rows if row.verdict in AGAINST):
+        p = _rounded(row.p_adjusted)
+        lines.append([*_place(row), row.verdict, *_values(row), p])
     header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
     against = f"Against the paper: {len(lines)}.\n\n{grid(header, lines)}"
     yield against if lines else f"Nothing {'else ' * bool(again)}contradicts the paper."
     if models := [row for row in rows if row.verdict == "these models only"]:
-        lines = [
-            [plain(r.printed_in), r.column, plain(r.claim), *_values(r), _rounded(r.p_adjusted),
-             _rounded(r.p_over_seeds), str(r.seeds_agreeing)]
-            for r in models
-        ]  # fmt: skip
+        lines = []
+        for row in models:
+            p = [_rounded(row.p_adjusted), _rounded(row.p_over_seeds)]
+            lines.append([*_place(row), *_values(row), *p, str(row.seeds_agreeing)])
         header = ["where", "column", "claim", "reported", "measured", "p", "p over seeds", "seeds"]
         text = "Significant over queries and not over training seeds, so of these models only"
         yield f"{text}: {len(models)}.\n\n{grid(header, lines)}"
     for verdict in ("not learned", "not run"):
         if absent := [row for row in rows if row.verdict == verdict]:
             groups = _grouped(absent, _bare)
-            listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)
+            listed = "\n".join(f"- {plain(why)}: {_printed_in(alike)}" for why, alike in groups)
             yield f"{verdict.capitalize()}: {len(absent)}.\n\n{listed}"
     if again:
         where = dict.fromkeys("/".join(str(row.same_as).split("/")[:2]) for row in again)
@@ -208,9 +201,8 @@ def _in_short(every: Rows) -> Iterator[str]:
         yield f"{text}: {_printed_in(again)}; {against}."
 
 
-def _rows_of(every: Rows, same: bool) -> list[LedgerRow]:
-    """Return the rows that were printed before (`same`), or those that were not."""
-    return [row for row in every if bool(row.same_as) == same]
+def _place(row: LedgerRow) -> list[str]:
+    return [plain(row.printed_in), row.column, plain(row.claim)]
 
 
 def _bare(row: LedgerRow) -> str:
@@ -222,11 +214,11 @@ def _bare(row: LedgerRow) -> str:
 def _printed_in(rows: Rows) -> str:
     """Write where rows are printed: table, row names, counts of numbers and comparisons."""
     parts = []
-    for page, own in _grouped(rows, lambda row: harmless(row.printed_in)):
-        kinds = Counter(row.kind for row in own)
+    for page, printed in _grouped(rows, lambda row: harmless(row.printed_in)):
+        kinds = Counter(row.kind for row in printed)
         counted = [(kinds[kind], kind) for kind in ("number", "comparison", "claim") if kinds[kind]]
         amounts = ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in counted)
-        parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {amounts})")
+        parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in printed))}; {amounts})")
     return "; ".join(parts)
 
 

@@ -25,21 +25,21 @@ class Derivation(NamedTuple):
     words: str
 
 
-def better(own: ScoreMatrix, other: ScoreMatrix) -> ScoreMatrix:
+def better(row: ScoreMatrix, other: ScoreMatrix) -> ScoreMatrix:
     """Return 1 for each query and seed in which a row's value is higher than the other row's.
 
     Differences of at most 1e-12 are rounding, as in every comparison.
     """
-    a, b = np.broadcast_arrays(own.values, other.values)
-    return ScoreMatrix(own.query_ids, (a - b > 1e-12).astype(np.float64))
+    a, b = np.broadcast_arrays(row.values, other.values)
+    return ScoreMatrix(row.query_ids, (a - b > 1e-12).astype(np.float64))
 
 
 def ratio(dense: ScoreMatrix, lexical: ScoreMatrix) -> Coverage:
     """Return RoC; NotRun if D answers no query."""
-    of = coverage(dense, lexical)
-    if of.ratio is None:
-        raise NotRun("D, the dense part, answers no query, so that RoC divides by 0")
-    return of
+    counts = coverage(dense, lexical)
+    if counts.ratio is None:
+        raise NotRun("the dense part D answers no query, so that RoC would divide by 0")
+    return counts
 
 
 DERIVED = {

@@ -98,8 +98,8 @@ def _over_seeds(tests: Named, alpha: float) -> Iterator[str]:
 
 def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a note on the rows with a single training, which no other seed confirms."""
-    alone = ((name, RunId.parse(own[0])) for name, own in runs.items() if len(own) == 1)
-    if single := [name for name, run in alone if run.seed is not None]:
+    alone = {name: seeds[0] for name, seeds in runs.items() if len(seeds) == 1}
+    if single := [name for name, run in alone.items() if RunId.parse(run).seed is not None]:
         yield (
             f"One training stands behind {', '.join(single)}: their comparisons hold for these "
             "models; what another seed would give is not known."
@@ -122,13 +122,13 @@ def of_runs(job: Bound) -> Iterator[str]:
 
 def of_learning(verdicts: Mapping[str, Learned]) -> Iterator[str]:
     """Yield a note for each model and seed with a verdict on whether it learned."""
-    for name, of in verdicts.items():
-        means = ", ".join(f"{other} {mean:.4g}" for other, mean in of.means.items())
-        at = f"{of.measure} over {of.examples} held-out examples of {of.split_ref}"
-        word = "learned" if of.learned else "not learned"
+    for name, made in verdicts.items():
+        means = ", ".join(f"{other} {mean:.4g}" for other, mean in made.means.items())
+        at = f"{made.measure} over {made.examples} held-out examples of {made.split_ref}"
+        word = "learned" if made.learned else "not learned"
         yield (
-            f"{name.replace('/', ' ')}: {word}; {at}: {means}; better on {of.better}, worse on "
-            f"{of.worse}.{_before(of.preflight)}"
+            f"{name.replace('/', ' ')}: {word}; {at}: {means}; better on {made.better}, worse on "
+            f"{made.worse}.{_before(made.preflight)}"
         )
 
 

@@ -96,9 +96,9 @@ class Before:
     def _same(self, cell: GridCell, key: Hashable | None) -> str | None:
         return self._named(cell_name(cell), key)
 
-    def _named(self, own: str, key: Hashable | None) -> str | None:
-        first = own if key is None else self._first.setdefault(key, own)
-        return None if first == own else first
+    def _named(self, name: str, key: Hashable | None) -> str | None:
+        first = name if key is None else self._first.setdefault(key, name)
+        return None if first == name else first
 
 
 def cell_name(cell: GridCell) -> str:
@@ -194,31 +194,31 @@ def number_verdict(job: Judged, reported: float, cell: GridCell, tolerance: floa
 
 def _comparison(
     where: Where,
-    own: GridCell,
+    cell: GridCell,
     other: GridCell,
     claim: str,
     tested: Tested | None,
     by_holm: Tested | None,
 ) -> LedgerRow:
-    not_run = absence(own, other)
+    not_run = absence(cell, other)
     judged = comparison_verdict(claim, tested) if tested else not_run
     under_holm = comparison_verdict(claim, by_holm) if by_holm else not_run
-    text = f"{own.row} significantly {claim} {other.row}"
-    row = compared(where, own, other, tested, judged, kind="comparison", claim=text)
+    text = f"{cell.row} significantly {claim} {other.row}"
+    row = compared(where, cell, other, tested, judged, kind="comparison", claim=text)
     gap, difference = row.reported, row.measured
     delta = None if gap is None or difference is None else difference - gap
     return replace(row, delta=delta, under_holm=under_holm[0])
 
 
-def absence(own: GridCell, other: GridCell) -> Verdict:
+def absence(cell: GridCell, other: GridCell) -> Verdict:
     """Return (verdict, reason) for two cells, if at least one has no value."""
-    absent = own if own.measured is None else other
+    absent = cell if cell.measured is None else other
     return absent.absence, f"{absent.row}: {absent.not_run}"
 
 
 def compared(
     where: Where,
-    own: GridCell,
+    cell: GridCell,
     other: GridCell,
     tested: Tested | None,
     judged: Verdict,
@@ -226,13 +226,13 @@ def compared(
     kind: str,
     claim: str,
 ) -> LedgerRow:
-    """Return a ledger row on the difference own - other of two cells: reported and measured."""
-    ratio, relative = effects(own, other) if tested else (None, None)
+    """Return a ledger row on the difference cell - other of two cells: reported and measured."""
+    ratio, relative = effects(cell, other) if tested else (None, None)
     row = LedgerRow(
         *where,
         kind=kind,
         claim=claim,
-        reported=printed_gap(own, other),
+        reported=printed_gap(cell, other),
         measured=tested and tested.sign * tested.test.difference,
         effect_ratio=ratio,
         delta_ri=relative,
@@ -254,16 +254,16 @@ def with_test(row: LedgerRow, test: Comparison | None) -> LedgerRow:
     )
 
 
-def printed_gap(own: GridCell, other: GridCell) -> float | None:
+def printed_gap(cell: GridCell, other: GridCell) -> float | None:
     """Return the difference of two printed numbers, rounded to 6 decimals."""
-    a, b = own.reported, other.reported
+    a, b = cell.reported, other.reported
     return None if a is None or b is None else round(a - b, 6)
 
 
-def effects(own: GridCell, other: GridCell) -> tuple[float | None, float | None]:
+def effects(cell: GridCell, other: GridCell) -> tuple[float | None, float | None]:
     """Return effect ratio and delta RI, both of means: papers print no values per query."""
-    a, b, ours, theirs = own.reported, other.reported, own.measured, other.measured
-    gap = printed_gap(own, other)
+    a, b, ours, theirs = cell.reported, other.reported, cell.measured, other.measured
+    gap = printed_gap(cell, other)
     if a is None or b is None or gap is None or ours is None or theirs is None:
         return None, None
     ratio = reproduction.effect_ratio(gap, ours - theirs)

@@ -100,7 +100,7 @@ class Folder(NamedTuple):
         """Return the papers, in the order of the ledger."""
         return list(dict.fromkeys(sheet.paper for sheet in self.sheets))
 
-    def of(self, paper: str) -> list[Sheet]:
+    def pages(self, paper: str) -> list[Sheet]:
         """Return the pages of a paper."""
         return [sheet for sheet in self.sheets if sheet.paper == paper]
 
@@ -121,8 +121,8 @@ def read(results: Path) -> Folder:
     ledger = verdicts.ledger(results / PATHS.ledger)
     papers = _papers(graph, ledger)
     numbers = {path: (page, cells) for path, page, cells in addressing.every(results, graph)}
-    own = (path for path in _pages(results) if parts_of(Path(path).stem)[0] in papers)
-    sheets = [_sheet(results, graph, path, *numbers.get(path, (None, []))) for path in own]
+    paths = (path for path in _pages(results) if parts_of(Path(path).stem)[0] in papers)
+    sheets = [_sheet(results, graph, path, *numbers.get(path, (None, []))) for path in paths]
     if not sheets:
         raise ResiduumError(f"{results}: a ledger and no page; make them: {remade(results)}")
     order = {name: number for number, name in enumerate([*papers])}

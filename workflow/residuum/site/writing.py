@@ -87,7 +87,7 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
             "name": paper,
             "scale": folder.scale,
             "counts": ledgers.counts(lines[folder.scale], paper),
-            "sheets": folder.of(paper),
+            "sheets": folder.pages(paper),
         }
         for folder in folders
         for paper in folder.papers
@@ -137,7 +137,7 @@ def _write_sheet(
 ) -> None:
     timed = PATHS.page_timing.fill(page=sheet.name)
     drawn = charts(folder, sheet)
-    data = numbers.of(sheet) | ({"charts": drawn} if drawn else {})
+    data = numbers.behind(sheet) | ({"charts": drawn} if drawn else {})
     _write(
         output / f"{sheet.name}.html",
         "page.html",

@@ -113,17 +113,19 @@ def choose(
     folds = 1 + max(fold_of.values()) if fold_of else 1
     by_fold, choices = [], []
     for number in range(folds):
-        own = fold == number
-        if fold_of and (own.all() or not own.any()):
-            which = "all judged queries are in it" if own.all() else "none of its queries is judged"
+        inside = fold == number
+        if fold_of and (inside.all() or not inside.any()):
+            which = (
+                "all judged queries are in it" if inside.all() else "none of its queries is judged"
+            )
             raise ResiduumError(f"fold {number + 1} of {folds}: {which}, so that nothing is chosen")
-        held_out = means(values[:, own])
-        chosen_on = means(values[:, ~own]) if fold_of else held_out
+        held_out = means(values[:, inside])
+        chosen_on = means(values[:, ~inside]) if fold_of else held_out
         best = chosen_on.index(max(chosen_on))
         choice = Choice(
             setting=settings[best],
             at_edge=edges(settings[best], settings) if bounded else [],
-            queries=int(own.sum()),
+            queries=int(inside.sum()),
             mean=chosen_on[best],
             held_out=held_out[best] if fold_of else None,
         )

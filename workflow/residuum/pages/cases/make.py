@@ -63,10 +63,10 @@ def find(
     written = table.select(*columns, "gain", "shown", "excerpt")
     made = page(job, pairs, len(judged), table)
     made.notes.extend(notes.of_learning(read_all(learning or [])))
-    own = layout.write(output, written, made)
+    files = layout.write(output, written, made)
     counts = {"pairs": pairs.height, "written": table.height, "queries": len(judged)}
     inputs = [queries, qrels, corpus / "manifest.json", *paths.values(), *(learning or [])]
-    manifest.write(output, counts, job, inputs, "residuum.pages.cases.make", own)
+    manifest.write(output, counts, job, inputs, "residuum.pages.cases.make", files)
 
 
 def matching(

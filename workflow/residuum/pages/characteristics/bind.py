@@ -85,7 +85,7 @@ class CharacteristicsInputs(PageInputs):
         templates = (self.paths.queries, self.paths.qrels)
         files = [self.fill(template, split_id) for template in templates for split_id in split_ids]
         pairs = templates if self._bound(wildcards).entry.asks(PAIRS) else templates[:1]
-        more = [path for of in pairs for path in self._trained(wildcards, of).values()]
+        more = [path for form in pairs for path in self._trained(wildcards, form).values()]
         more += self._corpora(wildcards).values()
         return list(dict.fromkeys([*files, *more]))
 

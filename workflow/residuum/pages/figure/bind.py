@@ -4,6 +4,8 @@ Usage: `bind_figure(registry, "clear-figure1", hub)`; its inputs:
 `FigureInputs(registry, paths, hub).metrics(wildcards)`.
 """
 
+from itertools import chain
+
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.systems import DenseSystem
 from residuum.config.snapshots import snapshots_of
@@ -109,7 +111,7 @@ class FigureInputs(PageInputs):
         figure = bound.entry
         if figure.over != EFFORT or (split_id := self.registry.binding(figure.role)) is None:
             return []
-        runs = dict.fromkeys(run for own in bound.runs.values() for run in own)
+        runs = dict.fromkeys(chain.from_iterable(bound.runs.values()))
         return [self.fill(template, split_id, sweep=figure.sweep, run=run) for run in runs]
 
     def curves(self, wildcards: Wildcards) -> list[str]:

@@ -35,16 +35,16 @@ def measured(job: BoundFigure, table: pl.DataFrame, costs: Costs | None = None) 
             text = f"the {over} curve lacks run {missing[0]}; it has {known}"
             raise ResiduumError(f"{job.id}: {text}")
         # Recall starts at x = 1: depth 0 has no candidates, and the exact search finds all docs.
-        own = table.filter(pl.col("run").is_in(runs), pl.col(over) >= int(panel.measure is None))
-        parts = own.partition_by(over, "run", as_dict=True)
-        places = own.filter(measure=measure)[over].unique().sort()
+        curve = table.filter(pl.col("run").is_in(runs), pl.col(over) >= int(panel.measure is None))
+        parts = curve.partition_by(over, "run", as_dict=True)
+        places = curve.filter(measure=measure)[over].unique().sort()
         if places.is_empty():
-            known = ", ".join(own["measure"].unique().sort()) or "nothing"
+            known = ", ".join(curve["measure"].unique().sort()) or "nothing"
             raise ResiduumError(f"{job.id}: no values of {measure}; the {over} curve holds {known}")
         for x in places:
-            tables = {run: parts.get((x, run), own.clear()) for run in runs}
+            tables = {run: parts.get((x, run), curve.clear()) for run in runs}
             scores = grids.matrix(tables, measure, f"{job.id}, {over} {x}: ")
-            lengths = own.filter(pl.col(over) == x, measure=trec.DOCS_RERANKED)["value"]
+            lengths = curve.filter(pl.col(over) == x, measure=trec.DOCS_RERANKED)["value"]
             cost = cast("float | None", lengths.mean())
             if costs:
                 cost = sum(costs[run, x] for run in runs) / len(runs)
@@ -69,8 +69,8 @@ def cost_notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
     for path in manifests:
         facts = json.loads(files.read_bytes(path))["artefact"]
         size = 4e-9 * facts["vectors"] * facts["dimensions"]
-        of = f"{facts['vectors']:,} vectors of {facts['dimensions']} floats, {size:.3g} GB"
-        yield f"{_run(path)}: {of}; shards, each with an index: {facts['indexes']}."
+        held = f"{facts['vectors']:,} vectors of {facts['dimensions']} floats, {size:.3g} GB"
+        yield f"{_run(path)}: {held}; shards, each with an index: {facts['indexes']}."
     yield (
         f"How long searches took is drawn in timings/{job.id}.pdf: no two runs agree in that, so "
         "that it is no part of this page."

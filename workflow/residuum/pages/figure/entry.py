@@ -12,6 +12,7 @@ from residuum.pages.entries import Delta, Reported
 
 DEPTH, EFFORT, SNAPSHOT = "depth", "effort", "snapshot"
 SHOWS = {DEPTH: ("recall", "reranked"), EFFORT: ("recall", "measure"), SNAPSHOT: ("measure",)}
+COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}  # per query: columns of the data
 SeriesId = Annotated[Id, Ref("series")]
 
 

@@ -17,7 +17,7 @@ from residuum.cli import command
 from residuum.pages import drawing, grids, layout, notes
 from residuum.pages.drawing import panel_name
 from residuum.pages.figure.curves import cost_notes, measured, vectors_compared
-from residuum.pages.figure.entry import DEPTH, EFFORT
+from residuum.pages.figure.entry import COSTS, DEPTH, EFFORT
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point, compare
 from residuum.pages.figure.runs import cells, labelled, of_runs, over_groups, without_unlearned
@@ -27,7 +27,6 @@ from residuum.paired import ScoreMatrix
 from residuum.tuning.learned import Learned, read_all
 
 app = command.app(__doc__)
-COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}  # for a query
 FROM_ZERO = {
     DEPTH: "K = 0 is the first stage alone, drawn as a thin line and not tested.",
     EFFORT: "Effort 0 is the exact search, drawn as a thin line and not tested.",
@@ -70,18 +69,18 @@ def draw(
         kept = [series.id for series in job.drawn()]
         points = compare(job, kept, of_runs(job, metrics, parted))
         if job.entry.grouped:
-            data, lines = grouped_frame(job, points), list(_parted(parted))
+            data = grouped_frame(job, points)
+            lines = [f"{at}: {cut}" for (at, _), made in parted.items() for cut in made.cuts()]
         else:
             data, lines = frame(points, job.entry.over), [SNAPSHOTS]
-    own = drawing.save(job, points, output)
+    written = drawing.save(job, points, output)
     page = caption(job, points, lines)
     page.notes.extend(notes.of_learning(verdicts))
-    own += layout.write(output, data, page, image=f"{output.stem}.png")
+    written += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [*curves, *paid, *(metrics / name for name in requested.metrics())]
     inputs += [*(groups or []), *(learning or [])]
-    manifest.write(
-        output, {"points": len(points)}, requested, inputs, "residuum.pages.figure.make", own
-    )
+    facts = {"points": len(points)}
+    manifest.write(output, facts, requested, inputs, "residuum.pages.figure.make", written)
 
 
 @app.command("time")
@@ -159,40 +158,38 @@ def _tested(point: Point) -> dict[str, object]:
     return {name: getattr(point.test, name, None) for name in TESTED}
 
 
-def _parted(groups: Parted) -> Iterator[str]:
-    """Yield notes on queries of equal value that a bound divides into two groups."""
-    for (split_ref, _), own in groups.items():
-        yield from (f"{split_ref}: {cut}" for cut in own.cuts())
-
-
 def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.Layout:
     """Return the page under the drawing: the values, what is shown, the tests and the costs."""
-    columns = job.plotted()
-    shown: dict[int, list[TextCell]] = {}
+    figure, columns = job.entry, job.plotted()
+    by_place = {(point.x, point.panel.id, point.series.id): point for point in points}
+    sizes = {point.x: len(point.scores.query_ids) for point in points}
+    costs = {(point.series.id, point.x): point.cost for point in points}  # of all panels
+    searched = job.drawn() if figure.over == EFFORT else []
+    rows = []
     for x, at in sorted({(point.x, point.at) for point in points}):
-        shown[x] = [TextCell(at), *[TextCell(DASH)] * len(columns)]
-    for point in points:
-        mean, low, high = point.means.mean(), point.means.min(), point.means.max()
-        spread = f" ({low:.3f}{DASH}{high:.3f})" if low < high else ""
-        significant = point.test is not None and point.test.significant
-        number = columns.index((point.panel, point.series)) + 1
-        shown[point.x][number] = TextCell(f"{mean:.3f}{spread}{'*' * significant}")
-    names = [f"{panel.measure or 'recall'} {series.label}" for panel, series in columns]
-    if job.entry.over != DEPTH:
-        names = [f"{panel.header} {series.label}" for panel, series in columns]
-    if job.entry.grouped:
-        for x, size in {point.x: len(point.scores.query_ids) for point in points}.items():
-            shown[x][0] = TextCell(f"{shown[x][0].text} ({size} queries)")
-    header = ["K" if job.entry.over == DEPTH else job.entry.over, *names]
-    if job.entry.over == EFFORT:  # all panels have the same costs
-        of_each = {(point.series.id, point.x): point.cost for point in points}
-        for series in job.drawn():
-            header.append(f"vectors compared, {series.label}")
-            for x, cells in shown.items():
-                count = of_each.get((series.id, x))
-                cells.append(TextCell(DASH if count is None else f"{count:,.0f}"))
-    of, rows = job.entry, list(shown.values())
-    return layout.Layout(of.title, of.printed_in, header, rows, list(_notes(job, points, lines)))
+        texts = [f"{at} ({sizes[x]} queries)" if figure.grouped else at]
+        texts += [_shown(by_place.get((x, panel.id, series.id))) for panel, series in columns]
+        counts = [costs.get((series.id, x)) for series in searched]
+        texts += [DASH if count is None else f"{count:,.0f}" for count in counts]
+        rows.append(list(map(TextCell, texts)))
+    deep = figure.over == DEPTH
+    header = ["K" if deep else figure.over]
+    for panel, series in columns:
+        value = (panel.measure or "recall") if deep else panel.header
+        header.append(f"{value} {series.label}")
+    header += [f"vectors compared, {series.label}" for series in searched]
+    below = list(_notes(job, points, lines))
+    return layout.Layout(figure.title, figure.printed_in, header, rows, below)
+
+
+def _shown(point: Point | None) -> str:
+    """Write a point's mean, its range over seeds, and a star for a significant difference."""
+    if point is None:
+        return DASH
+    mean, low, high = point.means.mean(), point.means.min(), point.means.max()
+    spread = f" ({low:.3f}{DASH}{high:.3f})" if low < high else ""
+    significant = point.test is not None and point.test.significant
+    return f"{mean:.3f}{spread}{'*' * significant}"
 
 
 def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[str]:
@@ -220,15 +217,16 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
 
 def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:
     """Yield a note on each panel: its value, its splits and their numbers of queries."""
-    sizes = {(p.series.id, p.panel.id, p.x): len(p.scores.query_ids) for p in points}
-    roles = {s.id: s.role or job.entry.role for s in job.entry.series}
+    sizes: dict[tuple[str, str], dict[int, int]] = {}
+    for p in points:
+        sizes.setdefault((p.panel.id, p.series.id), {})[p.x] = len(p.scores.query_ids)
     for panel in job.entry.panels:
         splits = dict[str, None]()
         for series in (one for at, one in job.plotted() if at == panel):
-            own = [n for (one, of, _), n in sizes.items() if (one, of) == (series.id, panel.id)]
-            queries = sum(own) if job.entry.grouped else max(own, default=0)
-            where = f"{job.splits[series.id]} in the role of {roles[series.id]}, {queries} queries"
-            splits[where] = None
+            at_points = sizes.get((panel.id, series.id), {}).values()
+            queries = sum(at_points) if job.entry.grouped else max(at_points, default=0)
+            role = series.role or job.entry.role
+            splits[f"{job.splits[series.id]} in the role of {role}, {queries} queries"] = None
         named = f"{panel_name(job, panel)} (the paper's {panel.header})"
         yield f"{named}: {'; '.join(splits) or 'not run'}."
 

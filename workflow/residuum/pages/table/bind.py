@@ -32,8 +32,12 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     systems = registry.players(table)
     split_ids = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = reasons_of(registry, systems, table, hub)
-    run = [(row, column) for row, of in reasons.items() for column, why in of.items() if not why]
-    cells = [(systems[table.part(row, column)], split_ids[column]) for row, column in run]
+    cells = [
+        (systems[table.part(row, column)], split_ids[column])
+        for row, by_column in reasons.items()
+        for column, why in by_column.items()
+        if not why
+    ]
     return BoundTable(
         id=page,
         entry=table,
@@ -45,7 +49,10 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         systems={
             p: registry.systems[n].model_dump(exclude=FOR_READERS) for p, n in systems.items()
         },
-        absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
+        absent={
+            row: {column: why for column, why in by_column.items() if why}
+            for row, by_column in reasons.items()
+        },
         rerankers=played_rerankers(registry, systems.values()),
         derived={r: sides for r in reasons if (sides := sides_of(registry, systems, r, table))},
         residual=residual_of(registry, split_ids.values()),
@@ -126,11 +133,11 @@ def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list
     """
     if tests.family != "paper":
         return []
-    paper, own = parts_of(page)[0], tables[page].tests
+    paper, named = parts_of(page)[0], tables[page].tests
     return [
         other
         for other, table in tables.items()
-        if other != page and parts_of(other)[0] == paper and table.tests == own
+        if other != page and parts_of(other)[0] == paper and table.tests == named
     ]
 
 
@@ -164,9 +171,9 @@ class TableInputs(PageInputs):
     def groups_of(self, *pages: str) -> list[str]:
         """Return the groups of queries that columns of tables show, without duplicates."""
         named = dict.fromkeys(group for table in self._bound(*pages) for group in table.groups())
-        split_ids = ((SplitId(*split.split("/")), grouping) for split, grouping in named)
         return [
-            self.fill(self.paths.groups, split_id, grouping=name) for split_id, name in split_ids
+            self.fill(self.paths.groups, SplitId(*split_ref.split("/")), grouping=grouping)
+            for split_ref, grouping in named
         ]
 
     def groups(self, wildcards: Wildcards) -> list[str]:
@@ -209,13 +216,8 @@ class TableInputs(PageInputs):
         [table] = self._bound(wildcards.page)
         players = self.registry.players(table.entry)
         cells = {(players[row.part(column.id)], column.role): None for row, column in table.cells()}
-        return list(
-            dict.fromkeys(
-                path
-                for system, role in cells
-                for path in self._behind(system, self.registry.bound_split(role))
-            )
-        )
+        split_ids = ((system, self.registry.bound_split(role)) for system, role in cells)
+        return list(dict.fromkeys(path for cell in split_ids for path in self._behind(*cell)))
 
     def _behind(self, system: str, split_id: SplitId) -> Iterator[str]:
         registry, paths = self.registry, self.paths
@@ -224,7 +226,7 @@ class TableInputs(PageInputs):
             for model, seed in product(trainings, registry.seeds_of(system)):
                 yield paths.checkpoint.fill(model=model, seed=seed)
                 if name in registry.of_kind("dual-encoder"):
-                    of = {"dataset": split_id.dataset, "model": model, "seed": seed}
-                    yield paths.query_embeddings.fill(**of)
+                    dataset = split_id.dataset
+                    yield paths.query_embeddings.fill(dataset=dataset, model=model, seed=seed)
         if isinstance(registry.systems[system], RerankSystem):
             yield self.fill(paths.pairs.manifest, split_id, reranker=registry.reranker(system))

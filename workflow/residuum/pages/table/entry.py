@@ -80,8 +80,8 @@ class Column(QuerySet):
 
     def named(self, row: str = "") -> str:
         """Name the value of the column, or of a row's cell: `change of RoC(Success@10)`."""
-        of = ", ".join(filter(None, (self.measure, self.than)))
-        name = f"{self.derived}({of})" if self.derived else of
+        name = ", ".join(filter(None, (self.measure, self.than)))
+        name = f"{self.derived}({name})" if self.derived else name
         name += f" over {self.over}" if self.over else ""
         name += f" in {self.within.group}" if self.within else ""
         return f"change of {name}" if self.is_change(row) else name

@@ -139,8 +139,9 @@ class BoundTable(Judged):
         part = self.entry.part(row, column.id)
         if (runs := self.runs.get(part)) is None:
             return []
-        own = column.over is None or self.systems[part]["kind"] == "rerank"
-        return runs if own else [str(OrderId(run, str(column.over))) for run in runs]
+        if column.over is None or self.systems[part]["kind"] == "rerank":
+            return runs
+        return [str(OrderId(run, column.over)) for run in runs]
 
     def reads(self, row: str, column: Column) -> list[str]:
         """Return all runs behind a cell's value, including those of the row it is a change from."""
@@ -167,7 +168,7 @@ class BoundTable(Judged):
     def groups(self) -> list[tuple[str, str]]:
         """Return (split, grouping) for all columns of groups of queries, without duplicates."""
         within = [(self.splits[c.id], c.within.grouping) for _, c in self.cells() if c.within]
-        return [(str(place), grouping) for place, grouping in dict.fromkeys(within)]
+        return [(str(split_ref), grouping) for split_ref, grouping in dict.fromkeys(within)]
 
     def metrics_records(self) -> list[str]:
         """Return the manifests of metrics files that the table's notes read.

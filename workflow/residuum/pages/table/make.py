@@ -57,14 +57,13 @@ def render(
     captions += table_notes.of_unions(job, metrics)
     captions += notes.of_learning(verdicts)
     captions += table_notes.of_arithmetic(computed or [])
-    own = layout.write(output, grids.tidied(cells), page(job, cells, captions))
-    names = [*requested.metrics_files(), *requested.metrics_records()]
+    written = layout.write(output, grids.tidied(cells), page(job, cells, captions))
     inputs = [significance, *(tuning or []), *(computed or []), *(learning or [])]
     inputs += groups or []
+    names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs += [metrics / name for name in names]
-    manifest.write(
-        output, {"cells": len(cells)}, requested, inputs, "residuum.pages.table.make", own
-    )
+    facts = {"cells": len(cells)}
+    manifest.write(output, facts, requested, inputs, "residuum.pages.table.make", written)
 
 
 def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
@@ -144,10 +143,10 @@ def _with_depth(
     chosen: dict[str, Record] = {}
     runs, system = job.runs_at(row.id, column), job.systems.get(row.part(column.id), {})
     for run in runs:
-        own = [t for t in tuned if t.run == run and "depth" in t.record.choices[0].setting]
-        own = [t for t in own if t.split_ref == cell.split_ref] or own
-        if len(own) == 1:
-            chosen[run] = own[0].record
+        records = [t for t in tuned if t.run == run and "depth" in t.record.choices[0].setting]
+        records = [t for t in records if t.split_ref == cell.split_ref] or records
+        if len(records) == 1:
+            chosen[run] = records[0].record
     lacking = [run for run in runs if run not in chosen]
     if lacking and (chosen or system.get("kind") == "rerank"):
         raise ResiduumError(

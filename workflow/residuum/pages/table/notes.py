@@ -157,11 +157,11 @@ def _choices(records: Sequence[Tuned]) -> Iterator[str]:
     """Yield a sentence on each tuned choice, with its split if a run's choices differ."""
     texts: dict[tuple[str, str, str], Tuned] = {}
     for tuned in sorted(records, key=lambda t: (t.run, t.split_ref)):
-        of = tuned.split_ref if tuned.record.fold_of else ""  # each split has its own folds
-        texts.setdefault((tuned.run, _tuned(tuned), of), tuned)
+        split_ref = tuned.split_ref if tuned.record.fold_of else ""  # its folds are its own
+        texts.setdefault((tuned.run, _tuned(tuned), split_ref), tuned)
     runs = [run for run, _, _ in texts]
-    for (run, text, of), tuned in texts.items():
-        several = of or runs.count(run) > 1
+    for (run, text, split_ref), tuned in texts.items():
+        several = split_ref or runs.count(run) > 1
         yield f"{run} on {tuned.split_ref}: {text}" if several else f"{run}: {text}"
 
 
@@ -208,8 +208,8 @@ def of_unions(job: BoundTable, metrics: Path) -> Iterator[str]:
     for part, name in job.fused():
         for docs, share in list(proven.recorded(metrics / name).items())[:1]:
             shares.setdefault(docs, {}).setdefault(part, []).append(share)
-    for docs, of in sorted(shares.items()):
-        parts = "; ".join(f"{part} {_percentages(own)}" for part, own in of.items())
+    for docs, by_part in sorted(shares.items()):
+        parts = "; ".join(f"{part} {_percentages(proven)}" for part, proven in by_part.items())
         yield (
             f"Queries for which the scores of a union's first {docs} docs are provably those of an "
             f"exact search over all docs, since what no list holds cannot have more: {parts}."
@@ -233,9 +233,9 @@ def of_arithmetic(manifests: Sequence[Path]) -> Iterator[str]:
 
 
 def _computed(path: Path) -> str:
-    if of := PATHS.checkpoint.parse(path):
-        return f"training of {of['model']}"
-    if of := PATHS.query_embeddings.parse(path):
-        return f"encoding by {of['model']}"
-    of = PATHS.pairs.manifest.parse(path) or {}
-    return f"scores of {of.get('reranker', path.name)}"
+    if parts := PATHS.checkpoint.parse(path):
+        return f"training of {parts['model']}"
+    if parts := PATHS.query_embeddings.parse(path):
+        return f"encoding by {parts['model']}"
+    parts = PATHS.pairs.manifest.parse(path) or {}
+    return f"scores of {parts.get('reranker', path.name)}"

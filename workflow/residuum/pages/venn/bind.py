@@ -18,12 +18,12 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
     split_id, systems = registry.binding(venn.role), registry.players(venn)
     sides = {row.id: [f"{row.id}/dense", f"{row.id}/lexical"] for row in venn.rows}
     absent, runs = dict[str, str](), dict[str, list[str]]()
-    for row, of in sides.items():
-        pair = [systems[side] for side in of]
+    for row, names in sides.items():
+        pair = [systems[side] for side in names]
         if why := why_no_run(registry, venn.role, pair, hub) or apart(registry, pair):
             absent[row] = why
         else:
-            runs |= zip(of, paired_runs(registry, pair), strict=True)
+            runs |= zip(names, paired_runs(registry, pair), strict=True)
     cells = [(systems[side], split_id) for side in runs]
     return BoundVenn(
         id=page,
