@@ -43,7 +43,7 @@ def test_a_table_says_of_each_union_for_how_many_queries_it_is_exact(tmp_path):
         record(metrics, run, **{"10": share, "1000": 0.0})
     record(metrics, "ablation")
     (line,) = notes.of_unions(table(), metrics)
-    assert line.startswith("Queries for which the scores of a union's first 10 docs are provably")
+    assert line.startswith("Queries for which a union's first 10 docs provably have the scores of")
     assert line.endswith(": ours 90.0 to 97.5%.")
     record(metrics, "ours.seed1", **{"10": 0.9})
     record(metrics, "ablation", **{"5": 1.0})

@@ -133,7 +133,7 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         f"# Ledger, scale {scale}",
         f"Scale {scale}: {harmless(reason)}",
         counts(ledger),
-        "`ledger.md` goes on with what contradicts each paper, what is not run and every row; "
+        "`ledger.md` continues with what contradicts each paper, what is not run, and every row. "
         "`ledger.tsv` has the rows unrounded. docs/verdicts.md says what a verdict means.",
         MORE,
     ]
@@ -141,10 +141,10 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         parts += [f"## {paper}", *_in_short(rows)]
     parts += [
         "## Every number and comparison",
-        "A comparison's reported and measured values are differences; effect ratio: measured over "
-        "reported one; delta RI: reported relative improvement less the measured one. A number "
-        "that is not comparable, without a reason beside it, is so for the scale's reason, given "
-        "above.",
+        "The reported and measured values of a comparison are differences. Effect ratio: the "
+        "measured difference over the reported one. Delta RI: the reported relative improvement "
+        "less the measured one. Numbers that are not comparable without a reason beside them have "
+        "the scale's reason, given above.",
     ]
     for _, rows in _grouped(ledger, lambda row: row.table):
         parts.append(f"### {harmless(rows[0].printed_in)}\n\n{_every_row(rows, reason)}")
@@ -184,11 +184,11 @@ def _in_short(every: Rows) -> Iterator[str]:
     if models := [row for row in rows if row.verdict == "these models only"]:
         lines = []
         for row in models:
-            p = [_rounded(row.p_adjusted), _rounded(row.p_over_seeds)]
-            lines.append([*_place(row), *_values(row), *p, str(row.seeds_agreeing)])
+            over = [_rounded(row.p_over_seeds), str(row.seeds_agreeing)]
+            lines.append([*_place(row), *_values(row), _rounded(row.p_adjusted), *over])
         header = ["where", "column", "claim", "reported", "measured", "p", "p over seeds", "seeds"]
-        text = "Significant over queries and not over training seeds, so of these models only"
-        yield f"{text}: {len(models)}.\n\n{grid(header, lines)}"
+        text = "Significant over queries but not over training seeds: these models only"
+        yield f"{text} ({len(models)}).\n\n{grid(header, lines)}"
     for verdict in ("not learned", "not run"):
         if absent := [row for row in rows if row.verdict == verdict]:
             groups = _grouped(absent, _bare)
@@ -196,7 +196,7 @@ def _in_short(every: Rows) -> Iterator[str]:
             yield f"{verdict.capitalize()}: {len(absent)}.\n\n{listed}"
     if again:
         where = dict.fromkeys("/".join(str(row.same_as).split("/")[:2]) for row in again)
-        text = f"Printed before, of the same runs, and counted there ({', '.join(where)})"
+        text = f"Printed before from the same runs, and counted there ({', '.join(where)})"
         against = f"{sum(row.verdict in AGAINST for row in again)} of them contradict the paper"
         yield f"{text}: {_printed_in(again)}; {against}."
 

@@ -47,16 +47,17 @@ DERIVED = {
     "overlap": Derivation(overlap, "share of the queries that both D and S answer"),
     "RoC": Derivation(
         ratio,
-        "of the queries that D answers, the share that S does not, a ratio of sums in each seed, "
-        "then averaged; in brackets Wilson's 95% interval over D's hits of one seed; not tested",
+        "among the queries that D answers, the share that S does not answer: a ratio of sums in "
+        "each seed, averaged over seeds; in brackets Wilson's 95% interval over D's hits of one "
+        "seed; not tested",
     ),
     "better": Derivation(
         better, "share of the queries in which a row's value is higher than that of"
     ),
 }
 PARTS = (
-    "D is the dense part of a row and S its lexical part, each searching alone; the hybrid is "
-    f"neither (Lee et al., ACL 2023). {DASH}: a row without such parts."
+    "D is the dense part of a row and S its lexical part. Each searches alone; neither is the "
+    f"hybrid (Lee et al., ACL 2023). {DASH}: a row without such parts."
 )
 
 
@@ -70,6 +71,6 @@ def explained(column: Column) -> Iterator[str]:
     if column.derived:
         yield " ".join(filter(None, (DERIVED[column.derived].words, column.than)))
     if column.change_from:
-        yield f"differences from {column.change_from}, whose own value stands in its row"
+        yield f"differences from {column.change_from}, whose row shows its value"
     if column.tick:
         yield f"{TICK}: significantly {column.tick} {column.change_from}"

@@ -1,7 +1,7 @@
 """The base of pages bound to one scale: the `--spec` of the stages that make pages."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ SplitRef = Annotated[str, Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")]
 RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
 
 
-def kind_of(spec: Mapping[str, Any]) -> str:
+def kind_of(spec: Mapping[str, object]) -> str:
     """Return the kind of a bound page from its JSON; "" for other specs."""
     entry = spec.get("entry")
     return str(entry.get("kind", "")) if isinstance(entry, Mapping) else ""

@@ -15,8 +15,8 @@ from residuum.paired.comparisons import near_alpha
 from residuum.tuning.learned import Learned
 
 SHARED = (
-    "What the seeds share (a backbone, a start, a reranker, each made once) could turn out "
-    "otherwise too; neither their spread nor p over seeds covers it."
+    "The seeds share what was made once: a backbone, a start, a reranker. Neither the spread over "
+    "seeds nor p over seeds covers how that could turn out."
 )
 Named = Sequence[tuple[str, Comparison]]
 PREFLIGHT = ("gap", "gap_where_active", "gap_where_active_at_most", "gap_sd", "margin")
@@ -48,13 +48,13 @@ def remarks(tests: Named, alpha: float) -> Iterator[str]:
     yield from _over_seeds(tests, alpha)
     if constant := _names(tests, lambda row: row.method.endswith(CONSTANT)):
         yield (
-            "Every query differs by the same amount, so that t is infinite and p 0, however few "
-            f"the queries: {constant}. A permutation test has a p there."
+            "Every query differs by the same amount, so t is infinite and p is 0, however few "
+            f"queries there are: {constant}. A permutation test gives a p here."
         )
     if turned := _names(tests, lambda row: row.disagrees):
         yield (
-            "Significant, but the test favours the system with the lower mean, so that no marker "
-            f"is set: {turned}."
+            "Significant, but the test favours the system with the lower mean, so no marker is "
+            f"set: {turned}."
         )
 
 
@@ -70,8 +70,8 @@ def _near(tests: Named, alpha: float) -> Iterator[str]:
             near.append(f"{name} (p {row.p_adjusted:.4f} ± {error:.4f})")
     if near:
         yield (
-            "Within two Monte-Carlo standard errors of alpha, so that other resamples could decide "
-            f"otherwise: {'; '.join(near)}."
+            "p lies within two Monte-Carlo standard errors of alpha, so other resamples could "
+            f"decide otherwise: {'; '.join(near)}."
         )
 
 
@@ -83,17 +83,17 @@ def _over_seeds(tests: Named, alpha: float) -> Iterator[str]:
     agreeing = sorted(Counter(str(row.seeds_agreeing) for row in several).items())
     alone = ", ".join(f"{shown.replace('/', ' of ')} for {count}" for shown, count in agreeing)
     yield (
-        f"Over seeds: of {len(several)} significant comparisons between rows with seeds, "
-        f"{holding} hold if seeds count as random too (p < {alpha}, corrected alike); seeds "
-        f"for which the test of that seed alone agrees: {alone}."
+        f"Over seeds: {holding} of {len(several)} significant comparisons between rows with seeds "
+        f"hold if seeds count as random too (p < {alpha}, corrected alike). Seeds that agree when "
+        f"tested alone: {alone}."
     )
     if turning := _names(tests, lambda row: row.significant and bool(row.seeds_near_alpha)):
         yield (
-            "With a seed whose own p lies within two Monte-Carlo standard errors of alpha, so "
-            f"that the count of seeds that agree may turn: {turning}."
+            "The p of a seed lies within two Monte-Carlo standard errors of alpha, so the count of "
+            f"seeds that agree may change: {turning}."
         )
     if failing := _names(tests, lambda row: row.significant and row.holds_over_seeds is False):
-        yield f"Of these models only, not over seeds: {failing}."
+        yield f"Significant for these models only, not over seeds: {failing}."
 
 
 def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -101,8 +101,8 @@ def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
     alone = {name: seeds[0] for name, seeds in runs.items() if len(seeds) == 1}
     if single := [name for name, run in alone.items() if RunId.parse(run).seed is not None]:
         yield (
-            f"One training stands behind {', '.join(single)}: their comparisons hold for these "
-            "models; what another seed would give is not known."
+            f"Trained once: {', '.join(single)}. Their comparisons hold for these models; results "
+            "of other seeds are not known."
         )
 
 
@@ -110,13 +110,13 @@ def of_runs(job: Bound) -> Iterator[str]:
     """Yield notes on docs that leave runs on residual splits, and on models trained by folds."""
     for split_ref, earlier in job.residual.items():
         yield (
-            f"{split_ref} is residual: docs that {' or '.join(earlier)} judged for a query leave "
-            "every run of it before the cut at k, whatever their relevance."
+            f"{split_ref} is residual: docs that {' or '.join(earlier)} judged for a query are "
+            "removed from its runs before the cut at k, whatever their relevance."
         )
     for model, folds in job.by_folds.items():
         yield (
-            f"{model} is trained once for each of {', '.join(folds)}, on the others' queries; a "
-            "query is answered by the training that has not seen it."
+            f"{model} is trained once for each of {', '.join(folds)}, on the queries of the other "
+            "folds. Each query is answered by the training that has not seen it."
         )
 
 
@@ -141,6 +141,6 @@ def _before(facts: Mapping[str, float]) -> str:
         parts.append(f"{facts['negatives_above']:.0%} of the negatives above their positive")
     loss = f"loss {facts['loss']:.3g}, of equal scores {facts['loss_of_equal_scores']:.3g}"
     turned = facts.get("gap_where_active_at_most", 1) <= 0
-    warning = " Active triplets have no gap to widen: a hinge loss is least at equal scores."
+    warning = " Active triplets have no gap to widen: equal scores give the least hinge loss."
     seen = f" First {facts['examples']:,.0f} examples at step 0: {', '.join([*parts, loss])}."
     return seen + warning * turned

@@ -285,7 +285,7 @@ def comparison_verdict(claim: str, tested: Tested) -> Verdict:
     if test.disagrees:
         return "inconclusive", f"{test.test} favours the row with the lower mean ({reason})"
     if test.holds_over_seeds is False:
-        over = f"p over seeds too {test.p_over_seeds:.4g}; {test.seeds_agreeing} seeds agree alone"
+        over = f"p over seeds {test.p_over_seeds:.4g}; {test.seeds_agreeing} seeds agree alone"
         return "these models only", f"{reason}; {over}"
     agrees = (difference > 0) == (claim == "above")
     return ("holds" if agrees else "reversed"), reason

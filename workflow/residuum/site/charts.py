@@ -118,7 +118,7 @@ def _of_panel(job: BoundFigure, panel: Panel, x_axis: Chart, series: list[Chart]
     }
 
 
-def _point(values: Mapping[str, Any], y: float | None, **more: Any) -> Chart:
+def _point(values: Mapping[str, Any], y: float | None, **more: object) -> Chart:
     """Return a point: its mean, its queries, and the range over seeds if there are several."""
     point = {"y": y, "n": values["n"], **more}
     if (values["seeds"] or 0) > 1:

@@ -6,7 +6,6 @@ Usage: `write([Path("results/mini")], Path("results/mini/report"))` returns inde
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import residuum
 from residuum.artefacts import files, intact, yamls
@@ -61,7 +60,7 @@ def _write_all(results: Sequence[Path], made: Path, against: Path | None) -> Non
     (made / "assets").mkdir()
     for asset in ASSETS:
         shutil.copyfile(asset, made / "assets" / asset.name)
-    shared: dict[str, Any] = {
+    shared: dict[str, object] = {
         "folders": folders,
         "version": residuum.__version__,
         "against": there,
@@ -75,11 +74,11 @@ def _write_all(results: Sequence[Path], made: Path, against: Path | None) -> Non
         _write(made / "against.html", "against.html", **shared)
 
 
-def _write(path: Path, template: str, **values: Any) -> None:
+def _write(path: Path, template: str, **values: object) -> None:
     files.write_text(path, rendering.render(template, **values))
 
 
-def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> dict[str, Any]:
+def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> dict[str, object]:
     """Return the data of the first page: papers with counts, filters, and all ledger rows."""
     every = [line for shown in lines.values() for line in shown]
     papers = [
@@ -98,7 +97,7 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
 
 
 def _write_folder(
-    folder: Folder, output: Path, lines: Sequence[ledgers.Line], shared: dict[str, Any]
+    folder: Folder, output: Path, lines: Sequence[ledgers.Line], shared: dict[str, object]
 ) -> None:
     """Write a scale's pages: its papers, provenance, costs, rows not run, and details."""
     roots = [root for sheet in folder.sheets for cell in sheet.cells for root in cell.roots]
@@ -133,7 +132,7 @@ def _write_folder(
 
 
 def _write_sheet(
-    folder: Folder, sheet: Sheet, output: Path, numbers: Numbers, common: dict[str, Any]
+    folder: Folder, sheet: Sheet, output: Path, numbers: Numbers, common: dict[str, object]
 ) -> None:
     timed = PATHS.page_timing.fill(page=sheet.name)
     drawn = charts(folder, sheet)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class Record(Strict):
         """Return the setting of each query with folds; {} without folds."""
         return {query_id: self.choices[fold].setting for query_id, fold in self.fold_of.items()}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the chosen settings for the manifest of a run."""
         settings = [choice.setting for choice in self.choices]
         return {"folds": settings} if self.fold_of else dict(settings[0])

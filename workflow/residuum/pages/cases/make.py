@@ -169,8 +169,8 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
     conditions = "; ".join(in_words(condition) for condition in cases.where)
     kind = "judged relevant (1 or more)" if cases.relevant else "judged 0 or unjudged"
     yield f"Rule: docs {kind}; {conditions}. One case per query, most ranks gained first."
-    examples = f"{examined} judged queries examined; {shown or 'none'} shown"
-    yield f"{pairs.height} pairs of {pairs['query_id'].n_unique()} queries meet it, of {examples}."
+    meeting = f"{pairs.height} pairs of {pairs['query_id'].n_unique()} queries meet the rule"
+    yield f"{meeting}; {examined} judged queries examined; {shown or 'none'} shown."
     if unjudged := pairs["relevance"].null_count():
         yield f"{unjudged} of these pairs are unjudged, which does not mean not relevant."
     yield "Bold: words of the query that the doc has in the same form, without stop words."

@@ -18,7 +18,7 @@ from residuum.paired import Comparison, ScoreMatrix
 
 WORST_FIRST = ("reversed", "inconclusive", "these models only", "holds")
 BARE = ("not judged", "not run")
-NO_PAIR = "what it rests on has no two points at this scale, so that there is nothing to compare"
+NO_PAIR = "its page has fewer than two points at this scale, so there is nothing to compare"
 Cells = Mapping[Key, GridCell]
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 app = command.app(__doc__)
 HEADER = ["", "quantity", "queries", "here", "paper"]
-NOT_REACHED = "no number of dimensions that was tried is enough"
+NOT_REACHED = "none of the tried numbers of dimensions is enough"
 MARGIN = "margin"
 PERCENTILES = (5, 95)  # the whiskers of a box
 
@@ -248,29 +248,31 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
         facts = shown[row.id].facts
         counts = ", ".join(f"{facts[name]:,} {name}" for name in ("queries", "docs", "terms"))
         how = f"{facts['draws']} {facts['distribution']} projections"
-        beyond = f"; of {facts['pairs']:,} pairs {facts['beyond_bins']:,} lie beyond the last bin, "
-        beyond += f"{facts['in_small_bins']:,} in bins of too few"
+        beyond = f"; of {facts['pairs']:,} pairs, {facts['beyond_bins']:,} lie beyond the last bin "
+        beyond += f"and {facts['in_small_bins']:,} in bins with too few pairs"
         yield f"{row.label}: {row.fidelity}, {how}; {counts}{beyond * (row.shows == 'pairs')}."
     if any(row.shows == "pairs" for row in job.entry.rows):
         yield (
-            "A pair is a query's first doc and another; pairs of equal scores are none. Bins of x, "
-            "1/(eps^2/2 - eps^3/3), end where the most dimensions that are tried would do."
+            "A pair is a query's first doc and a doc of a lower score. Bins of x, "
+            "1/(eps^2/2 - eps^3/3), end where the most dimensions that are tried are enough."
         )
         yield (
-            "constant: 2 ln(4/error), Lemma 1's bound over x. slope, exact-slope: of least "
-            "dimensions over x, measured and exact for Gaussian projections, which no paper prints."
+            "constant: 2 ln(4/error), Lemma 1's bound over x. slope and exact-slope: slopes of the "
+            "least dimensions over x, measured and exact for Gaussian projections; no paper prints "
+            "them."
         )
     if any(row.shows == "bounds" for row in job.entry.rows):
         yield (
-            "margin: of the r-th smallest margins of the queries, all docs ranked, the median; r "
-            "is the depth of recall. pair/: dimensions that keep a pair of it; recall/: that keep "
-            "all first docs among the first r but the error allowed, as Lemma 2 guarantees and as "
-            "was measured; every-pair/: that keep any pair of Boolean vectors."
+            "margin: the median over queries of the r-th smallest margin, with all docs ranked; r "
+            "is the depth of recall. pair/: dimensions that keep a pair of this margin. recall/: "
+            "dimensions that keep all first docs among the first r, except for the allowed error, "
+            "as Lemma 2 guarantees and as was measured. every-pair/: dimensions that keep any pair "
+            "of Boolean vectors."
         )
     if any(row.shows in ("recall", "bounds") for row in job.entry.rows):
         yield "Docs that tie with a first doc do not push it out."
     if any(row.shows in ("margins", "recall") for row in job.entry.rows):
-        yield "Docs are grouped by how many different terms they have."
+        yield "Docs are grouped by their number of different terms."
     yield f"Scale {job.scale}: {job.reason}"
 
 

@@ -37,8 +37,8 @@ TESTED = (
     *("seeds_agreeing", "seeds_near_alpha", "method", "significant"),
 )
 SNAPSHOTS = (
-    "Snapshots are models after equal parts of a training's steps; the last is the finished one, "
-    "whose runs tables show and whose lambda all have."
+    "Snapshots are models after equal parts of a training's steps. The last is the finished model: "
+    "tables show its runs, and all snapshots take its lambda."
 )
 
 
@@ -235,7 +235,7 @@ def _not_drawn(job: BoundFigure) -> Iterator[str]:
     absent = [series for series in job.entry.series if series not in job.drawn()]
     if job.entry.of_curves and absent:
         labels = ", ".join(series.label for series in absent)
-        yield f"Not drawn, without runs at this scale: {labels}."
+        yield f"Not drawn, because they have no runs at this scale: {labels}."
         return
     for series in absent:
         verdict = "not learned" if series.id in job.unlearned else "not run"

@@ -105,5 +105,5 @@ def blank_verdict(tested: Tested) -> Verdict:
     if not test.significant:
         return "agrees", f"not significant ({reason})"
     if test.holds_over_seeds is False:
-        return "these models only", f"{reason}; p over seeds too {test.p_over_seeds:.4g}"
+        return "these models only", f"{reason}; p over seeds {test.p_over_seeds:.4g}"
     return "significant here", reason

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from pydantic import Field
 
@@ -41,7 +40,7 @@ class BoundTable(Judged):
     tests: Tests
     splits: dict[str, SplitRef | None]
     runs: dict[str, list[RunName]]  # by ROW, or by ROW/COLUMN if columns have own systems
-    systems: dict[str, dict[str, Any]]  # by ROW or ROW/COLUMN too
+    systems: dict[str, dict[str, object]]  # by ROW or ROW/COLUMN too
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
     unlearned: dict[str, dict[str, str]] = Field(default={})  # as `absent`: what did not learn
     rerankers: dict[str, str] = Field(default={})  # reranker: its description

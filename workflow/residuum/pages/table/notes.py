@@ -57,12 +57,13 @@ def caption(
     yield from notes.of_runs(job)
     if removed:
         counts = ", ".join(f"{count} of {row}" for row, count in removed.items())
-        yield f"Such docs in external runs, removed as NIST does with submissions: {counts}."
+        what = "Docs judged before, removed from external runs as NIST does with submissions"
+        yield f"{what}: {counts}."
     yield from job.entry.notes
     baselines = " and ".join(job.entry.baselines)
     only = f"compared with {baselines} only, " if baselines else ""
     yield (
-        "Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
+        "Superscripts: rows significantly beaten; ↓: significantly below the row that it varies. "
         f"{notes.tests_note(job.tests, only=only)}"
     )
     yield from _unmarked(job, tests)
@@ -76,7 +77,7 @@ def caption(
         )
     yield from notes.one_training(job.runs)
     if played := list(_played(job)):
-        yield f"Played at this scale by other systems: {', '.join(played)}."
+        yield f"Replaced at this scale by other systems: {', '.join(played)}."
     yield from _not_run(job, cells)
     for row, system in job.systems.items():
         shown = {k: v for k, v in sorted(system.items()) if k not in ("kind", "label")}
@@ -91,7 +92,7 @@ def caption(
     for split_ref, index in searched:
         yield f"Index searched on {split_ref}: {index}."
     stated = f"Index of the published numbers: {indexes.counted(job.entry.index)}."
-    yield f"{stated} They compare with numbers of the same index, at any scale."
+    yield f"{stated} Numbers of the same index compare with them, at any scale."
 
 
 def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
@@ -122,7 +123,7 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
     paper = f"(the paper's {column.header})"
     if column.shows == "chosen":
         return (
-            f"{short}: that of the runs on {split_ref} in the role of {column.role} {paper}, "
+            f"{short}: the depth of the runs on {split_ref} in the role of {column.role} {paper}, "
             f"chosen as noted below; mean and range over seeds; {DASH}: not a rerank system."
         )
     n = max((cell.n for cell in cells if cell.column == column.id and cell.n), default=None)
@@ -211,8 +212,8 @@ def of_unions(job: BoundTable, metrics: Path) -> Iterator[str]:
     for docs, by_part in sorted(shares.items()):
         parts = "; ".join(f"{part} {_percentages(proven)}" for part, proven in by_part.items())
         yield (
-            f"Queries for which the scores of a union's first {docs} docs are provably those of an "
-            f"exact search over all docs, since what no list holds cannot have more: {parts}."
+            f"Queries for which a union's first {docs} docs provably have the scores of an exact "
+            f"search, because no doc outside the lists can score higher: {parts}."
         )
 
 

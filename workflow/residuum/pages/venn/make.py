@@ -35,7 +35,7 @@ app = command.app(__doc__)
 HEADER = ["", "D", "S", "D - S", "both", "neither", "RoC", "95% interval"]
 BLUE, YELLOW = "#0072B2", "#F0E442"  # Okabe and Ito; the paper's are blue and yellow too
 ROOM = 1.05  # the plot's size relative to the widest pair of circles
-NO_HIT = "the dense part answers no query, so that a share of its own is not defined"
+NO_HIT = "the dense part answers no query, so a share of its answers is not defined"
 Hits = tuple[ScoreMatrix, ScoreMatrix]  # of the dense part, of the lexical part
 
 
@@ -201,9 +201,9 @@ def _notes(
     queries = next((f", {counts.queries} queries" for counts in coverages.values()), "")
     yield f"{measures.words(venn.measure)}: {split_ref} in the role of {venn.role}{queries}."
     yield (
-        "Shares of the queries: D is what the dense part alone answers, S the lexical part; "
-        "neither is the hybrid. RoC is the share of D's that S lacks, with Wilson's interval. "
-        "Circles and overlaps have true areas, of one scale; what neither answers is not drawn."
+        "Shares of the queries: D is what the dense part alone answers, S what the lexical part "
+        "alone answers; neither is the hybrid. RoC is the share of D that S lacks, with Wilson's "
+        "interval. Areas are true, at one scale. Queries that neither answers are not drawn."
     )
     for row in venn.rows:
         if why := job.absent.get(row.id) or reasons.get(row.id):
