@@ -223,7 +223,6 @@ def _printed_in(rows: Rows) -> str:
 
 
 def _values(row: LedgerRow) -> list[str]:
-    """Return the reported and the measured value; differences have a sign."""
     form = ".4g" if row.kind == "number" else "+.4g"
     return [_rounded(row.reported, form), _rounded(row.measured, form)]
 

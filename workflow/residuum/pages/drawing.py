@@ -106,7 +106,6 @@ def save(
 def _plot(
     job: BoundFigure, panel: Panel, points: Sequence[Point], axis: str | None, ax: "Axes"
 ) -> Legend:
-    """Draw one panel; return its legend entries."""
     alone = len({point.x for point in points}) == 1 and job.entry.grouped
     legend = (_bars if alone else _lines)(ax, job, points) | _marks(ax, job, points)
     ax.set_xlabel(axis or f"Group of {job.entry.over}")
@@ -135,7 +134,6 @@ def _number_axis(ax: "Axes") -> None:
 
 
 def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
-    """Label the points along the axis; groups with their sizes."""
     named = {p.x: p for p in sorted(points, key=lambda p: p.x) if p.x > 0}
     labels = [f"{x:,}" for x in named]
     if job.entry.over == DEPTH and max(named) >= LOG_FROM * min(named):
@@ -147,7 +145,6 @@ def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
 
 
 def _queries(job: BoundFigure, points: Sequence[Point]) -> str:
-    """Return the number of queries for a panel's label; "" over groups, which differ in size."""
     return "" if job.entry.grouped else f"\nn = {len(points[0].scores.query_ids):,} queries"
 
 

@@ -156,7 +156,6 @@ def _without_other(job: BoundTable, values: Collection[Key]) -> dict[Key, str]:
 
 
 def _unlearned(job: BoundTable, verdicts: Mapping[str, Learned]) -> dict[str, dict[str, str]]:
-    """Return which models did not learn behind a cell, by row and column."""
     reasons: dict[str, dict[str, str]] = {}
     for row, column in job.available():
         runs, place = job.judged_runs(row.id, column), job.splits[column.id]

@@ -122,7 +122,6 @@ def table(
 
 
 def _floats(parts: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
-    """Yield the grids of each float, as many as its height holds."""
     held: list[str] = []
     height = 0
     for text, lines in parts:
@@ -198,7 +197,6 @@ class _Grid:
         return [[column] for column in self.values] or [[]]
 
     def _below_each_other(self) -> Iterator[Rows]:
-        """Divide the rows into parts that are no higher than a page."""
         heights = map(self._height, self.rows)
         numbers = [height // (LINES - FRAME) for height in accumulate(heights)]
         for _, part in groupby(zip(numbers, self.rows, strict=True), key=lambda item: item[0]):
@@ -210,7 +208,6 @@ class _Grid:
         return max(math.ceil(1.25 * n) if n > 1 else 1 for n in filled)
 
     def _type(self, column: int) -> str:
-        """Return the type of a column: p{} for texts and for names that are too long."""
         share = f"p{{{self.widths[column] / WIDTH:.3f}\\linewidth}}"
         return share if column in self.broken else self.types[column]
 

@@ -133,7 +133,6 @@ def of_learning(verdicts: Mapping[str, Learned]) -> Iterator[str]:
 
 
 def _before(facts: Mapping[str, float]) -> str:
-    """Describe the pre-flight; "" without a pre-flight."""
     if "loss_of_equal_scores" not in facts:
         return ""
     parts = [f"{name.replace('_', ' ')} {facts[name]:.3g}" for name in PREFLIGHT if name in facts]

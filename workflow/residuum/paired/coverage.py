@@ -85,7 +85,6 @@ def _mean_count(flags: np.ndarray) -> float:
 
 
 def _hits(scores: ScoreMatrix) -> np.ndarray:
-    """Return hits as booleans (queries, runs); ResiduumError for values other than 0 or 1."""
     hits: np.ndarray = scores.values == 1
     if not (hits | (scores.values == 0)).all():
         other = scores.values[~hits & (scores.values != 0)][0]

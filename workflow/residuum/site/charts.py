@@ -32,10 +32,10 @@ LEAST = "least dimensions k"
 
 def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
     """Return the charts of a page; [] for tables, cases and claims."""
-    if sheet.kind not in CHARTS:
+    if sheet.entry.kind not in CHARTS:
         return []
-    job = JOBS[sheet.kind].model_validate(folder.graph.manifest(sheet.path).spec)
-    made = CHARTS[sheet.kind](folder, job, sheet)
+    job = JOBS[sheet.entry.kind].model_validate(folder.graph.manifest(sheet.path).spec)
+    made = CHARTS[sheet.entry.kind](folder, job, sheet)
     return named_apart([chart for chart in map(drawn, made) if chart])
 
 
@@ -137,7 +137,6 @@ def _tested(row: Mapping[str, Any]) -> Chart:
 
 
 def _groups(job: BoundFigure, sheet: Sheet, tests: Sequence[Test]) -> Iterator[Chart]:
-    """Yield a chart per panel over groups of queries."""
     by_place = {cell.place: cell for cell in sheet.cells}
     by_test = {f"{test.a}/{test.column}": test for test in tests}
     groups = list(dict.fromkeys(cell.line.column.partition("/")[2] for cell in sheet.cells))
@@ -165,7 +164,6 @@ def _of_cell(cell: Cell, x: object) -> Chart:
 
 
 def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
-    """Yield a chart per panel of a table's numbers, with a line for each row."""
     for panel in job.entry.panels:
         series = []
         for row, label in job.labels:

@@ -112,7 +112,6 @@ def _change(a: Cell, b: Cell) -> str:
 
 
 def _verdicts(here: Folder, there: Folder) -> Iterator[Verdict]:
-    """Yield the ledger rows whose verdict or p differs between the folders."""
     theirs = {_key(row): row for row in there.ledger}
     for row in here.ledger:
         other = theirs.get(_key(row))

@@ -4,7 +4,7 @@ Usage: `folder = read(Path("results/mini"))`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -27,20 +27,27 @@ from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
 from residuum.site.text import brief
 
-SHOWN = ("kind", "title", "printed_in")  # keys of an entry that every page shows
 MADE_ELSEWHERE = (
     "It was edited, or made by another version of residuum; make it again there: "
     "snakemake --cores all"
 )
 
 
+class Entry(BaseModel):
+    """The keys of an entry that its page shows."""
+
+    kind: str
+    title: str
+    printed_in: str
+    claims: list[dict[str, Any]] = []
+
+
 class Sheet(NamedTuple):
     """A page of a paper: its path, its entry in config/papers, and its numbers (if any)."""
 
     name: str
-    kind: str
     path: str  # the TSV's path below the results
-    entry: Mapping[str, Any]
+    entry: Entry
     markdown: str
     job: Judged | None  # None if its lines are no numbers
     cells: list[Cell]
@@ -52,31 +59,27 @@ class Sheet(NamedTuple):
         return parts_of(self.name)[0]
 
     @property
-    def claims(self) -> list[dict[str, Any]]:
-        """Return the claims of a page of claims; [] for other pages."""
-        return list(self.entry.get("claims", []))
-
-    @property
     def title(self) -> str:
         """Return the page's title and its place in the paper."""
-        return f"{self.entry['printed_in']}: {self.entry['title']}"
+        return f"{self.entry.printed_in}: {self.entry.title}"
 
     def grid(self) -> Places:
         """Return the `<row>/<column>` or claim of each cell of the page's grid, or None."""
-        if self.claims:
-            return [[None, None, None, claim["id"], None] for claim in self.claims]
-        if self.job is None or self.kind not in GRIDS:
+        if self.entry.claims:
+            return [[None, None, None, claim["id"], None] for claim in self.entry.claims]
+        if self.job is None or self.entry.kind not in GRIDS:
             return []
         known = {cell.place for cell in self.cells}
-        made = GRIDS[self.kind](self.job, [cell.line for cell in self.cells])
+        made = GRIDS[self.entry.kind](self.job, [cell.line for cell in self.cells])
         return [[place if place in known else None for place in line] for line in made]
 
 
 class Told(BaseModel):
-    """The fields of a page's manifest that concern its scale; the scale's id names a folder."""
+    """The fields of a page's manifest that the report reads; the scale's id names a folder."""
 
     scale: Id
     reason: str
+    entry: Entry
 
 
 class Folder(NamedTuple):
@@ -126,7 +129,7 @@ def read(results: Path) -> Folder:
     if not sheets:
         raise ResiduumError(f"{results}: a ledger and no page; make them: {remade(results)}")
     order = {name: number for number, name in enumerate([*papers])}
-    sheets.sort(key=lambda s: (order[s.paper], bool(s.claims), _natural(s.name)))
+    sheets.sort(key=lambda s: (order[s.paper], bool(s.entry.claims), _natural(s.name)))
     told = _told(results, graph, sheets[0].path)
     return Folder(results, told.scale, told.reason, ledger, sheets, graph)
 
@@ -161,15 +164,10 @@ def _sheet(
     job: Judged | None,
     cells: list[Cell],
 ) -> Sheet:
-    spec = graph.manifest(path).spec
-    entry = spec.get("entry")
-    entry = entry if isinstance(entry, dict) else {}
-    if lacking := [key for key in SHOWN if not isinstance(entry.get(key), str)]:
-        place = manifest.beside(results / path)
-        raise ResiduumError(f"{place}: spec: no {lacking[0]} of a page. {MADE_ELSEWHERE}")
+    entry = _told(results, graph, path).entry
     text = files.read_text(intact.checked(results / Path(path).with_suffix(".md")))
     tests = explaining.tests_of(results, Path(path).stem)
-    return Sheet(Path(path).stem, str(entry["kind"]), path, entry, text, job, cells, tests)
+    return Sheet(Path(path).stem, path, entry, text, job, cells, tests)
 
 
 def _natural(name: str) -> list[tuple[int, int | str]]:

@@ -46,7 +46,6 @@ def _body(text: str) -> str:
 
 
 def _link(tokens: list[Token], places: Places) -> None:
-    """Give each number in the first grid's body an id and a link."""
     row, column, body = -1, -1, False
     for at, token in enumerate(tokens):
         if token.type in ("th_open", "td_open"):

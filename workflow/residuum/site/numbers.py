@@ -55,7 +55,7 @@ class Numbers:
 
     def behind(self, sheet: Sheet) -> Data:
         """Return the data behind a page's numbers or claims; {} for a page without either."""
-        if sheet.claims:
+        if sheet.entry.claims:
             return self._claims(sheet)
         if sheet.job is None:
             return {}
@@ -88,10 +88,9 @@ class Numbers:
         }
 
     def _claims(self, sheet: Sheet) -> Data:
-        """Return a page's claims, their tests, and the pages that each claim rests on."""
         cells, reasons, labels = Data(), dict[str, int](), dict[str, str]()
         pages = {other.name: other for other in self._folder.sheets}
-        for claim in sheet.claims:
+        for claim in sheet.entry.claims:
             at = (sheet.name, claim["id"])
             rows = [row for key, alike in self._ledger.items() if key[:2] == at for row in alike]
             made: Data = {

@@ -79,7 +79,6 @@ def _write(path: Path, template: str, **values: object) -> None:
 
 
 def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> dict[str, object]:
-    """Return the data of the first page: papers with counts, filters, and all ledger rows."""
     every = [line for shown in lines.values() for line in shown]
     papers = [
         {
@@ -153,7 +152,6 @@ def _write_sheet(
 
 
 def _drawings(data: Path, output: Path, what: str = "") -> Iterator[tuple[str, str]]:
-    """Copy the drawings beside a page's data, if any; yield their names and formats."""
     for form in DRAWINGS:
         path = intact.checked(data.with_suffix(form))
         if path.is_file():

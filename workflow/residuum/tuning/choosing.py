@@ -71,7 +71,9 @@ class Record(Strict):
         settings = [choice.setting for choice in self.choices]
         return {"folds": settings} if self.fold_of else dict(settings[0])
 
-    def write(self, path: Path, spec: Strict, inputs: list[Path], stage: str) -> None:
+    def write(
+        self, path: Path, spec: Strict | Mapping[str, object], inputs: list[Path], stage: str
+    ) -> None:
         """Write the record and its manifest."""
         made = self.model_dump()
         files.write_text(path, json.dumps(made, indent=1) + "\n")

@@ -83,7 +83,6 @@ def _by_ir_measures(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) ->
 
 
 def _nested(table: pl.DataFrame, ids: pl.DataFrame, value: pl.Expr) -> dict[str, dict[str, float]]:
-    """Return {number: {doc_id: value}} of the judged queries."""
     judged = table.join(ids, on="query_id", maintain_order="left")
     judged = judged.select("number", "doc_id", value=value)
     lists = judged.group_by("number", maintain_order=True).agg("doc_id", "value")

@@ -110,7 +110,6 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
 
 
 def _judged(quantity: str, counted: Quantities) -> bool:
-    """Say whether a split has the judgements that a quantity needs, if it needs judgements."""
     if quantity == PAIRS:
         return PAIRS in counted
     return UNJUDGED not in counted or quantity not in OF_JUDGEMENTS

@@ -30,7 +30,7 @@ class Values(NamedTuple):
     not_learned: dict[Key, str]
 
 
-class Judged(NamedTuple):
+class Decision(NamedTuple):
     """A verdict and its reason, with the difference and the test of the deciding comparison."""
 
     verdict: str
@@ -86,7 +86,7 @@ def judge(
     """Yield a ledger row per claim. `tables` are tables' cells, which hold chosen depths."""
     for claim in job.entry.claims:
         family = [test for test in tests if test.family == claim.id]
-        made = _judged(job, claim, values, family, tables)
+        decision = _decide(job, claim, values, family, tables)
         row = LedgerRow(
             parts_of(job.id)[0],
             job.entry.printed_in,
@@ -95,31 +95,31 @@ def judge(
             claim.section,
             kind="claim",
             claim=claim.says,
-            measured=made.measured,
-            verdict=made.verdict,
-            rests_on=None if made.verdict in BARE else _rests_on(job, claim.holds, values),
-            reason=f"{made.reason.rstrip('.')}. {claim.remark}".rstrip(". "),
+            measured=decision.measured,
+            verdict=decision.verdict,
+            rests_on=None if decision.verdict in BARE else _rests_on(job, claim.holds, values),
+            reason=f"{decision.reason.rstrip('.')}. {claim.remark}".rstrip(". "),
         )
-        yield with_test(row, made.test)
+        yield with_test(row, decision.test)
 
 
-def _judged(
+def _decide(
     job: BoundClaims,
     claim: Claim,
     values: Mapping[str, Values],
     tests: Sequence[Comparison],
     tables: Mapping[str, Cells],
-) -> Judged:
+) -> Decision:
     holds = claim.holds
     if holds is None:
-        return Judged("not judged", str(claim.not_judged))
+        return Decision("not judged", str(claim.not_judged))
     if isinstance(holds, Factor):
         return _factor(holds, tables[holds.page], None if job.comparable else job.reason)
     if why := _absent(holds, values[holds.page]):
-        return Judged(*why)
+        return Decision(*why)
     compared = holds.compared(values[holds.page].scores, axis(job, holds))
     parts = list(zip(compared, tests, strict=True))
-    return together(parts) if parts else Judged("not run", NO_PAIR)
+    return together(parts) if parts else Decision("not run", NO_PAIR)
 
 
 def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Values]) -> str | None:
@@ -159,7 +159,7 @@ def _absent(holds: Holding, known: Values) -> Verdict | None:
     return None
 
 
-def together(parts: Sequence[tuple[Compared, Comparison]]) -> Judged:
+def together(parts: Sequence[tuple[Compared, Comparison]]) -> Decision:
     """Return the verdict of a claim: the worst verdict of its comparisons.
 
     A reversed comparison decides, since all were corrected together; otherwise an inconclusive one.
@@ -174,11 +174,11 @@ def together(parts: Sequence[tuple[Compared, Comparison]]) -> Judged:
     _, why, compared, test = surest[0 if worst == "reversed" else -1]
     where = f"{compared.a} {compared.says} {compared.b} in {compared.column}: {why}"
     if len(judged) == 1:
-        return Judged(worst, where, test.difference, test)
+        return Decision(worst, where, test.difference, test)
     agreeing = verdicts.count("holds")
     count = f"{agreeing} of {len(judged)} comparisons hold; {len(deciding)} {worst}, such as"
     first = "all hold, the weakest" if worst == "holds" else count
-    return Judged(worst, f"{first} {where}", test.difference, test)
+    return Decision(worst, f"{first} {where}", test.difference, test)
 
 
 def _part(says: Says, test: Comparison) -> Verdict:
@@ -199,20 +199,20 @@ def _part(says: Says, test: Comparison) -> Verdict:
     return ("reversed" if says == "not apart" and verdict == "holds" else verdict), why
 
 
-def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Judged:
+def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Decision:
     """Judge the factors between rows' numbers. `elsewhere` is why they do not compare, or None."""
     (column,), (least, most) = holds.columns, holds.between
     numbers = {row: cells[row, column] for row in holds.named()}
     if absent := next((cell for cell in numbers.values() if cell.not_run), None):
-        return Judged(absent.absence, str(absent.not_run))
+        return Decision(absent.absence, str(absent.not_run))
     depths = {row: float(cell.measured or 0) for row, cell in numbers.items()}
     factors = {a: depths[a] / depths[b] for a, b in holds.rows.items()}
     shown = ", ".join(f"{a} / {holds.rows[a]} = {factor:.3g}" for a, factor in factors.items())
     if elsewhere:
-        return Judged("not comparable", f"{shown} ({elsewhere.rstrip('.')})")
+        return Decision("not comparable", f"{shown} ({elsewhere.rstrip('.')})")
     inside = all(least <= factor <= most for factor in factors.values())
     reason = f"{shown}; printed {least:g} to {most:g}"
-    return Judged("holds" if inside else "differs", reason)
+    return Decision("holds" if inside else "differs", reason)
 
 
 def in_words(holds: Holding, over: str) -> str:

@@ -129,7 +129,6 @@ def _theory(measured: Measured) -> dict[str, Quantity]:
 
 
 def _cells(job: BoundDimensions, row: Projection, measured: Measured | None) -> Iterator[GridCell]:
-    """Yield the cells of a plot, including cells without a value."""
     nothing = Quantity(None, 0)
     names = {LEAST_MARGIN: nothing}
     if measured is not None:
@@ -215,7 +214,6 @@ def _margins(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
 
 
 def _recall(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
-    """Draw the least dimensions for shares of the queries, by the length of docs."""
     for share, (color, marker, line) in zip(job.entry.recalls, drawing.LINES, strict=False):
         points = fidelities.least(measured.recall, ["length"], pl.col("recall") >= share)
         points = points.filter(pl.col("length") != ALL)
@@ -229,7 +227,6 @@ def _recall(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
 
 
 def _bounds(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
-    """Draw a bar for each bound, on a logarithmic axis."""
     every = {name: quantity.value for name, quantity in _theory(measured).items()}
     shown = {name: k for name, k in every.items() if k is not None and name != MARGIN}
     ax.barh(range(len(shown)), [*shown.values()], color=drawing.LINES[2][0])

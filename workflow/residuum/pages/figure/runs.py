@@ -91,7 +91,6 @@ def _read(
     runs: Sequence[str],
     where: str,
 ) -> ScoreMatrix:
-    """Return the panel's measure of runs, on the split of a series."""
     split_ref = str(job.splits[series.id])
     return grids.read_matrix(metrics, split_ref, runs, str(panel.measure), where, read)
 
@@ -151,7 +150,6 @@ def _cell(job: BoundFigure, point: Point) -> GridCell:
 
 
 def _blank(job: BoundFigure, row: str, column: str, why: str | None = None) -> GridCell:
-    """Return a cell without a value, with the reason and the paper's number."""
     what = f"{job.entry.panel(column).value} in {job.entry.over} {column.partition('/')[2]}"
     unlearned = why is not None and row in job.unlearned
     cell = GridCell(job.id, row, column, what, job.splits[row], not_run=why, not_learned=unlearned)

@@ -124,7 +124,6 @@ def _plot(job: BoundLines, panel: LinePanel, lines: Sequence[Line], ax: "Axes") 
 
 
 def _page(job: BoundLines, drawn: Sequence[Line]) -> layout.Layout:
-    """Return the page under the drawing: the numbers, and the table that they come from."""
     points = [(panel, point.at) for panel in job.entry.panels for point in panel.points]
     header = ["", *(f"{panel.header}, {at}" for panel, at in points)]
     rows = []

@@ -12,7 +12,7 @@ from residuum.config.schema.systems import RerankSystem
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import FOR_READERS
 from residuum.pages.entries import parts_of
-from residuum.pages.inputs import PageInputs
+from residuum.pages.inputs import PageInputs, split_ref
 from residuum.pages.sides import apart, dense_and_lexical, paired_runs
 from residuum.pages.table.entry import Column, Table
 from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable, Sides, metrics_files
@@ -42,9 +42,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         id=page,
         entry=table,
         tests=registry.tests[table.tests],
-        splits={
-            name: "/".join(split_id) if split_id else None for name, split_id in split_ids.items()
-        },
+        splits={name: split_ref(split_id) for name, split_id in split_ids.items()},
         runs={part: registry.runs(system) for part, system in systems.items()},
         systems={
             p: registry.systems[n].model_dump(exclude=FOR_READERS) for p, n in systems.items()
@@ -152,7 +150,6 @@ class TableInputs(PageInputs):
         return [wildcards.page, *family(self.registry, wildcards.page)]
 
     def _metrics(self, *pages: str) -> list[str]:
-        """Return the metrics files of all cells of tables, sorted and without duplicates."""
         return self.metrics_at(metrics_files(self._bound(*pages)))
 
     def metrics(self, wildcards: Wildcards) -> list[str]:

@@ -48,7 +48,6 @@ def _unordered(registry: Registry, table: Table) -> Iterator[Fault]:
 
 
 def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
-    """Return why a reported cell does not fit its column, or None."""
     change = column.is_change(row)
     if cell.tick:
         return None if column.tick and change else "a tick, but the column has no `tick:` there"

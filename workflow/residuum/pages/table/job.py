@@ -160,10 +160,6 @@ class BoundTable(Judged):
         runs = dict.fromkeys(run for side in self.sides(row.id, column) for run in side)
         return [self.metrics(column, run) for run in runs]
 
-    def metrics_files(self) -> list[str]:
-        """Return the metrics files of all cells, sorted and without duplicates."""
-        return sorted({name for cell in self.cells() for name in self.metrics_of(*cell)})
-
     def groups(self) -> list[tuple[str, str]]:
         """Return (split, grouping) for all columns of groups of queries, without duplicates."""
         within = [(self.splits[c.id], c.within.grouping) for _, c in self.cells() if c.within]
@@ -190,4 +186,11 @@ class BoundTable(Judged):
 
 def metrics_files(tables: Iterable[BoundTable]) -> list[str]:
     """Return the metrics files of all cells of tables, sorted and without duplicates."""
-    return sorted({name for table in tables for name in table.metrics_files()})
+    return sorted(
+        {
+            name
+            for table in tables
+            for row, column in table.cells()
+            for name in table.metrics_of(row, column)
+        }
+    )

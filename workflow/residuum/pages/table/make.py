@@ -20,7 +20,7 @@ from residuum.pages.grids import GridCell, Loaded, Parted, read_groups
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.table import notes as table_notes
 from residuum.pages.table.entry import DEPTH, Column, Row
-from residuum.pages.table.job import NO_DEPTH, NOTHING, BoundTable
+from residuum.pages.table.job import NO_DEPTH, NOTHING, BoundTable, metrics_files
 from residuum.paired import Comparison
 from residuum.tuning.choosing import Record, Tuned
 from residuum.tuning.learned import read_all
@@ -60,7 +60,7 @@ def render(
     written = layout.write(output, grids.tidied(cells), page(job, cells, captions))
     inputs = [significance, *(tuning or []), *(computed or []), *(learning or [])]
     inputs += groups or []
-    names = [*requested.metrics_files(), *requested.metrics_records()]
+    names = [*metrics_files([requested]), *requested.metrics_records()]
     inputs += [metrics / name for name in names]
     facts = {"cells": len(cells)}
     manifest.write(output, facts, requested, inputs, "residuum.pages.table.make", written)
@@ -102,7 +102,6 @@ def tidy(
 
 
 def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: Beaten) -> GridCell:
-    """Add a cell's markers: the rows it beats, an arrow, a tick."""
     others = [other.index for other in job.entry.rows if (column.id, row.id, other.id) in beaten]
     beats = [index for index in others if index and not row.below]
     return replace(
@@ -116,7 +115,6 @@ def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: B
 def _with_index(
     job: BoundTable, row: Row, column: Column, cell: GridCell, metrics: Path
 ) -> GridCell:
-    """Add the index that a cell's runs searched, if the table states its index."""
     if not job.entry.index:
         return cell
     searched = [indexes.recorded(metrics / name) for name in job.metrics_of(row, column)]

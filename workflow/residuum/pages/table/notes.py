@@ -167,7 +167,6 @@ def _choices(records: Sequence[Tuned]) -> Iterator[str]:
 
 
 def _tuned(tuned: Tuned) -> str:
-    """Describe a choice: the value, its queries, and whether it is at the grid's edge."""
     record = tuned.record
     (name, value), *others = record.choices[0].setting.items()
     what = (
@@ -194,7 +193,6 @@ def _shown(value: float) -> str:
 
 
 def _edge(choice: Choice) -> str:
-    """Warn of a choice at an edge of its grid, naming the parameters if there are several."""
     which = f"{', '.join(choice.at_edge)} " if len(choice.setting) > 1 else ""
     return f" ({which}at an edge of its grid)" if choice.at_edge else ""
 

@@ -130,7 +130,6 @@ def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
 
 
 def _save(job: BoundVenn, coverages: Mapping[str, Coverage], output: Path) -> list[Path]:
-    """Draw the diagrams beside each other at the same scale."""
     half = ROOM * max((_width(counts) / 2 for counts in coverages.values()), default=0.0)
     plots = [
         partial(_circles, row, coverages[row.id], half)
