@@ -13,8 +13,8 @@ from residuum import ledger, significance
 from residuum.artefacts import manifest
 from residuum.pages import verdicts
 from residuum.pages.grids import GridCell
-from residuum.pages.printed import Before
 from residuum.pages.table import make as tables
+from residuum.pages.verdicts import Before
 from tables_fixture import job, spec, write_metrics
 
 
@@ -66,7 +66,7 @@ def test_at_another_scale_numbers_are_not_comparable_but_comparisons_are_judged(
     assert (claim["verdict"], claim["under_holm"]) == ("these models only",) * 2
     assert claim["p_over_seeds"] == pytest.approx(2 * stats.t.sf(3, 1))
     page = (tmp_path / "l.md").read_text()
-    shown = page.split("so of these models only: 1.")[1].partition("\n\n##")[0]
+    shown = page.split("these models only (1).")[1].partition("\n\n##")[0]
     assert re.search(r"ours significantly above base \| \+0\.1 .*\| 0\.2048 .*\| 2/2", shown)
 
 
@@ -124,7 +124,7 @@ def test_comparison_verdicts(claim, difference, tested, verdict, sign):
 def test_a_verdict_of_these_models_only_says_why():
     test = comparison(difference=0.1, p_adjusted=0.0166, significant=True, **MODELS)
     _, reason = verdicts.comparison_verdict("above", verdicts.Tested(1, test))
-    shown = "p over seeds too 0.119; 1/3 seeds agree alone"
+    shown = "p over seeds 0.119; 1/3 seeds agree alone"
     assert reason == f"p 0.0166, difference +0.1000; {shown}"
 
 

@@ -19,6 +19,7 @@ from residuum.neural.losses import ConstantMargin
 from residuum.pages.entries import parts_of
 from residuum.pages.inputs import bound, page_spec
 from residuum.pages.table.bind import bind_table, family
+from residuum.pages.table.job import metrics_files
 from residuum.wiring import availability, corpora, models, sizes
 from residuum.wiring.pages import why_not_made
 
@@ -634,7 +635,7 @@ def test_what_a_scale_does_not_bind_is_not_run_with_its_reason(config):
     assert absent["clear"] == "scale mini binds nothing to msmarco-tune"
     assert absent["bert-siamese"] == "scale mini binds nothing to untrained"
     assert absent["deepct"] == "scale mini binds nothing to untrained"
-    assert not any(path.startswith("generated-mini/dev/clear") for path in job.metrics_files())
+    assert not any(path.startswith("generated-mini/dev/clear") for path in metrics_files([job]))
 
 
 def test_a_hub_model_that_cannot_be_had_empties_its_rows_only():

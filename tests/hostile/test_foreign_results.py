@@ -52,7 +52,8 @@ def test_a_page_whose_manifest_lacks_what_it_shows_is_named(results, tmp_path):
     place = manifest.beside(results / "cases" / "toy-table3.tsv")
     (results / "cases" / "toy-table3.md").write_text("## A\n")
     edit(place, spec={"id": "toy-table3", "entry": {"kind": "cases"}})
-    with pytest.raises(ResiduumError, match=r"toy-table3\.tsv\.manifest\.json: spec: no title"):
+    why = r"toy-table3\.tsv\.manifest\.json: spec: entry\.title: missing key"
+    with pytest.raises(ResiduumError, match=why):
         writing.write([results], tmp_path / "site")
 
 

@@ -173,7 +173,7 @@ def test_scores_that_rise_along_the_ranks_rank_anew(files, capsys):
 
 def test_p_near_alpha_is_said(files, capsys):
     command(*files[:3], resamples=200, alpha=1 / 201)
-    assert "Within two Monte-Carlo standard errors of alpha" in capsys.readouterr().out
+    assert "within two Monte-Carlo standard errors of alpha" in capsys.readouterr().out
 
 
 def test_missing_queries_are_refused_or_count_zero(files, capsys):

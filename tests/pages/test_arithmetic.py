@@ -8,7 +8,7 @@ import yaml
 from conftest import ROOT
 from plan_fixture import named
 from residuum.config import loading
-from residuum.pages.table import arithmetic
+from residuum.pages.table import notes
 from residuum.pages.table.bind import TableInputs
 from residuum.wiring.availability import all_available
 from residuum.wiring.paths import Paths
@@ -37,11 +37,11 @@ def manifests(tmp_path):
 
 
 def test_what_was_computed_in_which_precision_is_said_once(manifests):
-    assert list(arithmetic.notes(manifests)) == [
+    assert list(notes.of_arithmetic(manifests)) == [
         "Matrix products in bf16 on cuda: scores of base, training of clear.",
         "Matrix products in fp32 on cpu: encoding by clear.",
     ]
-    assert list(arithmetic.notes([])) == []
+    assert list(notes.of_arithmetic([])) == []
 
 
 def test_a_table_reads_them_of_all_that_is_behind_its_rows():

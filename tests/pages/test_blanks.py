@@ -10,11 +10,10 @@ from residuum import ledger
 from residuum.config.entries import parse
 from residuum.config.schema.tests import Tests
 from residuum.pages.grids import GridCell
-from residuum.pages.printed import Before
 from residuum.pages.table import blanks
 from residuum.pages.table.entry import Table
 from residuum.pages.table.job import BoundTable
-from residuum.pages.verdicts import Tested
+from residuum.pages.verdicts import Before, Tested
 from tables_fixture import job
 
 

@@ -147,7 +147,7 @@ def test_the_page_shows_what_matched_by_words(tmp_path):
     assert "Legal **definition** of **brief**: a concise statement \\| of a case." in page
     assert "| not retrieved → 1 " in page and "| 3 → 1 " in page
     assert "rank 3 or later, or not retrieved, by bm25" in page
-    assert "2 pairs of 2 queries meet it, of 2 judged queries examined; 2 shown." in page
+    assert "2 pairs of 2 queries meet the rule; 2 judged queries examined; 2 shown." in page
     latex = output.with_suffix(".tex").read_text()
     assert r"who is \textbf{robert} gray" in latex and r"3 $\rightarrow$ 1" in latex
     assert (tmp_path / "toy-table3.tsv.manifest.json").is_file()
@@ -202,7 +202,7 @@ def test_a_rule_that_nothing_meets_says_so(tmp_path):
     table, output = find(tmp_path, [{"list": "clear", "at_least": 100}])
     assert table.height == 0
     page = output.with_suffix(".md").read_text()
-    assert "0 pairs of 0 queries meet it, of 2 judged queries examined; none shown." in page
+    assert "0 pairs of 0 queries meet the rule; 2 judged queries examined; none shown." in page
     assert r"\begin{tabular}" not in output.with_suffix(".tex").read_text()
 
 

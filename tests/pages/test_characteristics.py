@@ -17,7 +17,7 @@ from residuum.pages import grids, verdicts
 from residuum.pages.cells import PrintedCell
 from residuum.pages.characteristics import make as characteristics
 from residuum.pages.characteristics.job import BoundCharacteristics
-from residuum.pages.printed import Before
+from residuum.pages.verdicts import Before
 
 ROWS = [
     {"id": "queries", "label": "# of queries", "quantity": "queries"},

@@ -212,7 +212,7 @@ def test_a_figure_without_a_split_or_with_one_depth_is_not_run(tmp_path):
     alone = {run: {0: 0.9, 10: of[10]} for run, of in CURVE.items()}
     rows, tests, _ = judged(tmp_path / "alone", bound(above, *along), splits={"dev": alone})
     assert [row.verdict for row in rows.values()] == ["holds", "not run", "not run"]
-    assert "no two points" in rows["c1"].reason
+    assert "fewer than two points" in rows["c1"].reason
     assert [(test.family, test.column) for test in tests] == [("c0", "after/10")]
 
 

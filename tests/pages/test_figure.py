@@ -162,7 +162,7 @@ def test_a_series_without_runs_is_named_and_not_drawn(tmp_path):
     table = draw(tmp_path / "alone", made)
     assert set(table["series"]) == {"base"}
     text = (tmp_path / "alone" / "toy-figure1.md").read_text()
-    assert "Not drawn, without runs at this scale: Ours." in text
+    assert "Not drawn, because they have no runs at this scale: Ours." in text
     assert "Test:" not in text
 
 

@@ -2,6 +2,7 @@
 
 from comparison_fixture import comparison
 from residuum.pages import notes
+from residuum.pages.table import notes as table_notes
 from tables_fixture import job
 
 
@@ -53,9 +54,9 @@ def test_seeds():
     not_significant = {"seeds_agreeing": "1/3", "p_over_seeds": 0.5, "holds_over_seeds": False}
     alone = {"significant": True, "difference": 0.1}
     line, models = noted(held, partly, partly, not_significant, alone)
-    assert "of 3 significant comparisons between rows with seeds, 1 hold" in line
+    assert "1 of 3 significant comparisons between rows with seeds hold" in line
     assert "2 of 3 for 2, 3 of 3 for 1" in line
-    assert models == "Of these models only, not over seeds: x-y; x-y."
+    assert models == "Significant for these models only, not over seeds: x-y; x-y."
 
 
 def test_a_test_that_favours_the_lower_mean():
@@ -69,21 +70,22 @@ def test_a_seed_near_alpha_may_turn_the_count():
     _, line, *_ = noted(
         {**held, "seeds_near_alpha": 0}, near, {**near, "a": "z", "significant": False}
     )
-    assert line.startswith("With a seed whose own p lies within two Monte-Carlo standard errors")
-    assert line.endswith("may turn: clear-y.")
+    assert line.startswith("The p of a seed lies within two Monte-Carlo standard errors")
+    assert line.endswith("may change: clear-y.")
 
 
 def test_an_infinite_t_is_said():
     constant = {"test": "t-test", "method": "paired t, no variance", "p": 0.0, "p_adjusted": 0.0}
     (line,) = noted(constant, {"method": "paired t"})
-    assert "t is infinite and p 0" in line and "x-y. A permutation test" in line
+    assert "t is infinite and p is 0" in line and "x-y. A permutation test" in line
 
 
 def test_what_plays_a_system_is_said_under_the_table():
     runs = {"base": ["base"], "ours": ["theirs.seed1", "theirs.seed2"], "ablation": ["theirs-b"]}
-    lines = list(notes.caption(job().model_copy(update={"runs": runs}), [], [], [], {}))
-    assert "Played at this scale by other systems: ours by theirs, ablation by theirs-b." in lines
-    assert not [line for line in notes.caption(job(), [], [], [], {}) if line.startswith("Played")]
+    lines = list(table_notes.caption(job().model_copy(update={"runs": runs}), [], [], [], {}))
+    assert "Replaced at this scale by other systems: ours by theirs, ablation by theirs-b." in lines
+    lines = list(table_notes.caption(job(), [], [], [], {}))
+    assert not [line for line in lines if line.startswith("Replaced")]
 
 
 def test_losses_that_no_mark_can_show_are_named():
@@ -104,5 +106,5 @@ def test_losses_that_no_mark_can_show_are_named():
 
 
 def _unmarked(tests, **changes):
-    lines = notes.caption(job(**changes), [], tests, [], {})
+    lines = table_notes.caption(job(**changes), [], tests, [], {})
     return [line for line in lines if line.startswith("Significantly below, without")]

@@ -10,8 +10,8 @@ from residuum.pages import verdicts
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import BoundCharacteristics
 from residuum.pages.grids import GridCell, blank
-from residuum.pages.printed import Before
 from residuum.pages.table.job import BoundTable
+from residuum.pages.verdicts import Before
 from tables_fixture import TABLE, job
 
 OWN = {"id": "theirs-table2", "printed_in": "Theirs, Table 2"}
@@ -98,7 +98,7 @@ def test_the_counts_and_the_summary_take_each_once():
     assert lines["theirs", "comparisons, Holm"][-1] == "2"
     page = ledger.page(rows, "toy", "a toy.")
     own = page.split("## theirs")[1].partition("\n## ")[0]
-    text = "Printed before, of the same runs, and counted there (toy/table1): Theirs, Table 2"
+    text = "Printed before from the same runs, and counted there (toy/table1): Theirs, Table 2"
     # All are measured at 0.3: 0.4 and 0.35 differ, and both comparisons hold.
     assert f"{text} (base, ours, ablation; 3 numbers, 2 comparisons); 2 of them" in own
     assert "Nothing else contradicts the paper." in own

@@ -110,7 +110,7 @@ def test_means_of_each_snapshot_by_hand(drawn):
 def test_the_caption_names_splits_snapshots_and_no_test(drawn):
     text = (drawn[1] / "toy-figure5.md").read_text()
     where = "data/dev in the role of dev, 40 queries; data/dev-adverse in the role of adverse, 40"
-    assert where in text and "the last is the finished one" in text
+    assert where in text and "The last is the finished model" in text
     assert "differs significantly" not in text
     rows = [[c.strip() for c in x.split("|")[1:-1]] for x in text.splitlines() if x[:1] == "|"]
     header = [f"MRR {one['label']}" for one in SERIES]

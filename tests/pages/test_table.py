@@ -297,8 +297,8 @@ def test_notes_say_who_is_compared_and_how_seeds_agree(tmp_path):
     page = (tmp_path / "t.md").read_text()
     note = "9999 sign flips, seed 1), alpha 0.05, compared with base only, correction bonferroni"
     assert note in page
-    assert "of 1 significant comparisons between rows with seeds, 0 hold" in page
-    assert "the test of that seed alone agrees: 2 of 2 for 1." in page
+    assert "0 of 1 significant comparisons between rows with seeds hold" in page
+    assert "Seeds that agree when tested alone: 2 of 2 for 1." in page
 
 
 def test_notes_name_a_p_near_alpha_and_count_exact_ones(made, tmp_path):
@@ -383,4 +383,4 @@ def test_a_row_without_a_number_shows_whom_it_beats_and_one_training_is_said(tmp
     assert str(cell(tsv, "ours")["beats"]) == "1"
     page = (tmp_path / "t.md").read_text()
     assert "0.500 ¹" in page
-    assert "One training stands behind ours: their comparisons hold for these models" in page
+    assert "Trained once: ours. Their comparisons hold for these models" in page

@@ -7,7 +7,7 @@ import polars as pl
 from residuum import evaluate, significance
 from residuum.artefacts import manifest, trec
 from residuum.pages.table import make as tables
-from residuum.pages.table import unions
+from residuum.pages.table import notes
 from tables_fixture import job, spec, write_metrics
 
 FUSED = {"ours": {"kind": "fusion"}, "base": {"kind": "lexical"}, "ablation": {"kind": "fusion"}}
@@ -42,12 +42,12 @@ def test_a_table_says_of_each_union_for_how_many_queries_it_is_exact(tmp_path):
     for run, share in (("ours.seed1", 0.975), ("ours.seed2", 0.9), ("base", 0.5)):
         record(metrics, run, **{"10": share, "1000": 0.0})
     record(metrics, "ablation")
-    (line,) = unions.notes(table(), metrics)
-    assert line.startswith("Queries for which the scores of a union's first 10 docs are provably")
+    (line,) = notes.of_unions(table(), metrics)
+    assert line.startswith("Queries for which a union's first 10 docs provably have the scores of")
     assert line.endswith(": ours 90.0 to 97.5%.")
     record(metrics, "ours.seed1", **{"10": 0.9})
     record(metrics, "ablation", **{"5": 1.0})
-    fewer, line = unions.notes(table(), metrics)
+    fewer, line = notes.of_unions(table(), metrics)
     assert "first 5 docs" in fewer and fewer.endswith(": ablation 100.0%.")
     assert "first 10 docs" in line and line.endswith(": ours 90.0%.")
 

@@ -146,8 +146,8 @@ def test_a_page_says_which_models_are_trained_by_folds(full: Registry) -> None:
     assert list(notes.of_runs(Bound.model_construct(**made))) == []
     [line, _] = notes.of_runs(Bound.model_construct(**made, by_folds=folds))
     assert line == (
-        f"dpr@{OF} is trained once for each of {', '.join(FOLDS)}, on the others' queries; a query "
-        "is answered by the training that has not seen it."
+        f"dpr@{OF} is trained once for each of {', '.join(FOLDS)}, on the queries of the other "
+        "folds. Each query is answered by the training that has not seen it."
     )
 
 

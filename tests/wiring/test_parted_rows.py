@@ -11,7 +11,7 @@ from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import Registry, SplitId
-from residuum.pages import notes
+from residuum.pages.table import notes
 from residuum.pages.table.bind import TableInputs, bind_table
 from residuum.pages.table.job import NO_SYSTEM, BoundTable
 from residuum.wiring.availability import all_available, why_unavailable

@@ -7,7 +7,7 @@ from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.splits import Split
 from residuum.config.specs import RunId
-from residuum.pages import notes
+from residuum.pages.table import notes
 from residuum.pages.table.make import removed
 from residuum.wiring.availability import all_available, why_no_export
 from residuum.wiring.base import residual_of
@@ -94,9 +94,9 @@ def test_it_is_said_under_the_page_with_what_external_runs_held(tmp_path):
     assert job().metrics_records() == []
     lines = list(notes.caption(table, [], [], [], {"base": 7}))
     assert lines[2:4] == [
-        "data/dev is residual: docs that data/round1 judged for a query leave every run of it "
-        "before the cut at k, whatever their relevance.",
-        "Such docs in external runs, removed as NIST does with submissions: 7 of base.",
+        "data/dev is residual: docs that data/round1 judged for a query are removed from its "
+        "runs before the cut at k, whatever their relevance.",
+        "Docs judged before, removed from external runs as NIST does with submissions: 7 of base.",
     ]
     assert not [line for line in notes.caption(job(), [], [], [], {}) if "residual" in line]
 

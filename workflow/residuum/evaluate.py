@@ -64,7 +64,6 @@ def run(
 
 
 def _of_run(run: Path) -> dict[str, object]:
-    """Return what the manifest of a run says that pages print."""
     of_union = {str(depth): share for depth, share in proven.recorded(run).items()}
     facts: dict[str, object] = {"index": indexes.recorded(run), proven.PROVEN: of_union}
     removed = residual.removed(run)

@@ -36,10 +36,10 @@ def lengths(
     job, judged = command.parse_spec(Lengths, spec), trec.read_qrels(qrels)
     relevant = judged.filter(pl.col("relevance") >= 1)
     counts = words(corpus, set(relevant["doc_id"]))
-    of: dict[str, list[int]] = {query: [] for query in judged["query_id"].unique().sort()}
+    found: dict[str, list[int]] = {query: [] for query in judged["query_id"].unique().sort()}
     for query, doc in relevant.select(*trec.PAIR).iter_rows():
-        of[query] += [counts[doc]] if doc in counts else []
-    made = groupings.write(output, by_length(of, job.width))
+        found[query] += [counts[doc]] if doc in counts else []
+    made = groupings.write(output, by_length(found, job.width))
     _record(output, made, job, [qrels, corpus / "manifest.json"])
 
 
@@ -67,11 +67,12 @@ def folds(
 ) -> None:
     """Group queries by the folds of their split, which are called as their folders are."""
     job, judged = command.parse_spec(Folds, spec), {*trec.read_qrels(qrels)["query_id"]}
-    of = {path.parent.name: [*trec.read_queries(path)] for path in fold}
-    lines = [(name, q, None) for name, own in of.items() for q in sorted({*own} & judged)]
+    members = {path.parent.name: {*trec.read_queries(path)} for path in fold}
+    lines = [(name, q, None) for name, ids in members.items() for q in sorted(ids & judged)]
     if lost := sorted(judged - {query for _, query, _ in lines}):
-        text = f"query {lost[0]} is in none of the folds {', '.join(of)} ({len(lost)} such queries)"
-        raise ResiduumError(f"{qrels}: {text}; folds divide all queries of a split")
+        text = f"query {lost[0]} is in none of the folds {', '.join(members)}"
+        more = f"({len(lost)} such queries); folds divide all queries of a split"
+        raise ResiduumError(f"{qrels}: {text} {more}")
     _record(output, groupings.write(output, lines), job, [qrels, *fold])
 
 
@@ -88,7 +89,7 @@ def by_length(lengths_of: Mapping[str, list[int]], width: int) -> Iterator[Line]
 
     Queries without a length form the last group.
     """
-    means = {q: sum(of) / len(of) if of else None for q, of in lengths_of.items()}
+    means = {q: sum(words) / len(words) if words else None for q, words in lengths_of.items()}
     for query, mean in sorted(means.items(), key=lambda item: (_group(item[1], width), item[0])):
         low = width * int(_group(mean, width)) if mean is not None else 0
         yield (NO_DOC if mean is None else f"{low}-{low + width}"), query, mean
@@ -117,7 +118,6 @@ def _hash(query_id: str) -> str:
 def _record(
     output: Path, made: groupings.Groups, job: Lengths | Halves | Folds, inputs: Iterable[Path]
 ) -> None:
-    """Write the manifest with the groups' sizes and the cuts between groups, and print both."""
     sizes = {group: len(queries) for group, queries in made.members.items()}
     cuts = [str(cut) for cut in made.cuts()]
     print(" ".join([", ".join(f"{n} {group}" for group, n in sizes.items()) + ".", *cuts]))

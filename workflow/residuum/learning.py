@@ -15,7 +15,6 @@ import typer
 from residuum.artefacts import files, intact, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.base import Strict
 from residuum.config.schema.models import Trained
 from residuum.neural import devices, foreign, hub
 from residuum.neural.learners import KINDS, HeldOut, Start
@@ -26,12 +25,6 @@ from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges, warn
 from residuum.tuning.learned import MEASURES, SHUFFLED, Learned, by_errors, by_ranks
 
 app = command.app(__doc__)
-
-
-class Grid(Strict):
-    """The learning rates that were tried."""
-
-    rates: list[float]
 
 
 Model = Annotated[Path, typer.Option(help="checkpoint that training ended with")]
@@ -169,7 +162,7 @@ def choose(
     paths = {float(rate): Path(path) for rate, _, path in (text.partition("=") for text in trial)}
     verdicts = {rate: Learned.read(path) for rate, path in sorted(paths.items())}
     settings: list[Setting] = [{"learning_rate": rate} for rate in verdicts]
-    means = [of.means["trained"] for of in verdicts.values()]
+    means = [verdict.means["trained"] for verdict in verdicts.values()]
     first = next(iter(verdicts.values()))
     best = settings[means.index(max(means))]
     mean, at_edge = max(means), edges(best, settings)
@@ -177,7 +170,7 @@ def choose(
     warn_of_edges(chosen)
     tried = [Tried(setting=s, means=[m]) for s, m in zip(settings, means, strict=True)]
     record = Record(choices=[chosen], measure=first.measure, queries=first.examples, tried=tried)
-    record.write(output, Grid(rates=list(verdicts)), [*paths.values()], "residuum.learning")
+    record.write(output, {"rates": list(verdicts)}, [*paths.values()], "residuum.learning")
 
 
 if __name__ == "__main__":

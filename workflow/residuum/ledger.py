@@ -16,12 +16,10 @@ from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.pages import grids
-from residuum.pages.grids import GridCell
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import BLANKS, JOBS, JUDGED
 from residuum.pages.layout import DASH, MORE, grid, harmless, plain
-from residuum.pages.printed import Before
-from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
+from residuum.pages.verdicts import VERDICTS, Before, LedgerRow, judge
 from residuum.pages.verdicts import ledger as read_ledger
 from residuum.paired import Comparison
 from residuum.wiring.paths import Paths
@@ -63,7 +61,7 @@ def write(
     for job, path in zip(jobs, table, strict=True):
         if job.between_rows() and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        cells = grids.rows(path, GridCell, optional=grids.OPTIONAL)
+        cells = grids.read_cells(path)
         ledger += judge(job, cells, tests.get(job.id, []), before)
         if job.entry.kind in BLANKS:
             ledger += BLANKS[job.entry.kind](job, cells, tests[job.id], before)
@@ -75,9 +73,10 @@ def write(
     grids.write(output, ledger, LedgerRow)
     reading = output.with_suffix(".md")
     files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
-    inputs, own = [*table, *(significance or []), *(claims or [])], [output, reading]
+    inputs = [*table, *(significance or []), *(claims or [])]
     made_of = {"tables": [path.stem for path in table]}
-    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
+    written = [output, reading]
+    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", written)
 
 
 def bound(spec: str | bytes, source: str = "--spec") -> Judged:
@@ -115,14 +114,14 @@ def _counted(ledger: Rows) -> str:
     for paper, rows in _grouped(ledger, lambda row: row.paper):
         for kind in kinds:
             every = [row for row in rows if row.kind == kind]
-            own = _rows_of(every, same=False)
-            verdicts = {f"{kind}s": [row.verdict for row in own]}
+            first = [row for row in every if not row.same_as]
+            verdicts = {f"{kind}s": [row.verdict for row in first]}
             if any(row.under_holm for row in every):
-                verdicts[HOLM] = [str(row.under_holm) for row in own]
+                verdicts[HOLM] = [str(row.under_holm) for row in first]
             for what, listed in verdicts.items() if every else ():
                 counted = Counter(listed)
                 shown = [str(counted[v]) if v in VERDICTS[kind] else DASH for v in columns]
-                lines.append([paper, what, *shown, str(len(every) - len(own))])
+                lines.append([paper, what, *shown, str(len(every) - len(first))])
     return grid(["paper", "printed", *columns, AGAIN], lines)
 
 
@@ -134,7 +133,7 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         f"# Ledger, scale {scale}",
         f"Scale {scale}: {harmless(reason)}",
         counts(ledger),
-        "`ledger.md` goes on with what contradicts each paper, what is not run and every row; "
+        "`ledger.md` continues with what contradicts each paper, what is not run, and every row. "
         "`ledger.tsv` has the rows unrounded. docs/verdicts.md says what a verdict means.",
         MORE,
     ]
@@ -142,10 +141,10 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         parts += [f"## {paper}", *_in_short(rows)]
     parts += [
         "## Every number and comparison",
-        "A comparison's reported and measured values are differences; effect ratio: measured over "
-        "reported one; delta RI: reported relative improvement less the measured one. A number "
-        "that is not comparable, without a reason beside it, is so for the scale's reason, given "
-        "above.",
+        "The reported and measured values of a comparison are differences. Effect ratio: the "
+        "measured difference over the reported one. Delta RI: the reported relative improvement "
+        "less the measured one. Numbers that are not comparable without a reason beside them have "
+        "the scale's reason, given above.",
     ]
     for _, rows in _grouped(ledger, lambda row: row.table):
         parts.append(f"### {harmless(rows[0].printed_in)}\n\n{_every_row(rows, reason)}")
@@ -173,46 +172,37 @@ def _in_short(every: Rows) -> Iterator[str]:
     Rows printed before, of the same runs, are only counted.
     """
     judged = [row for row in every if row.kind != BLANK]
-    rows, again = (_rows_of(judged, same) for same in (False, True))
-    lines = [
-        [
-            plain(r.printed_in),
-            r.column,
-            plain(r.claim),
-            r.verdict,
-            *_values(r),
-            _rounded(r.p_adjusted),
-        ]
-        for r in rows
-        if r.verdict in AGAINST
-    ]
+    rows = [row for row in judged if not row.same_as]
+    again = [row for row in judged if row.same_as]
+    lines = []
+    for row in (row for row in rows if row.verdict in AGAINST):
+        p = _rounded(row.p_adjusted)
+        lines.append([*_place(row), row.verdict, *_values(row), p])
     header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
     against = f"Against the paper: {len(lines)}.\n\n{grid(header, lines)}"
     yield against if lines else f"Nothing {'else ' * bool(again)}contradicts the paper."
     if models := [row for row in rows if row.verdict == "these models only"]:
-        lines = [
-            [plain(r.printed_in), r.column, plain(r.claim), *_values(r), _rounded(r.p_adjusted),
-             _rounded(r.p_over_seeds), str(r.seeds_agreeing)]
-            for r in models
-        ]  # fmt: skip
+        lines = []
+        for row in models:
+            over = [_rounded(row.p_over_seeds), str(row.seeds_agreeing)]
+            lines.append([*_place(row), *_values(row), _rounded(row.p_adjusted), *over])
         header = ["where", "column", "claim", "reported", "measured", "p", "p over seeds", "seeds"]
-        text = "Significant over queries and not over training seeds, so of these models only"
-        yield f"{text}: {len(models)}.\n\n{grid(header, lines)}"
+        text = "Significant over queries but not over training seeds: these models only"
+        yield f"{text} ({len(models)}).\n\n{grid(header, lines)}"
     for verdict in ("not learned", "not run"):
         if absent := [row for row in rows if row.verdict == verdict]:
             groups = _grouped(absent, _bare)
-            listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)
+            listed = "\n".join(f"- {plain(why)}: {_printed_in(alike)}" for why, alike in groups)
             yield f"{verdict.capitalize()}: {len(absent)}.\n\n{listed}"
     if again:
         where = dict.fromkeys("/".join(str(row.same_as).split("/")[:2]) for row in again)
-        text = f"Printed before, of the same runs, and counted there ({', '.join(where)})"
+        text = f"Printed before from the same runs, and counted there ({', '.join(where)})"
         against = f"{sum(row.verdict in AGAINST for row in again)} of them contradict the paper"
         yield f"{text}: {_printed_in(again)}; {against}."
 
 
-def _rows_of(every: Rows, same: bool) -> list[LedgerRow]:
-    """Return the rows that were printed before (`same`), or those that were not."""
-    return [row for row in every if bool(row.same_as) == same]
+def _place(row: LedgerRow) -> list[str]:
+    return [plain(row.printed_in), row.column, plain(row.claim)]
 
 
 def _bare(row: LedgerRow) -> str:
@@ -224,16 +214,15 @@ def _bare(row: LedgerRow) -> str:
 def _printed_in(rows: Rows) -> str:
     """Write where rows are printed: table, row names, counts of numbers and comparisons."""
     parts = []
-    for page, own in _grouped(rows, lambda row: harmless(row.printed_in)):
-        kinds = Counter(row.kind for row in own)
+    for page, printed in _grouped(rows, lambda row: harmless(row.printed_in)):
+        kinds = Counter(row.kind for row in printed)
         counted = [(kinds[kind], kind) for kind in ("number", "comparison", "claim") if kinds[kind]]
         amounts = ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in counted)
-        parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {amounts})")
+        parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in printed))}; {amounts})")
     return "; ".join(parts)
 
 
 def _values(row: LedgerRow) -> list[str]:
-    """Return the reported and the measured value; differences have a sign."""
     form = ".4g" if row.kind == "number" else "+.4g"
     return [_rounded(row.reported, form), _rounded(row.measured, form)]
 

@@ -4,6 +4,7 @@ Command: `python -m residuum.significance compare ...`. docs/statistics.md expla
 `residuum.paired`.
 """
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from residuum.artefacts import manifest
 from residuum.cli import command
 from residuum.pages import grids
 from residuum.pages.entries import parts_of
-from residuum.pages.parted import read_groups
+from residuum.pages.grids import read_groups
 from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.tuning.learned import read_all
 
@@ -42,17 +43,17 @@ def compare(
         bound, values, _ = grids.load(job, metrics, verdicts, parted)
         measures = {column.id: column.named() for column in job.entry.columns}
         pairs = []
+        paper = parts_of(job.id)[0]
         for column, a, b in bound.compared():
-            paper = parts_of(job.id)[0]
             families = {"column": f"{job.id}/{column}", "table": job.id, "paper": paper}
             pairs.append(paired.Pair(a, b, column, measures[column], families[tests.family]))
         tables.append(paired.compare(values, pairs, tests, workers))
-    family = paired.adjust([row for rows in tables for row in rows], tests.correction, tests.alpha)
-    own = family[: len(tables[0])]
-    grids.write(output, own, paired.Comparison)
+    family = paired.adjust([*chain(*tables)], tests.correction, tests.alpha)
+    rows = family[: len(tables[0])]
+    grids.write(output, rows, paired.Comparison)
     inputs = [*(metrics / name for name in metrics_files(jobs)), *(learning or [])]
     inputs += groups or []
-    manifest.write(output, {"comparisons": len(own)}, jobs[0], inputs, "residuum.significance")
+    manifest.write(output, {"comparisons": len(rows)}, jobs[0], inputs, "residuum.significance")
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ def _check(names: Names, known: Collection[Names], more: str = "") -> None:
 
 def _cells(path: Path) -> dict[Names, GridCell]:
     """Return the lines of a page's TSV by address; a TSV without lines raises ResiduumError."""
-    lines = grids.rows(path, GridCell, optional=grids.OPTIONAL)
+    lines = grids.read_cells(path)
     if not lines:
         raise ResiduumError(f"{path}: a header and no row, where a page has some; {grids.AGAIN}")
     return {(*parts_of(line.table), line.row, line.column): line for line in lines}

@@ -17,8 +17,8 @@ from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, number, remade, together, wrapped
 from residuum.pages import derived, grids, layout, verdicts
+from residuum.pages.grids import read_groups
 from residuum.pages.kinds import VALUES
-from residuum.pages.parted import read_groups
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.paired.coverage import Coverage
@@ -43,7 +43,6 @@ def explain(results: Path, address: str, full: bool = False, deep: bool = False)
 def _value(cell: Cell) -> str:
     """Lay out the measured value, the reported value, and the ledger's verdict."""
     table, own = cell.page.entry, cell.line
-    row = next(row for row in table.rows if row.id == own.row)
     measured = f"{own.absence}: {own.not_run}"
     if own.measured is not None:
         each = [number(float(value)) for value in str(own.per_seed).split()]
@@ -54,7 +53,7 @@ def _value(cell: Cell) -> str:
         measured = f"{number(own.measured)} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
-        f"{table.printed_in}: {row.label}, {header(cell)}",
+        f"{table.printed_in}: {table.labels()[own.row]}, {header(cell)}",
         "",
         line("measured", measured),
         line("reported", table.reported.get(own.row, {}).get(own.column, "nothing in this cell")),

@@ -25,21 +25,21 @@ class Derivation(NamedTuple):
     words: str
 
 
-def better(own: ScoreMatrix, other: ScoreMatrix) -> ScoreMatrix:
+def better(row: ScoreMatrix, other: ScoreMatrix) -> ScoreMatrix:
     """Return 1 for each query and seed in which a row's value is higher than the other row's.
 
     Differences of at most 1e-12 are rounding, as in every comparison.
     """
-    a, b = np.broadcast_arrays(own.values, other.values)
-    return ScoreMatrix(own.query_ids, (a - b > 1e-12).astype(np.float64))
+    a, b = np.broadcast_arrays(row.values, other.values)
+    return ScoreMatrix(row.query_ids, (a - b > 1e-12).astype(np.float64))
 
 
 def ratio(dense: ScoreMatrix, lexical: ScoreMatrix) -> Coverage:
     """Return RoC; NotRun if D answers no query."""
-    of = coverage(dense, lexical)
-    if of.ratio is None:
-        raise NotRun("D, the dense part, answers no query, so that RoC divides by 0")
-    return of
+    counts = coverage(dense, lexical)
+    if counts.ratio is None:
+        raise NotRun("the dense part D answers no query, so that RoC would divide by 0")
+    return counts
 
 
 DERIVED = {
@@ -47,16 +47,17 @@ DERIVED = {
     "overlap": Derivation(overlap, "share of the queries that both D and S answer"),
     "RoC": Derivation(
         ratio,
-        "of the queries that D answers, the share that S does not, a ratio of sums in each seed, "
-        "then averaged; in brackets Wilson's 95% interval over D's hits of one seed; not tested",
+        "among the queries that D answers, the share that S does not answer: a ratio of sums in "
+        "each seed, averaged over seeds; in brackets Wilson's 95% interval over D's hits of one "
+        "seed; not tested",
     ),
     "better": Derivation(
         better, "share of the queries in which a row's value is higher than that of"
     ),
 }
 PARTS = (
-    "D is the dense part of a row and S its lexical part, each searching alone; the hybrid is "
-    f"neither (Lee et al., ACL 2023). {DASH}: a row without such parts."
+    "D is the dense part of a row and S its lexical part. Each searches alone; neither is the "
+    f"hybrid (Lee et al., ACL 2023). {DASH}: a row without such parts."
 )
 
 
@@ -70,6 +71,6 @@ def explained(column: Column) -> Iterator[str]:
     if column.derived:
         yield " ".join(filter(None, (DERIVED[column.derived].words, column.than)))
     if column.change_from:
-        yield f"differences from {column.change_from}, whose own value stands in its row"
+        yield f"differences from {column.change_from}, whose row shows its value"
     if column.tick:
         yield f"{TICK}: significantly {column.tick} {column.change_from}"

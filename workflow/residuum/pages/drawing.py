@@ -1,13 +1,13 @@
 """Drawings of figures: lines over depths, efforts, groups or snapshots; bars for a single point.
 
-Usage: `save(job, points, output)`; `written(figure, output)` inside `styled()` for other drawings.
-Equal data gives equal bytes.
+Usage: `save(job, points, output)`; `save_plots(output, plots, 3.0, 3.0)` for other drawings. Equal
+data gives equal bytes.
 """
 
 import itertools
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -22,10 +22,10 @@ from residuum.pages.figure.points import Point
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.typing import RcKeyType
 
 Legend = dict[str, object]  # label: drawn line or bar
+Plot = Callable[["Axes"], Legend] | None  # draws into axes; None: there are no runs
 LOG_FROM = 10  # the axis is logarithmic if the largest depth is this many times the smallest
 AXES = {  # an axis over groups has the grouping's name
     DEPTH: "Rerank depth K",
@@ -50,22 +50,42 @@ STYLE: "dict[RcKeyType, object]" = {
 WITHOUT = {"pdf": ["Creator", "Producer", "CreationDate"], "png": ["Software"]}  # metadata
 
 
-@contextmanager
-def styled() -> Iterator[None]:
-    """Set Matplotlib's style, independent of this machine's settings."""
+def save_plots(
+    output: Path,
+    plots: Sequence[Plot],
+    width: float,
+    height: float,
+    columns: int = 2,
+    sharey: bool = False,
+) -> list[Path]:
+    """Draw plots beside each other, each `width` x `height` inches; return the written files.
+
+    None stands for a plot without runs. A legend under all plots, in so many `columns`, shows what
+    the plots return. The style does not depend on this machine's settings.
+    """
     import matplotlib
+    from matplotlib.figure import Figure
 
-    whole: dict[RcKeyType, object] = {**matplotlib.rcParamsDefault, **STYLE}
-    with matplotlib.rc_context(rc=whole):
-        yield
-
-
-def written(figure: "Figure", output: Path) -> list[Path]:
-    """Write a drawing as .pdf and .png beside `output`; return both files."""
-    for form, left_out in WITHOUT.items():
-        with files.whole(output.with_suffix(f".{form}")) as temporary:
-            figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
+    style: dict[RcKeyType, object] = {**matplotlib.rcParamsDefault, **STYLE}
+    with matplotlib.rc_context(rc=style):
+        figure = Figure(figsize=(width * len(plots), height), layout="constrained")
+        axes = figure.subplots(1, len(plots), squeeze=False, sharey=sharey)[0]
+        legend: Legend = {}
+        for ax, plot in zip(axes, plots, strict=True):
+            legend |= (plot or _nothing)(ax)
+        if legend:
+            handles = cast("list[Artist]", [*legend.values()])
+            figure.legend(handles, [*legend], loc="outside lower center", ncols=columns)
+        for form, left_out in WITHOUT.items():
+            with files.whole(output.with_suffix(f".{form}")) as temporary:
+                figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
     return [output.with_suffix(f".{form}") for form in WITHOUT]
+
+
+def _nothing(ax: "Axes") -> Legend:
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, "not run", ha="center", va="center")
+    return {}
 
 
 def save(
@@ -75,40 +95,17 @@ def save(
 
     Over efforts, x is the cost of a point. `axis` names this cost if it is not vectors compared.
     """
-    from matplotlib.figure import Figure
-
-    panels = job.entry.panels
-    with styled():
-        figure = Figure(figsize=(3.4 * len(panels), 3.4), layout="constrained")
-        axes = figure.subplots(1, len(panels), squeeze=False)[0]
-        legend: Legend = {}
-        for ax, panel in zip(axes, panels, strict=True):
-            own = [point for point in points if point.panel == panel]
-            if own:
-                legend |= _plot(ax, job, panel, own, axis or AXES.get(job.entry.over))
-            else:
-                nothing(ax)
-        explain(figure, legend, 2)
-        return written(figure, output)
-
-
-def explain(figure: "Figure", legend: Legend, columns: int) -> None:
-    """Put a legend under all plots, if it has entries."""
-    if legend:
-        handles = cast("list[Artist]", [*legend.values()])
-        figure.legend(handles, [*legend], loc="outside lower center", ncols=columns)
-
-
-def nothing(ax: "Axes") -> None:
-    """Write `not run` into a plot without runs."""
-    ax.set_axis_off()
-    ax.text(0.5, 0.5, "not run", ha="center", va="center")
+    axis = axis or AXES.get(job.entry.over)
+    plots: list[Plot] = []
+    for panel in job.entry.panels:
+        shown = [point for point in points if point.panel == panel]
+        plots.append(partial(_plot, job, panel, shown, axis) if shown else None)
+    return save_plots(output, plots, 3.4, 3.4)
 
 
 def _plot(
-    ax: "Axes", job: BoundFigure, panel: Panel, points: Sequence[Point], axis: str | None
+    job: BoundFigure, panel: Panel, points: Sequence[Point], axis: str | None, ax: "Axes"
 ) -> Legend:
-    """Draw one panel; return its legend entries."""
     alone = len({point.x for point in points}) == 1 and job.entry.grouped
     legend = (_bars if alone else _lines)(ax, job, points) | _marks(ax, job, points)
     ax.set_xlabel(axis or f"Group of {job.entry.over}")
@@ -121,7 +118,7 @@ def _plot(
     return legend
 
 
-def _place(job: BoundFigure, point: Point) -> float:
+def _x(job: BoundFigure, point: Point) -> float:
     """Return the x of a point: its cost over efforts."""
     return float(point.cost or 0) if job.entry.over == EFFORT else point.x
 
@@ -137,7 +134,6 @@ def _number_axis(ax: "Axes") -> None:
 
 
 def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
-    """Label the points along the axis; groups with their sizes."""
     named = {p.x: p for p in sorted(points, key=lambda p: p.x) if p.x > 0}
     labels = [f"{x:,}" for x in named]
     if job.entry.over == DEPTH and max(named) >= LOG_FROM * min(named):
@@ -149,7 +145,6 @@ def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
 
 
 def _queries(job: BoundFigure, points: Sequence[Point]) -> str:
-    """Return the number of queries for a panel's label; "" over groups, which differ in size."""
     return "" if job.entry.grouped else f"\nn = {len(points[0].scores.query_ids):,} queries"
 
 
@@ -172,19 +167,19 @@ def _lines(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
     """Draw each series, with its value at x = 0 as a thin line; return the legend entries."""
     legend: Legend = {}
     for (color, marker, dashes), series in zip(itertools.cycle(LINES), job.drawn()):
-        own = [point for point in points if point.series == series]
-        if not own:
+        shown = [point for point in points if point.series == series]
+        if not shown:
             continue  # this panel does not show the series
-        along = [point for point in own if point.x > 0]
+        along = [point for point in shown if point.x > 0]
         means = np.array([point.means for point in along])
         mean = means.mean(axis=1)
         spread = np.maximum([mean - means.min(axis=1), means.max(axis=1) - mean], 0.0)
         bars = spread if means.shape[1] > 1 else None
-        places = [_place(job, p) for p in along]
+        places = [_x(job, p) for p in along]
         legend[series.label] = ax.errorbar(
             places, mean, bars, color=color, marker=marker, linestyle=dashes
         )
-        for first in (point.means.mean() for point in own if point.x == 0):
+        for first in (point.means.mean() for point in shown if point.x == 0):
             thin = ax.axhline(first, color=color, linestyle=dashes, linewidth=0.6)
             legend[f"{series.label}, {FROM_ZERO[job.entry.over]}"] = thin
     return legend
@@ -195,12 +190,12 @@ def _marks(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
     first, *others = job.drawn()
     legend: Legend = {}
     for row, (sign, series) in enumerate(zip(itertools.cycle(DIFFERS), others)):
-        own = [p for p in points if p.series == series and p.test and p.test.significant]
-        if not own:
+        differing = [p for p in points if p.series == series and p.test and p.test.significant]
+        if not differing:
             continue  # a line without points would collapse the axes
         (legend[f"{first.label} and {series.label} differ significantly"],) = ax.plot(
-            [_place(job, p) for p in own],
-            [1.03 + 0.05 * row] * len(own),
+            [_x(job, p) for p in differing],
+            [1.03 + 0.05 * row] * len(differing),
             transform=ax.get_xaxis_transform(),
             clip_on=False,
             linestyle="none",

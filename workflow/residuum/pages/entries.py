@@ -3,9 +3,9 @@
 Usage: a kind of page is a subclass of `Printed`, or of `Reported` if the paper prints numbers.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -70,9 +70,6 @@ class Printed(Strict):
 class Reported(Printed):
     """A page with rows of numbers that the paper prints."""
 
-    if TYPE_CHECKING:  # a field in some kinds, a property in others
-        rows: Sequence[Any]
-
     tolerance: dict[AnyColumn, Delta] = Field(
         {}, description="column, or default: largest |delta|; absent: 0"
     )
@@ -81,6 +78,10 @@ class Reported(Printed):
         {},
         description="row id: column id: '0.243 ^1,2,4' (rows it beats), '0.241 ↓', '+0.05', '✓'",
     )
+
+    def labels(self) -> dict[str, str]:
+        """Return the label of each row that `reported` may name, in the page's order."""
+        raise NotImplementedError
 
     @property
     def judged(self) -> bool:

@@ -14,7 +14,8 @@ from typing import NamedTuple, TypeVar, get_args
 import numpy as np
 import polars as pl
 
-from residuum.artefacts import files, intact, trec
+from residuum.artefacts import files, groupings, intact, trec
+from residuum.artefacts.groupings import Groups
 from residuum.cli.errors import NotRun, ResiduumError
 from residuum.pages import derived
 from residuum.pages.cells import PrintedCell
@@ -22,16 +23,18 @@ from residuum.pages.characteristics.job import BoundCharacteristics
 from residuum.pages.entries import Reported
 from residuum.pages.jobs import Bound
 from residuum.pages.layout import span
-from residuum.pages.parted import Parted
 from residuum.pages.table.entry import Column
 from residuum.pages.table.job import BoundTable
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage
 from residuum.tuning.learned import Learned
+from residuum.wiring.paths import Paths, below_metrics
 
 Grid = BoundTable | BoundCharacteristics
 Key = tuple[str, str]  # (row id, column id)
 Read = Callable[[Path], pl.DataFrame]
+Parted = Mapping[tuple[str, str], Groups]  # (<dataset>/<split>, grouping): its groups
+GROUPS = Paths().groups
 AGAIN = "make it again: delete it, then snakemake --cores all"
 TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 Row = TypeVar("Row")
@@ -56,16 +59,16 @@ class Loaded(NamedTuple):
         For a change, the other row's seeds are subtracted in order. If their number differs, their
         mean is subtracted.
         """
-        own = self._by_seed(row, column)
-        if own is None or not column.is_change(row):
-            return own
+        values = self._by_seed(row, column)
+        if values is None or not column.is_change(row):
+            return values
         other = self._by_seed(str(column.change_from), column) or []
-        other = other if len(other) == len(own) else [float(np.mean(other))] * len(own)
-        return [a - b for a, b in zip(own, other, strict=True)]
+        other = other if len(other) == len(values) else [float(np.mean(other))] * len(values)
+        return [a - b for a, b in zip(values, other, strict=True)]
 
     def _by_seed(self, row: str, column: Column) -> list[float] | None:
-        if of := self.ratios.get((row, column.id)):
-            return list(of.by_seed)
+        if ratio := self.ratios.get((row, column.id)):
+            return list(ratio.by_seed)
         matrix = self.scores.get((row, column.id))
         return None if matrix is None else [float(value) for value in matrix.values.mean(axis=0)]
 
@@ -102,10 +105,19 @@ def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups
         del values[row_id, name]
     scores = {key: value for key, value in values.items() if isinstance(value, ScoreMatrix)}
     for column in job.entry.columns:
-        rows = {row: own.query_ids for (row, name), own in scores.items() if name == column.id}
-        same_queries(rows, f"{job.id}, column {column.id}: rows ")
+        ids = {row: shown.query_ids for (row, name), shown in scores.items() if name == column.id}
+        same_queries(ids, f"{job.id}, column {column.id}: rows ")
     ratios = {key: value for key, value in values.items() if isinstance(value, Coverage)}
     return Loaded(job.model_copy(update={"absent": absent}), scores, ratios)
+
+
+def read_groups(paths: Iterable[Path]) -> Parted:
+    """Read groups of queries. A path names the split and the grouping of its file."""
+    named = ((path, GROUPS.parse(path) or {}) for path in paths)
+    return {
+        (f"{parts['dataset']}/{parts['split']}", parts["grouping"]): groupings.read(path)
+        for path, parts in named
+    }
 
 
 def cell_value(
@@ -121,10 +133,10 @@ def cell_value(
     files = {run: job.metrics(column, run) for side in sides for run in side}
     tables = {name: read(metrics / name) for name in files.values()}
     if within := column.within:
-        own = groups[str(job.splits[column.id]), within.grouping].members.get(within.group)
-        if own is None:
+        members = groups[str(job.splits[column.id]), within.grouping].members.get(within.group)
+        if members is None:
             raise NotRun(f"no query is in the group {within.group} of {within.grouping}")
-        tables = {n: table.filter(pl.col("query_id").is_in(own)) for n, table in tables.items()}
+        tables = {n: table.filter(pl.col("query_id").is_in(members)) for n, table in tables.items()}
     whole, names = matrix(tables, column.measure, f"{job.id}, row {row}: "), list(tables)
     numbers = [[names.index(files[run]) for run in side] for side in sides]
     shown = (ScoreMatrix(whole.query_ids, whole.values[:, chosen]) for chosen in numbers)
@@ -144,7 +156,6 @@ def _without_other(job: BoundTable, values: Collection[Key]) -> dict[Key, str]:
 
 
 def _unlearned(job: BoundTable, verdicts: Mapping[str, Learned]) -> dict[str, dict[str, str]]:
-    """Return which models did not learn behind a cell, by row and column."""
     reasons: dict[str, dict[str, str]] = {}
     for row, column in job.available():
         runs, place = job.judged_runs(row.id, column), job.splits[column.id]
@@ -172,6 +183,14 @@ def matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> Scor
     same_queries(ids, where)
     values = np.array([rows["value"].to_numpy() for rows in runs.values()])
     return ScoreMatrix(next(iter(ids.values())), values.T)
+
+
+def read_matrix(
+    metrics: Path, split_ref: str, runs: Sequence[str], measure: str, where: str, read: Read
+) -> ScoreMatrix:
+    """Return a measure's values of runs on a split, shape (queries, runs)."""
+    names = [below_metrics(split_ref, run) for run in runs]
+    return matrix({name: read(metrics / name) for name in names}, measure, where)
 
 
 @dataclass(frozen=True)
@@ -269,6 +288,11 @@ def frame(rows: Sequence[Row], form: type[Row]) -> pl.DataFrame:
     schema = columns(form)
     data = [[getattr(row, name) for name in schema] for row in rows]
     return pl.DataFrame(data, schema=schema, orient="row")
+
+
+def read_cells(path: Path) -> list[GridCell]:
+    """Read the TSV of a page whose lines are cells, as `rows` does."""
+    return rows(path, GridCell, optional=OPTIONAL)
 
 
 def rows(path: Path, form: type[Row], optional: Sequence[str] = ()) -> list[Row]:

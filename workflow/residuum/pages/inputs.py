@@ -7,7 +7,7 @@ of a class in its `bind` (`kinds.INPUTS`).
 from collections.abc import Iterable
 from shlex import quote
 
-from residuum.config.registry import Registry
+from residuum.config.registry import Registry, SplitId
 from residuum.config.specs import canonical_json
 from residuum.pages.jobs import Bound
 from residuum.pages.kinds import BINDERS
@@ -15,6 +15,11 @@ from residuum.wiring.availability import Hub
 from residuum.wiring.base import Part, Wildcards
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import verdicts
+
+
+def split_ref(split_id: SplitId | None) -> str | None:
+    """Return a split as <dataset>/<split>; None if the scale binds no split to its role."""
+    return "/".join(split_id) if split_id else None
 
 
 def bound(registry: Registry, page: str, hub: Hub) -> Bound:

@@ -1,7 +1,7 @@
 """The base of pages bound to one scale: the `--spec` of the stages that make pages."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ SplitRef = Annotated[str, Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")]
 RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
 
 
-def kind_of(spec: Mapping[str, Any]) -> str:
+def kind_of(spec: Mapping[str, object]) -> str:
     """Return the kind of a bound page from its JSON; "" for other specs."""
     entry = spec.get("entry")
     return str(entry.get("kind", "")) if isinstance(entry, Mapping) else ""
@@ -69,12 +69,11 @@ class Bound(Strict):
         for lost in dangling(self.entry):
             raise ValueError(f"{lost.key}: {unknown(lost.kind, lost.name, lost.known)}")
 
-    def models_of(self, runs: Iterable[str], place: str | None) -> list[str]:
+    def models_of(self, runs: Iterable[str], split_ref: str | None) -> list[str]:
         """Return the models behind runs on a split as `<model>/seed<n>`, without duplicates."""
-        of = self.models.get(str(place).partition("/")[0], {})
-        return list(
-            dict.fromkeys(name for run in runs for name in of.get(OrderId.parse(run).run, []))
-        )
+        models = self.models.get(str(split_ref).partition("/")[0], {})
+        named = (name for run in runs for name in models.get(OrderId.parse(run).run, []))
+        return list(dict.fromkeys(named))
 
     def gaps(self) -> Iterator[Gap]:
         """Yield the parts of the page that have no value at this scale."""

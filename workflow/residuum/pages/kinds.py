@@ -58,7 +58,7 @@ BINDERS: OpenTable[Callable[..., Bound]] = OpenTable(
     }
 )
 # The inputs of the rules of a kind: a class of (registry, paths, hub), `WIRING.page.KIND` in rules.
-INPUTS: OpenTable[Callable[..., Any]] = OpenTable(
+INPUTS: OpenTable[Callable[..., object]] = OpenTable(
     {
         "table": "residuum.pages.table.bind:TableInputs",
         "characteristics": "residuum.pages.characteristics.bind:CharacteristicsInputs",

@@ -22,36 +22,20 @@ GAP = 1.42  # \tabcolsep of 3pt on both sides of a column
 NAMES = 42.0  # the width shared by the columns that name rows; wider columns break their lines
 SMALL = 0.86  # the width of a raised or lowered character
 FRAME = 5  # the lines of a grid's rules, header and distance
-# Letters from U+03B1 and U+0391 up, as LaTeX commands or Latin letters.
-SMALL_GREEK = (
-    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
-    *("lambda", "mu", "nu", "xi", "o", "pi", "rho", "varsigma", "sigma", "tau", "upsilon", "phi"),
-    *("chi", "psi", "omega"),
-)
-LARGE_GREEK = (
-    *("A", "B", "Gamma", "Delta", "E", "Z", "H", "Theta", "I", "K", "Lambda", "M", "N", "Xi", "O"),
-    *("Pi", "P", "", "Sigma", "T", "Upsilon", "Phi", "X", "Psi", "Omega"),
-)
+# Signs and Greek letters, as LaTeX commands or as Latin letters of the same form.
+COMMANDS = {
+    "±✓↓→↔⇒": "pm surd downarrow rightarrow leftrightarrow Rightarrow",
+    "≤≥≠≈≡∈∞∑⋅∩": "leq geq neq approx equiv in infty sum cdot cap",
+    "\N{TILDE OPERATOR}\N{ASTERISK OPERATOR}\N{UNION}": "sim ast cup",
+    "αβγδεζηθικλμ": "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu",
+    "νξοπρςστυφχψω": "nu xi o pi rho varsigma sigma tau upsilon phi chi psi omega",
+    "ΑΒΓΔΕΖΗΘΙΚΛΜΝ": "A B Gamma Delta E Z H Theta I K Lambda M N",
+    "ΞΟΠΡΣΤΥΦΧΨΩ": "Xi O Pi P Sigma T Upsilon Phi X Psi Omega",
+}
 SIGNS = {
-    **{
-        "±": "pm",
-        "✓": "surd",
-        "↓": "downarrow",
-        "→": "rightarrow",
-        "↔": "leftrightarrow",
-        "⇒": "Rightarrow",
-    },
-    **{"≤": "leq", "≥": "geq", "≠": "neq", "≈": "approx", "≡": "equiv", "∈": "in", "∞": "infty"},
-    **{
-        "\N{TILDE OPERATOR}": "sim",
-        "\N{ASTERISK OPERATOR}": "ast",
-        "∑": "sum",
-        "⋅": "cdot",
-        "∩": "cap",
-        "\N{UNION}": "cup",
-    },
-    **{chr(0x3B1 + i): name for i, name in enumerate(SMALL_GREEK)},
-    **{chr(0x391 + i): name for i, name in enumerate(LARGE_GREEK) if name},
+    sign: command
+    for signs, commands in COMMANDS.items()
+    for sign, command in zip(signs, commands.split(), strict=True)
 }
 SPECIAL = str.maketrans(
     {
@@ -138,7 +122,6 @@ def table(
 
 
 def _floats(parts: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
-    """Yield the grids of each float, as many as its height holds."""
     held: list[str] = []
     height = 0
     for text, lines in parts:
@@ -181,8 +164,10 @@ class _Grid:
         """Return the widths, with the rest of a line shared by the columns of texts."""
         room = WIDTH - sum(widths) - GAP * len(widths)
         shares = {c: float(FRACTION.findall(self.types[c])[0]) for c in self.texts}
-        return [room * shares[c] / sum(shares.values()) if c in shares else own
-                for c, own in enumerate(widths)]  # fmt: skip
+        whole = sum(shares.values())
+        return [
+            room * shares[c] / whole if c in shares else width for c, width in enumerate(widths)
+        ]
 
     def parts(self) -> list[tuple[str, int]]:
         """Return grids that fit a page, each with its height in lines."""
@@ -212,7 +197,6 @@ class _Grid:
         return [[column] for column in self.values] or [[]]
 
     def _below_each_other(self) -> Iterator[Rows]:
-        """Divide the rows into parts that are no higher than a page."""
         heights = map(self._height, self.rows)
         numbers = [height // (LINES - FRAME) for height in accumulate(heights)]
         for _, part in groupby(zip(numbers, self.rows, strict=True), key=lambda item: item[0]):
@@ -224,7 +208,6 @@ class _Grid:
         return max(math.ceil(1.25 * n) if n > 1 else 1 for n in filled)
 
     def _type(self, column: int) -> str:
-        """Return the type of a column: p{} for texts and for names that are too long."""
         share = f"p{{{self.widths[column] / WIDTH:.3f}\\linewidth}}"
         return share if column in self.broken else self.types[column]
 

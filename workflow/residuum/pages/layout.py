@@ -101,7 +101,6 @@ def plain(text: str) -> str:
 
 
 def _text(cell: TextCell, escaped: Callable[[str], str], opening: str, closing: str) -> str:
-    """Write a cell's text with its bold parts between two marks."""
     text, done = "", 0
     for start, end in sorted(cell.bold):
         text += f"{escaped(cell.text[done:start])}{opening}{escaped(cell.text[start:end])}{closing}"

@@ -1,32 +1,25 @@
-"""The notes under a page: its columns, tests, parameters and searched indexes.
+"""The notes that pages of several kinds share: tests, residual splits, folds, what learned.
 
-Usage: `caption(job, cells, tests, records, removed)` under a table; `[tests_note(tests),
-*remarks(named, alpha)]` under any page with comparisons.
+Usage: `[tests_note(tests), *remarks(named, alpha)]` under a page with comparisons.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from residuum.artefacts import indexes
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import RunId
-from residuum.pages import derived
-from residuum.pages.grids import GridCell
 from residuum.pages.jobs import Bound
-from residuum.pages.layout import DASH
-from residuum.pages.table.entry import DEPTH, Column
-from residuum.pages.table.job import NOTHING, BoundTable
 from residuum.paired import Comparison
 from residuum.paired.classical import CONSTANT
 from residuum.paired.comparisons import near_alpha
-from residuum.tuning.choosing import Choice, Tuned
+from residuum.tuning.learned import Learned
 
 SHARED = (
-    "What the seeds share (a backbone, a start, a reranker, each made once) could turn out "
-    "otherwise too; neither their spread nor p over seeds covers it."
+    "The seeds share what was made once: a backbone, a start, a reranker. Neither the spread over "
+    "seeds nor p over seeds covers how that could turn out."
 )
-EMPTY: tuple[object, ...] = (None, [], {})
 Named = Sequence[tuple[str, Comparison]]
+PREFLIGHT = ("gap", "gap_where_active", "gap_where_active_at_most", "gap_sd", "margin")
 
 
 def tests_note(tests: Tests, column: str = "column", table: str = "table", only: str = "") -> str:
@@ -55,13 +48,13 @@ def remarks(tests: Named, alpha: float) -> Iterator[str]:
     yield from _over_seeds(tests, alpha)
     if constant := _names(tests, lambda row: row.method.endswith(CONSTANT)):
         yield (
-            "Every query differs by the same amount, so that t is infinite and p 0, however few "
-            f"the queries: {constant}. A permutation test has a p there."
+            "Every query differs by the same amount, so t is infinite and p is 0, however few "
+            f"queries there are: {constant}. A permutation test gives a p here."
         )
     if turned := _names(tests, lambda row: row.disagrees):
         yield (
-            "Significant, but the test favours the system with the lower mean, so that no marker "
-            f"is set: {turned}."
+            "Significant, but the test favours the system with the lower mean, so no marker is "
+            f"set: {turned}."
         )
 
 
@@ -77,8 +70,8 @@ def _near(tests: Named, alpha: float) -> Iterator[str]:
             near.append(f"{name} (p {row.p_adjusted:.4f} ± {error:.4f})")
     if near:
         yield (
-            "Within two Monte-Carlo standard errors of alpha, so that other resamples could decide "
-            f"otherwise: {'; '.join(near)}."
+            "p lies within two Monte-Carlo standard errors of alpha, so other resamples could "
+            f"decide otherwise: {'; '.join(near)}."
         )
 
 
@@ -90,212 +83,63 @@ def _over_seeds(tests: Named, alpha: float) -> Iterator[str]:
     agreeing = sorted(Counter(str(row.seeds_agreeing) for row in several).items())
     alone = ", ".join(f"{shown.replace('/', ' of ')} for {count}" for shown, count in agreeing)
     yield (
-        f"Over seeds: of {len(several)} significant comparisons between rows with seeds, "
-        f"{holding} hold if seeds count as random too (p < {alpha}, corrected alike); seeds "
-        f"for which the test of that seed alone agrees: {alone}."
+        f"Over seeds: {holding} of {len(several)} significant comparisons between rows with seeds "
+        f"hold if seeds count as random too (p < {alpha}, corrected alike). Seeds that agree when "
+        f"tested alone: {alone}."
     )
     if turning := _names(tests, lambda row: row.significant and bool(row.seeds_near_alpha)):
         yield (
-            "With a seed whose own p lies within two Monte-Carlo standard errors of alpha, so "
-            f"that the count of seeds that agree may turn: {turning}."
+            "The p of a seed lies within two Monte-Carlo standard errors of alpha, so the count of "
+            f"seeds that agree may change: {turning}."
         )
     if failing := _names(tests, lambda row: row.significant and row.holds_over_seeds is False):
-        yield f"Of these models only, not over seeds: {failing}."
+        yield f"Significant for these models only, not over seeds: {failing}."
 
 
 def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a note on the rows with a single training, which no other seed confirms."""
-    alone = ((name, RunId.parse(own[0])) for name, own in runs.items() if len(own) == 1)
-    if single := [name for name, run in alone if run.seed is not None]:
+    alone = {name: seeds[0] for name, seeds in runs.items() if len(seeds) == 1}
+    if single := [name for name, run in alone.items() if RunId.parse(run).seed is not None]:
         yield (
-            f"One training stands behind {', '.join(single)}: their comparisons hold for these "
-            "models; what another seed would give is not known."
+            f"Trained once: {', '.join(single)}. Their comparisons hold for these models; results "
+            "of other seeds are not known."
         )
-
-
-def header(job: BoundTable, column: Column) -> str:
-    """Return a short header of a column: split and ir_measures name.
-
-    The dataset is added if the table shows splits of this name from several datasets.
-    """
-    if column.shows == "chosen":
-        return "Rerank depth K"
-    split_ref = job.splits[column.id]
-    if split_ref is None:
-        return f"{column.role} {column.named()}"
-    split = split_ref.partition("/")[2]
-    alike = {other for other in job.splits.values() if other and other.partition("/")[2] == split}
-    return f"{split_ref if len(alike) > 1 else split} {column.named()}"
-
-
-def caption(
-    job: BoundTable,
-    cells: Sequence[GridCell],
-    tests: Sequence[Comparison],
-    records: Sequence[Tuned],
-    removed: Mapping[str, int],
-) -> Iterator[str]:
-    """Yield the notes under a table: its columns, the tests, the systems' parameters.
-
-    `removed` counts, by row, the docs judged in earlier rounds that left an external run.
-    """
-    for column in job.entry.columns:
-        yield _column(job, column, cells)
-    if any(column.of_parts for column in job.entry.columns):
-        yield derived.PARTS
-    yield from of_runs(job)
-    if removed:
-        counts = ", ".join(f"{count} of {row}" for row, count in removed.items())
-        yield f"Such docs in external runs, removed as NIST does with submissions: {counts}."
-    yield from job.entry.notes
-    baselines = " and ".join(job.entry.baselines)
-    only = f"compared with {baselines} only, " if baselines else ""
-    yield (
-        "Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
-        f"{tests_note(job.tests, only=only)}"
-    )
-    yield from _unmarked(job, tests)
-    named = [(f"{test.column}, {test.a} and {test.b}", test) for test in tests]
-    yield from remarks(named, job.tests.alpha)
-    seeds = max((cell.seeds or 0 for cell in cells if cell.measure != DEPTH), default=0)
-    if seeds > 1:
-        yield (
-            f"Rows with ± are means over {seeds} training seeds (± standard deviation); tests "
-            f"compare each query's mean over seeds. {SHARED}"
-        )
-    yield from one_training(job.runs)
-    if played := list(_played(job)):
-        yield f"Played at this scale by other systems: {', '.join(played)}."
-    yield from _not_run(job, cells)
-    for row, system in job.systems.items():
-        shown = {k: v for k, v in sorted(system.items()) if k not in ("kind", "label")}
-        parts = [f"{k} {_flat(v)}" for k, v in shown.items() if v not in EMPTY]
-        yield f"{row}: {'; '.join([str(system['kind']), *parts]).rstrip('.')}."
-    yield from (f"{name}: {what.rstrip('.')}." for name, what in job.rerankers.items())
-    yield from _choices(records)
-    if job.entry.index is None:
-        yield f"Scale {job.scale}: {job.reason}"
-        return
-    searched = {(cell.split_ref, cell.index): None for cell in cells if cell.index}
-    for split_ref, index in searched:
-        yield f"Index searched on {split_ref}: {index}."
-    stated = f"Index of the published numbers: {indexes.counted(job.entry.index)}."
-    yield f"{stated} They compare with numbers of the same index, at any scale."
-
-
-def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
-    """Yield a note on rows that are significantly below others without an index or an arrow."""
-    rows, lost = {row.id: row for row in job.entry.rows}, defaultdict[str, list[str]](list)
-    for test in tests if job.entry.baselines else ():
-        winner, loser = (test.a, test.b) if test.direction > 0 else (test.b, test.a)
-        if test.significant and rows[loser].index is None and rows[loser].below != winner:
-            lost[loser].append(f"{winner} ({header(job, job.column(test.column))})")
-    if lost:
-        texts = (f"{row} below {', '.join(others)}" for row, others in lost.items())
-        yield f"Significantly below, without a mark: {'; '.join(texts)}."
-
-
-def _played(job: BoundTable) -> Iterator[str]:
-    """Yield the systems of a page that another system replaces at this scale."""
-    for part, system in job.entry.systems().items():
-        for run in job.runs.get(part, [])[:1]:
-            if (player := RunId.parse(run).system) != system:
-                yield f"{system} by {player}"
-
-
-def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
-    split_ref, short = job.splits[column.id], header(job, column)
-    if split_ref is None:
-        what = f"{column.role} {short}" if column.shows == "chosen" else short
-        return f"{what}: no split has this role at this scale."
-    paper = f"(the paper's {column.header})"
-    if column.shows == "chosen":
-        return (
-            f"{short}: that of the runs on {split_ref} in the role of {column.role} {paper}, "
-            f"chosen as noted below; mean and range over seeds; {DASH}: not a rerank system."
-        )
-    n = max((cell.n for cell in cells if cell.column == column.id and cell.n), default=None)
-    where = f"{short}: {split_ref} in the role of {column.role} {paper}, {n} queries"
-    where += f" of {column.within.grouping}" if column.within else ""
-    return "; ".join([where, *derived.explained(column)]) + "."
 
 
 def of_runs(job: Bound) -> Iterator[str]:
     """Yield notes on docs that leave runs on residual splits, and on models trained by folds."""
     for split_ref, earlier in job.residual.items():
         yield (
-            f"{split_ref} is residual: docs that {' or '.join(earlier)} judged for a query leave "
-            "every run of it before the cut at k, whatever their relevance."
+            f"{split_ref} is residual: docs that {' or '.join(earlier)} judged for a query are "
+            "removed from its runs before the cut at k, whatever their relevance."
         )
     for model, folds in job.by_folds.items():
         yield (
-            f"{model} is trained once for each of {', '.join(folds)}, on the others' queries; a "
-            "query is answered by the training that has not seen it."
+            f"{model} is trained once for each of {', '.join(folds)}, on the queries of the other "
+            "folds. Each query is answered by the training that has not seen it."
         )
 
 
-def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
-    """Yield a note per reason why cells are not run, except for columns without a binding."""
-    bound = [cell for cell in cells if cell.split_ref is not None]
-    partly = {cell.row for cell in bound if cell.measured is not None}
-    names = {column.id: header(job, column) for column in job.entry.columns}
-    reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for cell in bound:
-        if cell.not_run not in (None, *NOTHING):
-            rows = reasons.setdefault((cell.absence, str(cell.not_run)), {})
-            rows.setdefault(cell.row, []).append(names[cell.column])
-    for (absence, reason), rows in reasons.items():
-        listed = (f"{r} ({', '.join(cs)})" if r in partly else r for r, cs in rows.items())
-        full_stop = "" if reason.endswith("?") else "."
-        yield f"{absence.capitalize()}: {'; '.join(listed)}: {reason.rstrip('.')}{full_stop}"
+def of_learning(verdicts: Mapping[str, Learned]) -> Iterator[str]:
+    """Yield a note for each model and seed with a verdict on whether it learned."""
+    for name, made in verdicts.items():
+        means = ", ".join(f"{other} {mean:.4g}" for other, mean in made.means.items())
+        at = f"{made.measure} over {made.examples} held-out examples of {made.split_ref}"
+        word = "learned" if made.learned else "not learned"
+        yield (
+            f"{name.replace('/', ' ')}: {word}; {at}: {means}; better on {made.better}, worse on "
+            f"{made.worse}.{_before(made.preflight)}"
+        )
 
 
-def _flat(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(v)}" for key, v in value.items() if v not in EMPTY)
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _choices(records: Sequence[Tuned]) -> Iterator[str]:
-    """Yield a sentence on each tuned choice, with its split if a run's choices differ."""
-    texts: dict[tuple[str, str, str], Tuned] = {}
-    for tuned in sorted(records, key=lambda t: (t.run, t.split_ref)):
-        of = tuned.split_ref if tuned.record.fold_of else ""  # each split has its own folds
-        texts.setdefault((tuned.run, _tuned(tuned), of), tuned)
-    runs = [run for run, _, _ in texts]
-    for (run, text, of), tuned in texts.items():
-        several = of or runs.count(run) > 1
-        yield f"{run} on {tuned.split_ref}: {text}" if several else f"{run}: {text}"
-
-
-def _tuned(tuned: Tuned) -> str:
-    """Describe a choice: the value, its queries, and whether it is at the grid's edge."""
-    record = tuned.record
-    (name, value), *others = record.choices[0].setting.items()
-    what = (
-        "RM3"
-        if others
-        else {"lambda": "lambda", "depth": "depth K"}.get(name, name.replace("_", " "))
-    )
-    if record.fold_of:
-        folds = []
-        for number, fold in enumerate(record.choices, start=1):
-            chosen = ", ".join(f"{name} {_shown(value)}" for name, value in fold.setting.items())
-            means = f"{fold.mean:.3f} on the others and {fold.held_out:.3f} held out"
-            folds.append(f"fold {number} ({fold.queries} queries) {chosen}{_edge(fold)}, {means}")
-        by = f"by {record.measure} on the other folds"
-        return f"{what} chosen for each fold of the queries {by}: {'; '.join(folds)}."
-    if record.measure is None:
-        return f"{what} {_shown(value)}, fixed."
-    by = f"on {record.queries} tuning queries by {record.measure}"
-    return f"{what} {_shown(value)}{_edge(record.choices[0])}, chosen {by}."
-
-
-def _shown(value: float) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _edge(choice: Choice) -> str:
-    """Warn of a choice at an edge of its grid, naming the parameters if there are several."""
-    which = f"{', '.join(choice.at_edge)} " if len(choice.setting) > 1 else ""
-    return f" ({which}at an edge of its grid)" if choice.at_edge else ""
+def _before(facts: Mapping[str, float]) -> str:
+    if "loss_of_equal_scores" not in facts:
+        return ""
+    parts = [f"{name.replace('_', ' ')} {facts[name]:.3g}" for name in PREFLIGHT if name in facts]
+    if "negatives_above" in facts:
+        parts.append(f"{facts['negatives_above']:.0%} of the negatives above their positive")
+    loss = f"loss {facts['loss']:.3g}, of equal scores {facts['loss_of_equal_scores']:.3g}"
+    turned = facts.get("gap_where_active_at_most", 1) <= 0
+    warning = " Active triplets have no gap to widen: equal scores give the least hinge loss."
+    seen = f" First {facts['examples']:,.0f} examples at step 0: {', '.join([*parts, loss])}."
+    return seen + warning * turned

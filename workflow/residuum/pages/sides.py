@@ -8,7 +8,7 @@ from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.wiring.availability import Hub, why_unavailable
 
 
-def parts_of(registry: Registry, system: str) -> tuple[str, str] | None:
+def dense_and_lexical(registry: Registry, system: str) -> tuple[str, str] | None:
     """Return the dense part D and the lexical part S of a fusion of two; None for other systems."""
     parts = registry.parts(system)
     dense = [part for part in parts if isinstance(registry.systems[part], DenseSystem)]

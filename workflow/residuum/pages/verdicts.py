@@ -4,7 +4,7 @@ Usage: `judge(page, cells, tests, before)`, with one `Before` for all pages. Ver
 docs/verdicts.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,6 @@ from residuum.pages.cells import PrintedCell
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, by_place
 from residuum.pages.jobs import Judged
-from residuum.pages.printed import Before
 from residuum.paired import Comparison, adjust, reproduction
 
 COMPARED = ("holds", "these models only", "inconclusive", "reversed")
@@ -75,6 +74,46 @@ def ledger(path: Path) -> list[LedgerRow]:
     return made
 
 
+class Before:
+    """The cells that first print each number, comparison and claim, in the order of pages."""
+
+    def __init__(self) -> None:
+        self._first: dict[Hashable, str] = {}
+
+    def number(self, job: Judged, cell: GridCell) -> str | None:
+        """Return the earlier cell that prints the same number, or None."""
+        return self._same(cell, _identity(job, cell))
+
+    def comparison(self, job: Judged, cell: GridCell, other: GridCell, claim: str) -> str | None:
+        """Return the earlier cell that prints the same comparison of the same numbers, or None."""
+        both = _identity(job, cell), _identity(job, other)
+        return self._same(cell, None if None in both else (both, claim, job.between_rows()))
+
+    def claim(self, page: str, name: str, rests_on: str | None) -> str | None:
+        """Return the earlier claim that rests on the same comparisons and runs, or None."""
+        return self._named("/".join([*parts_of(page), name]), rests_on)
+
+    def _same(self, cell: GridCell, key: Hashable | None) -> str | None:
+        return self._named(cell_name(cell), key)
+
+    def _named(self, name: str, key: Hashable | None) -> str | None:
+        first = name if key is None else self._first.setdefault(key, name)
+        return None if first == name else first
+
+
+def cell_name(cell: GridCell) -> str:
+    """Return the name of a cell for `residuum explain`, such as clear/table1/bm25/dev-rr."""
+    return "/".join([*parts_of(cell.table), cell.row, cell.column])
+
+
+def _identity(job: Judged, cell: GridCell) -> Hashable | None:
+    """Return what identifies a number: runs, split, measure, printed value; None without runs."""
+    runs = job.runs_of(cell.row, cell.column)
+    if runs is None or cell.split_ref is None:
+        return None
+    return tuple(runs), cell.split_ref, cell.measure, cell.reported
+
+
 def judge(
     job: Judged, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
 ) -> list[LedgerRow]:
@@ -85,16 +124,16 @@ def judge(
     measured = by_place(cells)
     tested, by_holm = by_pair(tests), by_pair(_under_holm(job, tests))
     rows: list[LedgerRow] = []
-    for row in job.entry.rows:
-        for column, text in job.entry.reported.get(row.id, {}).items():
-            printed, cell = PrintedCell.parse(text), measured[row.id, column]
-            where = (parts_of(job.id)[0], job.entry.printed_in, job.id, row.id, column)
+    for row in job.entry.labels():
+        for column, text in job.entry.reported.get(row, {}).items():
+            printed, cell = PrintedCell.parse(text), measured[row, column]
+            where = (parts_of(job.id)[0], job.entry.printed_in, job.id, row, column)
             if printed.value is not None:
                 tolerance = job.entry.tolerated(column, printed)
                 number = _number(job, where, printed.value, cell, tolerance)
                 rows.append(replace(number, same_as=before.number(job, cell)))
-            for name, claim in job.marked(row.id, column, printed):
-                both = [pairs.get((column, row.id, name)) for pairs in (tested, by_holm)]
+            for name, claim in job.marked(row, column, printed):
+                both = [pairs.get((column, row, name)) for pairs in (tested, by_holm)]
                 other = measured[name, column]
                 compares = _comparison(where, cell, other, claim, *both)
                 same = before.comparison(job, cell, other, claim)
@@ -155,31 +194,31 @@ def number_verdict(job: Judged, reported: float, cell: GridCell, tolerance: floa
 
 def _comparison(
     where: Where,
-    own: GridCell,
+    cell: GridCell,
     other: GridCell,
     claim: str,
     tested: Tested | None,
     by_holm: Tested | None,
 ) -> LedgerRow:
-    not_run = absence(own, other)
+    not_run = absence(cell, other)
     judged = comparison_verdict(claim, tested) if tested else not_run
     under_holm = comparison_verdict(claim, by_holm) if by_holm else not_run
-    text = f"{own.row} significantly {claim} {other.row}"
-    row = compared(where, own, other, tested, judged, kind="comparison", claim=text)
+    text = f"{cell.row} significantly {claim} {other.row}"
+    row = compared(where, cell, other, tested, judged, kind="comparison", claim=text)
     gap, difference = row.reported, row.measured
     delta = None if gap is None or difference is None else difference - gap
     return replace(row, delta=delta, under_holm=under_holm[0])
 
 
-def absence(own: GridCell, other: GridCell) -> Verdict:
+def absence(cell: GridCell, other: GridCell) -> Verdict:
     """Return (verdict, reason) for two cells, if at least one has no value."""
-    absent = own if own.measured is None else other
+    absent = cell if cell.measured is None else other
     return absent.absence, f"{absent.row}: {absent.not_run}"
 
 
 def compared(
     where: Where,
-    own: GridCell,
+    cell: GridCell,
     other: GridCell,
     tested: Tested | None,
     judged: Verdict,
@@ -187,13 +226,13 @@ def compared(
     kind: str,
     claim: str,
 ) -> LedgerRow:
-    """Return a ledger row on the difference own - other of two cells: reported and measured."""
-    ratio, relative = effects(own, other) if tested else (None, None)
+    """Return a ledger row on the difference cell - other of two cells: reported and measured."""
+    ratio, relative = effects(cell, other) if tested else (None, None)
     row = LedgerRow(
         *where,
         kind=kind,
         claim=claim,
-        reported=printed_gap(own, other),
+        reported=printed_gap(cell, other),
         measured=tested and tested.sign * tested.test.difference,
         effect_ratio=ratio,
         delta_ri=relative,
@@ -215,16 +254,16 @@ def with_test(row: LedgerRow, test: Comparison | None) -> LedgerRow:
     )
 
 
-def printed_gap(own: GridCell, other: GridCell) -> float | None:
+def printed_gap(cell: GridCell, other: GridCell) -> float | None:
     """Return the difference of two printed numbers, rounded to 6 decimals."""
-    a, b = own.reported, other.reported
+    a, b = cell.reported, other.reported
     return None if a is None or b is None else round(a - b, 6)
 
 
-def effects(own: GridCell, other: GridCell) -> tuple[float | None, float | None]:
+def effects(cell: GridCell, other: GridCell) -> tuple[float | None, float | None]:
     """Return effect ratio and delta RI, both of means: papers print no values per query."""
-    a, b, ours, theirs = own.reported, other.reported, own.measured, other.measured
-    gap = printed_gap(own, other)
+    a, b, ours, theirs = cell.reported, other.reported, cell.measured, other.measured
+    gap = printed_gap(cell, other)
     if a is None or b is None or gap is None or ours is None or theirs is None:
         return None, None
     ratio = reproduction.effect_ratio(gap, ours - theirs)
@@ -246,7 +285,7 @@ def comparison_verdict(claim: str, tested: Tested) -> Verdict:
     if test.disagrees:
         return "inconclusive", f"{test.test} favours the row with the lower mean ({reason})"
     if test.holds_over_seeds is False:
-        over = f"p over seeds too {test.p_over_seeds:.4g}; {test.seeds_agreeing} seeds agree alone"
+        over = f"p over seeds {test.p_over_seeds:.4g}; {test.seeds_agreeing} seeds agree alone"
         return "these models only", f"{reason}; {over}"
     agrees = (difference > 0) == (claim == "above")
     return ("holds" if agrees else "reversed"), reason

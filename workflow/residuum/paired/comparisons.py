@@ -248,16 +248,16 @@ def adjust(rows: Sequence[Comparison], correction: str, alpha: float) -> list[Co
     For rows with seeds, the larger of p and the p over seeds is corrected too. It decides whether a
     difference holds over queries and seeds.
     """
-    own = _corrected(rows, [row.p for row in rows], correction)
-    seeds = _corrected(rows, [max(row.p, row.p_mixed_effects or 0.0) for row in rows], correction)
-    return [
-        replace(row, p_adjusted=p, significant=p < alpha)
-        if row.p_mixed_effects is None
-        else replace(
-            row, p_adjusted=p, significant=p < alpha, p_over_seeds=q, holds_over_seeds=q < alpha
-        )
-        for row, p, q in zip(rows, own, seeds, strict=True)
-    ]
+    over_queries = _corrected(rows, [row.p for row in rows], correction)
+    largest = [max(row.p, row.p_mixed_effects or 0.0) for row in rows]
+    over_seeds = _corrected(rows, largest, correction)
+    adjusted = []
+    for row, p, q in zip(rows, over_queries, over_seeds, strict=True):
+        made = replace(row, p_adjusted=p, significant=p < alpha)
+        if row.p_mixed_effects is not None:
+            made = replace(made, p_over_seeds=q, holds_over_seeds=q < alpha)
+        adjusted.append(made)
+    return adjusted
 
 
 def _corrected(rows: Sequence[Comparison], p: list[float], correction: str) -> list[float]:

@@ -39,8 +39,8 @@ def coverage(first: ScoreMatrix, second: ScoreMatrix) -> Coverage:
     Seeds of both systems are paired; a system without seeds is paired with each seed. In each seed,
     the ratio is one of sums over the queries; it is then averaged (Eq. 1).
     """
-    own, other = _both(first, second)
-    found, alone = own.sum(axis=0), (own & ~other).sum(axis=0)
+    hits, other = _both(first, second)
+    found, alone = hits.sum(axis=0), (hits & ~other).sum(axis=0)
     ratio = low = high = None
     by_seed: tuple[float, ...] = ()
     if found.all():
@@ -48,12 +48,12 @@ def coverage(first: ScoreMatrix, second: ScoreMatrix) -> Coverage:
         ratio = digits(float(np.mean(by_seed)))
         low, high = wilson(ratio, float(found.mean()))
     return Coverage(
-        queries=len(own),
+        queries=len(hits),
         first=float(found.mean()),
         second=_mean_count(other),
         residual=float(alone.mean()),
-        overlap=_mean_count(own & other),
-        failures=_mean_count(~(own | other)),
+        overlap=_mean_count(hits & other),
+        failures=_mean_count(~(hits | other)),
         ratio=ratio,
         low=low,
         high=high,
@@ -63,14 +63,14 @@ def coverage(first: ScoreMatrix, second: ScoreMatrix) -> Coverage:
 
 def residual(first: ScoreMatrix, second: ScoreMatrix) -> ScoreMatrix:
     """Return 1 for each query that the first system answers and the second does not, by seed."""
-    own, other = _both(first, second)
-    return ScoreMatrix(first.query_ids, (own & ~other).astype(np.float64))
+    hits, other = _both(first, second)
+    return ScoreMatrix(first.query_ids, (hits & ~other).astype(np.float64))
 
 
 def overlap(first: ScoreMatrix, second: ScoreMatrix) -> ScoreMatrix:
     """Return 1 for each query that both systems answer, by seed."""
-    own, other = _both(first, second)
-    return ScoreMatrix(first.query_ids, (own & other).astype(np.float64))
+    hits, other = _both(first, second)
+    return ScoreMatrix(first.query_ids, (hits & other).astype(np.float64))
 
 
 def _both(first: ScoreMatrix, second: ScoreMatrix) -> list[np.ndarray]:
@@ -85,7 +85,6 @@ def _mean_count(flags: np.ndarray) -> float:
 
 
 def _hits(scores: ScoreMatrix) -> np.ndarray:
-    """Return hits as booleans (queries, runs); ResiduumError for values other than 0 or 1."""
     hits: np.ndarray = scores.values == 1
     if not (hits | (scores.values == 0)).all():
         other = scores.values[~hits & (scores.values != 0)][0]

@@ -15,7 +15,7 @@ from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages import drawing
 from residuum.pages.dimensions.entry import Projection
 from residuum.pages.dimensions.job import BoundDimensions
-from residuum.pages.figure.entry import DEPTH, EFFORT
+from residuum.pages.figure.entry import COSTS, DEPTH, EFFORT, Panel, Series
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.kinds import JOBS
 from residuum.pages.lines.job import BoundLines
@@ -27,16 +27,15 @@ from residuum.site.text import shown
 from residuum.vectors import bounds
 
 Chart = dict[str, Any]
-COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}
 LEAST = "least dimensions k"
 
 
 def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
     """Return the charts of a page; [] for tables, cases and claims."""
-    if sheet.kind not in CHARTS:
+    if sheet.entry.kind not in CHARTS:
         return []
-    job = JOBS[sheet.kind].model_validate(folder.graph.manifest(sheet.path).spec)
-    made = CHARTS[sheet.kind](folder, job, sheet)
+    job = JOBS[sheet.entry.kind].model_validate(folder.graph.manifest(sheet.path).spec)
+    made = CHARTS[sheet.entry.kind](folder, job, sheet)
     return named_apart([chart for chart in map(drawn, made) if chart])
 
 
@@ -61,7 +60,7 @@ def named_apart(charts: list[Chart]) -> list[Chart]:
     return charts
 
 
-def _axis(label: str, scale: str) -> dict[str, str]:
+def _axis(label: str, scale: str) -> Chart:
     return {"label": shown(label), "scale": scale}  # scale: linear, log or point
 
 
@@ -80,52 +79,55 @@ def _curves(
 
     Points over efforts are placed by their cost, or by the column `along`, which `axis` names.
     """
-    over, first = job.entry.over, job.drawn()[:1]
+    over = job.entry.over
     along = along or (COSTS[EFFORT] if over == EFFORT else over)
-    scale = "log" if over == EFFORT or (over == DEPTH and _spread(table, over)) else "linear"
+    ticks = sorted({x for x in table[over] if x > 0}) if over in table.columns else []
+    spread = bool(ticks) and ticks[-1] >= drawing.LOG_FROM * ticks[0]
+    scale = "log" if over == EFFORT or (over == DEPTH and spread) else "linear"
     for panel in job.entry.panels:
         series = []
-        for one in (own for at, own in job.plotted() if at == panel):
+        for one in _series(job, panel):
             rows = list(table.filter(panel=panel.id, series=one.id).iter_rows(named=True))
             points = [
                 _point(row, row["mean"], x=row[along], at=f"{over} {row[over]:g}") | _tested(row)
                 for row in rows
                 if row[over] > 0 and row[along]
             ]
-            own = {"id": one.id, "label": shown(one.label), "points": points}
+            line: Chart = {"id": one.id, "label": shown(one.label), "points": points}
             for row in (row for row in rows if row[over] == 0):
-                own |= {"level": row["mean"], "level_label": drawing.FROM_ZERO[over]}
-            series.append(own)
-        yield {
-            "title": shown(drawing.panel_name(job, panel)),
-            "x": _axis(axis or drawing.AXES[over], scale) | _ticks(table, over),
-            "y": _axis(panel.header, "linear"),
-            "series": series,
-            "against": shown(first[0].label) if first else "",
-        }
+                line |= {"level": row["mean"], "level_label": drawing.FROM_ZERO[over]}
+            series.append(line)
+        x_axis = _axis(axis or drawing.AXES[over], scale)
+        if ticks and over != EFFORT:  # whose x is a cost
+            x_axis["ticks"] = ticks
+        yield _of_panel(job, panel, x_axis, series)
 
 
-def _ticks(table: pl.DataFrame, over: str) -> dict[str, Any]:
-    """Return the tick positions for depths and snapshots; efforts have none, as x is their cost."""
-    if over == EFFORT or over not in table.columns:
-        return {}
-    return {"ticks": sorted({x for x in table[over] if x > 0})}
+def _series(job: BoundFigure, panel: Panel) -> list[Series]:
+    return [series for at, series in job.plotted() if at == panel]
 
 
-def _spread(table: pl.DataFrame, over: str) -> bool:
-    from_one = table.filter(pl.col(over) > 0)[over] if over in table.columns else pl.Series([])
-    return bool(len(from_one)) and max(from_one) >= drawing.LOG_FROM * min(from_one)
+def _of_panel(job: BoundFigure, panel: Panel, x_axis: Chart, series: list[Chart]) -> Chart:
+    first = job.first()
+    return {
+        "title": shown(drawing.panel_name(job, panel)),
+        "x": x_axis,
+        "y": _axis(panel.header, "linear"),
+        "series": series,
+        "against": shown(first.label) if first else "",
+    }
 
 
-def _point(of: Mapping[str, Any], y: float | None, **more: Any) -> dict[str, Any]:
+def _point(values: Mapping[str, Any], y: float | None, **more: object) -> Chart:
     """Return a point: its mean, its queries, and the range over seeds if there are several."""
-    point = {"y": y, "n": of["n"], **more}
-    if (of["seeds"] or 0) > 1:
-        point |= {"low": of["lowest"], "high": of["highest"], "seeds": of["seeds"]}
-    return point | ({} if of.get("reported") is None else {"reported": of["reported"]})
+    point = {"y": y, "n": values["n"], **more}
+    if (values["seeds"] or 0) > 1:
+        point |= {"low": values["lowest"], "high": values["highest"], "seeds": values["seeds"]}
+    reported = values.get("reported")
+    return point if reported is None else point | {"reported": reported}
 
 
-def _tested(row: Mapping[str, Any]) -> dict[str, Any]:
+def _tested(row: Mapping[str, Any]) -> Chart:
     """Return a point's test against the first series, or {} without a test."""
     if row.get("p") is None:
         return {}
@@ -135,42 +137,33 @@ def _tested(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _groups(job: BoundFigure, sheet: Sheet, tests: Sequence[Test]) -> Iterator[Chart]:
-    """Yield a chart per panel over groups of queries."""
     by_place = {cell.place: cell for cell in sheet.cells}
-    of = {f"{test.a}/{test.column}": test for test in tests}
-    first = job.drawn()[:1]
+    by_test = {f"{test.a}/{test.column}": test for test in tests}
     groups = list(dict.fromkeys(cell.line.column.partition("/")[2] for cell in sheet.cells))
     for panel in job.entry.panels:
         series = []
-        for one in (own for at, own in job.plotted() if at == panel):
+        for one in _series(job, panel):
             places = ((group, f"{one.id}/{panel.id}/{group}") for group in groups)
             points = [
-                _of_cell(by_place[place], group) | _of_test(of.get(place))
+                _of_cell(by_place[place], group) | _of_test(by_test.get(place))
                 for group, place in places
                 if place in by_place
             ]
             series.append({"id": one.id, "label": shown(one.label), "points": points})
-        yield {
-            "title": shown(drawing.panel_name(job, panel)),
-            "x": _axis(f"group of {job.entry.over}", "point"),
-            "y": _axis(panel.header, "linear"),
-            "series": series,
-            "against": shown(first[0].label) if first else "",
-        }
+        yield _of_panel(job, panel, _axis(f"group of {job.entry.over}", "point"), series)
 
 
-def _of_test(test: Test | None) -> dict[str, Any]:
+def _of_test(test: Test | None) -> Chart:
     if test is None:
         return {}
     return _tested({**test._asdict(), "ci_low": test.low, "ci_high": test.high})
 
 
-def _of_cell(cell: Cell, x: object) -> dict[str, Any]:
+def _of_cell(cell: Cell, x: object) -> Chart:
     return _point(asdict(cell.line), cell.line.measured, x=x)
 
 
 def _lines(job: BoundLines, table: pl.DataFrame) -> Iterator[Chart]:
-    """Yield a chart per panel of a table's numbers, with a line for each row."""
     for panel in job.entry.panels:
         series = []
         for row, label in job.labels:
@@ -193,8 +186,9 @@ def _circles(job: BoundVenn, cells: Sequence[Cell]) -> Iterator[Chart]:
     """Yield a chart of all diagrams at one scale: the circles of S and D, and their shares."""
     made = []
     for row in job.entry.rows:
-        of = {cell.line.column: cell.line.measured for cell in cells if cell.line.row == row.id}
-        dense, lexical, overlap = (of.get(name) for name in ("dense", "lexical", "overlap"))
+        lines = [cell.line for cell in cells if cell.line.row == row.id]
+        shares = {line.column: line.measured for line in lines}
+        dense, lexical, overlap = (shares.get(name) for name in ("dense", "lexical", "overlap"))
         if dense is None or lexical is None or overlap is None:
             continue
         radii = circles.radius(dense), circles.radius(lexical)
@@ -205,7 +199,7 @@ def _circles(job: BoundVenn, cells: Sequence[Cell]) -> Iterator[Chart]:
                 "label": shown(row.label),
                 "radii": radii,
                 "apart": apart,
-                "shares": [lexical - overlap, overlap, of["residual"], of["failure"]],
+                "shares": [lexical - overlap, overlap, shares["residual"], shares["failure"]],
             }
         )
     title = f"Shares of the queries by {job.entry.measure}: S lexical, D dense"
@@ -227,10 +221,10 @@ def _dimensions(folder: Folder, job: BoundDimensions, cells: Sequence[Cell]) -> 
             yield chart | (_pairs if row.shows == "pairs" else _margins)(measured)
 
 
-def _of_cells(row: Projection, job: BoundDimensions, own: Mapping[str, Cell]) -> Chart:
+def _of_cells(row: Projection, job: BoundDimensions, cells: Mapping[str, Cell]) -> Chart:
     """Return a line per share over doc lengths, or a point per bound, of the least dimensions."""
     if row.shows == "bounds":
-        points = [_of_cell(cell, name) for name, cell in own.items() if "/" in name]
+        points = [_of_cell(cell, name) for name, cell in cells.items() if "/" in name]
         series = [{"id": row.id, "label": LEAST, "points": points, "mark": "dots"}]
         return {"x": _axis("bound", "point"), "y": _axis("dimensions k", "log"), "series": series}
     series = []
@@ -238,33 +232,33 @@ def _of_cells(row: Projection, job: BoundDimensions, own: Mapping[str, Cell]) ->
         named = f"{share:g}/"
         points = [
             _of_cell(cell, name.removeprefix(named))
-            for name, cell in own.items()
+            for name, cell in cells.items()
             if name.startswith(named) and not name.endswith("/all")
         ]
         series.append({"id": named[:-1], "label": f"{share:.0%} of queries", "points": points})
     return {"series": series}
 
 
-def _pairs(of: fidelities.Measured) -> Chart:
+def _pairs(measured: fidelities.Measured) -> Chart:
     """Return series over x: measured and exact (Gaussian) least dimensions, and Lemma 1's line."""
-    error = of.facts["error"]
-    bins = fidelities.least(of.pairs, ["x", "exact"], pl.col("error") <= error)
-    measured = [{"x": x, "y": k} for x, _, k in bins.select("x", "exact", "dimensions").rows() if k]
+    error = measured.facts["error"]
+    bins = fidelities.least(measured.pairs, ["x", "exact"], pl.col("error") <= error)
+    tried = [{"x": x, "y": k} for x, k in bins.select("x", "dimensions").rows() if k]
     exact = [{"x": x, "y": k} for x, k in bins.select("x", "exact").rows() if k]
     slope = bounds.constant(error)
-    most = max((point["y"] for point in [*measured, *exact]), default=0)
+    most = max((point["y"] for point in [*tried, *exact]), default=0)
     lemma = [{"x": x, "y": slope * x} for x in (0.0, most / slope)]
     series = [
-        {"id": "measured", "label": "measured", "points": measured, "mark": "dots"},
+        {"id": "measured", "label": "measured", "points": tried, "mark": "dots"},
         {"id": "exact", "label": "exact, Gaussian", "points": exact},
         {"id": "lemma", "label": "Lemma 1", "points": lemma},
     ]
     return {"x": _axis("1 / (eps²/2 - eps³/3)", "linear"), "series": series}
 
 
-def _margins(of: fidelities.Measured) -> Chart:
+def _margins(measured: fidelities.Measured) -> Chart:
     """Return the median margin over queries by doc length, with the middle half of the queries."""
-    groups = of.margins.filter(pl.col("length") != fidelities.ALL)
+    groups = measured.margins.filter(pl.col("length") != fidelities.ALL)
     quartiles = (
         pl.col("margin").quantile(share, "linear").alias(name)
         for name, share in (("low", 0.25), ("y", 0.5), ("high", 0.75))

@@ -59,9 +59,10 @@ def compared(here: Folder, there: Folder) -> Compared:
             f"{here.results} is of scale {here.scale}, {there.results} of {there.scale}: give "
             "--against a folder of the same scale, or both as --results"
         )
-    own, theirs = _cells(here), _cells(there)
-    both = [place for place in own if place in theirs]
-    unlike = [(own[place], theirs[place]) for place in both if not _same(own[place], theirs[place])]
+    ours, theirs = _cells(here), _cells(there)
+    both = [place for place in ours if place in theirs]
+    pairs = ((ours[place], theirs[place]) for place in both)
+    unlike = [pair for pair in pairs if not _same(*pair)]
 
     @cache
     def first(roots: tuple[str, ...], others: tuple[str, ...]) -> str:
@@ -86,8 +87,8 @@ def compared(here: Folder, there: Folder) -> Compared:
         numbers=numbers,
         verdicts=list(_verdicts(here, there)),
         pages=list(_pages(here, there)),
-        only_here=[place for place in own if place not in theirs],
-        only_there=[place for place in theirs if place not in own],
+        only_here=[place for place in ours if place not in theirs],
+        only_there=[place for place in theirs if place not in ours],
         first=first(tuple(sides[0]), tuple(sides[1])) if unlike else "",
     )
 
@@ -111,7 +112,6 @@ def _change(a: Cell, b: Cell) -> str:
 
 
 def _verdicts(here: Folder, there: Folder) -> Iterator[Verdict]:
-    """Yield the ledger rows whose verdict or p differs between the folders."""
     theirs = {_key(row): row for row in there.ledger}
     for row in here.ledger:
         other = theirs.get(_key(row))

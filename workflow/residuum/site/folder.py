@@ -4,7 +4,7 @@ Usage: `folder = read(Path("results/mini"))`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -21,24 +21,33 @@ from residuum.inspect.text import remade
 from residuum.pages import verdicts
 from residuum.pages.entries import parts_of
 from residuum.pages.jobs import Judged
+from residuum.pages.kinds import GRIDS
+from residuum.pages.layout import Places
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
 from residuum.site.text import brief
 
-SHOWN = ("kind", "title", "printed_in")  # keys of an entry that every page shows
 MADE_ELSEWHERE = (
     "It was edited, or made by another version of residuum; make it again there: "
     "snakemake --cores all"
 )
 
 
+class Entry(BaseModel):
+    """The keys of an entry that its page shows."""
+
+    kind: str
+    title: str
+    printed_in: str
+    claims: list[dict[str, Any]] = []
+
+
 class Sheet(NamedTuple):
     """A page of a paper: its path, its entry in config/papers, and its numbers (if any)."""
 
     name: str
-    kind: str
     path: str  # the TSV's path below the results
-    entry: Mapping[str, Any]
+    entry: Entry
     markdown: str
     job: Judged | None  # None if its lines are no numbers
     cells: list[Cell]
@@ -52,14 +61,25 @@ class Sheet(NamedTuple):
     @property
     def title(self) -> str:
         """Return the page's title and its place in the paper."""
-        return f"{self.entry['printed_in']}: {self.entry['title']}"
+        return f"{self.entry.printed_in}: {self.entry.title}"
+
+    def grid(self) -> Places:
+        """Return the `<row>/<column>` or claim of each cell of the page's grid, or None."""
+        if self.entry.claims:
+            return [[None, None, None, claim["id"], None] for claim in self.entry.claims]
+        if self.job is None or self.entry.kind not in GRIDS:
+            return []
+        known = {cell.place for cell in self.cells}
+        made = GRIDS[self.entry.kind](self.job, [cell.line for cell in self.cells])
+        return [[place if place in known else None for place in line] for line in made]
 
 
 class Told(BaseModel):
-    """The fields of a page's manifest that concern its scale; the scale's id names a folder."""
+    """The fields of a page's manifest that the report reads; the scale's id names a folder."""
 
     scale: Id
     reason: str
+    entry: Entry
 
 
 class Folder(NamedTuple):
@@ -83,7 +103,7 @@ class Folder(NamedTuple):
         """Return the papers, in the order of the ledger."""
         return list(dict.fromkeys(sheet.paper for sheet in self.sheets))
 
-    def of(self, paper: str) -> list[Sheet]:
+    def pages(self, paper: str) -> list[Sheet]:
         """Return the pages of a paper."""
         return [sheet for sheet in self.sheets if sheet.paper == paper]
 
@@ -104,12 +124,12 @@ def read(results: Path) -> Folder:
     ledger = verdicts.ledger(results / PATHS.ledger)
     papers = _papers(graph, ledger)
     numbers = {path: (page, cells) for path, page, cells in addressing.every(results, graph)}
-    own = (path for path in _pages(results) if parts_of(Path(path).stem)[0] in papers)
-    sheets = [_sheet(results, graph, path, *numbers.get(path, (None, []))) for path in own]
+    paths = (path for path in _pages(results) if parts_of(Path(path).stem)[0] in papers)
+    sheets = [_sheet(results, graph, path, *numbers.get(path, (None, []))) for path in paths]
     if not sheets:
         raise ResiduumError(f"{results}: a ledger and no page; make them: {remade(results)}")
     order = {name: number for number, name in enumerate([*papers])}
-    sheets.sort(key=lambda s: (order[s.paper], s.kind == "claims", _natural(s.name)))
+    sheets.sort(key=lambda s: (order[s.paper], bool(s.entry.claims), _natural(s.name)))
     told = _told(results, graph, sheets[0].path)
     return Folder(results, told.scale, told.reason, ledger, sheets, graph)
 
@@ -144,15 +164,10 @@ def _sheet(
     job: Judged | None,
     cells: list[Cell],
 ) -> Sheet:
-    spec = graph.manifest(path).spec
-    entry = spec.get("entry")
-    entry = entry if isinstance(entry, dict) else {}
-    if lacking := [key for key in SHOWN if not isinstance(entry.get(key), str)]:
-        place = manifest.beside(results / path)
-        raise ResiduumError(f"{place}: spec: no {lacking[0]} of a page. {MADE_ELSEWHERE}")
+    entry = _told(results, graph, path).entry
     text = files.read_text(intact.checked(results / Path(path).with_suffix(".md")))
     tests = explaining.tests_of(results, Path(path).stem)
-    return Sheet(Path(path).stem, str(entry["kind"]), path, entry, text, job, cells, tests)
+    return Sheet(Path(path).stem, path, entry, text, job, cells, tests)
 
 
 def _natural(name: str) -> list[tuple[int, int | str]]:

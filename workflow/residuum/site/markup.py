@@ -6,7 +6,6 @@ Usage: `html(text, places)`. Raw HTML, images and script links in the Markdown s
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import dropwhile
-from typing import Any
 from urllib.parse import quote
 
 from markdown_it import MarkdownIt
@@ -47,7 +46,6 @@ def _body(text: str) -> str:
 
 
 def _link(tokens: list[Token], places: Places) -> None:
-    """Give each number in the first grid's body an id and a link."""
     row, column, body = -1, -1, False
     for at, token in enumerate(tokens):
         if token.type in ("th_open", "td_open"):
@@ -75,5 +73,4 @@ def _wrap(cell: Token, inline: Token, place: str) -> None:
     opening.content = f'<a class="number" href="#{escape(quote(place))}">'
     closing = Token("html_inline", "", 0)
     closing.content = "</a>"
-    children: list[Any] = inline.children or []
-    inline.children = [opening, *children, closing]
+    inline.children = [opening, *(inline.children or []), closing]

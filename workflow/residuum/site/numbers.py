@@ -1,7 +1,7 @@
 """The data behind a page's numbers, as the page's script reads them.
 
-Usage: `data = Numbers(folder, provenance).of(sheet)`, a mapping of JSON types. Values per query are
-stored in base64 as 16-bit integers. Times the page's step, they give a measure to four digits.
+Usage: `data = Numbers(folder, provenance).behind(sheet)`, a mapping of JSON types. Values per query
+are stored in base64 as 16-bit integers. Times the page's step, they give a measure to four digits.
 """
 
 import base64
@@ -15,6 +15,7 @@ from residuum.artefacts import intact, trec
 from residuum.inspect import explaining
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages import derived
+from residuum.pages.jobs import Judged
 from residuum.pages.verdicts import LedgerRow
 from residuum.site.folder import Folder, Sheet
 from residuum.site.provenance import Provenance
@@ -23,6 +24,7 @@ from residuum.site.text import shown
 
 STEPS = 32_767  # the largest signed integer of 16 bits
 ENDS = 5  # queries at each end of a difference, shown with their text
+Data = dict[str, Any]  # as JSON
 
 
 class Values(NamedTuple):
@@ -34,7 +36,7 @@ class Values(NamedTuple):
     queries: int
     values: np.ndarray
 
-    def packed(self, step: float) -> dict[str, Any]:
+    def packed(self, step: float) -> Data:
         """Return the values as multiples of a step, in base64."""
         whole = np.rint(self.values / step).astype("<i2")
         return {"queries": self.queries, "data": base64.b64encode(whole.tobytes()).decode()}
@@ -51,32 +53,32 @@ class Numbers:
         for row in folder.ledger:
             self._ledger.setdefault((row.table, row.row, row.column), []).append(row)
 
-    def of(self, sheet: Sheet) -> dict[str, Any]:
+    def behind(self, sheet: Sheet) -> Data:
         """Return the data behind a page's numbers or claims; {} for a page without either."""
-        if sheet.kind == "claims":
+        if sheet.entry.claims:
             return self._claims(sheet)
         if sheet.job is None:
             return {}
         sets: dict[tuple[str, ...], tuple[int, str]] = {}  # query ids: number of the set, split
         values, reasons = dict[str, Values](), dict[str, int]()
-        cells = dict[str, Any]()
+        cells = Data()
         for cell in sheet.cells:
             made = explaining.made(cell, self._metrics)
-            own = explaining.per_query(made[:1])
-            if not own.is_empty():
+            shown_values = explaining.per_query(made[:1])
+            if not shown_values.is_empty():
                 new = len(sets), str(cell.line.split_ref)
-                number, _ = sets.setdefault(tuple(own["query_id"]), new)
-                values[cell.place] = Values(number, own["value"].to_numpy())
+                number, _ = sets.setdefault(tuple(shown_values["query_id"]), new)
+                values[cell.place] = Values(number, shown_values["value"].to_numpy())
             cells[cell.place] = self._cell(cell, made, reasons)
         tests = tests_of(self._folder, sheet)
         step = step_of(values)
         return {
             "page": sheet.name,
             "results": self._folder.named,
-            "labels": {row.id: shown(row.label) for row in sheet.job.entry.rows},
+            "labels": _labels(sheet.job),
             "cells": cells,
             "step": step,
-            "values": {place: own.packed(step) for place, own in values.items()},
+            "values": {place: number.packed(step) for place, number in values.items()},
             "sets": [self._set(ids, *at, values, tests) for ids, at in sets.items()],
             "tests": _packed(tests),
             "reasons": list(reasons),
@@ -85,14 +87,13 @@ class Numbers:
             ),
         }
 
-    def _claims(self, sheet: Sheet) -> dict[str, Any]:
-        """Return a page's claims, their tests, and the pages that each claim rests on."""
-        cells, reasons, labels = dict[str, Any](), dict[str, int](), dict[str, str]()
+    def _claims(self, sheet: Sheet) -> Data:
+        cells, reasons, labels = Data(), dict[str, int](), dict[str, str]()
         pages = {other.name: other for other in self._folder.sheets}
-        for claim in sheet.entry["claims"]:
+        for claim in sheet.entry.claims:
             at = (sheet.name, claim["id"])
-            rows = [row for key, own in self._ledger.items() if key[:2] == at for row in own]
-            made: dict[str, Any] = {
+            rows = [row for key, alike in self._ledger.items() if key[:2] == at for row in alike]
+            made: Data = {
                 "header": shown(claim["says"]),
                 "verdicts": [_verdict(row, reasons) for row in rows],
             }
@@ -101,7 +102,7 @@ class Numbers:
                 made["rests"] = rests
                 if (other := pages.get(rests)) and other.job:
                     made["places"] = [cell.place for cell in other.cells]
-                    labels |= {row.id: shown(row.label) for row in other.job.entry.rows}
+                    labels |= _labels(other.job)
             cells[claim["id"]] = _without_nothing(made)
         return {
             "claims": True,
@@ -112,26 +113,24 @@ class Numbers:
             "reasons": list(reasons),
         }
 
-    def _cell(
-        self, cell: Cell, made: list[derived.Value], reasons: dict[str, int]
-    ) -> dict[str, Any]:
+    def _cell(self, cell: Cell, made: list[derived.Value], reasons: dict[str, int]) -> Data:
         """Return a number's data; its reasons are indices into the page's list of reasons."""
-        own = cell.line
-        rows = self._ledger.get((own.table, own.row, own.column), [])
-        why = own.not_run and shown(f"{own.absence}: {own.not_run}")
+        line = cell.line
+        rows = self._ledger.get((line.table, line.row, line.column), [])
+        why = line.not_run and shown(f"{line.absence}: {line.not_run}")
         known = {
             "address": cell.address,
             "header": shown(explaining.header(cell)),
-            "measure": own.measure,
-            "split": own.split_ref,
-            "n": own.n,
-            "measured": own.measured,
-            "seeds": [float(value) for value in str(own.per_seed or "").split()],
-            "std": own.std,
+            "measure": line.measure,
+            "split": line.split_ref,
+            "n": line.n,
+            "measured": line.measured,
+            "seeds": [float(value) for value in str(line.per_seed or "").split()],
+            "std": line.std,
             "interval": explaining.interval(cell),
-            "change_from": cell.page.change_from(own.row, own.column),
+            "change_from": cell.page.change_from(line.row, line.column),
             "counts": explaining.counts(cell, made),
-            "reported": cell.page.entry.reported.get(own.row, {}).get(own.column),
+            "reported": cell.page.entry.reported.get(line.row, {}).get(line.column),
             "absence": why and reasons.setdefault(why, len(reasons)),
             "verdicts": [_verdict(row, reasons) for row in rows],
         }
@@ -144,7 +143,7 @@ class Numbers:
         split: str,
         values: Mapping[str, Values],
         tests: list[Test],
-    ) -> dict[str, Any]:
+    ) -> Data:
         """Return the ids of a set of queries, and the texts that a chart may show."""
         by_number = {
             place: number_values.values
@@ -187,11 +186,15 @@ def _ends(values: np.ndarray) -> np.ndarray:
     return np.concatenate([down, up])
 
 
-def _packed(tests: list[Test]) -> dict[str, Any]:
+def _labels(page: Judged) -> dict[str, str]:
+    return {row: shown(label) for row, label in page.entry.labels().items()}
+
+
+def _packed(tests: list[Test]) -> Data:
     return {"names": Test._fields, "rows": [[*test] for test in tests]}
 
 
-def _verdict(row: LedgerRow, reasons: dict[str, int]) -> dict[str, Any]:
+def _verdict(row: LedgerRow, reasons: dict[str, int]) -> Data:
     return _without_nothing(
         {
             "kind": row.kind,
@@ -204,5 +207,5 @@ def _verdict(row: LedgerRow, reasons: dict[str, int]) -> dict[str, Any]:
     )
 
 
-def _without_nothing(of: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in of.items() if value not in (None, "", [])}
+def _without_nothing(data: Data) -> Data:
+    return {key: value for key, value in data.items() if value not in (None, "", [])}

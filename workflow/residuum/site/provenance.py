@@ -4,7 +4,6 @@ Usage: `kin = Provenance(graph, roots)`, then `kin.keys(cell.roots)` and `kin.gr
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from residuum.inspect import provenance
 from residuum.pages.visible import visible
@@ -39,7 +38,7 @@ class Provenance:
         }
 
 
-def artefact(group: provenance.Group) -> dict[str, Any]:
+def artefact(group: provenance.Group) -> dict[str, object]:
     """Return the data that a page shows of a group, leaving out empty values."""
     facts = {shown(label): shown(text) for label, text in group.facts.items() if text}
     made = {

@@ -8,7 +8,6 @@ import gzip
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -34,7 +33,7 @@ TONES = {
 }
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     """Fill in a template; a name that the template uses and no value gives is an error."""
     return _environment().get_template(template).render(**values)
 
@@ -64,7 +63,7 @@ def tone(verdict: str) -> str:
     return TONES.get(verdict, "none")
 
 
-def embedded(data: Mapping[str, Any]) -> str:
+def embedded(data: Mapping[str, object]) -> str:
     """Return data as gzipped JSON in base64, so that no text in it can act as HTML."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

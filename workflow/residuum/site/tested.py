@@ -3,12 +3,12 @@
 Usage: `tests_of(folder, sheet)`.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from residuum.artefacts import files, intact
-from residuum.pages.jobs import First
 from residuum.paired import Comparison
 from residuum.site.folder import Folder, Sheet
 
@@ -41,62 +41,47 @@ class Test(NamedTuple):
 
 def tests_of(folder: Folder, sheet: Sheet) -> list[Test]:
     """Return the tests of a page, with numbers to six digits."""
-    if sheet.job and (first := sheet.job.first()):
-        return _against(folder, sheet, first)
-    return [_of_table(test) for test in sheet.tests]
+    if not (sheet.job and (first := sheet.job.first())):
+        return [_of_table(test) for test in sheet.tests]
+    how = f"{first.tests.test} test, correction {first.tests.correction}"
+    rows = read(folder, sheet).iter_rows(named=True)
+    return [
+        _test(row, (row["column"], row["row"], first.id), how)
+        for row in rows
+        if row.get("p") is not None
+    ]
 
 
 def _of_table(test: Comparison) -> Test:
-    seeded = test.seed_low is not None
-    low, high = (test.seed_low, test.seed_high) if seeded else (test.ci_low, test.ci_high)
+    how = f"{test.test} test, correction {test.correction}"
+    made = _test(vars(test), (test.column, test.a, test.b), how)
+    made = made._replace(family=test.family, wins=test.wins, ties=test.ties, losses=test.losses)
+    if test.seed_low is None:
+        return made
+    ends = rounded(test.seed_low), rounded(test.seed_high)
+    return made._replace(low=ends[0], high=ends[1], over_seeds=True)
+
+
+def _test(values: Mapping[str, Any], place: tuple[str, str, str], how: str) -> Test:
+    """Return the test of a place (column, a, b), without an interval over seeds."""
+    column, a, b = place
     return Test(
-        column=test.column,
-        a=test.a,
-        b=test.b,
-        family=test.family,
-        how=f"{test.test} test, correction {test.correction}",
-        difference=rounded(test.difference),
-        low=rounded(low),
-        high=rounded(high),
-        over_seeds=seeded,
-        p=rounded(test.p),
-        p_adjusted=rounded(test.p_adjusted),
-        significant=test.significant,
-        p_over_seeds=rounded(test.p_over_seeds),
-        seeds_agreeing=test.seeds_agreeing,
-        effect=rounded(test.effect),
-        wins=test.wins,
-        ties=test.ties,
-        losses=test.losses,
+        column=column,
+        a=a,
+        b=b,
+        family="",
+        how=how,
+        difference=rounded(values["difference"]),
+        low=rounded(values["ci_low"]),
+        high=rounded(values["ci_high"]),
+        over_seeds=False,
+        p=rounded(values["p"]),
+        p_adjusted=rounded(values["p_adjusted"]),
+        significant=values["significant"],
+        p_over_seeds=rounded(values["p_over_seeds"]),
+        seeds_agreeing=values["seeds_agreeing"],
+        effect=rounded(values["effect"]),
     )
-
-
-def _against(folder: Folder, sheet: Sheet, first: First) -> list[Test]:
-    """Return the tests in a figure's data, each against the first series."""
-    made = list[Test]()
-    for row in read(folder, sheet).iter_rows(named=True):
-        if row.get("p") is None:
-            continue
-        made.append(
-            Test(
-                column=row["column"],
-                a=row["row"],
-                b=first.id,
-                family="",
-                how=f"{first.tests.test} test, correction {first.tests.correction}",
-                difference=rounded(row["difference"]),
-                low=rounded(row["ci_low"]),
-                high=rounded(row["ci_high"]),
-                over_seeds=False,
-                p=rounded(row["p"]),
-                p_adjusted=rounded(row["p_adjusted"]),
-                significant=row["significant"],
-                p_over_seeds=rounded(row["p_over_seeds"]),
-                seeds_agreeing=row["seeds_agreeing"],
-                effect=rounded(row["effect"]),
-            )
-        )
-    return made
 
 
 def read(folder: Folder, sheet: Sheet) -> pl.DataFrame:

@@ -6,7 +6,6 @@ Usage: `write([Path("results/mini")], Path("results/mini/report"))` returns inde
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import residuum
 from residuum.artefacts import files, intact, yamls
@@ -15,7 +14,7 @@ from residuum.cli.progress import track
 from residuum.config.roots import packaged
 from residuum.inspect import citing, recorded
 from residuum.inspect.addressing import PATHS
-from residuum.site import differences, ledgers, markup, places, rendering
+from residuum.site import differences, ledgers, markup, rendering
 from residuum.site.charts import charts
 from residuum.site.folder import Folder, Sheet, read
 from residuum.site.numbers import Numbers
@@ -61,7 +60,7 @@ def _write_all(results: Sequence[Path], made: Path, against: Path | None) -> Non
     (made / "assets").mkdir()
     for asset in ASSETS:
         shutil.copyfile(asset, made / "assets" / asset.name)
-    shared: dict[str, Any] = {
+    shared: dict[str, object] = {
         "folders": folders,
         "version": residuum.__version__,
         "against": there,
@@ -75,19 +74,18 @@ def _write_all(results: Sequence[Path], made: Path, against: Path | None) -> Non
         _write(made / "against.html", "against.html", **shared)
 
 
-def _write(path: Path, template: str, **values: Any) -> None:
+def _write(path: Path, template: str, **values: object) -> None:
     files.write_text(path, rendering.render(template, **values))
 
 
-def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> dict[str, Any]:
-    """Return the data of the first page: papers with counts, filters, and all ledger rows."""
+def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> dict[str, object]:
     every = [line for shown in lines.values() for line in shown]
     papers = [
         {
             "name": paper,
             "scale": folder.scale,
             "counts": ledgers.counts(lines[folder.scale], paper),
-            "sheets": folder.of(paper),
+            "sheets": folder.pages(paper),
         }
         for folder in folders
         for paper in folder.papers
@@ -98,7 +96,7 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
 
 
 def _write_folder(
-    folder: Folder, output: Path, lines: Sequence[ledgers.Line], shared: dict[str, Any]
+    folder: Folder, output: Path, lines: Sequence[ledgers.Line], shared: dict[str, object]
 ) -> None:
     """Write a scale's pages: its papers, provenance, costs, rows not run, and details."""
     roots = [root for sheet in folder.sheets for cell in sheet.cells for root in cell.roots]
@@ -133,11 +131,11 @@ def _write_folder(
 
 
 def _write_sheet(
-    folder: Folder, sheet: Sheet, output: Path, numbers: Numbers, common: dict[str, Any]
+    folder: Folder, sheet: Sheet, output: Path, numbers: Numbers, common: dict[str, object]
 ) -> None:
     timed = PATHS.page_timing.fill(page=sheet.name)
     drawn = charts(folder, sheet)
-    data = numbers.of(sheet) | ({"charts": drawn} if drawn else {})
+    data = numbers.behind(sheet) | ({"charts": drawn} if drawn else {})
     _write(
         output / f"{sheet.name}.html",
         "page.html",
@@ -147,14 +145,13 @@ def _write_sheet(
             *_drawings(folder.results / sheet.path, output / "files"),
             *_drawings(folder.results / timed, output / "files", "time"),
         ],
-        body=markup.html(sheet.markdown, places.grid(sheet)),
+        body=markup.html(sheet.markdown, sheet.grid()),
         data=rendering.embedded(data),
         **common,
     )
 
 
 def _drawings(data: Path, output: Path, what: str = "") -> Iterator[tuple[str, str]]:
-    """Copy the drawings beside a page's data, if any; yield their names and formats."""
     for form in DRAWINGS:
         path = intact.checked(data.with_suffix(form))
         if path.is_file():

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,12 +66,14 @@ class Record(Strict):
         """Return the setting of each query with folds; {} without folds."""
         return {query_id: self.choices[fold].setting for query_id, fold in self.fold_of.items()}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return the chosen settings for the manifest of a run."""
         settings = [choice.setting for choice in self.choices]
         return {"folds": settings} if self.fold_of else dict(settings[0])
 
-    def write(self, path: Path, spec: Strict, inputs: list[Path], stage: str) -> None:
+    def write(
+        self, path: Path, spec: Strict | Mapping[str, object], inputs: list[Path], stage: str
+    ) -> None:
         """Write the record and its manifest."""
         made = self.model_dump()
         files.write_text(path, json.dumps(made, indent=1) + "\n")
@@ -113,17 +115,19 @@ def choose(
     folds = 1 + max(fold_of.values()) if fold_of else 1
     by_fold, choices = [], []
     for number in range(folds):
-        own = fold == number
-        if fold_of and (own.all() or not own.any()):
-            which = "all judged queries are in it" if own.all() else "none of its queries is judged"
+        inside = fold == number
+        if fold_of and (inside.all() or not inside.any()):
+            which = (
+                "all judged queries are in it" if inside.all() else "none of its queries is judged"
+            )
             raise ResiduumError(f"fold {number + 1} of {folds}: {which}, so that nothing is chosen")
-        held_out = means(values[:, own])
-        chosen_on = means(values[:, ~own]) if fold_of else held_out
+        held_out = means(values[:, inside])
+        chosen_on = means(values[:, ~inside]) if fold_of else held_out
         best = chosen_on.index(max(chosen_on))
         choice = Choice(
             setting=settings[best],
             at_edge=edges(settings[best], settings) if bounded else [],
-            queries=int(own.sum()),
+            queries=int(inside.sum()),
             mean=chosen_on[best],
             held_out=held_out[best] if fold_of else None,
         )

@@ -25,21 +25,21 @@ def evaluate(
 
     Measures by answers read `texts`, the answers and the docs of the corpus, in place of the qrels.
     """
-    groups: dict[str | None, list[str]] = {}
+    by_family: dict[str | None, list[str]] = {}  # None: of ir_measures
     for name in names:
-        groups.setdefault(measures.own(name), []).append(name)
+        by_family.setdefault(measures.own(name), []).append(name)
     parts: list[pl.DataFrame] = []
-    for own, group in groups.items():
-        if own is None:
-            parts.append(_by_ir_measures(run, qrels, group))
-        elif own in measures.BY_JUDGEMENTS:
-            parts.append(measures.BY_JUDGEMENTS[own].values(run, qrels, group))
+    for family, alike in by_family.items():
+        if family is None:
+            parts.append(_by_ir_measures(run, qrels, alike))
+        elif family in measures.BY_JUDGEMENTS:
+            parts.append(measures.BY_JUDGEMENTS[family].values(run, qrels, alike))
         elif texts:
-            parts.append(measures.BY_ANSWERS[own].values(run, *texts(), group))
+            parts.append(measures.BY_ANSWERS[family].values(run, *texts(), alike))
         else:
             text = "by answers, which residuum.evaluate reads with --answers and --corpus"
             more = "elsewhere take Success@k on qrels made of the answers (docs/datasets.md)"
-            raise ResiduumError(f"{', '.join(group)}: {text}; {more}")
+            raise ResiduumError(f"{', '.join(alike)}: {text}; {more}")
     return pl.concat(parts)
 
 
@@ -83,7 +83,6 @@ def _by_ir_measures(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) ->
 
 
 def _nested(table: pl.DataFrame, ids: pl.DataFrame, value: pl.Expr) -> dict[str, dict[str, float]]:
-    """Return {number: {doc_id: value}} of the judged queries."""
     judged = table.join(ids, on="query_id", maintain_order="left")
     judged = judged.select("number", "doc_id", value=value)
     lists = judged.group_by("number", maintain_order=True).agg("doc_id", "value")

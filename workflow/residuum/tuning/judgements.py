@@ -90,7 +90,6 @@ def of_lists(
 def _check(
     where: str, queries: Sequence[tuple[str, str]], answers: Mapping[str, list[str]]
 ) -> None:
-    """Refuse a query without an answer, and an answer that nothing could match."""
     for query_id, _ in queries:
         if not (texts := answers.get(query_id)):
             text = "has no answer, so that no doc could be relevant to it"

@@ -34,8 +34,8 @@ def best(pairs: pl.DataFrame, relevant: pl.Series, measure: str, depth: int) -> 
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
     flags = relevant.to_numpy()
     at, change, first = [np.zeros(0)], [np.zeros(0)], 0.0
-    for own in spans(pairs):
-        starts, values = _steps(weighted[own], rest[own], flags[own], value)
+    for query in spans(pairs):
+        starts, values = _steps(weighted[query], rest[query], flags[query], value)
         first += values[0]
         at.append(starts[1:])
         change.append(np.diff(values))
@@ -76,8 +76,8 @@ def _steps(
     if not relevant.any():
         return first
     curves = [_ranks(weighted - weighted[p], rest[p] - rest) for p in np.flatnonzero(relevant)]
-    starts = np.unique(np.concatenate([own for own, _ in curves]))
-    ranks = [curve[np.searchsorted(own, starts, side="right") - 1] for own, curve in curves]
+    starts = np.unique(np.concatenate([changes for changes, _ in curves]))
+    ranks = [curve[np.searchsorted(at, starts, side="right") - 1] for at, curve in curves]
     values = value(np.minimum.reduce(ranks))
     kept = np.append(True, values[1:] != values[:-1])
     return starts[kept], values[kept]
@@ -107,8 +107,8 @@ def undominated(pairs: pl.DataFrame, depth: int) -> pl.DataFrame:
     """
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
     kept = np.ones(pairs.height, dtype=bool)
-    for own in spans(pairs):
-        order = own.start + np.lexsort((rest[own], -weighted[own]))
+    for query in spans(pairs):
+        order = query.start + np.lexsort((rest[query], -weighted[query]))
         above: list[float] = []  # greatest `rest` of docs with a greater `weighted`
         for row, score in zip(order.tolist(), rest[order].tolist(), strict=True):
             if len(above) < depth:
@@ -128,12 +128,12 @@ def contenders(pairs: pl.DataFrame, grid: Sequence[float], k: int) -> pl.DataFra
     """
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
     tried, kept = np.array(grid)[:, None], np.ones(pairs.height, dtype=bool)
-    for own in spans(pairs):
-        if own.stop - own.start > k:
-            scores = tried * weighted[own] + rest[own]
+    for query in spans(pairs):
+        if query.stop - query.start > k:
+            scores = tried * weighted[query] + rest[query]
             last = np.partition(scores, -k, axis=1)[:, [-k]]
             near = scores >= last - trec.ROUNDING - np.spacing(np.abs(last)) * 4
-            kept[own] = near.any(axis=0)
+            kept[query] = near.any(axis=0)
     return pairs.filter(kept)
 
 
@@ -146,4 +146,4 @@ def of_folds(
     if not folds:
         return find(query_ids)
     others = ([q for q in query_ids if folds[q] != n] for n in sorted({*folds.values()}))
-    return list(dict.fromkeys(weight for own in others for weight in find(own)))
+    return list(dict.fromkeys(weight for outside in others for weight in find(outside)))

@@ -17,7 +17,7 @@ from residuum.artefacts import contracts, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.pages import layout, learned, notes
+from residuum.pages import layout, notes
 from residuum.pages.cases.entry import Cases, Condition
 from residuum.pages.cases.job import BoundCases
 from residuum.pages.layout import TextCell
@@ -62,11 +62,11 @@ def find(
     columns = ["query_id", "query", "doc_id", "relevance", *(f"rank.{name}" for name in runs)]
     written = table.select(*columns, "gain", "shown", "excerpt")
     made = page(job, pairs, len(judged), table)
-    made.notes.extend(learned.notes(read_all(learning or [])))
-    own = layout.write(output, written, made)
+    made.notes.extend(notes.of_learning(read_all(learning or [])))
+    files = layout.write(output, written, made)
     counts = {"pairs": pairs.height, "written": table.height, "queries": len(judged)}
     inputs = [queries, qrels, corpus / "manifest.json", *paths.values(), *(learning or [])]
-    manifest.write(output, counts, job, inputs, "residuum.pages.cases.make", own)
+    manifest.write(output, counts, job, inputs, "residuum.pages.cases.make", files)
 
 
 def matching(
@@ -169,8 +169,8 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
     conditions = "; ".join(in_words(condition) for condition in cases.where)
     kind = "judged relevant (1 or more)" if cases.relevant else "judged 0 or unjudged"
     yield f"Rule: docs {kind}; {conditions}. One case per query, most ranks gained first."
-    examples = f"{examined} judged queries examined; {shown or 'none'} shown"
-    yield f"{pairs.height} pairs of {pairs['query_id'].n_unique()} queries meet it, of {examples}."
+    meeting = f"{pairs.height} pairs of {pairs['query_id'].n_unique()} queries meet the rule"
+    yield f"{meeting}; {examined} judged queries examined; {shown or 'none'} shown."
     if unjudged := pairs["relevance"].null_count():
         yield f"{unjudged} of these pairs are unjudged, which does not mean not relevant."
     yield "Bold: words of the query that the doc has in the same form, without stop words."

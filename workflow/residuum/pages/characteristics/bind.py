@@ -7,7 +7,7 @@ Usage: `bind_characteristics(registry, "roc-table2", hub)`; its inputs:
 from residuum.config.registry import Registry, SplitId
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristics
-from residuum.pages.inputs import PageInputs
+from residuum.pages.inputs import PageInputs, split_ref
 from residuum.wiring.availability import Hub, why_no_export
 from residuum.wiring.base import Wildcards
 from residuum.wiring.memo import memoised
@@ -37,9 +37,7 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
     return BoundCharacteristics(
         id=page,
         entry=table,
-        splits={
-            name: "/".join(split_id) if split_id else None for name, split_id in split_ids.items()
-        },
+        splits={name: split_ref(split_id) for name, split_id in split_ids.items()},
         absent={column: why for column, why in reasons.items() if why},
         trained={name: f"{bound[name].dataset}/{split}" for name, split in trained.items()},
         folds={name: n for name, n in folds.items() if n and table.asks(*OF_FOLDS)},
@@ -85,7 +83,7 @@ class CharacteristicsInputs(PageInputs):
         templates = (self.paths.queries, self.paths.qrels)
         files = [self.fill(template, split_id) for template in templates for split_id in split_ids]
         pairs = templates if self._bound(wildcards).entry.asks(PAIRS) else templates[:1]
-        more = [path for of in pairs for path in self._trained(wildcards, of).values()]
+        more = [path for form in pairs for path in self._trained(wildcards, form).values()]
         more += self._corpora(wildcards).values()
         return list(dict.fromkeys([*files, *more]))
 

@@ -39,6 +39,9 @@ class Characteristics(Reported):
     columns: list[QuerySet] = Field(min_length=1)
     rows: list[Characteristic] = Field(min_length=1)
 
+    def labels(self) -> dict[str, str]:
+        return {row.id: row.label for row in self.rows}
+
     def asks(self, *quantities: str) -> bool:
         """Say whether a row shows one of these quantities."""
         return any(row.quantity in quantities for row in self.rows)

@@ -12,7 +12,7 @@ from residuum.pages.jobs import Gap, Judged, SplitRef
 OF_CORPUS = ("docs", "doc_words")
 TRAINED, PAIRS = "train_queries", "train_pairs"
 NOT_TRAINED = "its collection names no training split (own.train)"
-BY_FOLDS = "it is trained on by folds, whose pairs are not counted"
+BY_FOLDS = "models are trained on it by folds, whose pairs are not counted"
 
 
 class BoundCharacteristics(Judged):

@@ -57,15 +57,13 @@ def count(
         column: _counted(job, column, folder, training.get(column), corpora.get(column))
         for column, folder in folders.items()
     }
-    own = write(job, counts, output)
+    written = write(job, counts, output)
     inputs = [folder / name for folder in folders.values() for name in EXPORTED]
     of_training = EXPORTED if job.entry.asks(PAIRS) else (QUERIES,)
     inputs += [folder / name for folder in training.values() for name in of_training]
     inputs += [folder / CORPUS for folder in corpora.values()]
-    read_from = list(dict.fromkeys(inputs))
-    manifest.write(
-        output, {"counts": counts}, job, read_from, "residuum.pages.characteristics.make", own
-    )
+    stage = "residuum.pages.characteristics.make"
+    manifest.write(output, {"counts": counts}, job, list(dict.fromkeys(inputs)), stage, written)
 
 
 def _counted(
@@ -106,13 +104,12 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
         [TextCell(row.label), *(_shown(cell) for cell in cells if cell.row == row.id)]
         for row in job.entry.rows
     ]
-    of, align = job.entry, "l" + "c" * len(job.entry.columns)
-    page = layout.Layout(of.title, of.printed_in, header, rows, _notes(job), align)
+    table, align = job.entry, "l" + "c" * len(job.entry.columns)
+    page = layout.Layout(table.title, table.printed_in, header, rows, _notes(job), align)
     return layout.write(output, grids.tidied(cells).drop(grids.INDEX), page)
 
 
 def _judged(quantity: str, counted: Quantities) -> bool:
-    """Say whether a split has the judgements that a quantity needs, if it needs judgements."""
     if quantity == PAIRS:
         return PAIRS in counted
     return UNJUDGED not in counted or quantity not in OF_JUDGEMENTS

@@ -5,7 +5,7 @@ and a column of a table, or a series and `panel/x` of a figure.
 """
 
 from collections.abc import Collection, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
@@ -43,7 +43,8 @@ class Between(Strict):
 
     def named(self) -> list[str]:
         """Return the rows that the claim is about."""
-        return list(dict.fromkeys(row for own, of in self.rows.items() for row in (own, *of)))
+        pairs = ((row, *others) for row, others in self.rows.items())
+        return list(dict.fromkeys(chain.from_iterable(pairs)))
 
     def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
         """Yield a comparison per column (or depth of a panel), row and other row."""
@@ -97,7 +98,7 @@ class Narrows(Strict):
 
     def named(self) -> list[str]:
         """Return the series that the claim is about."""
-        return list(dict.fromkeys(row for pair in self.rows.items() for row in pair))
+        return list(dict.fromkeys(chain.from_iterable(self.rows.items())))
 
     def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
         """Yield the comparison of both gaps for each pair of series; none for one depth."""
@@ -123,7 +124,7 @@ class Factor(Strict):
 
     def named(self) -> list[str]:
         """Return the rows that the claim is about."""
-        return list(dict.fromkeys(row for pair in self.rows.items() for row in pair))
+        return list(dict.fromkeys(chain.from_iterable(self.rows.items())))
 
     def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
         """Yield nothing: a factor is computed, not tested."""
@@ -150,7 +151,7 @@ class Claim(Strict):
 
 def along(points: Collection[Point], row: str, column: str) -> Iterator[str]:
     """Yield a row's points in a column or panel, in the order of `points`."""
-    return (at for own, at in points if own == row and at.partition("/")[0] == column)
+    return (at for name, at in points if name == row and at.partition("/")[0] == column)
 
 
 def _within(row: str, column: str, larger: str, smaller: str, says: Says, axis: str) -> Compared:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from residuum.cli.errors import unknown
 from residuum.config.registry import Registry
-from residuum.pages.claims.entry import Along, Between, Claim, Claims, Factor, Narrows
+from residuum.pages.claims.entry import Along, Between, Claims, Factor, Holding, Narrows
+from residuum.pages.faults import misnamed
 from residuum.pages.figure.entry import EFFORT, Figure
-from residuum.pages.groups import misnamed
 from residuum.pages.table.entry import Table
 
 
@@ -24,7 +24,7 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
         if claim.holds is None:
             continue
         if about := fitting.get(claim.holds.page):
-            yield from ((f"claims.{claim.id}", text) for text in _misnamed(claim, about))
+            yield from ((f"claims.{claim.id}", text) for text in _misnamed(claim.holds, about))
             if isinstance(claim.holds, Between) and isinstance(about, Figure):
                 left_out = misnamed(registry, about.over, claim.holds.but)
                 yield from ((f"claims.{claim.id}.holds.but", text) for text in left_out)
@@ -34,36 +34,29 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
             yield f"claims.{claim.id}.page", text
 
 
-def _misnamed(claim: Claim, page: Table | Figure) -> Iterator[str]:
-    if claim.holds is None:
-        return
+def _misnamed(holds: Holding, page: Table | Figure) -> Iterator[str]:
     drawn = isinstance(page, Figure)
-    along = isinstance(claim.holds, Along | Narrows)
-    if isinstance(claim.holds, Along | Narrows | Factor) and drawn != along:
-        yield f"{claim.holds.relation} reads a {'table' if drawn else 'figure'}"
+    along = isinstance(holds, Along | Narrows)
+    if isinstance(holds, Along | Narrows | Factor) and drawn != along:
+        yield f"{holds.relation} reads a {'table' if drawn else 'figure'}"
         return
-    if isinstance(page, Figure) and page.over == EFFORT:
-        yield f"{claim.holds.relation} reads no figure over {EFFORT}"
-        return
-    if along and isinstance(page, Figure) and page.grouped:
-        text = "reads a figure over depths or snapshots: other groups are other queries"
-        yield f"{claim.holds.relation} {text}"
-        return
-    rows = [one.id for one in (page.series if isinstance(page, Figure) else page.rows)]
-    columns = [one.id for one in page.panels] if isinstance(page, Figure) else _columns(claim, page)
-    for word, names, known in (
-        ("row", claim.holds.named(), rows),
-        ("column", claim.holds.columns, columns),
-    ):
-        yield from (unknown(word, name, known) for name in names if name not in known)
+    if isinstance(page, Figure):
+        if page.over == EFFORT:
+            yield f"{holds.relation} reads no figure over {EFFORT}"
+            return
+        if along and page.grouped:
+            text = "reads a figure over depths or snapshots: other groups are other queries"
+            yield f"{holds.relation} {text}"
+            return
+        columns = [panel.id for panel in page.panels]
+    elif isinstance(holds, Factor):
+        columns = [column.id for column in page.columns if column.shows == "chosen"]
+    else:
+        columns = [column.id for column in page.columns if column.tested]
+    rows = page.labels()
+    yield from (unknown("row", name, rows) for name in holds.named() if name not in rows)
+    yield from (unknown("column", name, columns) for name in holds.columns if name not in columns)
     for panel in page.panels if isinstance(page, Figure) else []:
-        if panel.id in claim.holds.columns and panel.series:
-            hidden = [name for name in claim.holds.named() if name not in panel.series]
+        if panel.id in holds.columns and panel.series:
+            hidden = [name for name in holds.named() if name not in panel.series]
             yield from (unknown(f"series of {panel.id}", name, panel.series) for name in hidden)
-
-
-def _columns(claim: Claim, page: Table) -> list[str]:
-    """Return the columns that a claim can use: chosen depths for a factor, else tested columns."""
-    chosen = isinstance(claim.holds, Factor)
-    fitting = (c for c in page.columns if (c.shows == "chosen" if chosen else c.tested))
-    return [column.id for column in fitting]

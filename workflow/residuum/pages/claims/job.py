@@ -22,8 +22,8 @@ class BoundClaims(Bound):
     def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
         """Return what determines a point's value, whatever its name: runs, split, measure."""
         if table := self.tables.get(page):
-            own = table.column(column)
-            return table.reads(row, own), table.splits[column], own.named(row)
+            shown = table.column(column)
+            return table.reads(row, shown), table.splits[column], shown.named(row)
         figure, at = self.figures[page], column.partition("/")[2]
         panel = figure.entry.panel(column)
         runs, what = figure.runs.get(row, []), f"{panel.measure or panel.shows} at K {at}"

@@ -4,7 +4,7 @@ Usage: `judge(job, values, tests, tables)`. Relations and verdicts are defined i
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from residuum import paired
@@ -18,7 +18,7 @@ from residuum.paired import Comparison, ScoreMatrix
 
 WORST_FIRST = ("reversed", "inconclusive", "these models only", "holds")
 BARE = ("not judged", "not run")
-NO_PAIR = "what it rests on has no two points at this scale, so that there is nothing to compare"
+NO_PAIR = "its page has fewer than two points at this scale, so there is nothing to compare"
 Cells = Mapping[Key, GridCell]
 
 
@@ -30,7 +30,7 @@ class Values(NamedTuple):
     not_learned: dict[Key, str]
 
 
-class Judged(NamedTuple):
+class Decision(NamedTuple):
     """A verdict and its reason, with the difference and the test of the deciding comparison."""
 
     verdict: str
@@ -63,18 +63,18 @@ def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
 
 def axis(job: BoundClaims, holds: Holding) -> str:
     """Return the name of the axis of a claim's figure: K for rerank depths, and for tables."""
-    of = job.figures.get(holds.page)
-    return of.entry.over if of and not of.entry.of_curves else K
+    figure = job.figures.get(holds.page)
+    return figure.entry.over if figure and not figure.entry.of_curves else K
 
 
-def _side(scores: Mapping[Key, ScoreMatrix], of: Compared, number: int) -> ScoreMatrix:
+def _side(scores: Mapping[Key, ScoreMatrix], compared: Compared, number: int) -> ScoreMatrix:
     """Return the values of a side of a comparison, minus those of `less` for a gap."""
-    own = scores[of.sides[number]]
-    if of.less is None:
-        return own
-    other = scores[of.less[number]]
-    paired.same_queries({of.a: own.query_ids, of.b: other.query_ids})
-    return ScoreMatrix(own.query_ids, own.values - other.values)
+    side = scores[compared.sides[number]]
+    if compared.less is None:
+        return side
+    less = scores[compared.less[number]]
+    paired.same_queries({compared.a: side.query_ids, compared.b: less.query_ids})
+    return ScoreMatrix(side.query_ids, side.values - less.values)
 
 
 def judge(
@@ -85,8 +85,8 @@ def judge(
 ) -> Iterator[LedgerRow]:
     """Yield a ledger row per claim. `tables` are tables' cells, which hold chosen depths."""
     for claim in job.entry.claims:
-        own = [test for test in tests if test.family == claim.id]
-        made = _judged(job, claim, values, own, tables)
+        family = [test for test in tests if test.family == claim.id]
+        decision = _decide(job, claim, values, family, tables)
         row = LedgerRow(
             parts_of(job.id)[0],
             job.entry.printed_in,
@@ -95,31 +95,31 @@ def judge(
             claim.section,
             kind="claim",
             claim=claim.says,
-            measured=made.measured,
-            verdict=made.verdict,
-            rests_on=None if made.verdict in BARE else _rests_on(job, claim.holds, values),
-            reason=f"{made.reason.rstrip('.')}. {claim.remark}".rstrip(". "),
+            measured=decision.measured,
+            verdict=decision.verdict,
+            rests_on=None if decision.verdict in BARE else _rests_on(job, claim.holds, values),
+            reason=f"{decision.reason.rstrip('.')}. {claim.remark}".rstrip(". "),
         )
-        yield with_test(row, made.test)
+        yield with_test(row, decision.test)
 
 
-def _judged(
+def _decide(
     job: BoundClaims,
     claim: Claim,
     values: Mapping[str, Values],
     tests: Sequence[Comparison],
     tables: Mapping[str, Cells],
-) -> Judged:
+) -> Decision:
     holds = claim.holds
     if holds is None:
-        return Judged("not judged", str(claim.not_judged))
+        return Decision("not judged", str(claim.not_judged))
     if isinstance(holds, Factor):
         return _factor(holds, tables[holds.page], None if job.comparable else job.reason)
     if why := _absent(holds, values[holds.page]):
-        return Judged(*why)
+        return Decision(*why)
     compared = holds.compared(values[holds.page].scores, axis(job, holds))
     parts = list(zip(compared, tests, strict=True))
-    return together(parts) if parts else Judged("not run", NO_PAIR)
+    return together(parts) if parts else Decision("not run", NO_PAIR)
 
 
 def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Values]) -> str | None:
@@ -152,88 +152,75 @@ def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Valu
 def _absent(holds: Holding, known: Values) -> Verdict | None:
     """Return the verdict and the reason if a row of a claim has no value in a column, else None."""
     points = [(row, column) for column in holds.columns for row in holds.named()]
-    reasons = {"not learned": known.not_learned, "not run": known.not_run}
-    every = ((verdict, of[key]) for verdict, of in reasons.items() for key in points if key in of)
-    return next(every, None)
+    for verdict, reasons in (("not learned", known.not_learned), ("not run", known.not_run)):
+        for point in points:
+            if point in reasons:
+                return verdict, reasons[point]
+    return None
 
 
-def together(parts: Sequence[tuple[Compared, Comparison]]) -> Judged:
+def together(parts: Sequence[tuple[Compared, Comparison]]) -> Decision:
     """Return the verdict of a claim: the worst verdict of its comparisons.
 
     A reversed comparison decides, since all were corrected together; otherwise an inconclusive one.
     The reason names the comparison with the largest p among those with the worst verdict. For
     reversed comparisons it names the one with the smallest p.
     """
-    judged = [(PARTS[c.says](test), c, test) for c, test in parts]
-    worst = next(v for v in WORST_FIRST if any(own[0] == v for own, _, _ in judged))
-    deciding = [part for part in judged if part[0][0] == worst]
-    surest = sorted(deciding, key=lambda part: part[2].p_adjusted)
-    (_, why), of, test = surest[0 if worst == "reversed" else -1]
-    where = f"{of.a} {of.says} {of.b} in {of.column}: {why}"
+    judged = [(*_part(compared.says, test), compared, test) for compared, test in parts]
+    verdicts = [verdict for verdict, *_ in judged]
+    worst = next(verdict for verdict in WORST_FIRST if verdict in verdicts)
+    deciding = [part for part in judged if part[0] == worst]
+    surest = sorted(deciding, key=lambda part: part[3].p_adjusted)
+    _, why, compared, test = surest[0 if worst == "reversed" else -1]
+    where = f"{compared.a} {compared.says} {compared.b} in {compared.column}: {why}"
     if len(judged) == 1:
-        return Judged(worst, where, test.difference, test)
-    agreeing = sum(own[0] == "holds" for own, _, _ in judged)
+        return Decision(worst, where, test.difference, test)
+    agreeing = verdicts.count("holds")
     count = f"{agreeing} of {len(judged)} comparisons hold; {len(deciding)} {worst}, such as"
     first = "all hold, the weakest" if worst == "holds" else count
-    return Judged(worst, f"{first} {where}", test.difference, test)
+    return Decision(worst, f"{first} {where}", test.difference, test)
 
 
-def _above(test: Comparison) -> Verdict:
-    return comparison_verdict("above", Tested(1, test))
+def _part(says: Says, test: Comparison) -> Verdict:
+    """Return (verdict, reason) of one comparison of a claim.
+
+    `apart` holds for a significant difference in either direction. `not below` holds unless the row
+    lies significantly below the other row. `not apart` is reversed by a significant difference;
+    without one it is not shown.
+    """
+    if says in ("above", "below"):
+        return comparison_verdict(says, Tested(1, test))
+    if says == "not below":
+        verdict, why = comparison_verdict("above", Tested(1, test))
+        falls = test.significant and test.difference < 0
+        return (verdict if falls else "holds"), why
+    towards = "above" if test.difference > 0 else "below"
+    verdict, why = comparison_verdict(towards, Tested(1, test))
+    return ("reversed" if says == "not apart" and verdict == "holds" else verdict), why
 
 
-def _below(test: Comparison) -> Verdict:
-    return comparison_verdict("below", Tested(1, test))
-
-
-def _apart(test: Comparison) -> Verdict:
-    """Return `holds` for a significant difference in either direction."""
-    return _above(test) if test.difference > 0 else _below(test)
-
-
-def _not_below(test: Comparison) -> Verdict:
-    """Return `holds` unless the row lies significantly below the other row."""
-    verdict, why = _above(test)
-    falls = test.significant and test.difference < 0
-    return (verdict if falls else "holds"), why
-
-
-def _not_apart(test: Comparison) -> Verdict:
-    """Return `reversed` for a significant difference. Without one the claim is not shown."""
-    verdict, why = _apart(test)
-    return ("reversed" if verdict == "holds" else verdict), why
-
-
-PARTS: dict[Says, Callable[[Comparison], Verdict]] = {
-    "above": _above,
-    "below": _below,
-    "apart": _apart,
-    "not below": _not_below,
-    "not apart": _not_apart,
-}
-
-
-def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Judged:
+def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Decision:
     """Judge the factors between rows' numbers. `elsewhere` is why they do not compare, or None."""
     (column,), (least, most) = holds.columns, holds.between
-    own = {row: cells[row, column] for row in holds.named()}
-    if absent := next((cell for cell in own.values() if cell.not_run), None):
-        return Judged(absent.absence, str(absent.not_run))
-    depths = {row: float(cell.measured or 0) for row, cell in own.items()}
+    numbers = {row: cells[row, column] for row in holds.named()}
+    if absent := next((cell for cell in numbers.values() if cell.not_run), None):
+        return Decision(absent.absence, str(absent.not_run))
+    depths = {row: float(cell.measured or 0) for row, cell in numbers.items()}
     factors = {a: depths[a] / depths[b] for a, b in holds.rows.items()}
     shown = ", ".join(f"{a} / {holds.rows[a]} = {factor:.3g}" for a, factor in factors.items())
     if elsewhere:
-        return Judged("not comparable", f"{shown} ({elsewhere.rstrip('.')})")
+        return Decision("not comparable", f"{shown} ({elsewhere.rstrip('.')})")
     inside = all(least <= factor <= most for factor in factors.values())
     reason = f"{shown}; printed {least:g} to {most:g}"
-    return Judged("holds" if inside else "differs", reason)
+    return Decision("holds" if inside else "differs", reason)
 
 
 def in_words(holds: Holding, over: str) -> str:
     """Write a claim's relation in words: `bm25 rises with K in reranked (figure1)`."""
     where = f"in {', '.join(holds.columns)} ({holds.page})"
     if isinstance(holds, Between):
-        pairs = (f"{row} {holds.relation} {', '.join(of)}" for row, of in holds.rows.items())
+        named = ((row, ", ".join(others)) for row, others in holds.rows.items())
+        pairs = (f"{row} {holds.relation} {others}" for row, others in named)
         but = f" but {', '.join(holds.but)}" if holds.but else ""
         return f"{'; '.join(pairs)} {where}{but}"
     if isinstance(holds, Narrows):

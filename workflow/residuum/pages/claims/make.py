@@ -21,10 +21,9 @@ from residuum.pages.claims.judging import judge as judged
 from residuum.pages.figure import curves
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point
-from residuum.pages.figure.series import of_runs, without_unlearned
-from residuum.pages.grids import GridCell
+from residuum.pages.figure.runs import of_runs, without_unlearned
+from residuum.pages.grids import Parted, read_groups
 from residuum.pages.layout import TextCell
-from residuum.pages.parted import Parted, read_groups
 from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.pages.verdicts import LedgerRow
 from residuum.tuning.learned import Learned, read_all
@@ -48,24 +47,26 @@ def judge(
     """Write the claims with their verdicts as .tsv, .md and .tex, and the tests as .tsv."""
     job = command.parse_spec(BoundClaims, spec)
     verdicts = read_all(learning or [])
-    of_groups = read_groups(groups or [])
-    values = {name: of_table(own, metrics, verdicts, of_groups) for name, own in job.tables.items()}
+    parted = read_groups(groups or [])
+    values = {n: of_table(bound, metrics, verdicts, parted) for n, bound in job.tables.items()}
     for name, figure in job.figures.items():
         kept, deep = without_unlearned(figure, verdicts), figure.entry.of_curves
-        over = _over_depths(figure, depths or []) if deep else of_runs(kept, metrics, of_groups)
-        values[name] = of_figure(job, name, kept, over)
+        points = _over_depths(figure, depths or []) if deep else of_runs(kept, metrics, parted)
+        values[name] = of_figure(job, name, kept, points)
     made = compare(job, values)
     grids.write(tests, made, paired.Comparison)
-    cells = {path.stem: grids.rows(path, GridCell, optional=grids.OPTIONAL) for path in table or []}
+    cells = {path.stem: grids.read_cells(path) for path in table or []}
     by_name = {name: grids.by_place(cells[bound.id]) for name, bound in job.tables.items()}
     rows = list(judged(job, values, made, by_name))
-    own = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
+    written = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
     names = {*metrics_files(job.tables.values())}
     names |= {name for figure in job.figures.values() for name in figure.metrics()}
     inputs = [metrics / name for name in sorted(names)]
     inputs += [*(table or []), *(depths or []), *(groups or []), *(learning or [])]
     manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.pages.claims.make")
-    manifest.write(output, {"claims": len(rows)}, job, inputs, "residuum.pages.claims.make", own)
+    manifest.write(
+        output, {"claims": len(rows)}, job, inputs, "residuum.pages.claims.make", written
+    )
 
 
 def of_table(
@@ -75,7 +76,11 @@ def of_table(
     bound, scores, _ = grids.load(job, metrics, verdicts, groups)
     cells = ((row, column) for column in bound.entry.columns for row in bound.entry.rows)
     reasons = {(row.id, column.id): bound.not_run(row, column) for row, column in cells}
-    unlearned = {(r, c): why for r, of in bound.unlearned.items() for c, why in of.items()}
+    unlearned = {
+        (row, column): why
+        for row, by_column in bound.unlearned.items()
+        for column, why in by_column.items()
+    }
     return Values(scores, {key: why for key, why in reasons.items() if why}, unlearned)
 
 
@@ -86,8 +91,8 @@ def _over_depths(figure: BoundFigure, depths: Sequence[Path]) -> list[Point]:
     """
     if not figure.drawn():
         return []
-    own = [trec.read_curve(path) for path in depths if _place(path) in figure.splits.values()]
-    points = curves.measured(figure, pl.concat([pl.DataFrame(schema=trec.curve()), *own]))
+    tables = [trec.read_curve(p) for p in depths if _split_ref(p) in figure.splits.values()]
+    points = curves.measured(figure, pl.concat([pl.DataFrame(schema=trec.curve()), *tables]))
     return [point for point in points if point.x > 0]
 
 
@@ -103,9 +108,8 @@ def of_figure(job: BoundClaims, name: str, figure: BoundFigure, points: Sequence
     return Values(scores, not_run, unlearned)
 
 
-def _place(path: Path) -> str:
-    """Return the split of a depth curve."""
-    parts = PATHS.depth_curve.parse(path) or {}
+def _split_ref(curve: Path) -> str:
+    parts = PATHS.depth_curve.parse(curve) or {}
     return "/".join(parts.get(part, "") for part in ("dataset", "split"))
 
 
@@ -123,14 +127,14 @@ def page(
     pages: dict[str, BoundTable | BoundFigure] = {**job.tables, **job.figures}
     about = [(h.page, row) for c in job.entry.claims if (h := c.holds) for row in h.named()]
     runs = {
-        f"{name}/{part}": own
+        f"{name}/{part}": part_runs
         for name, row in about
-        for part, own in pages[name].runs.items()
+        for part, part_runs in pages[name].runs.items()
         if part.partition("/")[0] == row
     }
     named = [(f"{t.family}: {t.a} and {t.b} in {t.column}", t) for t in tests]
     lines_below = [
-        "A claim holds if all its comparisons do; one that is reversed decides against it.",
+        "A claim holds if all its comparisons hold. One reversed comparison decides against it.",
         notes.tests_note(job.tests, "claim"),
         *notes.remarks(named, job.tests.alpha),
         *notes.one_training(runs),

@@ -5,7 +5,7 @@ from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.models import LexicalVectors
 from residuum.pages.dimensions.entry import Dimensions
 from residuum.pages.dimensions.job import BoundDimensions
-from residuum.pages.inputs import PageInputs
+from residuum.pages.inputs import PageInputs, split_ref
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.base import Wildcards
 from residuum.wiring.memo import memoised
@@ -25,7 +25,7 @@ def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
     return BoundDimensions(
         id=page,
         entry=table,
-        split="/".join(split_id) if split_id else None,
+        split=split_ref(split_id),
         absent=absent,
         scale=registry.config.scale,
         comparable=comparable,
@@ -34,7 +34,6 @@ def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
 
 
 def _why_not(registry: Registry, fidelity: str, split_id: SplitId, hub: Hub) -> str | None:
-    """Return why a measurement cannot be made on a split, or None: BM25 must be available."""
     vectors = registry.entry(registry.fidelities[fidelity].model, LexicalVectors)
     return why_unavailable(registry, vectors.system, split_id, hub)
 

@@ -44,6 +44,9 @@ class Dimensions(Reported):
         {}, description="row: quantity, such as least-margin or constant"
     )
 
+    def labels(self) -> dict[str, str]:
+        return {row.id: row.label for row in self.rows}
+
     def searched_for(self) -> Iterator[str]:
         yield self.role
 

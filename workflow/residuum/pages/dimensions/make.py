@@ -6,6 +6,7 @@ Figures 2 and 3 and section 2. Reads what `residuum.fidelity` measured.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 app = command.app(__doc__)
 HEADER = ["", "quantity", "queries", "here", "paper"]
-NOT_REACHED = "no number of dimensions that was tried is enough"
+NOT_REACHED = "none of the tried numbers of dimensions is enough"
 MARGIN = "margin"
 PERCENTILES = (5, 95)  # the whiskers of a box
 
@@ -54,29 +55,26 @@ def draw(
     folders = {row: measured / name for row, name in job.folders().items()}
     shown = {row: fidelities.read(folder) for row, folder in folders.items()}
     cells = [cell for row in job.entry.rows for cell in _cells(job, row, shown.get(row.id))]
-    own = _save(job, shown, output)
-    body = [_line(job, cell) for cell in cells]
-    page = layout.Layout(
-        job.entry.title, job.entry.printed_in, HEADER, body, list(_notes(job, shown))
-    )
+    written = _save(job, shown, output)
+    lines, below, entry = [_line(job, cell) for cell in cells], [*_notes(job, shown)], job.entry
+    page = layout.Layout(entry.title, entry.printed_in, HEADER, lines, below)
     data = grids.tidied(cells).drop(grids.INDEX)
-    own += layout.write(output, data, page, image=f"{output.stem}.png")
+    written += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [folder / "manifest.json" for folder in dict.fromkeys(folders.values())]
-    manifest.write(
-        output, {"plots": len(shown)}, job, inputs, "residuum.pages.dimensions.make", own
-    )
+    facts = {"plots": len(shown)}
+    manifest.write(output, facts, job, inputs, "residuum.pages.dimensions.make", written)
 
 
-def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str, Quantity]:
+def quantities(row: Projection, measured: Measured, recalls: list[float]) -> dict[str, Quantity]:
     """Return the numbers of a plot; None if no number of dimensions that was tried is enough.
 
     Slopes are least-squares slopes of lines through the origin over the bins. One is of measured
     least dimensions over x, the other of exact least dimensions of Gaussian projections.
     """
-    error, queries = of.facts["error"], of.facts["queries"]
-    shown = {LEAST_MARGIN: Quantity(of.facts["least_margin"], queries)}
+    error, queries = measured.facts["error"], measured.facts["queries"]
+    shown = {LEAST_MARGIN: Quantity(measured.facts["least_margin"], queries)}
     if row.shows == "pairs":
-        points = fidelities.least(of.pairs, ["x", "exact"], pl.col("error") <= error)
+        points = fidelities.least(measured.pairs, ["x", "exact"], pl.col("error") <= error)
         reached = points.drop_nulls("dimensions")
         x = reached["x"].to_numpy()
         shown[CONSTANT] = Quantity(bounds.constant(error), queries)
@@ -85,29 +83,31 @@ def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str,
             # The last digit of a product depends on the memory alignment of its numbers.
             shown[name] = Quantity(digits(float(x @ y / (x @ x))) if len(x) else None, queries)
     if row.shows == "margins":
-        groups = of.margins.group_by("length", "nearest", maintain_order=True)
+        groups = measured.margins.group_by("length", "nearest", maintain_order=True)
         medians = groups.agg(pl.col("margin").median(), pl.len())
         for length, nearest, margin, count in medians.iter_rows():
             if length != ALL:
                 shown[f"{fidelities.nth(nearest)}/{length}"] = Quantity(margin, count)
     if row.shows == "bounds":
-        shown |= _theory(of)
+        shown |= _theory(measured)
     if row.shows == "recall":
         for share in recalls:
-            points = fidelities.least(of.recall, ["length", "queries"], pl.col("recall") >= share)
+            points = fidelities.least(
+                measured.recall, ["length", "queries"], pl.col("recall") >= share
+            )
             for length, count, dimensions in points.iter_rows():
                 shown[f"{share:g}/{length}"] = Quantity(dimensions, count)
     return shown
 
 
-def _theory(of: Measured) -> dict[str, Quantity]:
+def _theory(measured: Measured) -> dict[str, Quantity]:
     """Return the dimensions that bounds require at the r-th smallest margins of the queries.
 
     All docs are ranked. The bound of a pair takes the median margin. The bound of recall, like the
     measured number, lets at most a share `error` of the queries lose their first doc.
     """
-    error, depth, docs = (of.facts[name] for name in ("error", "depth", "docs"))
-    margins = of.margins.filter(length=ALL, nearest=depth)["margin"].to_numpy()
+    error, depth, docs = (measured.facts[name] for name in ("error", "depth", "docs"))
+    margins = measured.margins.filter(length=ALL, nearest=depth)["margin"].to_numpy()
     shown, count = dict[str, Quantity](), len(margins)
     if count:
         middle = float(np.median(margins))
@@ -120,18 +120,19 @@ def _theory(of: Measured) -> dict[str, Quantity]:
             "recall/lemma-2": bounds.guaranteed_recall(margins, error, docs - 1, depth),
         }
         shown |= {name: Quantity(value, count) for name, value in numbers.items()}
-    points = fidelities.least(of.recall, ["length"], pl.col("recall") >= 1 - error)
+    points = fidelities.least(measured.recall, ["length"], pl.col("recall") >= 1 - error)
     [least] = points.filter(length=ALL)["dimensions"].to_list()
-    shown["recall/measured"] = Quantity(least, of.facts["queries"])
-    if boolean := of.facts.get("boolean_dimensions"):
-        shown["every-pair/corollary-2"] = Quantity(boolean, of.facts["queries"])
+    shown["recall/measured"] = Quantity(least, measured.facts["queries"])
+    if boolean := measured.facts.get("boolean_dimensions"):
+        shown["every-pair/corollary-2"] = Quantity(boolean, measured.facts["queries"])
     return shown
 
 
-def _cells(job: BoundDimensions, row: Projection, of: Measured | None) -> Iterator[GridCell]:
-    """Yield the cells of a plot, including cells without a value."""
+def _cells(job: BoundDimensions, row: Projection, measured: Measured | None) -> Iterator[GridCell]:
     nothing = Quantity(None, 0)
-    names = {LEAST_MARGIN: nothing} if of is None else quantities(row, of, job.entry.recalls)
+    names = {LEAST_MARGIN: nothing}
+    if measured is not None:
+        names = quantities(row, measured, job.entry.recalls)
     printed = dict.fromkeys(job.entry.reported.get(row.id, {}), nothing)
     for name, (value, count) in {**printed, **names}.items():
         cell = GridCell(job.id, row.id, name, f"{row.shows} of {row.fidelity}", job.split)
@@ -151,27 +152,28 @@ def _line(job: BoundDimensions, cell: GridCell) -> list[TextCell]:
 
 
 def _save(job: BoundDimensions, shown: dict[str, Measured], output: Path) -> list[Path]:
-    """Draw the plots beside each other."""
-    from matplotlib.figure import Figure
+    plots: list[drawing.Plot] = []
+    for row in job.entry.rows:
+        measured = shown.get(row.id)
+        if measured and (row.shows != "pairs" or measured.pairs.height):
+            plots.append(partial(_plot, job, row, measured))
+        else:
+            plots.append(None)
+    return drawing.save_plots(output, plots, 3.6, 3.2)
 
+
+def _plot(job: BoundDimensions, row: Projection, measured: Measured, ax: "Axes") -> drawing.Legend:
     plots = {"pairs": _pairs, "margins": _margins, "recall": _recall, "bounds": _bounds}
-    rows = job.entry.rows
-    with drawing.styled():
-        figure = Figure(figsize=(3.6 * len(rows), 3.2), layout="constrained")
-        for ax, row in zip(figure.subplots(1, len(rows), squeeze=False)[0], rows, strict=True):
-            if row.id in shown and (row.shows != "pairs" or shown[row.id].pairs.height):
-                plots[row.shows](ax, job, shown[row.id])
-                ax.set_title(row.label, fontsize=8)
-            else:
-                drawing.nothing(ax)
-        return drawing.written(figure, output)
+    plots[row.shows](ax, job, measured)
+    ax.set_title(row.label, fontsize=8)
+    return {}
 
 
-def _pairs(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
+def _pairs(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
     """Draw the least dimensions of each bin over x, the exact ones, and Lemma 1's line."""
-    error = of.facts["error"]
-    points = fidelities.least(of.pairs, ["x", "exact"], pl.col("error") <= error)
-    most = of.pairs["dimensions"].max()
+    error = measured.facts["error"]
+    points = fidelities.least(measured.pairs, ["x", "exact"], pl.col("error") <= error)
+    most = measured.pairs["dimensions"].max()
     (color, marker, _), (other, _, dashed), (third, *_) = drawing.LINES[:3]
     ax.plot(points["x"], points["dimensions"], marker, color=color, label="measured")
     ax.plot(points["x"], points["exact"], "-", color=third, label="exact, Gaussian")
@@ -183,15 +185,17 @@ def _pairs(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
     ax.legend()
 
 
-def _margins(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
+def _margins(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
     """Draw boxes of small margins over queries, by the length of docs."""
-    groups = [name for name in of.margins["length"].unique(maintain_order=True) if name != ALL]
-    nearest = of.margins["nearest"].unique().sort().to_list()
+    groups = [
+        name for name in measured.margins["length"].unique(maintain_order=True) if name != ALL
+    ]
+    nearest = measured.margins["nearest"].unique().sort().to_list()
     width = 0.8 / max(1, len(nearest))
     for number, rank in enumerate(nearest):
         color = drawing.LINES[number % len(drawing.LINES)][0]
         for place, name in enumerate(groups):
-            values = of.margins.filter(length=name, nearest=rank)["margin"].to_list()
+            values = measured.margins.filter(length=name, nearest=rank)["margin"].to_list()
             at = place + (number - (len(nearest) - 1) / 2) * width
             style: dict[str, Any] = {
                 key: {"color": color} for key in ("boxprops", "whiskerprops", "capprops")
@@ -209,10 +213,9 @@ def _margins(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
     ax.legend()
 
 
-def _recall(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
-    """Draw the least dimensions for shares of the queries, by the length of docs."""
+def _recall(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
     for share, (color, marker, line) in zip(job.entry.recalls, drawing.LINES, strict=False):
-        points = fidelities.least(of.recall, ["length"], pl.col("recall") >= share)
+        points = fidelities.least(measured.recall, ["length"], pl.col("recall") >= share)
         points = points.filter(pl.col("length") != ALL)
         x, y = range(points.height), points["dimensions"].to_list()
         ax.plot(x, [np.nan if k is None else k for k in y], marker=marker, ls=line, color=color,
@@ -223,10 +226,9 @@ def _recall(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
     ax.legend()
 
 
-def _bounds(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
-    """Draw a bar for each bound, on a logarithmic axis."""
-    every = {name: own.value for name, own in _theory(of).items() if name != MARGIN}
-    shown = {name: k for name, k in every.items() if k is not None}
+def _bounds(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
+    every = {name: quantity.value for name, quantity in _theory(measured).items()}
+    shown = {name: k for name, k in every.items() if k is not None and name != MARGIN}
     ax.barh(range(len(shown)), [*shown.values()], color=drawing.LINES[2][0])
     ax.set_yticks(range(len(shown)), [*shown])
     ax.invert_yaxis()
@@ -243,29 +245,31 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
         facts = shown[row.id].facts
         counts = ", ".join(f"{facts[name]:,} {name}" for name in ("queries", "docs", "terms"))
         how = f"{facts['draws']} {facts['distribution']} projections"
-        beyond = f"; of {facts['pairs']:,} pairs {facts['beyond_bins']:,} lie beyond the last bin, "
-        beyond += f"{facts['in_small_bins']:,} in bins of too few"
+        beyond = f"; of {facts['pairs']:,} pairs, {facts['beyond_bins']:,} lie beyond the last bin "
+        beyond += f"and {facts['in_small_bins']:,} in bins with too few pairs"
         yield f"{row.label}: {row.fidelity}, {how}; {counts}{beyond * (row.shows == 'pairs')}."
     if any(row.shows == "pairs" for row in job.entry.rows):
         yield (
-            "A pair is a query's first doc and another; pairs of equal scores are none. Bins of x, "
-            "1/(eps^2/2 - eps^3/3), end where the most dimensions that are tried would do."
+            "A pair is a query's first doc and a doc of a lower score. Bins of x, "
+            "1/(eps^2/2 - eps^3/3), end where the most dimensions that are tried are enough."
         )
         yield (
-            "constant: 2 ln(4/error), Lemma 1's bound over x. slope, exact-slope: of least "
-            "dimensions over x, measured and exact for Gaussian projections, which no paper prints."
+            "constant: 2 ln(4/error), Lemma 1's bound over x. slope and exact-slope: slopes of the "
+            "least dimensions over x, measured and exact for Gaussian projections; no paper prints "
+            "them."
         )
     if any(row.shows == "bounds" for row in job.entry.rows):
         yield (
-            "margin: of the r-th smallest margins of the queries, all docs ranked, the median; r "
-            "is the depth of recall. pair/: dimensions that keep a pair of it; recall/: that keep "
-            "all first docs among the first r but the error allowed, as Lemma 2 guarantees and as "
-            "was measured; every-pair/: that keep any pair of Boolean vectors."
+            "margin: the median over queries of the r-th smallest margin, with all docs ranked; r "
+            "is the depth of recall. pair/: dimensions that keep a pair of this margin. recall/: "
+            "dimensions that keep all first docs among the first r, except for the allowed error, "
+            "as Lemma 2 guarantees and as was measured. every-pair/: dimensions that keep any pair "
+            "of Boolean vectors."
         )
     if any(row.shows in ("recall", "bounds") for row in job.entry.rows):
         yield "Docs that tie with a first doc do not push it out."
     if any(row.shows in ("margins", "recall") for row in job.entry.rows):
-        yield "Docs are grouped by how many different terms they have."
+        yield "Docs are grouped by their number of different terms."
     yield f"Scale {job.scale}: {job.reason}"
 
 

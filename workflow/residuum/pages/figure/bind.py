@@ -4,12 +4,14 @@ Usage: `bind_figure(registry, "clear-figure1", hub)`; its inputs:
 `FigureInputs(registry, paths, hub).metrics(wildcards)`.
 """
 
+from itertools import chain
+
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.systems import DenseSystem
 from residuum.config.snapshots import snapshots_of
 from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
 from residuum.pages.figure.job import BoundFigure
-from residuum.pages.inputs import PageInputs
+from residuum.pages.inputs import PageInputs, split_ref
 from residuum.pages.sides import apart, paired_runs, why_no_run
 from residuum.wiring.availability import Hub
 from residuum.wiring.base import Wildcards, residual_of
@@ -45,10 +47,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         id=page,
         entry=figure,
         tests=registry.tests[figure.tests],
-        splits={
-            series: "/".join(split_id) if split_id else None
-            for series, split_id in split_ids.items()
-        },
+        splits={name: split_ref(split_id) for name, split_id in split_ids.items()},
         residual=residual_of(registry, dict.fromkeys(split_ids.values())),
         runs=runs,
         sweep=registry.sweeps[figure.sweep] if figure.sweep else None,
@@ -72,7 +71,6 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
 
 
 def _snapshots(registry: Registry, figure: Figure, series: dict[str, str]) -> dict[str, int]:
-    """Return the number of snapshots of each series of a figure over snapshots."""
     counts = {one: snapshots_of(registry, system) for one, system in series.items()}
     return {one: n for one, n in counts.items() if n} if figure.over == SNAPSHOT else {}
 
@@ -109,7 +107,7 @@ class FigureInputs(PageInputs):
         figure = bound.entry
         if figure.over != EFFORT or (split_id := self.registry.binding(figure.role)) is None:
             return []
-        runs = dict.fromkeys(run for own in bound.runs.values() for run in own)
+        runs = dict.fromkeys(chain.from_iterable(bound.runs.values()))
         return [self.fill(template, split_id, sweep=figure.sweep, run=run) for run in runs]
 
     def curves(self, wildcards: Wildcards) -> list[str]:

@@ -1,20 +1,24 @@
-"""The values behind a figure over depths or efforts: a point per panel, series and x.
+"""The values and the costs behind a figure over depths or efforts.
 
-Usage: `measured(figure, curve)`, so that figures and claims see the same values.
+Usage: `measured(figure, curve)`, so that figures and claims see the same values. Costs are the
+pairs that a reranker scored, or the vectors that a search compared.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import cast
 
 import polars as pl
 
 from residuum import paired
-from residuum.artefacts import trec
+from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point
+from residuum.wiring.paths import Paths
 
+PATHS = Paths()
 Costs = Mapping[tuple[str, int], float]  # (run, effort): vectors compared for a query
 
 
@@ -30,16 +34,16 @@ def measured(job: BoundFigure, table: pl.DataFrame, costs: Costs | None = None) 
             text = f"the {over} curve lacks run {missing[0]}; it has {known}"
             raise ResiduumError(f"{job.id}: {text}")
         # Recall starts at x = 1: depth 0 has no candidates, and the exact search finds all docs.
-        own = table.filter(pl.col("run").is_in(runs), pl.col(over) >= int(panel.measure is None))
-        parts = own.partition_by(over, "run", as_dict=True)
-        places = own.filter(measure=measure)[over].unique().sort()
+        curve = table.filter(pl.col("run").is_in(runs), pl.col(over) >= int(panel.measure is None))
+        parts = curve.partition_by(over, "run", as_dict=True)
+        places = curve.filter(measure=measure)[over].unique().sort()
         if places.is_empty():
-            known = ", ".join(own["measure"].unique().sort()) or "nothing"
+            known = ", ".join(curve["measure"].unique().sort()) or "nothing"
             raise ResiduumError(f"{job.id}: no values of {measure}; the {over} curve holds {known}")
         for x in places:
-            tables = {run: parts.get((x, run), own.clear()) for run in runs}
+            tables = {run: parts.get((x, run), curve.clear()) for run in runs}
             scores = grids.matrix(tables, measure, f"{job.id}, {over} {x}: ")
-            lengths = own.filter(pl.col(over) == x, measure=trec.DOCS_RERANKED)["value"]
+            lengths = curve.filter(pl.col(over) == x, measure=trec.DOCS_RERANKED)["value"]
             cost = cast("float | None", lengths.mean())
             if costs:
                 cost = sum(costs[run, x] for run in runs) / len(runs)
@@ -47,3 +51,47 @@ def measured(job: BoundFigure, table: pl.DataFrame, costs: Costs | None = None) 
     sides = {f"{point.series.id} in {point.column}": point.scores.query_ids for point in points}
     paired.same_queries(sides, f"{job.id}: ")
     return points
+
+
+def cost_notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
+    """Yield a caption's notes on costs: pairs that rerankers scored, or searches of runs."""
+    if job.sweep is None:
+        yield from map(scored, manifests)
+        return
+    search = job.sweep.search
+    settings = search.model_dump(exclude={"kind", search.effort})
+    shown = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+    yield (
+        f"Search: {search.kind} of FAISS, {shown}, {job.sweep.k} docs a query; effort is "
+        f"{search.effort}. {job.sweep.description}".rstrip()
+    )
+    for path in manifests:
+        facts = manifest.read(path)["artefact"]
+        size = 4e-9 * facts["vectors"] * facts["dimensions"]
+        held = f"{facts['vectors']:,} vectors of {facts['dimensions']} floats, {size:.3g} GB"
+        yield f"{_run(path)}: {held}; shards, each with an index: {facts['indexes']}."
+    yield (
+        f"timings/{job.id}.pdf draws how long searches took. No two runs take equally long, so "
+        "this page leaves it out."
+    )
+
+
+def scored(path: Path) -> str:
+    """Return a note on the pairs that a reranker scored, with and without sharing between runs."""
+    facts = manifest.read(path)["artefact"]
+    pairs, alone = facts["pairs"], facts["pairs_without_sharing"]
+    return (
+        f"Pairs scored by {path.name.partition('.')[0]}: {pairs:,}, each once for all depths of "
+        f"{len(facts['pairs_per_run'])} first-stage runs; {alone:,} if every run were scored alone "
+        f"at its largest depth ({1 - pairs / max(alone, 1):.0%} saved)."
+    )
+
+
+def vectors_compared(path: Path) -> Iterator[tuple[tuple[str, int], float]]:
+    """Yield the vectors compared for a query, by run and effort; nothing for scored pairs."""
+    by_effort = manifest.read(path)["artefact"].get("vectors_compared", {})
+    yield from (((_run(path), int(effort)), count) for effort, count in by_effort.items())
+
+
+def _run(path: Path) -> str:
+    return (PATHS.sweep.manifest.parse(path) or {}).get("run", path.name)

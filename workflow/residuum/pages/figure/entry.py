@@ -12,6 +12,7 @@ from residuum.pages.entries import Delta, Reported
 
 DEPTH, EFFORT, SNAPSHOT = "depth", "effort", "snapshot"
 SHOWS = {DEPTH: ("recall", "reranked"), EFFORT: ("recall", "measure"), SNAPSHOT: ("measure",)}
+COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}  # per query: columns of the data
 SeriesId = Annotated[Id, Ref("series")]
 
 
@@ -119,10 +120,8 @@ class Figure(Reported):
         """Say whether it is over groups of queries."""
         return self.over not in SHOWS
 
-    @property  # type: ignore[misc]
-    def rows(self) -> list[Series]:  # type: ignore[override]
-        """Return the series, which are the rows of its reported numbers."""
-        return self.series
+    def labels(self) -> dict[str, str]:
+        return {series.id: series.label for series in self.series}
 
     def tolerated(self, column: str, printed: PrintedCell) -> float:
         return super().tolerated(column.partition("/")[0], printed)

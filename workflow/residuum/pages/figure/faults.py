@@ -10,9 +10,8 @@ from residuum.config.registry import Registry
 from residuum.config.schema.base import Ref
 from residuum.config.schema.systems import DenseSystem
 from residuum.config.snapshots import snapshots_of
-from residuum.pages.faults import Fault, reported_faults, with_baselines
+from residuum.pages.faults import Fault, misnamed, reported_faults, unfolded, with_baselines
 from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
-from residuum.pages.groups import misnamed, unfolded
 
 
 def faults(registry: Registry, figure: Figure) -> Iterator[Fault]:

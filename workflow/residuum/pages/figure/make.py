@@ -14,22 +14,19 @@ import typer
 
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
-from residuum.pages import drawing, grids, layout, learned, notes
+from residuum.pages import drawing, grids, layout, notes
 from residuum.pages.drawing import panel_name
-from residuum.pages.figure import costs, grouped
-from residuum.pages.figure.curves import measured
-from residuum.pages.figure.entry import DEPTH, EFFORT
+from residuum.pages.figure.curves import cost_notes, measured, vectors_compared
+from residuum.pages.figure.entry import COSTS, DEPTH, EFFORT
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point, compare
-from residuum.pages.figure.series import of_runs, without_unlearned
-from residuum.pages.grids import GridCell
+from residuum.pages.figure.runs import cells, labelled, of_runs, over_groups, without_unlearned
+from residuum.pages.grids import GridCell, Parted, read_groups
 from residuum.pages.layout import DASH, TextCell
-from residuum.pages.parted import Parted, read_groups
 from residuum.paired import ScoreMatrix
 from residuum.tuning.learned import Learned, read_all
 
 app = command.app(__doc__)
-COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}  # for a query
 FROM_ZERO = {
     DEPTH: "K = 0 is the first stage alone, drawn as a thin line and not tested.",
     EFFORT: "Effort 0 is the exact search, drawn as a thin line and not tested.",
@@ -40,8 +37,8 @@ TESTED = (
     *("seeds_agreeing", "seeds_near_alpha", "method", "significant"),
 )
 SNAPSHOTS = (
-    "Snapshots are models after equal parts of a training's steps; the last is the finished one, "
-    "whose runs tables show and whose lambda all have."
+    "Snapshots are models after equal parts of a training's steps. The last is the finished model: "
+    "tables show its runs, and all snapshots take its lambda."
 )
 
 
@@ -66,24 +63,24 @@ def draw(
     verdicts, curves, paid = read_all(learning or []), curve or [], cost or []
     if requested.entry.of_curves:
         job, points = _of_curves(requested, verdicts, curves, paid)
-        data, lines = frame(points, job.entry.over), list(costs.notes(job, paid))
+        data, lines = frame(points, job.entry.over), list(cost_notes(job, paid))
     else:
         job, parted = without_unlearned(requested, verdicts), read_groups(groups or [])
         kept = [series.id for series in job.drawn()]
         points = compare(job, kept, of_runs(job, metrics, parted))
         if job.entry.grouped:
-            data, lines = grouped_frame(job, points), list(_parted(parted))
+            data = grouped_frame(job, points)
+            lines = [f"{at}: {cut}" for (at, _), made in parted.items() for cut in made.cuts()]
         else:
             data, lines = frame(points, job.entry.over), [SNAPSHOTS]
-    own = drawing.save(job, points, output)
+    written = drawing.save(job, points, output)
     page = caption(job, points, lines)
-    page.notes.extend(learned.notes(verdicts))
-    own += layout.write(output, data, page, image=f"{output.stem}.png")
+    page.notes.extend(notes.of_learning(verdicts))
+    written += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [*curves, *paid, *(metrics / name for name in requested.metrics())]
     inputs += [*(groups or []), *(learning or [])]
-    manifest.write(
-        output, {"points": len(points)}, requested, inputs, "residuum.pages.figure.make", own
-    )
+    facts = {"points": len(points)}
+    manifest.write(output, facts, requested, inputs, "residuum.pages.figure.make", written)
 
 
 @app.command("time")
@@ -104,9 +101,9 @@ def draw_times(
         for path in timing
         for effort, seconds in json.loads(files.read_bytes(path))["median"].items()
     }
-    labelled, _ = learned.labelled(job, read_all(learning or []))
-    points = measured(labelled, _read(labelled, curve), times)
-    drawing.save(labelled, points, output, "Milliseconds per query")
+    shown, _ = labelled(job, read_all(learning or []))
+    points = measured(shown, _read(shown, curve), times)
+    drawing.save(shown, points, output, "Milliseconds per query")
     data = frame(points, EFFORT).rename({COSTS[EFFORT]: "ms_per_query"})
     files.write_text(output, data.drop(*TESTED).write_csv(None, separator="\t"))
 
@@ -114,10 +111,10 @@ def draw_times(
 def _of_curves(
     job: BoundFigure, verdicts: Mapping[str, Learned], curves: list[Path], paid: list[Path]
 ) -> tuple[BoundFigure, list[Point]]:
-    labelled, tested = learned.labelled(job, verdicts)
-    compared = {key: count for path in paid for key, count in costs.compared(path)}
-    made = measured(labelled, _read(job, curves), compared)
-    return labelled, compare(labelled, tested, made)
+    shown, tested = labelled(job, verdicts)
+    compared = {key: count for path in paid for key, count in vectors_compared(path)}
+    made = measured(shown, _read(job, curves), compared)
+    return shown, compare(shown, tested, made)
 
 
 def _read(job: BoundFigure, curves: list[Path]) -> pl.DataFrame:
@@ -149,52 +146,50 @@ def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
 
 def grouped_frame(job: BoundFigure, points: list[Point]) -> pl.DataFrame:
     """Return a row per point in the form of a table's cells, which the ledger reads."""
-    cells = grouped.cells(job, points)
+    shown = cells(job, points)
     tests = {(point.series.id, point.column): _tested(point) for point in points}
     none = dict.fromkeys(TESTED)
-    rows = [tests.get((cell.row, cell.column), none) for cell in cells]
+    rows = [tests.get((cell.row, cell.column), none) for cell in shown]
     beside = pl.DataFrame(rows, infer_schema_length=None, schema=None if rows else [*TESTED])
-    return grids.tidied(cells).drop(grids.INDEX).hstack(beside)
+    return grids.tidied(shown).drop(grids.INDEX).hstack(beside)
 
 
 def _tested(point: Point) -> dict[str, object]:
     return {name: getattr(point.test, name, None) for name in TESTED}
 
 
-def _parted(groups: Parted) -> Iterator[str]:
-    """Yield notes on queries of equal value that a bound divides into two groups."""
-    for (split_ref, _), own in groups.items():
-        yield from (f"{split_ref}: {cut}" for cut in own.cuts())
-
-
 def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.Layout:
     """Return the page under the drawing: the values, what is shown, the tests and the costs."""
-    columns = job.plotted()
-    shown: dict[int, list[TextCell]] = {}
+    figure, columns = job.entry, job.plotted()
+    by_place = {(point.x, point.panel.id, point.series.id): point for point in points}
+    sizes = {point.x: len(point.scores.query_ids) for point in points}
+    costs = {(point.series.id, point.x): point.cost for point in points}  # of all panels
+    searched = job.drawn() if figure.over == EFFORT else []
+    rows = []
     for x, at in sorted({(point.x, point.at) for point in points}):
-        shown[x] = [TextCell(at), *[TextCell(DASH)] * len(columns)]
-    for point in points:
-        mean, low, high = point.means.mean(), point.means.min(), point.means.max()
-        spread = f" ({low:.3f}{DASH}{high:.3f})" if low < high else ""
-        significant = point.test is not None and point.test.significant
-        number = columns.index((point.panel, point.series)) + 1
-        shown[point.x][number] = TextCell(f"{mean:.3f}{spread}{'*' * significant}")
-    names = [f"{panel.measure or 'recall'} {series.label}" for panel, series in columns]
-    if job.entry.over != DEPTH:
-        names = [f"{panel.header} {series.label}" for panel, series in columns]
-    if job.entry.grouped:
-        for x, size in {point.x: len(point.scores.query_ids) for point in points}.items():
-            shown[x][0] = TextCell(f"{shown[x][0].text} ({size} queries)")
-    header = ["K" if job.entry.over == DEPTH else job.entry.over, *names]
-    if job.entry.over == EFFORT:  # all panels have the same costs
-        of_each = {(point.series.id, point.x): point.cost for point in points}
-        for series in job.drawn():
-            header.append(f"vectors compared, {series.label}")
-            for x, cells in shown.items():
-                count = of_each.get((series.id, x))
-                cells.append(TextCell(DASH if count is None else f"{count:,.0f}"))
-    of, rows = job.entry, list(shown.values())
-    return layout.Layout(of.title, of.printed_in, header, rows, list(_notes(job, points, lines)))
+        texts = [f"{at} ({sizes[x]} queries)" if figure.grouped else at]
+        texts += [_shown(by_place.get((x, panel.id, series.id))) for panel, series in columns]
+        counts = [costs.get((series.id, x)) for series in searched]
+        texts += [DASH if count is None else f"{count:,.0f}" for count in counts]
+        rows.append(list(map(TextCell, texts)))
+    deep = figure.over == DEPTH
+    header = ["K" if deep else figure.over]
+    for panel, series in columns:
+        value = (panel.measure or "recall") if deep else panel.header
+        header.append(f"{value} {series.label}")
+    header += [f"vectors compared, {series.label}" for series in searched]
+    below = list(_notes(job, points, lines))
+    return layout.Layout(figure.title, figure.printed_in, header, rows, below)
+
+
+def _shown(point: Point | None) -> str:
+    """Write a point's mean, its range over seeds, and a star for a significant difference."""
+    if point is None:
+        return DASH
+    mean, low, high = point.means.mean(), point.means.min(), point.means.max()
+    spread = f" ({low:.3f}{DASH}{high:.3f})" if low < high else ""
+    significant = point.test is not None and point.test.significant
+    return f"{mean:.3f}{spread}{'*' * significant}"
 
 
 def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[str]:
@@ -222,15 +217,16 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
 
 def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:
     """Yield a note on each panel: its value, its splits and their numbers of queries."""
-    sizes = {(p.series.id, p.panel.id, p.x): len(p.scores.query_ids) for p in points}
-    roles = {s.id: s.role or job.entry.role for s in job.entry.series}
+    sizes: dict[tuple[str, str], dict[int, int]] = {}
+    for p in points:
+        sizes.setdefault((p.panel.id, p.series.id), {})[p.x] = len(p.scores.query_ids)
     for panel in job.entry.panels:
         splits = dict[str, None]()
         for series in (one for at, one in job.plotted() if at == panel):
-            own = [n for (one, of, _), n in sizes.items() if (one, of) == (series.id, panel.id)]
-            queries = sum(own) if job.entry.grouped else max(own, default=0)
-            where = f"{job.splits[series.id]} in the role of {roles[series.id]}, {queries} queries"
-            splits[where] = None
+            at_points = sizes.get((panel.id, series.id), {}).values()
+            queries = sum(at_points) if job.entry.grouped else max(at_points, default=0)
+            role = series.role or job.entry.role
+            splits[f"{job.splits[series.id]} in the role of {role}, {queries} queries"] = None
         named = f"{panel_name(job, panel)} (the paper's {panel.header})"
         yield f"{named}: {'; '.join(splits) or 'not run'}."
 
@@ -239,7 +235,7 @@ def _not_drawn(job: BoundFigure) -> Iterator[str]:
     absent = [series for series in job.entry.series if series not in job.drawn()]
     if job.entry.of_curves and absent:
         labels = ", ".join(series.label for series in absent)
-        yield f"Not drawn, without runs at this scale: {labels}."
+        yield f"Not drawn, because they have no runs at this scale: {labels}."
         return
     for series in absent:
         verdict = "not learned" if series.id in job.unlearned else "not run"
@@ -251,7 +247,7 @@ def values(
     job: BoundFigure, row: str, column: str, metrics: Path, groups: Parted, read: object
 ) -> list[ScoreMatrix]:
     """Return the scores per query behind a point of a figure over groups."""
-    points = grouped.measured(job, metrics, groups)
+    points = over_groups(job, metrics, groups)
     return [p.scores for p in points if (p.series.id, p.column) == (row, column)]
 
 

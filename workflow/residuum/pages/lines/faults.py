@@ -12,7 +12,7 @@ from residuum.pages.table.entry import Table
 def line_faults(registry: Registry, page: Lines) -> Iterator[Fault]:
     """Yield the tables, rows and columns that a page of lines names and its paper lacks."""
     _, pages = registry.beside(page)
-    tables = {name: own for name, own in pages.items() if isinstance(own, Table)}
+    tables = {name: other for name, other in pages.items() if isinstance(other, Table)}
     if page.table not in tables:
         yield "table", unknown("table", page.table, tables)
         return

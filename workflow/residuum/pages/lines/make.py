@@ -7,6 +7,7 @@ unrounded; equal data is equal bytes.
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -46,11 +47,12 @@ def draw(
 ) -> None:
     """Write the drawn numbers as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundLines, spec)
-    cells = {(c.row, c.column): c for c in grids.rows(table, GridCell, optional=grids.OPTIONAL)}
+    cells = grids.by_place(grids.read_cells(table))
     drawn = [line for panel in job.entry.panels for line in _lines(job, panel, cells, table)]
-    own = _save(job, drawn, output)
-    own += layout.write(output, frame(drawn), _page(job, drawn), image=f"{output.stem}.png")
-    manifest.write(output, {"lines": len(drawn)}, job, [table], "residuum.pages.lines.make", own)
+    written = _save(job, drawn, output)
+    written += layout.write(output, frame(drawn), _page(job, drawn), image=f"{output.stem}.png")
+    facts = {"lines": len(drawn)}
+    manifest.write(output, facts, job, [table], "residuum.pages.lines.make", written)
 
 
 def _lines(
@@ -64,8 +66,8 @@ def _lines(
             raise ResiduumError(f"{table}: {text}; {grids.AGAIN}")
     made = []
     for row, _ in job.labels:
-        own = {point.at: cells.get((row, point.column)) for point in panel.points}
-        numbers = {at: cell for at, cell in own.items() if cell and cell.measured is not None}
+        found = {point.at: cells.get((row, point.column)) for point in panel.points}
+        numbers = {at: cell for at, cell in found.items() if cell and cell.measured is not None}
         made += [Line(panel, row, numbers)] if numbers else []
     return made
 
@@ -74,37 +76,25 @@ def frame(drawn: Sequence[Line]) -> pl.DataFrame:
     """Return a row per point: panel, row, place, mean, spread over seeds, the paper's number."""
     schema = {name: pl.String for name in ("panel", "row", "at", "column", "split_ref")}
     numbers = {name: pl.Float64 for name in ("mean", "lowest", "highest", "reported")}
-    points = ((line, at, cell) for line in drawn for at, cell in line.cells.items())
-    rows = [
-        (
-            *(line.panel.id, line.row, at, cell.column, cell.split_ref, cell.n, cell.seeds),
-            *(cell.measured, cell.lowest, cell.highest, cell.reported),
-        )
-        for line, at, cell in points
-    ]
     whole = {"n": pl.Int64, "seeds": pl.Int64}
+    rows = []
+    for line in drawn:
+        for at, cell in line.cells.items():
+            names = line.panel.id, line.row, at, cell.column, cell.split_ref
+            spread = cell.measured, cell.lowest, cell.highest, cell.reported
+            rows.append((*names, cell.n, cell.seeds, *spread))
     return pl.DataFrame(rows, schema={**schema, **whole, **numbers}, orient="row")
 
 
 def _save(job: BoundLines, drawn: Sequence[Line], output: Path) -> list[Path]:
-    from matplotlib.figure import Figure
-
-    panels = job.entry.panels
-    with drawing.styled():
-        figure = Figure(figsize=(3.4 * len(panels), 4.0), layout="constrained")
-        axes = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-        legend: drawing.Legend = {}
-        for ax, panel in zip(axes, panels, strict=True):
-            own = [line for line in drawn if line.panel == panel]
-            if own:
-                legend |= _plot(ax, job, panel, own)
-            else:
-                drawing.nothing(ax)
-        drawing.explain(figure, legend, 3)
-        return drawing.written(figure, output)
+    plots: list[drawing.Plot] = []
+    for panel in job.entry.panels:
+        lines = [line for line in drawn if line.panel == panel]
+        plots.append(partial(_plot, job, panel, lines) if lines else None)
+    return drawing.save_plots(output, plots, 3.4, 4.0, columns=3, sharey=True)
 
 
-def _plot(ax: "Axes", job: BoundLines, panel: LinePanel, lines: Sequence[Line]) -> drawing.Legend:
+def _plot(job: BoundLines, panel: LinePanel, lines: Sequence[Line], ax: "Axes") -> drawing.Legend:
     """Draw one panel. A row has the same style in all panels."""
     legend: drawing.Legend = {}
     places = {point.at: number for number, point in enumerate(panel.points)}
@@ -134,14 +124,13 @@ def _plot(ax: "Axes", job: BoundLines, panel: LinePanel, lines: Sequence[Line]) 
 
 
 def _page(job: BoundLines, drawn: Sequence[Line]) -> layout.Layout:
-    """Return the page under the drawing: the numbers, and the table that they come from."""
     points = [(panel, point.at) for panel in job.entry.panels for point in panel.points]
     header = ["", *(f"{panel.header}, {at}" for panel, at in points)]
     rows = []
     for row, label in job.labels:
-        own = {line.panel.id: line.cells for line in drawn if line.row == row}
-        if own:
-            found = [own.get(panel.id, {}).get(at) for panel, at in points]
+        by_panel = {line.panel.id: line.cells for line in drawn if line.row == row}
+        if by_panel:
+            found = [by_panel.get(panel.id, {}).get(at) for panel, at in points]
             texts = [DASH if cell is None else f"{cell.measured:.3f}" for cell in found]
             rows.append([TextCell(label), *map(TextCell, texts)])
     lines, paper = job.entry, job.id.rpartition("-")[0]

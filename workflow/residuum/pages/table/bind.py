@@ -12,15 +12,17 @@ from residuum.config.schema.systems import RerankSystem
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import FOR_READERS
 from residuum.pages.entries import parts_of
-from residuum.pages.inputs import PageInputs
-from residuum.pages.table.entry import Table
-from residuum.pages.table.job import BoundTable, metrics_files
-from residuum.pages.table.sides import reasons_of, sides_of
-from residuum.wiring.availability import Hub
+from residuum.pages.inputs import PageInputs, split_ref
+from residuum.pages.sides import apart, dense_and_lexical, paired_runs
+from residuum.pages.table.entry import Column, Table
+from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable, Sides, metrics_files
+from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import models_behind, rate_record, trained_by_folds
 from residuum.wiring.runs import played_rerankers, tuning_split
+
+Players = Mapping[str, str]  # ROW, or ROW/COLUMN: its system
 
 
 @memoised
@@ -30,20 +32,25 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     systems = registry.players(table)
     split_ids = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = reasons_of(registry, systems, table, hub)
-    run = [(row, column) for row, of in reasons.items() for column, why in of.items() if not why]
-    cells = [(systems[table.part(row, column)], split_ids[column]) for row, column in run]
+    cells = [
+        (systems[table.part(row, column)], split_ids[column])
+        for row, by_column in reasons.items()
+        for column, why in by_column.items()
+        if not why
+    ]
     return BoundTable(
         id=page,
         entry=table,
         tests=registry.tests[table.tests],
-        splits={
-            name: "/".join(split_id) if split_id else None for name, split_id in split_ids.items()
-        },
+        splits={name: split_ref(split_id) for name, split_id in split_ids.items()},
         runs={part: registry.runs(system) for part, system in systems.items()},
         systems={
             p: registry.systems[n].model_dump(exclude=FOR_READERS) for p, n in systems.items()
         },
-        absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
+        absent={
+            row: {column: why for column, why in by_column.items() if why}
+            for row, by_column in reasons.items()
+        },
         rerankers=played_rerankers(registry, systems.values()),
         derived={r: sides for r in reasons if (sides := sides_of(registry, systems, r, table))},
         residual=residual_of(registry, split_ids.values()),
@@ -53,6 +60,62 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         comparable=comparable,
         reason=reason,
     )
+
+
+def reasons_of(
+    registry: Registry, systems: Players, table: Table, hub: Hub
+) -> dict[str, dict[str, str | None]]:
+    """Return, by row and column, why a cell has no runs, or None if it has runs."""
+    cells = ((row.id, c) for row in table.rows for c in table.columns)
+    reasons: dict[str, dict[str, str | None]] = {}
+    for row, column in cells:
+        if system := systems.get(table.part(row, column.id)):
+            other = column.than and systems.get(table.part(column.than, column.id))
+            why = ITSELF if column.than == row else why_empty(registry, system, column, other, hub)
+            reasons.setdefault(row, {})[column.id] = why
+    return reasons
+
+
+def why_empty(
+    registry: Registry, system: str, column: Column, other: str | None, hub: Hub
+) -> str | None:
+    """Return why a cell has no runs, or None if it has runs.
+
+    `other` is the system of the row `than`.
+    """
+    split_id = registry.binding(column.role)
+    for name in filter(None, [system, column.over]):
+        if why := why_unavailable(registry, name, split_id, hub):
+            return why
+    if column.than is None:
+        return NO_PARTS if column.of_parts and not dense_and_lexical(registry, system) else None
+    if other is None:
+        return f"{column.than}, whose values are to be beaten, is not run"
+    return why_unavailable(registry, other, split_id, hub) or apart(registry, [system, other])
+
+
+def sides_of(registry: Registry, systems: Players, row: str, table: Table) -> dict[str, Sides]:
+    """Return the runs of both sides of a row's derived cells, by their columns."""
+    derived = {c.id: _pair(registry, systems, row, c, table) for c in table.columns}
+    return {
+        column: Sides(first=first, second=second)
+        for column, pair in derived.items()
+        if pair
+        for first, second in [paired_runs(registry, pair)]
+    }
+
+
+def _pair(
+    registry: Registry, systems: Players, row: str, column: Column, table: Table
+) -> tuple[str, str] | None:
+    """Return the two systems that a cell is derived from; None if it is not derived."""
+    system = systems.get(table.part(row, column.id))
+    if system is None:
+        return None
+    if column.of_parts:
+        return dense_and_lexical(registry, system)
+    other = column.than and systems.get(table.part(column.than, column.id))
+    return (system, other) if other and column.than != row else None
 
 
 def family(registry: Registry, page: str) -> list[str]:
@@ -68,11 +131,11 @@ def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list
     """
     if tests.family != "paper":
         return []
-    paper, own = parts_of(page)[0], tables[page].tests
+    paper, named = parts_of(page)[0], tables[page].tests
     return [
         other
         for other, table in tables.items()
-        if other != page and parts_of(other)[0] == paper and table.tests == own
+        if other != page and parts_of(other)[0] == paper and table.tests == named
     ]
 
 
@@ -87,7 +150,6 @@ class TableInputs(PageInputs):
         return [wildcards.page, *family(self.registry, wildcards.page)]
 
     def _metrics(self, *pages: str) -> list[str]:
-        """Return the metrics files of all cells of tables, sorted and without duplicates."""
         return self.metrics_at(metrics_files(self._bound(*pages)))
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
@@ -106,9 +168,9 @@ class TableInputs(PageInputs):
     def groups_of(self, *pages: str) -> list[str]:
         """Return the groups of queries that columns of tables show, without duplicates."""
         named = dict.fromkeys(group for table in self._bound(*pages) for group in table.groups())
-        split_ids = ((SplitId(*split.split("/")), grouping) for split, grouping in named)
         return [
-            self.fill(self.paths.groups, split_id, grouping=name) for split_id, name in split_ids
+            self.fill(self.paths.groups, SplitId(*split_ref.split("/")), grouping=grouping)
+            for split_ref, grouping in named
         ]
 
     def groups(self, wildcards: Wildcards) -> list[str]:
@@ -151,13 +213,8 @@ class TableInputs(PageInputs):
         [table] = self._bound(wildcards.page)
         players = self.registry.players(table.entry)
         cells = {(players[row.part(column.id)], column.role): None for row, column in table.cells()}
-        return list(
-            dict.fromkeys(
-                path
-                for system, role in cells
-                for path in self._behind(system, self.registry.bound_split(role))
-            )
-        )
+        split_ids = ((system, self.registry.bound_split(role)) for system, role in cells)
+        return list(dict.fromkeys(path for cell in split_ids for path in self._behind(*cell)))
 
     def _behind(self, system: str, split_id: SplitId) -> Iterator[str]:
         registry, paths = self.registry, self.paths
@@ -166,7 +223,7 @@ class TableInputs(PageInputs):
             for model, seed in product(trainings, registry.seeds_of(system)):
                 yield paths.checkpoint.fill(model=model, seed=seed)
                 if name in registry.of_kind("dual-encoder"):
-                    of = {"dataset": split_id.dataset, "model": model, "seed": seed}
-                    yield paths.query_embeddings.fill(**of)
+                    dataset = split_id.dataset
+                    yield paths.query_embeddings.fill(dataset=dataset, model=model, seed=seed)
         if isinstance(registry.systems[system], RerankSystem):
             yield self.fill(paths.pairs.manifest, split_id, reranker=registry.reranker(system))

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, Key, by_place
-from residuum.pages.printed import Before
 from residuum.pages.table.job import BoundTable
-from residuum.pages.verdicts import LedgerRow, Tested, Verdict, absence, by_pair, compared
+from residuum.pages.verdicts import Before, LedgerRow, Tested, Verdict, absence, by_pair, compared
 from residuum.paired import Comparison
 
 Printed = Mapping[str, float]  # the numbers of a column, by row
@@ -64,11 +63,11 @@ def blanks(job: BoundTable, column: str) -> Iterator[Blank]:
                 over = {row for row in cells if numbers[b] in cells[row].beats}
                 if a not in over:
                     yield Blank(column, a, b, _nearer(values, over, b, a))
-    varied = [(row.id, row.below) for row in job.entry.rows if row.below and row.id in values]
-    for row, of in ((row, of) for row, of in varied if of in values and not cells[row].below):
-        if values[row] < values[of]:
-            under = {r for r, other in varied if other == of and cells[r].below}
-            yield Blank(column, of, row, _nearer(values, under, of, row))
+    varied = {row.id: row.below for row in job.entry.rows if row.below and row.id in values}
+    for row, above in varied.items():
+        if above in values and not cells[row].below and values[row] < values[above]:
+            under = {r for r, other in varied.items() if other == above and cells[r].below}
+            yield Blank(column, above, row, _nearer(values, under, above, row))
 
 
 def _nearer(values: Printed, marked: set[str], to: str, than: str) -> str | None:
@@ -86,8 +85,8 @@ def _row(
     before: Before,
 ) -> LedgerRow:
     column, better, worse, rival = blank
-    own, other = measured[better, column], measured[worse, column]
-    judged = absence(own, other)
+    cells = measured[better, column], measured[worse, column]
+    judged = absence(*cells)
     if rival:
         near = f"the column marks {rival}, whose number is nearer"
         judged = "not judged", f"this blank says nothing: {near}"
@@ -95,8 +94,8 @@ def _row(
         judged = blank_verdict(tested)
     where = (parts_of(job.id)[0], job.entry.printed_in, job.id, better, column)
     claim = f"{better} above {worse}, unmarked"
-    row = compared(where, own, other, tested, judged, kind="no marker", claim=claim)
-    return replace(row, same_as=before.comparison(job, own, other, "unmarked"))
+    row = compared(where, *cells, tested, judged, kind="no marker", claim=claim)
+    return replace(row, same_as=before.comparison(job, *cells, "unmarked"))
 
 
 def blank_verdict(tested: Tested) -> Verdict:
@@ -106,5 +105,5 @@ def blank_verdict(tested: Tested) -> Verdict:
     if not test.significant:
         return "agrees", f"not significant ({reason})"
     if test.holds_over_seeds is False:
-        return "these models only", f"{reason}; p over seeds too {test.p_over_seeds:.4g}"
+        return "these models only", f"{reason}; p over seeds {test.p_over_seeds:.4g}"
     return "significant here", reason

@@ -13,6 +13,8 @@ from residuum.pages.entries import ColumnId, QuerySet, Reported, RowId, SystemId
 
 DEPTH = "depth"
 RATIO = "RoC"
+# Derived from a row and the row `than`; other values are derived from the D and S of a row.
+OF_TWO_ROWS = ("better",)
 ColumnMeasure = Annotated[str, Ref("measure", kinds=("judgements", "answers"), besides=(DEPTH,))]
 
 
@@ -78,8 +80,8 @@ class Column(QuerySet):
 
     def named(self, row: str = "") -> str:
         """Name the value of the column, or of a row's cell: `change of RoC(Success@10)`."""
-        of = ", ".join(filter(None, (self.measure, self.than)))
-        name = f"{self.derived}({of})" if self.derived else of
+        name = ", ".join(filter(None, (self.measure, self.than)))
+        name = f"{self.derived}({name})" if self.derived else name
         name += f" over {self.over}" if self.over else ""
         name += f" in {self.within.group}" if self.within else ""
         return f"change of {name}" if self.is_change(row) else name
@@ -90,8 +92,10 @@ class Column(QuerySet):
             raise ValueError("over: each row's order is measured; leave out depth and derived")
         if self.measure == DEPTH and (derived or self.within):
             raise ValueError("depth is chosen: leave out derived, change_from, tick and within")
-        if (self.derived == "better") != (self.than is not None):
-            raise ValueError("give than for derived: better, and for nothing else")
+        if (self.derived in OF_TWO_ROWS) != (self.than is not None):
+            raise ValueError(
+                f"give than for derived: {', '.join(OF_TWO_ROWS)}, and for nothing else"
+            )
         if self.tick and not (self.change_from and self.tested):
             raise ValueError("a tick needs change_from, and a column that is tested: not RoC")
 
@@ -140,6 +144,9 @@ class Table(Reported):
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
     index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
     notes: list[str] = Field([], description="printed under the table: what no cell can say")
+
+    def labels(self) -> dict[str, str]:
+        return {row.id: row.label for row in self.rows}
 
     def systems(self) -> dict[str, str]:
         return {part: system for row in self.rows for part, system in row.parts.items()}

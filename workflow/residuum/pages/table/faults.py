@@ -10,8 +10,7 @@ from residuum.config import measures
 from residuum.config.registry import Registry
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.pages.cells import PrintedCell
-from residuum.pages.faults import Fault, reported_faults, with_baselines
-from residuum.pages.groups import misnamed, unfolded
+from residuum.pages.faults import Fault, misnamed, reported_faults, unfolded, with_baselines
 from residuum.pages.table.entry import RATIO, Column, Table
 
 
@@ -49,7 +48,6 @@ def _unordered(registry: Registry, table: Table) -> Iterator[Fault]:
 
 
 def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
-    """Return why a reported cell does not fit its column, or None."""
     change = column.is_change(row)
     if cell.tick:
         return None if column.tick and change else "a tick, but the column has no `tick:` there"
@@ -65,10 +63,10 @@ def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
 
 def faults(registry: Registry, table: Table) -> Iterator[Fault]:
     """Yield the faults between a table and other entries."""
-    yield from reported_faults(registry, table)
+    some = with_baselines(registry, table.tests)
+    yield from reported_faults(registry, table, table.rows, table.baselines if some else ())
     yield from column_faults(registry, table)
     yield from within_faults(registry, table)
-    some = with_baselines(registry, table.tests)
     if table.tests in registry.tests and some != bool(table.baselines):
         need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
         yield "tests", f"{table.tests}: its tests {need}"

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from pydantic import Field
 
@@ -41,7 +40,7 @@ class BoundTable(Judged):
     tests: Tests
     splits: dict[str, SplitRef | None]
     runs: dict[str, list[RunName]]  # by ROW, or by ROW/COLUMN if columns have own systems
-    systems: dict[str, dict[str, Any]]  # by ROW or ROW/COLUMN too
+    systems: dict[str, dict[str, object]]  # by ROW or ROW/COLUMN too
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
     unlearned: dict[str, dict[str, str]] = Field(default={})  # as `absent`: what did not learn
     rerankers: dict[str, str] = Field(default={})  # reranker: its description
@@ -139,8 +138,9 @@ class BoundTable(Judged):
         part = self.entry.part(row, column.id)
         if (runs := self.runs.get(part)) is None:
             return []
-        own = column.over is None or self.systems[part]["kind"] == "rerank"
-        return runs if own else [str(OrderId(run, str(column.over))) for run in runs]
+        if column.over is None or self.systems[part]["kind"] == "rerank":
+            return runs
+        return [str(OrderId(run, column.over)) for run in runs]
 
     def reads(self, row: str, column: Column) -> list[str]:
         """Return all runs behind a cell's value, including those of the row it is a change from."""
@@ -160,14 +160,10 @@ class BoundTable(Judged):
         runs = dict.fromkeys(run for side in self.sides(row.id, column) for run in side)
         return [self.metrics(column, run) for run in runs]
 
-    def metrics_files(self) -> list[str]:
-        """Return the metrics files of all cells, sorted and without duplicates."""
-        return sorted({name for cell in self.cells() for name in self.metrics_of(*cell)})
-
     def groups(self) -> list[tuple[str, str]]:
         """Return (split, grouping) for all columns of groups of queries, without duplicates."""
         within = [(self.splits[c.id], c.within.grouping) for _, c in self.cells() if c.within]
-        return [(str(place), grouping) for place, grouping in dict.fromkeys(within)]
+        return [(str(split_ref), grouping) for split_ref, grouping in dict.fromkeys(within)]
 
     def metrics_records(self) -> list[str]:
         """Return the manifests of metrics files that the table's notes read.
@@ -190,4 +186,11 @@ class BoundTable(Judged):
 
 def metrics_files(tables: Iterable[BoundTable]) -> list[str]:
     """Return the metrics files of all cells of tables, sorted and without duplicates."""
-    return sorted({name for table in tables for name in table.metrics_files()})
+    return sorted(
+        {
+            name
+            for table in tables
+            for row, column in table.cells()
+            for name in table.metrics_of(row, column)
+        }
+    )

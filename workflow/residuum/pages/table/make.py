@@ -14,14 +14,13 @@ import typer
 from residuum.artefacts import indexes, manifest, residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.pages import derived, grids, layout, learned, notes
+from residuum.pages import derived, grids, layout, notes
 from residuum.pages.cells import TICK
-from residuum.pages.grids import GridCell, Loaded
+from residuum.pages.grids import GridCell, Loaded, Parted, read_groups
 from residuum.pages.layout import DASH, TextCell
-from residuum.pages.parted import Parted, read_groups
-from residuum.pages.table import arithmetic, unions
+from residuum.pages.table import notes as table_notes
 from residuum.pages.table.entry import DEPTH, Column, Row
-from residuum.pages.table.job import NO_DEPTH, NOTHING, BoundTable
+from residuum.pages.table.job import NO_DEPTH, NOTHING, BoundTable, metrics_files
 from residuum.paired import Comparison
 from residuum.tuning.choosing import Record, Tuned
 from residuum.tuning.learned import read_all
@@ -54,18 +53,17 @@ def render(
     tests = grids.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(loaded, tests, records, metrics)
-    captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
-    captions += unions.notes(job, metrics)
-    captions += learned.notes(verdicts)
-    captions += arithmetic.notes(computed or [])
-    own = layout.write(output, grids.tidied(cells), page(job, cells, captions))
-    names = [*requested.metrics_files(), *requested.metrics_records()]
+    captions = list(table_notes.caption(job, cells, tests, records, removed(job, metrics)))
+    captions += table_notes.of_unions(job, metrics)
+    captions += notes.of_learning(verdicts)
+    captions += table_notes.of_arithmetic(computed or [])
+    written = layout.write(output, grids.tidied(cells), page(job, cells, captions))
     inputs = [significance, *(tuning or []), *(computed or []), *(learning or [])]
     inputs += groups or []
+    names = [*metrics_files([requested]), *requested.metrics_records()]
     inputs += [metrics / name for name in names]
-    manifest.write(
-        output, {"cells": len(cells)}, requested, inputs, "residuum.pages.table.make", own
-    )
+    facts = {"cells": len(cells)}
+    manifest.write(output, facts, requested, inputs, "residuum.pages.table.make", written)
 
 
 def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
@@ -104,7 +102,6 @@ def tidy(
 
 
 def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: Beaten) -> GridCell:
-    """Add a cell's markers: the rows it beats, an arrow, a tick."""
     others = [other.index for other in job.entry.rows if (column.id, row.id, other.id) in beaten]
     beats = [index for index in others if index and not row.below]
     return replace(
@@ -118,7 +115,6 @@ def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: B
 def _with_index(
     job: BoundTable, row: Row, column: Column, cell: GridCell, metrics: Path
 ) -> GridCell:
-    """Add the index that a cell's runs searched, if the table states its index."""
     if not job.entry.index:
         return cell
     searched = [indexes.recorded(metrics / name) for name in job.metrics_of(row, column)]
@@ -145,10 +141,10 @@ def _with_depth(
     chosen: dict[str, Record] = {}
     runs, system = job.runs_at(row.id, column), job.systems.get(row.part(column.id), {})
     for run in runs:
-        own = [t for t in tuned if t.run == run and "depth" in t.record.choices[0].setting]
-        own = [t for t in own if t.split_ref == cell.split_ref] or own
-        if len(own) == 1:
-            chosen[run] = own[0].record
+        records = [t for t in tuned if t.run == run and "depth" in t.record.choices[0].setting]
+        records = [t for t in records if t.split_ref == cell.split_ref] or records
+        if len(records) == 1:
+            chosen[run] = records[0].record
     lacking = [run for run in runs if run not in chosen]
     if lacking and (chosen or system.get("kind") == "rerank"):
         raise ResiduumError(
@@ -199,7 +195,7 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
             text = number(cell, digits, job.column(cell.column).is_change(row.id))
             shown.append(TextCell(text, cell.beats, cell.below, spread=spread(cell, digits)))
         rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
-    names = (notes.header(job, column).replace(" ", "\n", 1) for column in job.entry.columns)
+    names = (table_notes.header(job, column).replace(" ", "\n", 1) for column in job.entry.columns)
     header = ["", "Model", *names]
     align = "ll" + "c" * len(job.entry.columns)
     return layout.Layout(job.entry.title, job.entry.printed_in, header, rows, captions, align)

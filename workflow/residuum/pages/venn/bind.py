@@ -1,7 +1,7 @@
 """Bind the circles of the chosen papers to a scale, and find the metrics that they show."""
 
 from residuum.config.registry import Registry
-from residuum.pages.inputs import PageInputs
+from residuum.pages.inputs import PageInputs, split_ref
 from residuum.pages.sides import apart, paired_runs, why_no_run
 from residuum.pages.venn.entry import Venn
 from residuum.pages.venn.job import BoundVenn
@@ -18,17 +18,17 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
     split_id, systems = registry.binding(venn.role), registry.players(venn)
     sides = {row.id: [f"{row.id}/dense", f"{row.id}/lexical"] for row in venn.rows}
     absent, runs = dict[str, str](), dict[str, list[str]]()
-    for row, of in sides.items():
-        pair = [systems[side] for side in of]
+    for row, names in sides.items():
+        pair = [systems[side] for side in names]
         if why := why_no_run(registry, venn.role, pair, hub) or apart(registry, pair):
             absent[row] = why
         else:
-            runs |= zip(of, paired_runs(registry, pair), strict=True)
+            runs |= zip(names, paired_runs(registry, pair), strict=True)
     cells = [(systems[side], split_id) for side in runs]
     return BoundVenn(
         id=page,
         entry=venn,
-        split="/".join(split_id) if split_id else None,
+        split=split_ref(split_id),
         residual=residual_of(registry, [split_id]),
         runs=runs,
         absent=absent,

@@ -37,6 +37,9 @@ class Venn(Reported):
         {}, description="diagram: quantity: share of the queries, or RoC"
     )
 
+    def labels(self) -> dict[str, str]:
+        return {row.id: row.label for row in self.rows}
+
     def check(self) -> None:
         named = [*self.tolerance, *(column for _, column, _ in self.cells())]
         if odd := [name for name in named if name not in (*QUANTITIES, "default")]:

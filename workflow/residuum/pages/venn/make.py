@@ -7,7 +7,7 @@ ACL 2023, Figures 1 and 3.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ import typer
 from residuum.artefacts import manifest, trec
 from residuum.cli import command
 from residuum.config import measures
-from residuum.pages import drawing, grids, layout, learned, notes
+from residuum.pages import drawing, grids, layout, notes
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.venn import circles
@@ -27,7 +27,6 @@ from residuum.pages.venn.job import BoundVenn
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage, coverage
 from residuum.tuning.learned import Learned, read_all
-from residuum.wiring.paths import below_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +35,7 @@ app = command.app(__doc__)
 HEADER = ["", "D", "S", "D - S", "both", "neither", "RoC", "95% interval"]
 BLUE, YELLOW = "#0072B2", "#F0E442"  # Okabe and Ito; the paper's are blue and yellow too
 ROOM = 1.05  # the plot's size relative to the widest pair of circles
-NO_HIT = "the dense part answers no query, so that a share of its own is not defined"
+NO_HIT = "the dense part answers no query, so a share of its answers is not defined"
 Hits = tuple[ScoreMatrix, ScoreMatrix]  # of the dense part, of the lexical part
 
 
@@ -52,17 +51,16 @@ def draw(
     reasons = dict(_unlearned(job, verdicts))
     known = {row.id: row for row in job.entry.rows if row.id not in job.absent | reasons}
     pairs = {name: hits(job, name, metrics) for name in known}
-    coverages = {name: counted(known[name], of) for name, of in pairs.items()}
+    coverages = {name: counted(known[name], pair) for name, pair in pairs.items()}
     cells = [cell for row in job.entry.rows for cell in _cells(job, row, pairs, reasons)]
-    own = _save(job, coverages, output)
+    written = _save(job, coverages, output)
     page = _page(job, coverages, reasons)
-    page.notes.extend(learned.notes(verdicts))
+    page.notes.extend(notes.of_learning(verdicts))
     data = grids.tidied(cells).drop(grids.INDEX)
-    own += layout.write(output, data, page, image=f"{output.stem}.png")
+    written += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [*(metrics / name for name in job.metrics()), *(learning or [])]
-    manifest.write(
-        output, {"diagrams": len(coverages)}, job, inputs, "residuum.pages.venn.make", own
-    )
+    facts = {"diagrams": len(coverages)}
+    manifest.write(output, facts, job, inputs, "residuum.pages.venn.make", written)
 
 
 def _unlearned(job: BoundVenn, verdicts: Mapping[str, Learned]) -> Iterator[tuple[str, str]]:
@@ -73,36 +71,34 @@ def _unlearned(job: BoundVenn, verdicts: Mapping[str, Learned]) -> Iterator[tupl
 
 def hits(job: BoundVenn, name: str, metrics: Path) -> Hits:
     """Return the hits of both parts of a diagram, which have the same queries."""
-    read = cache(trec.read_metrics)
-    sides = []
-    for side in ("dense", "lexical"):
-        names = [below_metrics(str(job.split), run) for run in job.runs[f"{name}/{side}"]]
-        tables = {path: read(metrics / path) for path in names}
-        sides.append(grids.matrix(tables, job.entry.measure, f"{job.id}, {name}: "))
-    dense, lexical = sides
-    same_queries({"dense": dense.query_ids, "lexical": lexical.query_ids}, f"{job.id}, {name}: ")
+    where, read = f"{job.id}, {name}: ", trec.read_metrics
+    dense, lexical = (
+        grids.read_matrix(metrics, str(job.split), runs, job.entry.measure, where, read)
+        for runs in (job.runs[f"{name}/dense"], job.runs[f"{name}/lexical"])
+    )
+    same_queries({"dense": dense.query_ids, "lexical": lexical.query_ids}, where)
     return dense, lexical
 
 
 def counted(row: Diagram, pair: Hits) -> Coverage:
     """Count the queries that each part answers. For a disjoint diagram the overlap is set to 0."""
-    of = coverage(*pair)
-    return disjoint(of) if row.disjoint else of
+    counts = coverage(*pair)
+    return disjoint(counts) if row.disjoint else counts
 
 
-def disjoint(of: Coverage) -> Coverage:
+def disjoint(counts: Coverage) -> Coverage:
     """Return the counts with both sizes kept, the overlap set to 0, and failures of at least 0."""
-    failures = max(0.0, of.queries - of.first - of.second)
-    ratio = None if of.ratio is None else 1.0
-    return of._replace(
-        residual=of.first, overlap=0.0, failures=failures, ratio=ratio, low=None, high=None
+    failures = max(0.0, counts.queries - counts.first - counts.second)
+    ratio = None if counts.ratio is None else 1.0
+    return counts._replace(
+        residual=counts.first, overlap=0.0, failures=failures, ratio=ratio, low=None, high=None
     )
 
 
-def shares(of: Coverage) -> dict[str, float | None]:
+def shares(counts: Coverage) -> dict[str, float | None]:
     """Return the quantities of a diagram: shares of the queries, and RoC (Eq. 1)."""
-    counts = (of.first, of.second, of.residual, of.overlap, of.failures)
-    values = [*(count / of.queries for count in counts), of.ratio]
+    queries = counts.first, counts.second, counts.residual, counts.overlap, counts.failures
+    values = [*(number / counts.queries for number in queries), counts.ratio]
     return dict(zip(QUANTITIES, values, strict=True))
 
 
@@ -115,7 +111,7 @@ def _cells(
     for name in QUANTITIES:
         what = f"{name} by {job.entry.measure}{', disjoint' * row.disjoint}"
         cell = GridCell(job.id, row.id, name, what, job.split, not_run=why, not_learned=unlearned)
-        values = [value for of in seeds if (value := of[name]) is not None]
+        values = [value for shown in seeds if (value := shown[name]) is not None]
         if values and len(values) == len(seeds):
             cell = cell.measured_as(values, len(pairs[row.id][0].query_ids))
         elif not why:
@@ -125,60 +121,60 @@ def _cells(
 
 def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
     """Yield both parts seed by seed. A part without seeds is paired with each seed."""
-    own, other = np.broadcast_arrays(dense.values, lexical.values)
-    for one in range(own.shape[1]):
-        columns = own[:, [one]], other[:, [one]]
-        yield dense._replace(values=columns[0]), lexical._replace(values=columns[1])
+    dense_hits, lexical_hits = np.broadcast_arrays(dense.values, lexical.values)
+    for seed in range(dense_hits.shape[1]):
+        yield (
+            dense._replace(values=dense_hits[:, [seed]]),
+            lexical._replace(values=lexical_hits[:, [seed]]),
+        )
 
 
 def _save(job: BoundVenn, coverages: Mapping[str, Coverage], output: Path) -> list[Path]:
-    """Draw the diagrams beside each other at the same scale."""
-    from matplotlib.figure import Figure
-
-    drawn = [row for row in job.entry.rows if row.id in coverages]
-    with drawing.styled():
-        figure = Figure(figsize=(3.0 * max(1, len(drawn)), 3.0), layout="constrained")
-        axes = figure.subplots(1, max(1, len(drawn)), squeeze=False)[0]
-        if not drawn:
-            drawing.nothing(axes[0])
-        half = ROOM * max((_width(of) / 2 for of in coverages.values()), default=0.0) or ROOM
-        for ax, row in zip(axes, drawn, strict=False):
-            _circles(ax, row, coverages[row.id], half)
-        return drawing.written(figure, output)
+    half = ROOM * max((_width(counts) / 2 for counts in coverages.values()), default=0.0)
+    plots = [
+        partial(_circles, row, coverages[row.id], half)
+        for row in job.entry.rows
+        if row.id in coverages
+    ]
+    return drawing.save_plots(output, plots or [None], 3.0, 3.0)
 
 
-def placed(of: Coverage) -> tuple[float, float, float]:
+def placed(counts: Coverage) -> tuple[float, float, float]:
     """Return the radii of D and S and the distance of their centres; areas are query shares."""
-    dense, lexical = (circles.radius(count / of.queries) for count in (of.first, of.second))
-    return dense, lexical, circles.distance(dense, lexical, of.overlap / of.queries)
+    sizes = counts.first, counts.second
+    dense, lexical = (circles.radius(size / counts.queries) for size in sizes)
+    return dense, lexical, circles.distance(dense, lexical, counts.overlap / counts.queries)
 
 
-def _width(of: Coverage) -> float:
-    dense, lexical, apart = placed(of)
+def _width(counts: Coverage) -> float:
+    dense, lexical, apart = placed(counts)
     return max(2 * dense, 2 * lexical, dense + apart + lexical)
 
 
-def _circles(ax: "Axes", row: Diagram, of: Coverage, half: float) -> None:
+def _circles(row: Diagram, counts: Coverage, half: float, ax: "Axes") -> drawing.Legend:
     """Draw S at the left and D at the right, with the share of queries in each part."""
     from matplotlib.patches import Circle
 
-    dense, lexical, apart = placed(of)
+    half = half or ROOM
+    dense, lexical, apart = placed(counts)
     left = (lexical - apart - dense) / 2
     right = left + apart
     for x, r, color in ((left, lexical, YELLOW), (right, dense, BLUE)):
         ax.add_patch(Circle((x, 0), r, facecolor=color, edgecolor="black", alpha=0.5))
-    only = (of.second - of.overlap, of.overlap, of.residual)
+    only = (counts.second - counts.overlap, counts.overlap, counts.residual)
     edges = (left - lexical, right - dense, left + lexical, right + dense)
     middles = [(a + b) / 2 for a, b in pairwise(edges)]
-    for x, count in zip(middles, only, strict=True):
-        if count:
-            ax.text(x, 0, f"{count / of.queries:.1%}", ha="center", va="center", fontsize=7)
+    for x, number in zip(middles, only, strict=True):
+        if number:
+            share = f"{number / counts.queries:.1%}"
+            ax.text(x, 0, share, ha="center", va="center", fontsize=7)
     ax.set_xlim(-half, half)
     ax.set_ylim(-half, half)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    missed = f"neither: {of.failures / of.queries:.1%}"
+    missed = f"neither: {counts.failures / counts.queries:.1%}"
     ax.set_title(f"{row.label}\nS yellow, D blue; {missed}", fontsize=8)
+    return {}
 
 
 def _page(
@@ -189,26 +185,26 @@ def _page(
     return layout.Layout(job.entry.title, job.entry.printed_in, HEADER, rows, lines)
 
 
-def _line(row: Diagram, of: Coverage) -> list[TextCell]:
-    *counted, ratio = shares(of).values()
-    texts = [f"{share:.3f}" for share in counted]
+def _line(row: Diagram, counts: Coverage) -> list[TextCell]:
+    *of_queries, ratio = shares(counts).values()
+    texts = [f"{share:.3f}" for share in of_queries]
     texts.append(DASH if ratio is None else f"{ratio:.3f}")
-    texts.append("" if of.low is None else f"{of.low:.3f} to {of.high:.3f}")
+    texts.append("" if counts.low is None else f"{counts.low:.3f} to {counts.high:.3f}")
     return [TextCell(row.label), *map(TextCell, texts)]
 
 
 def _notes(
     job: BoundVenn, coverages: Mapping[str, Coverage], reasons: Mapping[str, str]
 ) -> Iterator[str]:
-    of, place = job.entry, job.split or "no split"
-    queries = next((f", {own.queries} queries" for own in coverages.values()), "")
-    yield f"{measures.words(of.measure)}: {place} in the role of {of.role}{queries}."
+    venn, split_ref = job.entry, job.split or "no split"
+    queries = next((f", {counts.queries} queries" for counts in coverages.values()), "")
+    yield f"{measures.words(venn.measure)}: {split_ref} in the role of {venn.role}{queries}."
     yield (
-        "Shares of the queries: D is what the dense part alone answers, S the lexical part; "
-        "neither is the hybrid. RoC is the share of D's that S lacks, with Wilson's interval. "
-        "Circles and overlaps have true areas, of one scale; what neither answers is not drawn."
+        "Shares of the queries: D is what the dense part alone answers, S what the lexical part "
+        "alone answers; neither is the hybrid. RoC is the share of D that S lacks, with Wilson's "
+        "interval. Areas are true, at one scale. Queries that neither answers are not drawn."
     )
-    for row in of.rows:
+    for row in venn.rows:
         if why := job.absent.get(row.id) or reasons.get(row.id):
             verdict = "not learned" if row.id in reasons else "not run"
             yield f"{verdict.capitalize()}: {row.label}: {why.rstrip('.')}."
@@ -220,11 +216,11 @@ def _notes(
     yield f"Scale {job.scale}: {job.reason}"
 
 
-def _hypothetical(of: Coverage) -> str:
+def _hypothetical(counts: Coverage) -> str:
     """Return a remark that a diagram is hypothetical, and impossible if it exceeds the queries."""
     text = ", as large and without an overlap: hypothetical"
     more = ", and impossible, since D and S together are more than the queries"
-    return text + more * (of.first + of.second > of.queries)
+    return text + more * (counts.first + counts.second > counts.queries)
 
 
 def values(
