@@ -20,7 +20,7 @@ app = command.app(
 )
 bundle = command.app("Write an archive from which every table can be made again, or check one.")
 app.add_typer(bundle, name="bundle")
-catalogue = typer.Typer(help="List the datasets of config/ and which of their files are local.")
+catalogue = command.app("List the datasets of config/ and which of their files are local.")
 app.add_typer(catalogue, name="datasets")
 
 Results = Annotated[Path, typer.Option(help="results folder of a scale")]

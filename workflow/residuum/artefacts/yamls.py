@@ -220,8 +220,8 @@ def _parts(node: yaml.Node) -> Iterable[tuple[str, tuple[yaml.Node, yaml.Node]]]
 def lines_of(text: str, *keys: str) -> tuple[range, bool] | None:
     """Return the lines of a nested key, and whether its value has brackets or braces.
 
-    Lines count from 0. The result is None if the text lacks the key. A mapping in braces raises
-    ValueError.
+    Lines count from 0. Blank lines and comments behind the value belong to the next key. The result
+    is None if the text lacks the key. A mapping in braces raises ValueError.
     """
     node, lines = yaml.compose(text, Loader=_Loader), range(0)
     for key in keys:
@@ -233,6 +233,9 @@ def lines_of(text: str, *keys: str) -> tuple[range, bool] | None:
         (at, node), column = found, found[0].start_mark.column
         stop = node.end_mark.line + (node.end_mark.column > column)
         lines = range(at.start_mark.line, stop)
+    written = text.splitlines()
+    while lines and (written[lines[-1]].strip() or "#")[0] == "#":
+        lines = lines[:-1]
     return lines, bool(getattr(node, "flow_style", False))
 
 

@@ -26,7 +26,7 @@ PACKAGED = "residuum.config.roots.packaged"
 PURE = {*normal.BLIND, "dataclasses.dataclass", "functools.lru_cache", "functools.total_ordering"}
 PURE |= {"enum.unique", "typing.overload", "residuum.cli.command.app", normal.TABLE}
 PURE |= {"residuum.config.schema.base.Ref", "residuum.config.schema.base.Name", PACKAGED}
-PURE |= {"residuum.config.measures.Own"}
+PURE |= {"residuum.config.measures.Own", "residuum.cli.interrupts.quiet"}
 # Names that find code by computed names, or that read what a normal form omits.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
@@ -171,6 +171,8 @@ class _Reader:
         parts = list(ast.walk(node))
         stored = [n.ctx for n in parts if isinstance(n, ast.Attribute | ast.Subscript)]
         names = {self.dotted(called(n)) for n in parts if isinstance(n, ast.Call)} - PURE
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not names:
+            return False  # it calls nothing but what is in PURE
         return (
             not isinstance(node, ast.Assign | ast.Pass)
             or any(isinstance(context, ast.Store) for context in stored)

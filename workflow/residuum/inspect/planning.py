@@ -23,7 +23,7 @@ from residuum.config.schema.scales import FromHub, Start
 from residuum.inspect import limits
 from residuum.inspect.datasets import File, needed
 from residuum.inspect.dryrun import ALL, Job, dry_runs, plans, sums
-from residuum.inspect.text import amount, line, wrapped
+from residuum.inspect.text import amount, by_reason, line, wrapped
 from residuum.pages import layout
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export
@@ -296,13 +296,11 @@ def hours(seconds: float) -> str:
 
 def _gaps(registry: Registry) -> Iterator[str]:
     """Yield each reason why rows are not run at this scale, with its pages and rows."""
-    reasons: dict[str, dict[str, None]] = {}
-    for gap in gaps(registry, all_available):
-        reasons.setdefault(gap.why, {})[f"{gap.page}/{gap.row}".removesuffix("/")] = None
-    if reasons:
+    every = gaps(registry, all_available)
+    found = [(gap.why, f"{gap.page}/{gap.row}".removesuffix("/")) for gap in every]
+    if found:
         yield "Not run at this scale:"
-        for why, where in reasons.items():
-            yield wrapped(f"{why} ({', '.join(where)})", "- ")
+        yield from (wrapped(text, "- ") for text in by_reason(found))
 
 
 def disks(needs: dict[Path, float]) -> Iterator[str]:

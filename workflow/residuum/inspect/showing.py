@@ -1,4 +1,4 @@
-"""Show a config/ entry at a scale: each value, where it comes from, and who names the entry.
+"""Show a config/ entry at a scale: each value, its origin, and the entries that name it.
 
 Command: `residuum show model clear --scale mini`. Loading config/ records the file and line of
 every key (`residuum.config.origins`), so this module reads no file again.
@@ -17,27 +17,19 @@ from residuum.artefacts.yamls import Keys, Spot, spots_of
 from residuum.cli.errors import ResiduumError, not_bound, unknown
 from residuum.config import entries, loading, origins
 from residuum.config.origins import Node
-from residuum.config.registry import Registry
+from residuum.config.registry import FOLDERS, Registry
 from residuum.config.schema.base import OWN, Ref, walk
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import ByDataset, FromHub, FromPath
 from residuum.config.specs import FixedId
-from residuum.pages.entries import parts_of
+from residuum.inspect.text import by_reason
+from residuum.pages.entries import page_id, parts_of
 from residuum.wiring.availability import all_available, why_no_export, why_no_model, why_unavailable
 from residuum.wiring.pages import gaps
 
-KINDS = {  # kind of entry: name of its folder
-    "config": "config",
-    "scale": "scales",
-    "dataset": "datasets",
-    "model": "models",
-    "system": "systems",
-    "page": "pages",
-    "tests": "tests",
-    "grouping": "groupings",
-    "fidelity": "fidelities",
-    "sweep": "sweeps",
-}
+KINDS = ("config", "scale", "dataset", "model", "system", "page")
+KINDS += ("tests", "grouping", "fidelity", "sweep")
+ENTRIES = FOLDERS | {"config": "config", "page": "pages"}  # by kind, as a registry calls them
 BOUND = {"role": "roles", "backbone": "backbones", "reranker": "rerankers", "budget": "budgets"}
 LABELS = (
     "label",
@@ -120,7 +112,7 @@ class Shown:
         """Return the entries of a kind by the ids that the command line takes."""
         if kind == "config":
             return {"config": self.registry.config}
-        entries: Mapping[str, BaseModel] = getattr(self.registry, KINDS[kind])
+        entries: Mapping[str, BaseModel] = getattr(self.registry, ENTRIES[kind])
         return {_id(kind, name): entry for name, entry in entries.items()}
 
     def nodes(self, kind: str, name: str) -> list[Node]:
@@ -141,8 +133,8 @@ class Shown:
 
     def _given(self, kind: str, name: str) -> object:
         """Return an entry as its file states it, with the origin of each key."""
-        key = "-".join(name.rsplit("/", 1)) if kind == "page" else name
-        return self.registry.given[KINDS[kind]].get(key)
+        key = page_id(*name.rsplit("/", 1)) if kind == "page" else name
+        return self.registry.given[ENTRIES[kind]].get(key)
 
     def _started(self, role: str, bound: Iterable[Node]) -> Iterator[Node]:
         """Yield the keys of a role's backbone; config's `encoder` replaces models of the hub."""
@@ -248,11 +240,11 @@ class Shown:
         """Return an entry; for a training's id, the model with that training's settings."""
         return self.registry.model(name) if kind == "model" else self.entries(kind)[name]
 
-    def _seeds(self, own: bool) -> Iterator[Line]:
-        """Yield the seeds of config or scale if they replace a model's, else nothing."""
+    def _seeds(self, stated: bool) -> Iterator[Line]:
+        """Yield the seeds of config or scale that replace a model's; `stated`: it has seeds."""
         if seeds := self.registry.config.seeds:
             yield Line("  seeds of config", _written(seeds), self._at("config", "config", "seeds"))
-        elif not own:
+        elif not stated:
             seeds, at = self.registry.scale.seeds, self._at("scale", self.scale, "seeds")
             yield Line(f"  seeds of {self.scale}", _written(seeds), at)
 
@@ -337,14 +329,16 @@ class Shown:
         if kind == "system":
             yield from self._not_run(name)
         elif kind == "page":
-            paper = parts_of("-".join(name.rsplit("/", 1)))[0]
+            paper = name.rpartition("/")[0]
             if paper not in registry.config.papers:
                 at = self._at("config", "config", "papers")
                 yield f"its paper is none of `papers` ({at})"
             config = registry.config.model_copy(update={"papers": [paper]})
-            own = dataclasses.replace(registry, config=config)
-            found = [gap for gap in gaps(own, all_available) if _id("page", gap.page) == name]
-            yield from _grouped((gap.why, gap.row) for gap in found)
+            chosen_paper = dataclasses.replace(registry, config=config)
+            found = [
+                gap for gap in gaps(chosen_paper, all_available) if _id("page", gap.page) == name
+            ]
+            yield from by_reason((gap.why, gap.row) for gap in found)
         elif kind == "model":
             why = why_no_model(registry, FixedId.parse(name).name, all_available)
         elif kind == "dataset":
@@ -381,7 +375,7 @@ class Shown:
                         found.append((not_bound(self.scale, role), row))
                     elif why := why_unavailable(registry, system, split_id, all_available):
                         found.append((why, row))
-        yield from _grouped(found)
+        yield from by_reason(found)
 
     def uses(self, kind: str, name: str) -> Iterator[Line]:
         """Yield every entry that names this entry at the scale, with the key that names it.
@@ -439,15 +433,6 @@ def _keys_that_name(entry: BaseModel, kind: str, name: str) -> Iterator[str]:
             split = kind == "dataset" and mark.to == "dataset/split"
             if (mark.to == kind and value == name) or (split and value.split("/")[0] == name):
                 yield key
-
-
-def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield each reason once, followed by the parts that it holds for."""
-    parts: dict[str, dict[str, None]] = {}
-    for why, part in found:
-        parts.setdefault(why, {}).update({part: None} if part else {})
-    for why, names in parts.items():
-        yield f"{why} ({', '.join(names)})" if names else why
 
 
 def _origin(node: Node) -> str:
