@@ -37,7 +37,7 @@ def results(tmp_path_factory):
 
 
 def told(*arguments):
-    """Return the error of a command line, which is one of ours."""
+    """Return the message of the ResiduumError that a command line raises."""
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert isinstance(done.exception, ResiduumError), done.output
     return str(done.exception)

@@ -1,4 +1,4 @@
-"""The checklist of reproducibility tracks: every answer is of a file, or says that none has it."""
+"""The checklist of reproducibility tracks: every answer comes from a file, or says that nothing is recorded."""
 
 import json
 import re

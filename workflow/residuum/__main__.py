@@ -234,7 +234,7 @@ def show_entry(
     ] = None,
     config: Config = CONFIG,
 ) -> None:
-    """Show what an entry of config/ comes to: each value, what it is from, and who names it."""
+    """Show an entry of config/ at a scale: each value, its origin, and who names the entry."""
     from residuum.inspect import showing
 
     print(showing.show(config, scale, settings or [], kind, name))

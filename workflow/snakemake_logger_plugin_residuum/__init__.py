@@ -238,7 +238,7 @@ def name(rule: str, outputs: Iterable[str]) -> str:
 
 
 def lines_of(logs: Iterable[str]) -> Iterable[str]:
-    """Yield the lines of logs; of one that is gone, none."""
+    """Yield the lines of logs; skip logs that are gone."""
     for log in logs:
         path = Path(log)
         if path.is_file():

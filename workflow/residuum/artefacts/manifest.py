@@ -47,10 +47,19 @@ def beside(path: Path) -> Path:
     return Path(f"{path}.manifest.json")
 
 
+def read(path: Path) -> dict[str, Any]:
+    """Return a manifest, or {} for JSON of another kind; a damaged file is a ResiduumError."""
+    try:
+        record = json.loads(files.read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise ResiduumError(f"{path}: cut short or damaged ({error}). {files.REMAKE}") from None
+    return record if isinstance(record, dict) else {}
+
+
 def facts_of(artefact: Path) -> dict[str, Any]:
     """Return the facts in the manifest beside a file artefact, or {} without a manifest."""
     path = beside(artefact)
-    return dict(json.loads(files.read_bytes(path))["artefact"]) if path.is_file() else {}
+    return dict(read(path).get("artefact", {})) if path.is_file() else {}
 
 
 def facts(folder: Path, what: str, *needed: str) -> dict[str, Any]:
@@ -61,11 +70,7 @@ def facts(folder: Path, what: str, *needed: str) -> dict[str, Any]:
     path = folder / FOLDER
     if folder.is_dir() and not path.is_file():
         raise ResiduumError(f"{folder}: not {what}: it has no {FOLDER}. Name one that was made")
-    try:
-        record = json.loads(files.read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise ResiduumError(f"{path}: cut short or damaged ({error}). {files.REMAKE}") from None
-    found = record.get("artefact") if isinstance(record, dict) else None
+    found = read(path).get("artefact")
     if not isinstance(found, dict) or (lacking := [key for key in needed if key not in found]):
         key = lacking[0] if isinstance(found, dict) else "artefact"
         raise ResiduumError(

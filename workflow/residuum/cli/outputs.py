@@ -86,7 +86,7 @@ def refuse(outputs: Sequence[Output], inputs: Iterable[Path]) -> None:
 
 
 def _present(path: Path) -> Path | None:
-    """Return where an input lies; None if it does not, or is no path at all."""
+    """Return the real path of an input; None if it does not exist or is no path."""
     try:
         return path.resolve() if path.exists() else None
     except (OSError, ValueError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Read a module's top-level statements, what they bind and use, without importing it.
+"""Read a module's top-level statements, with what they bind and use, and import nothing.
 
 Usage: `read(path, "residuum.fusion").statements`. Results are cached in __pycache__, by the hash of
 the module's text.
@@ -66,7 +66,7 @@ class Statement:
 
 
 class Module(NamedTuple):
-    """The statements of a module, and its names with the statements or imports that bind them."""
+    """The statements of a module, and its names with the statements or imports behind each name."""
 
     statements: list[Statement]
     bindings: dict[str, list[Statement | str]]

@@ -35,7 +35,7 @@ class OpenTable(Mapping[str, T]):
         return {kind: cast(T, _standing_at(target)) for kind, target in self.entries.items()}
 
     def __contains__(self, kind: object) -> bool:
-        """Say whether a kind has an entry, without importing it."""
+        """Say whether a kind has an entry, and import nothing."""
         return kind in self.entries
 
     def __iter__(self) -> Iterator[str]:

@@ -234,7 +234,7 @@ def _page(bench: Bench, path: str) -> Finding:
 
 
 def _unlike(name: str, results: Path, made: Path) -> str | None:
-    """Describe the first line that differs between a bundle's page and the remade page, or None."""
+    """Describe the first line that differs between a bundle's page and the remade page."""
     pages = [(folder / name).read_bytes() for folder in (results, made)]
     if pages[0] == pages[1]:
         return None

@@ -48,7 +48,7 @@ IN_BATCH = "none were searched for; the other docs of a batch are (in_batch)"
 
 
 def write(results: Path, model: str, seed: int, output: Path, config: Path) -> str:
-    """Write the folder, whole or not at all, and describe it.
+    """Write the folder, whole or not at all; return a description of the folder.
 
     An unknown model, an existing output folder, and a file that differs from its manifest raise
     ResiduumError.

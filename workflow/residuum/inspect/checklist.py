@@ -40,7 +40,7 @@ reproducibility tracks of ECIR and SIGIR ({ir}). What no file has is *{unknown}*
 
 
 class Question(NamedTuple):
-    """A question: its text, the checklists that ask it, and the function that answers it."""
+    """A question: its text, the checklists that contain it, and its function for answers."""
 
     checklists: tuple[str, ...]
     text: str

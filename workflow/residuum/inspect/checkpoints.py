@@ -1,4 +1,4 @@
-"""Find a checkpoint below a results folder, its manifest, and the results made from it.
+"""Find a checkpoint below a results folder, with its manifest and its results.
 
 Usage: `find(results, provenance.read(results), "clear", 1)`, then `results_of(checkpoint)`. This
 module reads manifests only.

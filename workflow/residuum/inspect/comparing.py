@@ -88,7 +88,7 @@ def report(
 
 
 def _original(name: str, runs: Mapping[str, object], baselines: Sequence[str]) -> str:
-    """Return the original run's name, if it is a run and no baseline is named beside it."""
+    """Return the original run's name, or refuse an unknown run and further baselines."""
     if baselines:
         raise ResiduumError("--original compares every run with that one: leave out --baseline")
     if name not in runs:

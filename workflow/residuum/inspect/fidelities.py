@@ -3,13 +3,12 @@
 Usage: `show(Path("results/mini"), "cacm/test", "luan2021")`.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 
-from residuum.artefacts import fidelities, files
+from residuum.artefacts import fidelities, manifest
 from residuum.artefacts.fidelities import Measured
 from residuum.cli.errors import ResiduumError, hint
 from residuum.config.schema.fidelities import Fidelity
@@ -28,7 +27,7 @@ def show(results: Path, place: str, name: str) -> str:
     if not target.is_file():
         raise ResiduumError(_not_measured(results, place, name, target))
     folder = Path(folder_of(str(target)))
-    spec = json.loads(files.read_bytes(target))["spec"]
+    spec = manifest.read(target)["spec"]
     return "\n".join(_lines(place, Fidelity.model_validate(spec), fidelities.read(folder)))
 
 

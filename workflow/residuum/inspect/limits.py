@@ -37,7 +37,7 @@ OF_JOBS: list[tuple[str, str, Callable[[Job], float]]] = [  # name, unit, value 
 
 
 class Limit(NamedTuple):
-    """A bound on a dataset or rule; the bounded value for all planned docs and for half of them."""
+    """A bound on a dataset or rule, with the bounded value for all planned docs and for half."""
 
     name: str
     subject: str

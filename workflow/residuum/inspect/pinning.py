@@ -85,7 +85,7 @@ def _size(name: str, dataset: Dataset, split: str) -> dict[str, object] | None:
 
 
 def _agrees(pinned: Edition, made: Edition) -> bool:
-    """Say whether an edition pins these counts, or some of them and no others."""
+    """Say whether an edition pins no other counts than those that were made."""
     sizes = {
         name: size.model_dump(exclude_defaults=True)
         for name, size in pinned.splits.items()

@@ -1,4 +1,4 @@
-"""Show a config/ entry at a scale: each value, its origin, and the entries that name it.
+"""Show a config/ entry at a scale: each value, its origin, and who names the entry.
 
 Command: `residuum show model clear --scale mini`. Loading config/ records the file and line of
 every key (`residuum.config.origins`), so this module reads no file again.
@@ -173,7 +173,7 @@ class Shown:
         return None
 
     def page(self, kind: str, name: str) -> str:
-        """Return an entry's page: its values, reasons not to run, and the entries that name it."""
+        """Return an entry's page: its values, reasons not to run, and its users."""
         known = self.ids(kind)
         trained = kind == "model" and name in self.registry.model_ids()
         if name not in known and not trained:
@@ -362,7 +362,7 @@ class Shown:
         return f"null in {at}" if at else ""
 
     def _not_run(self, system: str) -> Iterator[str]:
-        """Yield why a system has no run: on any split, or in the rows of pages that show it."""
+        """Yield why a system has no run: on any split, or in rows of pages."""
         registry = self.registry
         anywhere = why_unavailable(registry, system, None, all_available)
         found = [(anywhere, "")] if anywhere else []
@@ -378,7 +378,7 @@ class Shown:
         yield from by_reason(found)
 
     def uses(self, kind: str, name: str) -> Iterator[Line]:
-        """Yield every entry that names this entry at the scale, with the key that names it.
+        """Yield every entry that names this entry at the scale, with the naming key.
 
         Every scale's entry is included. For a system that plays another on pages, those pages are
         included.

@@ -58,7 +58,7 @@ class Job(psutil.Process):
 
 
 class Shell(psutil.Process):
-    """A job's shell, whose children include the jobs forked for it."""
+    """A job's shell, whose children include its forked jobs."""
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:
         """Return all descendants, the running forked jobs, and the descendants of these jobs."""

@@ -3,11 +3,10 @@
 Usage: `notes(job, manifests)` for a caption, `dict(compared(manifest))`.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from residuum.artefacts import files
+from residuum.artefacts import manifest
 from residuum.pages.figure.job import BoundFigure
 from residuum.wiring.paths import Paths
 
@@ -27,7 +26,7 @@ def notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
         f"{search.effort}. {job.sweep.description}".rstrip()
     )
     for path in manifests:
-        facts = json.loads(files.read_bytes(path))["artefact"]
+        facts = manifest.read(path)["artefact"]
         size = 4e-9 * facts["vectors"] * facts["dimensions"]
         of = f"{facts['vectors']:,} vectors of {facts['dimensions']} floats, {size:.3g} GB"
         yield f"{_run(path)}: {of}; shards, each with an index: {facts['indexes']}."
@@ -39,7 +38,7 @@ def notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
 
 def scored(path: Path) -> str:
     """Return a note on the pairs that a reranker scored, with and without sharing between runs."""
-    facts = json.loads(files.read_bytes(path))["artefact"]
+    facts = manifest.read(path)["artefact"]
     pairs, alone = facts["pairs"], facts["pairs_without_sharing"]
     return (
         f"Pairs scored by {path.name.partition('.')[0]}: {pairs:,}, each once for all depths of "
@@ -50,7 +49,7 @@ def scored(path: Path) -> str:
 
 def compared(path: Path) -> Iterator[tuple[tuple[str, int], float]]:
     """Yield the vectors compared for a query, by run and effort; nothing for scored pairs."""
-    by_effort = json.loads(files.read_bytes(path))["artefact"].get("vectors_compared", {})
+    by_effort = manifest.read(path)["artefact"].get("vectors_compared", {})
     yield from (((_run(path), int(effort)), count) for effort, count in by_effort.items())
 
 

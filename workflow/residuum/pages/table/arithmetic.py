@@ -3,11 +3,10 @@
 Usage: `notes(manifests)`. Manifests say what was used; the configuration may say only `auto`.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from residuum.artefacts import files
+from residuum.artefacts import manifest
 from residuum.wiring.paths import Paths
 
 PATHS = Paths()
@@ -17,7 +16,7 @@ def notes(manifests: Sequence[Path]) -> Iterator[str]:
     """Yield a note per precision and device, with its trainings, encodings and scores."""
     named: dict[str, dict[str, None]] = {}
     for path in manifests:
-        spec = json.loads(files.read_bytes(path))["spec"]
+        spec = manifest.read(path)["spec"]
         device = spec.get("device") or spec.get("name")  # encode records a device's own fields
         named.setdefault(f"{spec['precision']} on {device}", {})[_named(path)] = None
     for arithmetic, names in sorted(named.items()):
