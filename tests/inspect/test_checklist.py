@@ -1,4 +1,4 @@
-"""The checklist of reproducibility tracks: every answer comes from a file, or says that nothing is recorded."""
+"""The checklist of reproducibility tracks: each answer is from a file, or says what is missing."""
 
 import json
 import re

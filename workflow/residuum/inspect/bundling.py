@@ -60,11 +60,7 @@ def write(results: Path, output: Path, deep: bool = False) -> str:
 
     A file that differs from its manifest raises ResiduumError; see `integrity` for `deep`.
     """
-    if not (results / PATHS.ledger).is_file():
-        raise ResiduumError(
-            f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
-            "(--results results/<scale>) or run snakemake --cores all"
-        )
+    provenance.refuse_unfinished(results)
     if output.resolve().is_relative_to(results.resolve()):
         raise ResiduumError(f"{output}: among the results that are packed; name another place")
     pages = provenance.finished(results, PAGES)

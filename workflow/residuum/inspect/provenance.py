@@ -108,6 +108,15 @@ def readable(results: Path) -> tuple[Graph, dict[str, str]]:
     return _graph(results, made), faults
 
 
+def refuse_unfinished(results: Path) -> None:
+    """Raise ResiduumError for a results folder without a ledger."""
+    if not (results / Paths().ledger).is_file():
+        raise ResiduumError(
+            f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
+            "(--results results/<scale>) or run snakemake --cores all"
+        )
+
+
 def _graph(results: Path, made: Made) -> Graph:
     graph = Graph()
     for name, (manifest, _) in made.items():

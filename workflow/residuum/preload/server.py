@@ -210,7 +210,7 @@ class Parent:
             sys.modules[RENAMED].get_checkpoint_conversion_mapping("bert")
 
     def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
-        """Send a job to an idle child that has run the same stage in the same folder, if any exists."""
+        """Send a job to an idle child, if any, that has run its stage in its folder."""
         for child in reversed(self.idle):
             if child.did == (request.module, request.folder):
                 with suppress(OSError):  # the child has just ended
