@@ -80,12 +80,12 @@ def explain(
 def fidelity(
     split: Annotated[str, typer.Argument(help="DATASET/SPLIT, as cacm/test")],
     results: Results = RESULTS,
-    of: Annotated[str, typer.Option(help="an entry of config/fidelities")] = "whole",
+    name: Annotated[str, typer.Option("--of", help="an entry of config/fidelities")] = "whole",
 ) -> None:
     """Show how many dimensions of a random projection keep a lexical ranking of a collection."""
     from residuum.inspect import fidelities
 
-    print(fidelities.show(results, split, of))
+    print(fidelities.show(results, split, name))
 
 
 @app.command()

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from snakemake.common import NOTHING_TO_BE_DONE_MSG  # type: ignore[import-untyped]
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -61,7 +60,7 @@ class LogHandler(LogHandlerBase):
             show = Line if sys.stderr.isatty() else Lines
             self._shown = show(self._left.total, self._line)
         elif event == LogEvent.JOB_INFO:
-            self._start(fields, now)
+            self._start(fields["jobid"], fields["rule_name"], fields["output"], fields["log"], now)
         elif event == LogEvent.JOB_FINISHED:
             self._end(fields["job_id"], now)
         elif event == LogEvent.JOB_ERROR:
@@ -75,10 +74,16 @@ class LogHandler(LogHandlerBase):
         elif record.levelno >= logging.WARNING or record.msg == NOTHING_TO_BE_DONE_MSG:
             self._say(self.format(record))
 
-    def _start(self, fields: dict[str, Any], now: float) -> None:
-        job, rule = fields["jobid"], fields["rule_name"]
-        self._names[job] = name(rule, fields["output"] or [])
-        self._logs[job] = [*(fields["log"] or [])]
+    def _start(
+        self,
+        job: int,
+        rule: str,
+        outputs: Iterable[str] | None,
+        logs: Iterable[str] | None,
+        now: float,
+    ) -> None:
+        self._names[job] = name(rule, outputs or [])
+        self._logs[job] = [*(logs or [])]
         if self._left:
             self._left.start(job, rule, now)
 

@@ -92,7 +92,7 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
 def _value(node: yaml.ScalarNode) -> object:
     """Return null, a boolean, a number, or text; a tag that does not fit is a fault."""
     try:
-        value = scalars.of(node.value)
+        value = scalars.parse(node.value)
     except ValueError:
         text = f"a number of {len(node.value)} digits, which no key takes"
         raise yaml.YAMLError(f"line {_line(node)}: {text}") from None
@@ -128,7 +128,7 @@ class _Dumper(yaml.SafeDumper):
         older: Any = super()
         tag = str(older.resolve(kind, value, implicit))
         scalar = kind is yaml.ScalarNode and implicit[0] and tag == TEXT
-        return PLAIN if scalar and not isinstance(scalars.of(value), str) else tag
+        return PLAIN if scalar and not isinstance(scalars.parse(value), str) else tag
 
 
 def read(path: Path) -> Any:

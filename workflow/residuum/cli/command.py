@@ -26,7 +26,7 @@ from residuum.cli.errors import ResiduumError, printable, unknown, worded
 JOB = "RESIDUUM_JOB"  # set where Snakemake runs a command, which decides what it may replace
 MADE = {"artefact", "spec", "inputs"}  # keys of every manifest of residuum
 LOCAL = "may name a folder"  # of an option that takes a folder or a name of the hub
-Verb = TypeVar("Verb", bound=Callable[..., Any])
+Verb = TypeVar("Verb", bound=Callable[..., object])
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
 
@@ -35,9 +35,10 @@ def _writable(option: typer.CallbackParam, path: Path | None) -> Path | None:
     return path if path is None else outputs.writable(option.opts[0], path)
 
 
-def written(text: str) -> Any:
+def written(text: str) -> OptionInfo:
     """Return the option of a file or folder that a command writes; `text` is its help."""
-    return typer.Option(help=text, callback=_writable)
+    option: OptionInfo = typer.Option(help=text, callback=_writable)
+    return option
 
 
 def _replaceable(option: typer.CallbackParam, output: Path) -> Path:
@@ -122,7 +123,7 @@ class _Verbs(typer.Typer):
 
         def add(verb: Verb) -> Verb:
             @functools.wraps(verb)
-            def checked(**values: Any) -> Any:
+            def checked(**values: object) -> object:
                 hints = get_type_hints(verb, include_extras=True)
                 _present(hints, values, inspect.signature(verb).parameters)
                 outputs.refuse(*_parted(hints, values))
@@ -135,8 +136,8 @@ class _Verbs(typer.Typer):
 
 
 def _present(
-    hints: Mapping[str, Any],
-    values: Mapping[str, Any],
+    hints: Mapping[str, object],
+    values: Mapping[str, object],
     declared: Mapping[str, inspect.Parameter],
 ) -> None:
     """Raise ResiduumError for an option that is read, and names nothing that exists.
@@ -158,7 +159,7 @@ def _option(name: str) -> str:
 
 
 def _parted(
-    hints: Mapping[str, Any], values: Mapping[str, Any]
+    hints: Mapping[str, object], values: Mapping[str, object]
 ) -> tuple[list[outputs.Output], list[Path]]:
     """Return what a verb writes and what it may read, by its options' types."""
     writes, reads = list[outputs.Output](), list[Path]()
@@ -166,9 +167,9 @@ def _parted(
         about = getattr(hints[name], "__metadata__", ())
         asked = [getattr(each, "callback", None) for each in about]
         if _writable in asked or _replaceable in asked:
-            whole = _replaceable in asked
-            writes += [outputs.Output(_option(name), value, whole)] if value else []
-        elif isinstance(value, Path) or LOCAL in about:
+            if isinstance(value, Path):
+                writes.append(outputs.Output(_option(name), value, _replaceable in asked))
+        elif isinstance(value, Path) or (isinstance(value, str) and LOCAL in about):
             reads += [Path(value)] if value else []
         elif isinstance(value, list):
             reads += [path for each in value for path in _paths(each)]

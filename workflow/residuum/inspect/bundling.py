@@ -14,7 +14,6 @@ import tarfile
 import zlib
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -32,8 +31,6 @@ from residuum.wiring.paths import Paths, Template, folder_of
 FORMAT = 3
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
-# Python 3.11 has `data_filter` from 3.11.4 on. MEMBER refuses unsafe names in every version.
-FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
@@ -95,8 +92,8 @@ def _changed(results: Path, graph: provenance.Graph, deep: bool = False) -> list
     """Return the changes against manifests: own files everywhere, inputs only behind pages."""
     roots = [path for path in graph if any(page.parse(path) is not None for page in PAGES)]
     changes = Changes(results, graph, deep)
-    behind = changes.of(provenance.ancestors(graph, roots))
-    return list(dict.fromkeys([*behind, *changes.of(graph.values(), ())]))
+    behind = changes.among(provenance.ancestors(graph, roots))
+    return list(dict.fromkeys([*behind, *changes.among(graph.values(), ())]))
 
 
 def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
@@ -126,6 +123,8 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                 if size > MOST_BYTES:
                     raise _refusal(archive, f"unpacks to more than {MOST_BYTES / 1e9:.0f} GB")
         with gzip.open(archive) as whole, tarfile.open(fileobj=whole) as packed:
+            # Python 3.11 has it from 3.11.4 on. MEMBER refuses unsafe names in every version.
+            packed.extraction_filter = getattr(tarfile, "data_filter", None)
             for number, member in enumerate(packed):
                 if number >= MOST_MEMBERS:
                     raise _refusal(archive, f"holds more than {MOST_MEMBERS:,} files")
@@ -136,7 +135,7 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                     raise _refusal(archive, f"holds '{member.name}', which no bundle does")
                 if (folder / member.name).exists():
                     raise _refusal(archive, f"holds '{member.name}' twice")
-                packed.extract(member, folder, **FILTER)
+                packed.extract(member, folder)
             whole.seek(packed.offset)
             while block := whole.read(BLOCK):
                 if block.strip(b"\0"):  # a tar ends in zeros

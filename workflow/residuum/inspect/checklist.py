@@ -170,7 +170,7 @@ def _seeds(made: Recorded) -> str:
 def _whole(made: Recorded) -> str:
     """Return which files differ from their manifests; large files are compared by size only."""
     changes = Changes(made.results, made.graph)
-    changed = changes.of(made.graph.values(), ())
+    changed = changes.among(made.graph.values(), ())
     lines = [f"- {len(made.all)} manifests, each with the hashes of its files and inputs"]
     lines += [f"- changed since: {change}" for change in changed] or ["- no file changed since"]
     return "\n".join(lines)

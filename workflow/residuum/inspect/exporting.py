@@ -264,5 +264,8 @@ def _made(folder: Path, run: str) -> bool:
 def _irds(results: Path, dataset: str, split: str) -> str | None:
     """Return the id in ir_datasets of a split, or None for a split from elsewhere."""
     path = results / PATHS.queries.fill(dataset=dataset, split=split)
-    splits = _record(path)["spec"].get("splits") or {} if manifest.beside(path).is_file() else {}
-    return splits.get(split, {}).get("irds")
+    splits: dict[str, Known] = {}
+    if manifest.beside(path).is_file():
+        splits = _record(path)["spec"].get("splits") or {}
+    name: str | None = splits.get(split, {}).get("irds")
+    return name

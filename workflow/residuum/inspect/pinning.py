@@ -8,7 +8,6 @@ import re
 import shutil
 import textwrap
 from pathlib import Path
-from typing import Any
 
 from residuum import data
 from residuum.artefacts import files, yamls
@@ -125,7 +124,7 @@ def _write(location: Location, editions: list[Edition], added: bool) -> None:
         written = _edited_within(text, inside, editions, added)
     except ValueError as error:
         raise ResiduumError(f"{path}: {error}, then pin") from None
-    if not _says(written, yamls.load(text), inside, editions):
+    if not _says(written, text, inside, editions):
         text = "its layout is not one that can be edited, so nothing was written"
         hand = f"write this in place of its editions:\n{_block(editions)}"
         raise ResiduumError(f"{path}: {text}; {hand}")
@@ -134,8 +133,9 @@ def _write(location: Location, editions: list[Edition], added: bool) -> None:
         shutil.copymode(path, temporary)
 
 
-def _says(written: str, before: Any, inside: str, editions: list[Edition]) -> bool:
+def _says(written: str, text: str, inside: str, editions: list[Edition]) -> bool:
     """Say whether an edited text differs from the text before in the entry's editions only."""
+    before = yamls.load(text)
     try:
         made = yamls.load(written)
         entry, old = (content[SEVERAL][inside] if inside else content for content in (made, before))

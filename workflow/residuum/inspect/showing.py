@@ -27,8 +27,8 @@ from residuum.pages.entries import page_id, parts_of
 from residuum.wiring.availability import all_available, why_no_export, why_no_model, why_unavailable
 from residuum.wiring.pages import gaps
 
-KINDS = ("config", "scale", "dataset", "model", "system", "page")
-KINDS += ("tests", "grouping", "fidelity", "sweep")
+KINDS = ["config", "scale", "dataset", "model", "system", "page"]
+KINDS += ["tests", "grouping", "fidelity", "sweep"]
 ENTRIES = FOLDERS | {"config": "config", "page": "pages"}  # by kind, as a registry calls them
 BOUND = {"role": "roles", "backbone": "backbones", "reranker": "rerankers", "budget": "budgets"}
 LABELS = (
