@@ -31,7 +31,6 @@ Model = TypeVar("Model", bound=pydantic.BaseModel)
 
 
 def _writable(option: typer.CallbackParam, path: Path | None) -> Path | None:
-    """Return what `outputs.writable` does; an option may be left out."""
     return path if path is None else outputs.writable(option.opts[0], path)
 
 
@@ -44,8 +43,8 @@ def written(text: str) -> OptionInfo:
 def _replaceable(option: typer.CallbackParam, output: Path) -> Path:
     """Return a folder that a command may replace whole: new, empty, or made by residuum.
 
-    Anything else is a ResiduumError, before any work. Snakemake deletes the manifest of a folder
-    before it has it made again, so within its jobs nothing is asked.
+    Any other folder is a ResiduumError, before any work. Snakemake deletes the manifest of a folder
+    before it runs the folder's job again, so a job may replace any folder.
     """
     outputs.writable(option.opts[0], output)
     if JOB in os.environ or not output.is_dir() or not any(output.iterdir()):
@@ -61,7 +60,6 @@ def _replaceable(option: typer.CallbackParam, output: Path) -> Path:
 
 
 def _tag(tag: str) -> str:
-    """Return a tag that a column of a run can hold."""
     if tag.split() != [tag] or not tag.isprintable():
         raise ResiduumError(
             f"--tag {tag!r}: a column of the run, apart by white space from the others: give a "
@@ -115,7 +113,7 @@ PANIC = "PanicException"  # of libraries in Rust: no Exception, by pyo3's design
 
 
 class _Verbs(typer.Typer):
-    """An application whose verbs first ask whether all that they read is there, and stays."""
+    """An application whose verbs first check what they read, and that no output replaces it."""
 
     def command(self, *names: Any, **settings: Any) -> Callable[[Verb], Verb]:
         """Register a verb; the function itself stays as it is."""
@@ -140,9 +138,9 @@ def _present(
     values: Mapping[str, object],
     declared: Mapping[str, inspect.Parameter],
 ) -> None:
-    """Raise ResiduumError for an option that is read, and names nothing that exists.
+    """Raise ResiduumError for an option that names a missing file or folder to read.
 
-    Those with a folder as their default have verbs that say more of it.
+    Options with a default folder are not checked: their verbs say more about the folder.
     """
     for name, value in values.items():
         about = getattr(hints[name], "__metadata__", ())
@@ -177,7 +175,10 @@ def _parted(
 
 
 def _paths(value: object) -> list[Path]:
-    """Return the paths that an element of a list may be: PATH, NAME=PATH, or PATH,PATH."""
+    """Return the paths that an element of a list may hold: PATH, NAME=PATH, or PATH,PATH.
+
+    A text that is no path names nothing that exists, and `outputs.refuse` skips it.
+    """
     if not isinstance(value, str):
         return [value] if isinstance(value, Path) else []
     return [Path(text) for text in (value, value.partition("=")[2], *value.split(",")) if text]
@@ -230,7 +231,7 @@ def named_paths(option: str, texts: list[str], required: Collection[str]) -> dic
 
 
 def named_counts(option: str, texts: list[str], required: Collection[str]) -> dict[str, int]:
-    """Read an option of the form NAME=K, a count, in the same way."""
+    """Read an option of the form NAME=K, a count, that must be given once for each name."""
     counts = _named(option, "K", texts, required)
     if odd := [f"{name}={text}" for name, text in counts.items() if not text.isdecimal()]:
         raise ResiduumError(f"{option} {odd[0]}: not a whole number")

@@ -181,8 +181,9 @@ def verify(archive: Path) -> list[Finding]:
         graph, unreadable = provenance.readable(results)
         findings += [Finding(f"{RESULTS}/{name}", why, False) for name, why in unreadable.items()]
         known = {finding.what for finding in findings}
-        changed = map(_of_change, _changed(results, graph))
-        findings += [finding for finding in changed if finding.what not in known]
+        for change in _changed(results, graph):
+            if (name := f"{RESULTS}/{change.path}") not in known:
+                findings.append(Finding(name, change.text, False))
         bench = Bench(results, graph, folder / "made")
         pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
         pages |= {*provenance.finished(results, PAGES)}
@@ -195,10 +196,6 @@ def verify(archive: Path) -> list[Finding]:
     end = f"{faults} fault{'s' * (faults > 1)}" if faults else "no fault"
     total = f"{made} pages made again byte for byte, {carried} carried; {end}"
     return [*findings, Finding("bundle", total, not faults)]
-
-
-def _of_change(change: Change) -> Finding:
-    return Finding(f"{RESULTS}/{change.path}", str(change).partition(": ")[2], False)
 
 
 def _page(bench: Bench, path: str) -> Finding:

@@ -33,13 +33,13 @@ class File(NamedTuple):
     """A source file of a dataset; unpublished `bytes` and `md5` are None."""
 
     name: str
-    path: Path | None
-    url: str | None
-    bytes: int | None
-    md5: str | None
-    splits: list[str]
-    makes: list[Path]
-    by_hand: bool
+    path: Path | None = None
+    url: str | None = None
+    bytes: int | None = None
+    md5: str | None = None
+    splits: Sequence[str] = ()
+    makes: Sequence[Path] = ()  # what ir_datasets unpacks from it
+    by_hand: bool = False
     docpairs: bool = False
 
     @property
@@ -143,12 +143,11 @@ def _file(download: Download) -> File:
 
 
 def _hub_file(address: re.Match[str], splits: list[str], docpairs: bool) -> File:
-    """Return a file of a hub dataset, in the hub's cache or still to be downloaded."""
     repository, revision, path = address["id"], address["revision"], address["path"] or ""
     folder = roots.snapshot("datasets", repository, revision)
     url = f"https://huggingface.co/datasets/{repository}/tree/{revision}/{path}"
     made = [roots.as_it_lies(folder / path)]
-    return File(address[0], None, url, None, None, splits, made, False, docpairs)
+    return File(address[0], url=url, splits=splits, makes=made, docpairs=docpairs)
 
 
 class Listed(TypedDict, total=False):

@@ -121,16 +121,13 @@ def _first(cell: Cell) -> str:
         return ""
     path = intact.checked(cell.results / cell.path)
     table = pl.read_csv(path, separator="\t", infer_schema_length=None)
-    test = table.row(by_predicate=_is(cell.line.row, cell.line.column), named=True)
+    row, column = cell.line.row, cell.line.column
+    test = table.row(by_predicate=(pl.col("row") == row) & (pl.col("column") == column), named=True)
     if test.get("p") is None:
         return ""
     text = f"{test['difference']:+.4f}, 95% {test['ci_low']:+.4f} to {test['ci_high']:+.4f}"
     p = f"p {test['p']:.4g}, adjusted {test['p_adjusted']:.4g}"
     return f"Against {first.label}: {text}, {p}{', significant' * test['significant']}"
-
-
-def _is(row: str, column: str) -> pl.Expr:
-    return (pl.col("row") == row) & (pl.col("column") == column)
 
 
 def _tests(cell: Cell) -> str:

@@ -25,8 +25,13 @@ class Change(NamedTuple):
     recorded: str
     found: str
 
+    @property
+    def text(self) -> str:
+        """What was found, and what was recorded."""
+        return f"{self.found}, where the manifest of {self.by} records {self.recorded}"
+
     def __str__(self) -> str:
-        return f"{self.path}: {self.found}, where the manifest of {self.by} records {self.recorded}"
+        return f"{self.path}: {self.text}"
 
 
 class Changes:

@@ -9,8 +9,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, reduce
-from operator import or_
+from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -200,7 +199,7 @@ def _hub_file(model: FromHub) -> File:
     url = f"https://huggingface.co/{model.hub}/tree/{model.revision}"
     size = BYTES_PER_PARAMETER * sizes.shape_of_hub(model.hub).parameters
     made = [roots.snapshot("models", model.hub, model.revision) / "config.json"]
-    return File(model.hub, None, url, size, None, [], made, by_hand=False)
+    return File(model.hub, url=url, bytes=size, makes=made)
 
 
 def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
@@ -229,9 +228,11 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
     yield f"Downloads: {amount(missing)} to come" if missing else "Downloads: all available"
     rows = []
     for name, listed in files.items():
+        dataset = registry.datasets.get(name)
+        by_hand = "see access" if dataset and dataset.access else "yours"
         for file in listed:
             size = "about " * (name == HUB) + (amount(file.bytes) if file.bytes else "unknown")
-            rows.append([name, file.name, size, file.state, file.url or _hand(registry, name)])
+            rows.append([name, file.name, size, file.state, file.url or by_hand])
     yield layout.grid(["of", "file", "size", "local", "from"], rows)
     for name in files:
         yield name
@@ -241,12 +242,6 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
             continue
         stated = {"licence": dataset.licence, "access": dataset.access}
         yield from (line(key, text) for key, text in stated.items() if text)
-
-
-def _hand(registry: Registry, name: str) -> str:
-    """Say where a file comes from that has no download address."""
-    dataset = registry.datasets.get(name)
-    return "see access" if dataset and dataset.access else "yours"
 
 
 def _rules(pending: list[Job], every: list[Job]) -> Iterator[str]:
@@ -270,19 +265,17 @@ def table(pending: list[Job], every: list[Job]) -> list[list[str]]:
     last = {rule: row for row, rule in sorted((level(j.outputs[0]), j.rule) for j in every)}
     rows = []
     for rule in [*sorted(last, key=lambda rule: (last[rule], rule)), "total"]:
-        waiting, total = (
-            [j for j in jobs if rule in (j.rule, "total")] for jobs in (pending, every)
-        )
-        took, largest = (
-            sums(waiting),
-            reduce(or_, (job.resources for job in waiting), Counter[str]()),
-        )
-        seconds = (job.seconds for job in waiting)
+        waiting = [job for job in pending if rule in (job.rule, "total")]
+        count = sum(job.alike for job in every if rule in (job.rule, "total"))
+        took, largest = sums(waiting), Counter[str]()
+        for job in waiting:
+            largest |= job.resources
         megabytes = (took["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
-        row = [amount(1e6 * mb) if mb else "" for mb in megabytes]
-        row += map(hours, (took["core_s"], took["gpu_s"], max(seconds, default=0)))
-        counts = (sum(job.alike for job in jobs) for jobs in (waiting, total))
-        rows.append([rule, " of ".join(f"{number:,}" for number in counts), *row])
+        row = [rule, f"{sum(job.alike for job in waiting):,} of {count:,}"]
+        row += [amount(1e6 * mb) if mb else "" for mb in megabytes]
+        longest = max((job.seconds for job in waiting), default=0)
+        row += map(hours, (took["core_s"], took["gpu_s"], longest))
+        rows.append(row)
     return rows
 
 
@@ -295,7 +288,6 @@ def hours(seconds: float) -> str:
 
 
 def _gaps(registry: Registry) -> Iterator[str]:
-    """Yield each reason why rows are not run at this scale, with its pages and rows."""
     every = gaps(registry, all_available)
     found = [(gap.why, f"{gap.page}/{gap.row}".removesuffix("/")) for gap in every]
     if found:

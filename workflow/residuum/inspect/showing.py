@@ -31,12 +31,7 @@ KINDS = ["config", "scale", "dataset", "model", "system", "page"]
 KINDS += ["tests", "grouping", "fidelity", "sweep"]
 ENTRIES = FOLDERS | {"config": "config", "page": "pages"}  # by kind, as a registry calls them
 BOUND = {"role": "roles", "backbone": "backbones", "reranker": "rerankers", "budget": "budgets"}
-LABELS = (
-    "label",
-    "title",
-    "description",
-    "test",
-)  # the first of these keys that an entry has is its label
+LABELS = ("label", "title", "description", "test")  # the first that an entry has is its label
 MOST = 40  # characters; the origins of longer values are not aligned
 LONGEST = 100  # characters shown of a label in a list
 
@@ -132,7 +127,6 @@ class Shown:
             yield from origins.nodes(self.entries(kind)[name], self._given(kind, name))
 
     def _given(self, kind: str, name: str) -> object:
-        """Return an entry as its file states it, with the origin of each key."""
         key = page_id(*name.rsplit("/", 1)) if kind == "page" else name
         return self.registry.given[ENTRIES[kind]].get(key)
 
@@ -177,8 +171,11 @@ class Shown:
         known = self.ids(kind)
         trained = kind == "model" and name in self.registry.model_ids()
         if name not in known and not trained:
-            add = self._file(kind, name)
-            raise ResiduumError(unknown(kind, name, known, add) + self._elsewhere(name))
+            others = [other for other in (*KINDS, *BOUND) if name in self.ids(other)]
+            more = (f" Of another kind: residuum show {other} {name}." for other in others)
+            raise ResiduumError(
+                "".join([unknown(kind, name, known, self._file(kind, name)), *more])
+            )
         parts = [[f"{_titled(kind, name)} at scale {self.scale}: {self._file(kind, name)}"]]
         parts.append(list(_aligned(self.values(kind, name))))
         if reasons := list(self.reasons(kind, name)):
@@ -186,11 +183,6 @@ class Shown:
         if uses := list(self.uses(kind, FixedId.parse(name).name)):
             parts.append(["Named by:", *_aligned(uses)])
         return "\n\n".join("\n".join(part) for part in parts if part)
-
-    def _elsewhere(self, name: str) -> str:
-        """Return a hint with the other kinds that have an entry of this id."""
-        kinds = [kind for kind in (*KINDS, *BOUND) if name in self.ids(kind)]
-        return "".join(f" Of another kind: residuum show {kind} {name}." for kind in kinds)
 
     def _file(self, kind: str, name: str) -> str:
         registry = self.registry
@@ -207,7 +199,6 @@ class Shown:
         return "\n".join(f"{name:<{width}}  {_cut(label)}".rstrip() for name, label in labels)
 
     def _label(self, kind: str, name: str) -> str:
-        """Return an entry's label: its title or description, or what the scale binds to a role."""
         if kind == "budget":
             over = [line.key for line in self.uses(kind, name) if not line.key.startswith("scale ")]
             return f"laid over {', '.join(over)}" if over else "no entry names it"
@@ -223,15 +214,14 @@ class Shown:
 
         The lines of such names are indented, and have the name as key.
         """
-        marks: dict[str, list[tuple[Ref, str]]] = {}
-        entry = self.registry.scale if kind in BOUND else self._entry(kind, name)
-        for key, mark, value in walk(entry):
-            if isinstance(mark, Ref) and value not in marks.get(key, ()):
-                marks.setdefault(key, []).append((mark, value))
+        marks: dict[str, dict[tuple[Ref, str], None]] = {}
+        for key, mark, value in () if kind in BOUND else walk(self._entry(kind, name)):
+            if isinstance(mark, Ref):
+                marks.setdefault(key, {})[mark, value] = None
         for node in self.nodes(kind, name):
             if node.leaf:
                 yield Line(node.key, _written(node.value), _origin(node))
-            for mark, value in marks.get(node.key, ()) if kind not in BOUND else ():
+            for mark, value in marks.get(node.key, ()):
                 yield from self._stands_for(kind, name, mark, value)
             if node.key == "seeds" and kind == "model":
                 yield from self._seeds(bool(node.value))
@@ -292,7 +282,8 @@ class Shown:
 
     def _trained_on(self, model: str) -> str | None:
         """Return the dataset by which a model's backbone is chosen; None if each has its own."""
-        roles = [name for _, mark, name in walk(self.registry.model(model)) if _is_role(mark)]
+        marks = walk(self.registry.model(model))
+        roles = [name for _, mark, name in marks if isinstance(mark, Ref) and mark.to == "role"]
         if by := FixedId.parse(model).by.partition(".")[0]:
             return by if by in self.registry.datasets else None
         split_id = self.registry.binding(roles[0]) if roles and roles[0] != OWN else None
@@ -388,15 +379,13 @@ class Shown:
                 keys = dict.fromkeys(_keys_that_name(entry, kind, name))
                 for key in keys if (by, other) != (kind, name) else ():
                     at = self._at(by, other, key)
-                    yield Line(_titled(by, other), self._use(by, other, key), at)
+                    left_out = by == "system" and other in self.registry.scale.left_out
+                    remark = f" (left out at scale {self.scale})" if left_out else ""
+                    yield Line(_titled(by, other), f"{key}{remark}", at)
                 if by == "scale" and kind in BOUND and name in getattr(entry, BOUND[kind]):
                     yield from self._binds(other, f"{BOUND[kind]}.{name}")
         if kind == "system":
             yield from self._plays(name)
-
-    def _use(self, kind: str, name: str, key: str) -> str:
-        left_out = kind == "system" and name in self.registry.scale.left_out
-        return f"{key} (left out at scale {self.scale})" if left_out else key
 
     def _binds(self, scale: str, key: str) -> Iterator[Line]:
         """Yield the line of a scale that binds a role or has a budget."""
@@ -422,10 +411,6 @@ def _titled(kind: str, name: str) -> str:
     return kind if kind == "config" else f"{kind} {name}"
 
 
-def _is_role(mark: object) -> bool:
-    return isinstance(mark, Ref) and mark.to == "role"
-
-
 def _keys_that_name(entry: BaseModel, kind: str, name: str) -> Iterator[str]:
     """Yield the keys of an entry whose values name another entry, or a split of that dataset."""
     for key, mark, value in walk(entry):
@@ -443,7 +428,6 @@ def _origin(node: Node) -> str:
 
 
 def _written(value: object) -> str:
-    """Write a value as YAML in one line."""
     return yamls.dump(_plain(value), one_line=True)
 
 
