@@ -1,4 +1,4 @@
-"""Which modules each verb's results depend on, as tests/code/reach.txt lists them.
+"""The modules that each verb's results depend on are those of tests/code/reach.txt.
 
 A line too many there is a job too many after an edit; a line too few, a stale result. Where a
 change is meant: `PYTHONPATH=workflow:tests python tests/code/test_reach.py` writes the file anew.

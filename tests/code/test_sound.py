@@ -1,4 +1,4 @@
-"""Whatever can change a result changes the hash, by whatever way code reaches it."""
+"""Whatever can change a result changes the hash, however the code is reached."""
 
 import pytest
 

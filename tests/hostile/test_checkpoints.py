@@ -153,7 +153,7 @@ def test_a_file_that_was_cut_off_is_one_message(start: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
 def test_a_checkpoint_without_its_tokenizer_is_refused(start: Path, kind: str) -> None:
-    """transformers makes one that knows no word: every text would be the same one."""
+    """transformers makes a tokenizer that knows no word, so all texts would be equal."""
     for path in start.glob("tokenizer*"):
         path.unlink()
     written_as = {"bert": BertModel, "roberta": RobertaModel, "t5": T5Model}[kind]
@@ -258,7 +258,7 @@ def test_an_index_that_is_none_is_one_message(start: Path, data: bytes) -> None:
 
 
 def cut_up(folder: Path) -> Tensors:
-    """Put the weights of a checkpoint into two files, as large ones are saved; return them."""
+    """Put the weights of a checkpoint into two files, as large models have; return both files."""
     held = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     names = sorted(held)

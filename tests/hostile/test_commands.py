@@ -24,7 +24,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
 from residuum.encode import app as encoding
 from residuum.evaluate import app as evaluating
-from residuum.inspect import planning
+from residuum.inspect import dryrun, planning
 from residuum.pages.table.entry import Table
 from residuum.preload import server
 from residuum.tuning.evaluation import evaluate
@@ -37,7 +37,7 @@ def results(tmp_path_factory):
 
 
 def told(*arguments):
-    """Return the error of a command line, which is one of ours."""
+    """Return the message of the ResiduumError that a command line raises."""
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert isinstance(done.exception, ResiduumError), done.output
     return str(done.exception)
@@ -96,7 +96,7 @@ def test_what_a_plan_uses_is_named_by_its_pages(monkeypatch):
     monkeypatch.chdir(ROOT)
     base = entries.parse(ROOT / "config" / "config.yaml", dict[str, object])
     registry = loading.load(ROOT / "config", {**base, "scale": "mini"})
-    [jobs] = planning.dry_runs([(["scale=mini"], [planning.ALL])])
+    [jobs] = dryrun.dry_runs([(["scale=mini"], [dryrun.ALL])])
     used = {job.wildcards["dataset"] for job in jobs if "dataset" in job.wildcards}
     assert used <= planning.named_by(registry)
 

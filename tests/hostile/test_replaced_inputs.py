@@ -137,7 +137,7 @@ def test_every_output_of_a_rule_is_declared_as_one(stage):
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 def test_a_stream_is_no_output(folder, name):
-    with pytest.raises(ResiduumError, match=rf"^--output {name}: a stream\. What is written app"):
+    with pytest.raises(ResiduumError, match=rf"^--output {name}: a stream\. An output gets its"):
         called("lexical", *shlex.split(f"{SEARCH} {name}"))
 
 

@@ -1,4 +1,4 @@
-"""A bundle with circles, a figure over groups and their ledger: each page made again from it."""
+"""A bundle with circles, a figure over groups and their ledger: each page made again."""
 
 import shutil
 

@@ -134,7 +134,7 @@ def reranked(first, reranker):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory, backbone):
-    """Return a results folder with a dual encoder, its runs, and what stands beside them."""
+    """Return a results folder with a dual encoder, its runs, their metrics and manifests."""
     folder = tmp_path_factory.mktemp("cards") / "results" / "toy"
     data = folder / "data" / "cacm" / "train"
     for name in ("queries.tsv", "qrels.trec"):

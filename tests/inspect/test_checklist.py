@@ -1,4 +1,4 @@
-"""The checklist of reproducibility tracks: every answer is of a file, or says that none has it."""
+"""The checklist of reproducibility tracks: each answer is from a file, or says what is missing."""
 
 import json
 import re

@@ -7,7 +7,7 @@ import pytest
 
 from plan_fixture import registry
 from residuum.inspect import planning
-from residuum.inspect.planning import Job
+from residuum.inspect.dryrun import Job
 
 TOY = registry()
 

@@ -7,7 +7,7 @@ import pytest
 
 from projects import copy_project, snakemake
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import planning
+from residuum.inspect import dryrun, planning
 
 SAID = """Building DAG of jobs...
 Job stats:
@@ -42,7 +42,7 @@ rule all:
 
 
 def test_jobs_are_read_with_wildcards_threads_and_resources():
-    corpus, search = planning.read(SAID)
+    corpus, search = dryrun.read(SAID)
     assert corpus.rule == "data_corpus"
     assert (corpus.wildcards, corpus.threads) == ({"dataset": "toy"}, 1)
     assert corpus.resources == {"gpu": 0, "mem_mb": 2000, "mem_mib": 1908}
@@ -52,13 +52,13 @@ def test_jobs_are_read_with_wildcards_threads_and_resources():
 
 
 def test_nothing_to_do_is_no_job():
-    assert planning.read("Building DAG of jobs...\nNothing to be done.\n") == []
+    assert dryrun.read("Building DAG of jobs...\nNothing to be done.\n") == []
 
 
 def test_without_snakemake_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ResiduumError, match="no Snakemake in this environment"):
-        planning.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
+        dryrun.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
 
 
 def test_elsewhere_than_in_the_project_the_error_says_so(monkeypatch, tmp_path):
@@ -77,12 +77,12 @@ def by_output(jobs):
 def test_what_is_made_is_not_planned_again(monkeypatch, tmp_path):
     project = copy_project(tmp_path)
     monkeypatch.chdir(project)
-    pending, every = planning.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
+    pending, every = dryrun.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
     assert pending == every
     corpus = "results/smoke/data/generated-smoke/corpus/manifest.json"
     assert corpus in [path for job in pending for path in job.outputs]
     snakemake(project, corpus)
-    left, all_still = planning.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
+    left, all_still = dryrun.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
     assert by_output(all_still) == by_output(every)
     done = [job for job in every if job not in left]
     assert [(job.rule, job.outputs) for job in done] == [("data_corpus", [corpus])]
@@ -96,4 +96,4 @@ def test_what_snakemake_cannot_plan_is_told_in_its_words(monkeypatch, tmp_path):
     with pytest.raises(
         ResiduumError, match=r"cannot plan scale=smoke papers=.nobody.:\nWorkflowError(.|\n)*nobody"
     ):
-        planning.plans(["scale=smoke", "papers=[nobody]"], Path("results/smoke"))
+        dryrun.plans(["scale=smoke", "papers=[nobody]"], Path("results/smoke"))

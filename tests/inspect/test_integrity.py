@@ -101,16 +101,16 @@ def test_the_hash_of_a_folder_follows_from_its_manifest_where_the_files_are_gone
     files.write_text(run, "a")
     manifest.write(run, {}, {}, [model], "residuum.dense")
     changes = integrity.Changes(tmp_path, graph := provenance.read(tmp_path))
-    assert changes.of(graph.values()) == []
+    assert changes.among(graph.values()) == []
     shutil.rmtree(model / "b")
     (model / "model.safetensors").unlink()
-    assert integrity.Changes(tmp_path, graph).of(graph.values()) == []
+    assert integrity.Changes(tmp_path, graph).among(graph.values()) == []
     (model / "b.json").write_text("other")
-    [change] = integrity.Changes(tmp_path, graph).of(graph.values())
+    [change] = integrity.Changes(tmp_path, graph).among(graph.values())
     assert change.path == "models/clear/seed1/b.json", "and not its folder too"
     (model / "b.json").write_text("b.json")
     (model / "more.json").write_text("of no manifest")
-    [change] = integrity.Changes(tmp_path, graph).of(graph.values())
+    [change] = integrity.Changes(tmp_path, graph).among(graph.values())
     assert (change.path, change.by) == ("models/clear/seed1", "runs/a.trec.gz")
     assert whole != files.sha256_of(model)
 
@@ -122,13 +122,13 @@ def test_large_files_are_compared_by_size_unless_deep(results, tmp_path, monkeyp
     (copy / RUN).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     graph = provenance.read(copy)
     quick, deep = (integrity.Changes(copy, graph, whole) for whole in (False, True))
-    assert RUN not in {change.path for change in quick.of(graph.values())}
+    assert RUN not in {change.path for change in quick.among(graph.values())}
     assert RUN in quick.skipped and not deep.skipped
-    assert RUN in {change.path for change in deep.of(graph.values())}
+    assert RUN in {change.path for change in deep.among(graph.values())}
     (copy / RUN).write_bytes(data[:-1])
     monkeypatch.setattr(integrity, "LARGE", 0)
     sizes = f"found {len(data) - 1} bytes, where the manifest of {RUN} records {len(data)} bytes"
-    changed = integrity.Changes(copy, graph).of(graph.values())
+    changed = integrity.Changes(copy, graph).among(graph.values())
     assert sizes in " ".join(map(str, changed)).replace(",", "").replace(
         "bytes where", "bytes, where"
     )

@@ -8,8 +8,8 @@ import pytest
 
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import planning
-from residuum.inspect.planning import Job, Limits
+from residuum.inspect import limits, planning
+from residuum.inspect.dryrun import Job
 
 DOCS = {"toy": 4_000_000_000}
 
@@ -25,7 +25,7 @@ def plans(*pairs):
 
 
 def rows_of(*pairs, memory=64_000):
-    rows = Limits(DOCS, *plans(*pairs), memory).rows()
+    rows = limits.rows(DOCS, *plans(*pairs), memory)
     return {(row[0], row[1]): row[2:] for row in rows}
 
 
@@ -85,8 +85,8 @@ def test_linux_takes_as_many_arguments_as_counted():
     """Of a stack of 8 MiB, tried with as many folders as the limit bears, and with a tenth more."""
     folder = "results/full/hits/msmarco-passage/clear/seed1/top1000/shard-00000"
     made_by = made("dense_search", f"{folder}/manifest.json", shards=1)
-    one = planning._named(made_by._replace(inputs=made_by.outputs), {made_by.outputs[0]: 1})
-    borne = int(planning.ARGUMENTS / one)
+    one = limits.argument_bytes(made_by._replace(inputs=made_by.outputs), {made_by.outputs[0]: 1})
+    borne = int(limits.ARGUMENTS / one)
     stack = "import resource; resource.setrlimit(resource.RLIMIT_STACK, (2**23, 2**23))"
     run = "import os, sys; os.execve('/bin/true', ['true', *['--hits', {0!r}] * {1}], {{}})"
     for count, status in [(int(0.99 * borne), 0), (int(1.1 * borne), 1)]:
@@ -100,7 +100,7 @@ def test_the_first_to_break_stands_first():
         (made(rule, rule, core_s=3600 * hours), {"core_s": 1800 * hours})
         for rule, hours in [("later", 200), ("first", 4000), ("far", 10)]
     ]
-    rows = Limits(DOCS, *plans(*pairs), 64_000).rows()
+    rows = limits.rows(DOCS, *plans(*pairs), 64_000)
     assert [row[1] for row in rows] == ["first", "later"], "far breaks at 16.8 times the docs"
 
 

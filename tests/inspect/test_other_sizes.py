@@ -9,7 +9,7 @@ from projects import copy_project, invoke
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
-from residuum.inspect import planning
+from residuum.inspect import dryrun, planning
 from residuum.wiring import driver
 
 PINNED = 8_841_823
@@ -39,7 +39,7 @@ def test_at_the_pinned_size_both_plans_have_the_same_table(monkeypatch, project)
     """One shard that stands for all of 18, and each by itself: 636 jobs, and the same sums."""
     monkeypatch.chdir(project)
     one = f"docs={{'msmarco-passage': {PINNED}}}"
-    whole, standing = planning.dry_runs([(FULL, []), ([*FULL, one], [planning.ALL])])
+    whole, standing = dryrun.dry_runs([(FULL, []), ([*FULL, one], [dryrun.ALL])])
     assert len(whole) == 636 > 2 * len(standing)
     table = planning.table(whole, whole)
     assert planning.table(standing, standing) == table

@@ -19,7 +19,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
 from residuum.config.schema.datasets import Dataset
 from residuum.inspect import datasets, planning
-from residuum.inspect.planning import Job
+from residuum.inspect.dryrun import Job
 from residuum.lucene import jvm
 
 CORPUS = Job("data_corpus", {"dataset": "toy"}, [], ["c"], 1, Counter(mem_mb=2000))

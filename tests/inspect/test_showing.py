@@ -1,4 +1,4 @@
-"""`residuum show`: what an entry comes to, from which line of which file, and who names it.
+"""`residuum show`: what an entry comes to, the line of each value, and who names the entry.
 
 The files of a small configuration stand here, so that their lines can be counted by eye; then
 every entry of config/ is compared with the registry and, key by key, with the files' text.
@@ -213,7 +213,7 @@ def shown(*arguments):
 
 
 def refused(*arguments):
-    """Return the error of a command line, which is one of ours."""
+    """Return the message of the ResiduumError that a command line raises."""
     done = CliRunner().invoke(app, ["show", *arguments])
     assert isinstance(done.exception, ResiduumError), done.output
     return str(done.exception)
@@ -604,7 +604,7 @@ def assert_made_of_its_model(real, kind, node, model):
 
 
 def keys_of(path, model):
-    """Return the keys of a model in the file that is said to hold it."""
+    """Return the keys of a model in the file that the page names."""
     root = yaml.safe_load((ROOT / path).read_text())
     return [*root.get("entries", {Path(path).stem: root})[model]]
 

@@ -58,7 +58,7 @@ def test_it_finds_them_imported_and_nothing_that_the_last_job_did(job):
 
 
 def test_it_finds_looked_up_what_all_manifests_of_its_stage_say(job, package):
-    """And looked up anew after an edit, as the code is among it."""
+    """After an edit it is looked up anew, because it includes the code."""
     (package / "artefacts").mkdir()
     (package / "artefacts" / "manifest.py").write_text(
         "from residuum import thing\n"

@@ -19,7 +19,7 @@ from replicas.truth import Replica
 from residuum.artefacts import contracts, trec
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset, Edition
-from residuum.inspect import planning
+from residuum.inspect import dryrun
 from residuum.wiring.paths import Paths
 
 pytestmark = pytest.mark.workflow
@@ -174,7 +174,7 @@ def test_dense_and_hybrid_runs_exist_for_every_collection(made, place):
 def test_a_page_of_roc_is_planned_for_each_of_its_files(made):
     printed = snakemake(made.project, "all", env=made.env, scale="replica", config="papers=roc",
                         options=["--dry-run", "--quiet", "host"])  # fmt: skip
-    planned = {path for job in planning.read(printed) for path in job.outputs}
+    planned = {path for job in dryrun.read(printed) for path in job.outputs}
     paths = Paths("results/replica")
     files = sorted((ROOT / "config" / "papers" / "roc").glob("*.yaml"))
     kinds = {path.stem: yaml.safe_load(path.read_text())["kind"] for path in files}

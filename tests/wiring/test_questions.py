@@ -19,7 +19,8 @@ from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.scales import Config, Scale
 from residuum.config.schema.splits import Split
-from residuum.inspect.planning import HUB, Job, required
+from residuum.inspect.dryrun import Job
+from residuum.inspect.planning import HUB, required
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export, why_unavailable
 from residuum.wiring.base import Constraints

@@ -1,5 +1,7 @@
 """residuum: one graph from public test collections to significance-tested tables of five papers."""
 
-from residuum.cli import interrupts  # noqa: F401 - first, so that Ctrl-C is quiet while packages load
+from residuum.cli import interrupts
+
+interrupts.quiet()  # first, because loading packages takes seconds
 
 __version__ = "1.0.0"

@@ -20,7 +20,7 @@ app = command.app(
 )
 bundle = command.app("Write an archive from which every table can be made again, or check one.")
 app.add_typer(bundle, name="bundle")
-catalogue = typer.Typer(help="List the datasets of config/ and which of their files are local.")
+catalogue = command.app("List the datasets of config/ and which of their files are local.")
 app.add_typer(catalogue, name="datasets")
 
 Results = Annotated[Path, typer.Option(help="results folder of a scale")]
@@ -29,8 +29,8 @@ Config = Annotated[Path, typer.Option(help="folder of the configuration")]
 CONFIG = Path("config")
 Name = Annotated[str, typer.Argument(help="id of a dataset")]
 Cell = Annotated[str, typer.Argument(help="PAPER/PAGE/ROW/COLUMN, as clear/table1/bm25/dev-rr")]
-Deep = Annotated[bool, typer.Option("--deep", help="hash files above 100 MB too, not their size")]
-Against = Annotated[Path | None, typer.Option(help="results to compare with: first difference")]
+Deep = Annotated[bool, typer.Option("--deep", help="hash files above 100 MB too")]
+Against = Annotated[Path | None, typer.Option(help="show the first difference from these results")]
 
 
 @app.command()
@@ -48,7 +48,7 @@ def report(
         typer.Option(help=f"results folder of a scale; repeat for more; default: {RESULTS}"),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="results of the first one's scale to show differences from")
+        Path | None, typer.Option(help="results of the same scale: show differences from them")
     ] = None,
     output: Annotated[
         Path | None, command.written("folder to write; default: report in the first results")
@@ -80,12 +80,12 @@ def explain(
 def fidelity(
     split: Annotated[str, typer.Argument(help="DATASET/SPLIT, as cacm/test")],
     results: Results = RESULTS,
-    of: Annotated[str, typer.Option(help="an entry of config/fidelities")] = "whole",
+    name: Annotated[str, typer.Option("--of", help="an entry of config/fidelities")] = "whole",
 ) -> None:
     """Show how many dimensions of a random projection keep a lexical ranking of a collection."""
     from residuum.inspect import fidelities
 
-    print(fidelities.show(results, split, of))
+    print(fidelities.show(results, split, name))
 
 
 @app.command()
@@ -103,22 +103,22 @@ def compare(
     correction: Annotated[str, typer.Option(help="none, bonferroni or holm")] = "holm",
     family: Annotated[
         Literal["column", "table"],
-        typer.Option(help="corrected together: those of a measure, or all"),
+        typer.Option(help="comparisons corrected together: of one measure, or all"),
     ] = "column",
     alpha: Annotated[float, typer.Option(help="threshold of the adjusted p")] = 0.05,
     resamples: Annotated[int, typer.Option(help="sign flips of the permutation test")] = 99_999,
     seed: Annotated[int, typer.Option(help="seed of the resamples")] = 1,
     baseline: Annotated[
-        list[str] | None, typer.Option(help="only pairs with one of these runs; by file name")
+        list[str] | None, typer.Option(help="file name of a run: test only its pairs; repeat")
     ] = None,
     original: Annotated[
-        str | None, typer.Option(help="the run that all others reproduce; by file name")
+        str | None, typer.Option(help="file name of the run that all others reproduce")
     ] = None,
     missing: Annotated[
         Literal["refuse", "zero"],
-        typer.Option(help="a judged query that a run lacks is an error, or counts 0"),
+        typer.Option(help="refuse a run that lacks a judged query, or count 0 for the query"),
     ] = "refuse",
-    form: Annotated[Literal["markdown", "latex"], typer.Option(help="of what is printed")] = (
+    form: Annotated[Literal["markdown", "latex"], typer.Option(help="form of the pages")] = (
         "markdown"
     ),
     output: Annotated[
@@ -174,7 +174,7 @@ def export(
     ] = False,
     config: Config = CONFIG,
 ) -> None:
-    """Write finished runs for others, whose evaluators go by score, into a new folder."""
+    """Write finished runs into a new folder, for evaluators that rank by score."""
     from residuum.inspect import exporting
 
     print(exporting.export(split, results, output, run or [], form, ir_metadata, config))
@@ -205,7 +205,7 @@ def plan(
     scale: Annotated[str | None, typer.Option(help="default: config.yaml's")] = None,
     paper: Annotated[list[str] | None, typer.Option(help="default: config.yaml's; repeat")] = None,
     tflops: Annotated[float | None, typer.Option(help="rated speed of the card")] = None,
-    utilisation: Annotated[float | None, typer.Option(help="share of it that is reached")] = None,
+    utilisation: Annotated[float | None, typer.Option(help="reached share of that speed")] = None,
     docs: Annotated[
         list[str] | None,
         typer.Option(help="DATASET=DOCS in place of its pins, as msmarco-passage=1e9; repeat"),
@@ -214,7 +214,7 @@ def plan(
         float, typer.Option(help="memory of a node, which limits the jobs of --docs", min=1)
     ] = 256.0,
 ) -> None:
-    """Show what a run needs: downloads, jobs, disk, memory, hours; or one of sizes nobody has."""
+    """Show what a run needs: downloads, jobs, disk, memory, hours; --docs plans other sizes."""
     from residuum.inspect import planning
 
     print(planning.plan(scale, paper or [], tflops, utilisation, docs or [], node_gb))
@@ -225,7 +225,7 @@ def show_entry(
     kind: Annotated[str, typer.Argument(help="model, system, page, dataset, role, budget, ...")],
     name: Annotated[
         str | None,
-        typer.Argument(help="its id, as clear, or clear/table1; absent: list all"),
+        typer.Argument(help="id, as clear or clear/table1; without an id: list all"),
     ] = None,
     scale: Annotated[str | None, typer.Option(help="default: config.yaml's")] = None,
     settings: Annotated[
@@ -234,7 +234,7 @@ def show_entry(
     ] = None,
     config: Config = CONFIG,
 ) -> None:
-    """Show what an entry of config/ comes to: each value, what it is from, and who names it."""
+    """Show an entry of config/ at a scale: each value, its origin, and who names the entry."""
     from residuum.inspect import showing
 
     print(showing.show(config, scale, settings or [], kind, name))
@@ -262,7 +262,7 @@ def show(name: Name, config: Config = CONFIG) -> None:
 
 @catalogue.command()
 def check(name: Name, config: Config = CONFIG) -> None:
-    """Compare hashes and counts of a dataset with its pins; exit with 1 at any fault."""
+    """Compare hashes and counts of a dataset with its pins; exit with 1 if any differs."""
     from residuum.inspect import datasets
 
     _print(datasets.check(config, name))
@@ -272,7 +272,7 @@ def check(name: Name, config: Config = CONFIG) -> None:
 def pin(
     name: Name,
     config: Config = CONFIG,
-    edition: Annotated[str, typer.Option("--name", help="of the edition")] = "pinned",
+    edition: Annotated[str, typer.Option("--name", help="name of the edition")] = "pinned",
     force: Annotated[bool, typer.Option("--force", help="replace all that is pinned")] = False,
 ) -> None:
     """Count every record of a dataset, and write the counts into its YAML."""
@@ -292,7 +292,7 @@ def _print(findings: Iterable[Finding]) -> None:
 
 
 def main() -> None:
-    """Run the command line; a fault that the user can fix is one line and exit status 1."""
+    """Run the command line; an error that the user can fix is one line and exit status 1."""
     interrupts.unwind()
     command.main(app)
 

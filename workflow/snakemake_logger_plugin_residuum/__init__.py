@@ -1,8 +1,8 @@
-"""One line of progress for a whole run: what is made, how many jobs are done, how long is left.
+"""Show the progress of a run in one line: running jobs, finished jobs, time left.
 
-Usage: `snakemake --cores all --logger residuum`, as `make mini` does; `make mini VERBOSE=1` leaves
-Snakemake's own messages. What jobs say goes to their logs alone; of what it says, warnings are
-shown when a job ends, and the end of it when a job fails.
+Usage: `snakemake --cores all --logger residuum`, as `make mini` does; `make mini VERBOSE=1` shows
+Snakemake's own messages instead. Jobs write to their logs only. When a job ends, the warnings of
+its log are shown; when it fails, the end of its log.
 """
 
 import logging
@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from snakemake.common import NOTHING_TO_BE_DONE_MSG  # type: ignore[import-untyped]
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -23,19 +22,19 @@ from snakemake_logger_plugin_residuum.remaining import Remaining
 QUIET = "RESIDUUM_QUIET"  # of residuum.cli.progress
 BETWEEN_LINES = 30.0  # seconds, where there is no terminal
 MOST_NAMES, LAST_LINES = 2, 30
-SHELL = "CalledProcessError"  # what Snakemake says of a shell that failed, before it names the job
+SHELL = "CalledProcessError"  # Snakemake's message about a failed shell, before it names the job
 INTERRUPTED = ("Signals.SIGINT", "exit status 130")  # of a shell that Ctrl-C ended
 
 
 class LogHandler(LogHandlerBase):
-    """Snakemake's records in a line."""
+    """Turns Snakemake's records into the line of progress."""
 
     writes_to_stream, writes_to_file = True, False
-    has_filter = True  # Snakemake's would leave out what `quiet` in a profile names
+    has_filter = True  # Snakemake's own filter leaves out what `quiet` in a profile names
     has_formatter = needs_rulegraph = False
 
     def __post_init__(self) -> None:
-        """Silence the jobs, whose shells inherit the environment."""
+        """Silence jobs, whose shells inherit the environment."""
         os.environ[QUIET] = "1"
         self._left: Remaining | None = None
         self._names: dict[int, str] = {}
@@ -44,7 +43,7 @@ class LogHandler(LogHandlerBase):
         self._interrupted = self._over = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a record in."""
+        """Show a record, or update the line by it."""
         try:
             if self.common_settings.dryrun:
                 self._say(self.format(record))
@@ -61,7 +60,7 @@ class LogHandler(LogHandlerBase):
             show = Line if sys.stderr.isatty() else Lines
             self._shown = show(self._left.total, self._line)
         elif event == LogEvent.JOB_INFO:
-            self._start(fields, now)
+            self._start(fields["jobid"], fields["rule_name"], fields["output"], fields["log"], now)
         elif event == LogEvent.JOB_FINISHED:
             self._end(fields["job_id"], now)
         elif event == LogEvent.JOB_ERROR:
@@ -71,14 +70,20 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.GROUP_ERROR:
             self._say(str(record.msg))  # its jobs follow one by one
         elif self._interrupted:
-            pass  # it failed because of that
+            pass  # the interruption caused the failure
         elif record.levelno >= logging.WARNING or record.msg == NOTHING_TO_BE_DONE_MSG:
             self._say(self.format(record))
 
-    def _start(self, fields: dict[str, Any], now: float) -> None:
-        job, rule = fields["jobid"], fields["rule_name"]
-        self._names[job] = name(rule, fields["output"] or [])
-        self._logs[job] = [*(fields["log"] or [])]
+    def _start(
+        self,
+        job: int,
+        rule: str,
+        outputs: Iterable[str] | None,
+        logs: Iterable[str] | None,
+        now: float,
+    ) -> None:
+        self._names[job] = name(rule, outputs or [])
+        self._logs[job] = [*(logs or [])]
         if self._left:
             self._left.start(job, rule, now)
 
@@ -94,7 +99,7 @@ class LogHandler(LogHandlerBase):
                 self._shown.stop()
 
     def _fail(self, record: logging.LogRecord, now: float) -> None:
-        """Show which job failed, what Snakemake knows of it, and the end of its log."""
+        """Show which job failed, Snakemake's facts about the job, and the end of its log."""
         fields = record.__dict__
         made = name("", fields["output"] or []).strip()
         self._names.pop(fields["jobid"], None)
@@ -134,7 +139,7 @@ class LogHandler(LogHandlerBase):
 
 
 class Line:
-    """The line on a terminal, beside a bar, drawn anew several times a second."""
+    """The line on a terminal, beside a bar; rich redraws it several times a second."""
 
     def __init__(self, total: int, text: Callable[[], str]) -> None:
         from rich.console import Console
@@ -146,12 +151,11 @@ class Line:
             def render(self, task: Task) -> Text:
                 return Text(text(), no_wrap=True, overflow="ellipsis")
 
-        wide = BarColumn(20, table_column=Column(min_width=20))
         self._bar = Progress(
-            wide,
+            BarColumn(20, table_column=Column(min_width=20)),
             Now(table_column=Column(no_wrap=True)),
             console=Console(stderr=True),
-            redirect_stdout=False,  # the pages at the end are no part of the terminal's line
+            redirect_stdout=False,  # the pages printed at the end do not belong to the line
             redirect_stderr=False,
         )
         self._bar.add_task("", total=total)
@@ -166,12 +170,12 @@ class Line:
         self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def stop(self) -> None:
-        """Draw it for the last time."""
+        """Draw the line for the last time."""
         self._bar.stop()
 
 
 class Lines:
-    """The line anew every half minute, where there is no terminal."""
+    """The line printed every half minute, for a run without a terminal."""
 
     def __init__(self, total: int, text: Callable[[], str]) -> None:
         self._text, self._over = text, threading.Event()
@@ -182,21 +186,21 @@ class Lines:
             self.say(self._text())
 
     def move(self, done: int) -> None:
-        """Leave it to the time."""
+        """Print nothing: the line comes at fixed times."""
 
     def say(self, text: str) -> None:
         """Print a line."""
         print(text, file=sys.stderr, flush=True)
 
     def stop(self) -> None:
-        """Tell it for the last time, once."""
+        """Print the line for the last time."""
         if not self._over.is_set():
             self._over.set()
             self.say(self._text())
 
 
 def line(left: Remaining, names: list[str], now: float) -> str:
-    """Return the line: jobs, time, and what is being made."""
+    """Return the line: jobs, time left, and the names of running jobs."""
     if left.done == left.total:
         return f"{left.total:,} jobs in {duration(left.elapsed(now))}"
     seconds = left.seconds(now)
@@ -210,14 +214,14 @@ def line(left: Remaining, names: list[str], now: float) -> str:
 
 
 def stopped(left: Remaining, interrupted: bool) -> str:
-    """Return the last line of a run that did not come to its end."""
+    """Return the last line of an unfinished run."""
     parts = [f"{left.done:,} of {left.total:,} jobs"]
     parts += ["interrupted"] if interrupted else [f"{left.failed} failed"] * bool(left.failed)
     return "; ".join([*parts, "the same command goes on from here"])
 
 
 def duration(seconds: float) -> str:
-    """Write seconds as nobody would write them more exactly."""
+    """Write seconds roughly: 30 s, 12 min, 1.5 h."""
     if seconds < 90:
         return f"{max(10, round(seconds, -1)):.0f} s"
     minutes = seconds / 60
@@ -225,7 +229,7 @@ def duration(seconds: float) -> str:
 
 
 def name(rule: str, outputs: Iterable[str]) -> str:
-    """Return what a job does and makes, below the results; a folder where that is several files."""
+    """Return what a job does, and the file or folder that it makes, below the results."""
     paths = [Path(path) for path in outputs]
     if not paths:
         return rule
@@ -238,7 +242,7 @@ def name(rule: str, outputs: Iterable[str]) -> str:
 
 
 def lines_of(logs: Iterable[str]) -> Iterable[str]:
-    """Yield the lines of logs; of one that is gone, none."""
+    """Yield the lines of logs; skip logs that are gone."""
     for log in logs:
         path = Path(log)
         if path.is_file():

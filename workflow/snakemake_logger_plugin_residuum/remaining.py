@@ -1,13 +1,13 @@
-"""How long a graph of jobs still takes, judged by those that have ended.
+"""Estimate how long a graph of jobs still takes, from the jobs that have ended.
 
-Usage: `left = Remaining(counts)`; tell it what starts and ends, then ask `left.seconds(now)`, from
-another thread if you like: it goes over copies.
+Usage: `left = Remaining(counts)`; call `start` and `end` for each job, then `left.seconds(now)`,
+from any thread: it reads copies.
 """
 
 from collections.abc import Mapping
 
-# CPU seconds of a job at scale mini, on average: what is believed of a rule before one of its jobs
-# has ended. Those that have say how much faster or slower this machine is.
+# Mean CPU seconds of a rule's jobs at scale mini: the estimate before one of its jobs has ended.
+# Jobs that have ended say how much faster or slower this machine is.
 TYPICAL: Mapping[str, float] = {
     "cases_find": 0.9,
     "dense_search": 0.9,
@@ -28,16 +28,15 @@ TYPICAL: Mapping[str, float] = {
     "termweights_predict": 3.6,
     "train_train": 8.1,
 }
-OTHERWISE = 0.4  # of all others
-BELIEF = 3  # jobs of a rule that have ended, as many as which what is believed counts
-LONGER = 2  # times the mean that the rest of a rule's jobs may be taken for
+OTHERWISE = 0.4  # of all other rules
+PRIOR = 3  # ended jobs of a rule that weigh as much as its estimate
+LONGER = 2  # the remaining jobs of a rule take at most this multiple of its mean
 
 
 class Remaining:
     """The jobs of a run by rule: waiting, running, ended."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
-        """Take the number of jobs of each rule."""
         self._counts, self.waiting = counts, dict(counts)
         self.total = sum(counts.values())
         self.running: dict[int, tuple[str, float]] = {}
@@ -49,11 +48,11 @@ class Remaining:
 
     @property
     def done(self) -> int:
-        """Return how many jobs have ended."""
+        """Return the number of jobs that have ended."""
         return sum(map(len, self._ended.values()))
 
     def start(self, job: int, rule: str, now: float) -> None:
-        """Take note of a job that starts; one that is tried again starts anew."""
+        """Record that a job starts, or starts again after a failure."""
         if job not in self._known:
             self.waiting[rule] = max(0, self.waiting.get(rule, 0) - 1)
         elif job not in self.running:
@@ -63,13 +62,13 @@ class Remaining:
         self._begun = now if self._begun is None else self._begun
 
     def end(self, job: int, now: float) -> None:
-        """Take note of a job that ended well; one that nobody started counts for nothing."""
+        """Record that a job has ended well; a job that was not started is ignored."""
         if job in self.running:
             rule, since = self.running.pop(job)
             self._ended.setdefault(rule, []).append(now - since)
 
     def fail(self, job: int, now: float) -> None:
-        """Take note of a job that failed: it is waited for no longer, unless it starts again."""
+        """Record that a job has failed: its time counts no longer, unless it starts again."""
         if job in self.running:
             _, since = self.running.pop(job)
             self._lost += now - since
@@ -80,7 +79,7 @@ class Remaining:
         return now - (now if self._begun is None else self._begun)
 
     def seconds(self, now: float) -> float | None:
-        """Return the seconds that the rest takes; None before a job has ended."""
+        """Return the seconds that the remaining jobs take; None before a job has ended."""
         if not self._ended:
             return None
         running, waiting = list(self.running.values()), list(self.waiting.items())
@@ -94,19 +93,19 @@ class Remaining:
     def _mean(self, rule: str) -> float:
         """Return the seconds of a job that has not ended.
 
-        A rule's short jobs, of small collections and first stages, tend to come first: where those
-        that have ended took less than was believed, the rest is taken for that much longer.
+        A rule's short jobs, of small collections and first stages, tend to come first. If the ended
+        jobs took less than estimated, the others are taken to be that much longer.
         """
-        ended, believed = self._ended.get(rule, []), self._slower() * _typical(rule)
-        mean = (BELIEF * believed + sum(ended)) / (BELIEF + len(ended))
+        ended, estimate = self._ended.get(rule, []), self._slower() * _typical(rule)
+        mean = (PRIOR * estimate + sum(ended)) / (PRIOR + len(ended))
         count = self._counts.get(rule, 0)
-        rest = (count * believed - sum(ended)) / max(1, count - len(ended))
+        rest = (count * estimate - sum(ended)) / max(1, count - len(ended))
         return min(max(mean, rest), LONGER * mean)
 
     def _slower(self) -> float:
-        """Return how many times as long as believed jobs took, all together."""
-        believed = sum(_typical(rule) * len(ended) for rule, ended in [*self._ended.items()])
-        return sum(map(sum, self._ended.values())) / believed
+        """Return the time of all ended jobs, as a multiple of the estimates."""
+        estimates = sum(_typical(rule) * len(ended) for rule, ended in [*self._ended.items()])
+        return sum(map(sum, self._ended.values())) / estimates
 
 
 def _typical(rule: str) -> float:

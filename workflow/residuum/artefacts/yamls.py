@@ -96,7 +96,7 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
 def _value(node: yaml.ScalarNode) -> object:
     """Return null, a boolean, a number, or text; a tag that does not fit is a fault."""
     try:
-        value = scalars.of(node.value)
+        value = scalars.parse(node.value)
     except ValueError:
         text = f"a number of {len(node.value)} digits, which no key takes"
         raise yaml.YAMLError(f"line {_line(node)}: {text}") from None
@@ -132,7 +132,7 @@ class _Dumper(yaml.SafeDumper):
         older: Any = super()
         tag = str(older.resolve(kind, value, implicit))
         scalar = kind is yaml.ScalarNode and implicit[0] and tag == TEXT
-        return PLAIN if scalar and not isinstance(scalars.of(value), str) else tag
+        return PLAIN if scalar and not isinstance(scalars.parse(value), str) else tag
 
 
 def read(path: Path) -> Any:
@@ -224,8 +224,8 @@ def _parts(node: yaml.Node) -> Iterable[tuple[str, tuple[yaml.Node, yaml.Node]]]
 def lines_of(text: str, *keys: str) -> tuple[range, bool] | None:
     """Return the lines of a nested key, and whether its value has brackets or braces.
 
-    Lines count from 0. The result is None if the text lacks the key. A mapping in braces raises
-    ValueError.
+    Lines count from 0. Blank lines and comments behind the value belong to the next key. The result
+    is None if the text lacks the key. A mapping in braces raises ValueError.
     """
     node, lines = yaml.compose(text, Loader=_Loader), range(0)
     for key in keys:
@@ -237,6 +237,9 @@ def lines_of(text: str, *keys: str) -> tuple[range, bool] | None:
         (at, node), column = found, found[0].start_mark.column
         stop = node.end_mark.line + (node.end_mark.column > column)
         lines = range(at.start_mark.line, stop)
+    written = text.splitlines()
+    while lines and (written[lines[-1]].strip() or "#")[0] == "#":
+        lines = lines[:-1]
     return lines, bool(getattr(node, "flow_style", False))
 
 

@@ -26,25 +26,25 @@ from residuum.cli.errors import ResiduumError, printable, unknown, worded
 JOB = "RESIDUUM_JOB"  # set where Snakemake runs a command, which decides what it may replace
 MADE = {"artefact", "spec", "inputs"}  # keys of every manifest of residuum
 LOCAL = "may name a folder"  # of an option that takes a folder or a name of the hub
-Verb = TypeVar("Verb", bound=Callable[..., Any])
+Verb = TypeVar("Verb", bound=Callable[..., object])
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
 
 def _writable(option: typer.CallbackParam, path: Path | None) -> Path | None:
-    """Return what `outputs.writable` does; an option may be left out."""
     return path if path is None else outputs.writable(option.opts[0], path)
 
 
-def written(text: str) -> Any:
+def written(text: str) -> OptionInfo:
     """Return the option of a file or folder that a command writes; `text` is its help."""
-    return typer.Option(help=text, callback=_writable)
+    option: OptionInfo = typer.Option(help=text, callback=_writable)
+    return option
 
 
 def _replaceable(option: typer.CallbackParam, output: Path) -> Path:
     """Return a folder that a command may replace whole: new, empty, or made by residuum.
 
-    Anything else is a ResiduumError, before any work. Snakemake deletes the manifest of a folder
-    before it has it made again, so within its jobs nothing is asked.
+    Any other folder is a ResiduumError, before any work. Snakemake deletes the manifest of a folder
+    before it runs the folder's job again, so a job may replace any folder.
     """
     outputs.writable(option.opts[0], output)
     if JOB in os.environ or not output.is_dir() or not any(output.iterdir()):
@@ -60,7 +60,6 @@ def _replaceable(option: typer.CallbackParam, output: Path) -> Path:
 
 
 def _tag(tag: str) -> str:
-    """Return a tag that a column of a run can hold."""
     if tag.split() != [tag] or not tag.isprintable():
         raise ResiduumError(
             f"--tag {tag!r}: a column of the run, apart by white space from the others: give a "
@@ -114,7 +113,7 @@ PANIC = "PanicException"  # of libraries in Rust: no Exception, by pyo3's design
 
 
 class _Verbs(typer.Typer):
-    """An application whose verbs first ask whether all that they read is there, and stays."""
+    """An application whose verbs first check what they read, and that no output replaces it."""
 
     def command(self, *names: Any, **settings: Any) -> Callable[[Verb], Verb]:
         """Register a verb; the function itself stays as it is."""
@@ -122,7 +121,7 @@ class _Verbs(typer.Typer):
 
         def add(verb: Verb) -> Verb:
             @functools.wraps(verb)
-            def checked(**values: Any) -> Any:
+            def checked(**values: object) -> object:
                 hints = get_type_hints(verb, include_extras=True)
                 _present(hints, values, inspect.signature(verb).parameters)
                 outputs.refuse(*_parted(hints, values))
@@ -135,13 +134,13 @@ class _Verbs(typer.Typer):
 
 
 def _present(
-    hints: Mapping[str, Any],
-    values: Mapping[str, Any],
+    hints: Mapping[str, object],
+    values: Mapping[str, object],
     declared: Mapping[str, inspect.Parameter],
 ) -> None:
-    """Raise ResiduumError for an option that is read, and names nothing that exists.
+    """Raise ResiduumError for an option that names a missing file or folder to read.
 
-    Those with a folder as their default have verbs that say more of it.
+    Options with a default folder are not checked: their verbs say more about the folder.
     """
     for name, value in values.items():
         about = getattr(hints[name], "__metadata__", ())
@@ -158,7 +157,7 @@ def _option(name: str) -> str:
 
 
 def _parted(
-    hints: Mapping[str, Any], values: Mapping[str, Any]
+    hints: Mapping[str, object], values: Mapping[str, object]
 ) -> tuple[list[outputs.Output], list[Path]]:
     """Return what a verb writes and what it may read, by its options' types."""
     writes, reads = list[outputs.Output](), list[Path]()
@@ -166,9 +165,9 @@ def _parted(
         about = getattr(hints[name], "__metadata__", ())
         asked = [getattr(each, "callback", None) for each in about]
         if _writable in asked or _replaceable in asked:
-            whole = _replaceable in asked
-            writes += [outputs.Output(_option(name), value, whole)] if value else []
-        elif isinstance(value, Path) or LOCAL in about:
+            if isinstance(value, Path):
+                writes.append(outputs.Output(_option(name), value, _replaceable in asked))
+        elif isinstance(value, Path) or (isinstance(value, str) and LOCAL in about):
             reads += [Path(value)] if value else []
         elif isinstance(value, list):
             reads += [path for each in value for path in _paths(each)]
@@ -176,7 +175,10 @@ def _parted(
 
 
 def _paths(value: object) -> list[Path]:
-    """Return the paths that an element of a list may be: PATH, NAME=PATH, or PATH,PATH."""
+    """Return the paths that an element of a list may hold: PATH, NAME=PATH, or PATH,PATH.
+
+    A text that is no path names nothing that exists, and `outputs.refuse` skips it.
+    """
     if not isinstance(value, str):
         return [value] if isinstance(value, Path) else []
     return [Path(text) for text in (value, value.partition("=")[2], *value.split(",")) if text]
@@ -234,7 +236,7 @@ def named_paths(option: str, texts: list[str], required: Collection[str]) -> dic
 
 
 def named_counts(option: str, texts: list[str], required: Collection[str]) -> dict[str, int]:
-    """Read an option of the form NAME=K, a count, in the same way."""
+    """Read an option of the form NAME=K, a count, that must be given once for each name."""
     counts = _named(option, "K", texts, required)
     if odd := [f"{name}={text}" for name, text in counts.items() if not text.isdecimal()]:
         raise ResiduumError(f"{option} {odd[0]}: not a whole number")

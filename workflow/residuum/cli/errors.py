@@ -39,19 +39,14 @@ def worded(error: Exception) -> str:
     """Return an error's message; system errors become file, cause and remedy."""
     if not isinstance(error, OSError):
         return str(error)
-    if isinstance(error, FileNotFoundError) and not error.filename and not _somewhere():
-        return "the working directory was deleted. Change to one that exists"
+    if isinstance(error, FileNotFoundError) and not error.filename:
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            return "the working directory was deleted. Change to one that exists"
     place = error.filename or ("writing" if full(error) else "")
     text = str(error.strerror or error).rstrip(".")
     return f"{place}: {text}.".removeprefix(": ") + (f" {ROOM}" if full(error) else "")
-
-
-def _somewhere() -> bool:
-    """Say whether the working directory still exists."""
-    try:
-        return bool(os.getcwd())
-    except FileNotFoundError:
-        return False
 
 
 def full(error: BaseException | None) -> bool:
@@ -61,10 +56,8 @@ def full(error: BaseException | None) -> bool:
     ValueError is not searched for such words, because it quotes texts of files.
     """
     while error:
-        number, quoting = (
-            getattr(error, "errno", None),
-            isinstance(error, ResiduumError | ValueError),
-        )
+        number = getattr(error, "errno", None)
+        quoting = isinstance(error, ResiduumError | ValueError)
         if number in FULL or (number is None and not quoting and UNWRITTEN.search(str(error))):
             return True
         error = error.__context__

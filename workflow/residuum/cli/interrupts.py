@@ -1,7 +1,7 @@
 """End a command on Ctrl-C, SIGTERM or SIGHUP without a traceback.
 
-Usage: importing this module, the package's first, makes Ctrl-C quiet while the others load;
-`command.main` then works inside `caught`, and the command `residuum` calls `unwind`.
+The package calls `quiet` before it loads anything else. `command.main` works inside `caught`. The
+command `residuum` calls `unwind`.
 """
 
 import math
@@ -16,25 +16,28 @@ AT_ONCE = 1.0  # seconds within which repeated signals count once: `timeout` sen
 # residuum keeps its own handling of Ctrl-C.
 COMMAND = sys.argv[:1] == ["-m"] or any(name.endswith("/residuum") for name in sys.argv[:1])
 
-if COMMAND and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+def quiet() -> None:
+    """Let Ctrl-C end a command at once and without a traceback, while its packages load."""
+    if COMMAND and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextmanager
 def caught() -> Iterator[None]:
-    """Let Ctrl-C be an exception inside: what is not finished goes before the process ends.
+    """Let Ctrl-C be an exception inside, so that unfinished files are deleted.
 
-    Where nothing else takes it, as while options are declared, it ends the process with status 130.
+    An exception that nothing else catches ends the process with status 130.
     """
-    quiet = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    loading = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     try:
-        if quiet:
+        if loading:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     except KeyboardInterrupt:
         raise SystemExit(128 + signal.SIGINT) from None
     finally:
-        if quiet:
+        if loading:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

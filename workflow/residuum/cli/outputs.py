@@ -1,8 +1,8 @@
-"""What a command writes is a name of its own: none that it reads, and never where it runs.
+"""Refuse outputs that would replace an input, another output, or the working directory.
 
-Usage: an option that is written is declared with `command.written("run to write")`, or is a
-`command.Folder`. Then `writable` is asked of it while options are read, and `refuse` before the
-command begins.
+Usage: declare an option for an output with `command.written("run to write")`, or as
+`command.Folder`. Then `writable` checks the option while options are read, and `refuse` checks all
+options before the command begins.
 """
 
 import errno
@@ -31,7 +31,7 @@ def writable(option: str, path: Path) -> Path:
     name = f"{option} {path}"
     if str(path) == "-" or str(path).startswith(STREAMS):
         raise ResiduumError(
-            f"{name}: a stream. What is written appears whole, under a name of its own: name a file"
+            f"{name}: a stream. An output gets its name when it is whole: name a file"
         )
     if len(os.fsencode(path.name)) > MOST_NAME:
         raise ResiduumError(
@@ -41,8 +41,8 @@ def writable(option: str, path: Path) -> Path:
     here = Path.cwd()
     if _real(name, path) in (here, *here.parents):
         raise ResiduumError(
-            f"{name}: the working directory, or a folder above it, whose place nothing can take. "
-            "Name another one"
+            f"{name}: the working directory, or a folder above it. It cannot be replaced. Name "
+            "another one"
         )
     return path
 
@@ -61,10 +61,10 @@ def _real(name: str, path: Path) -> Path:
 
 
 def refuse(outputs: Sequence[Output], inputs: Iterable[Path]) -> None:
-    """Raise ResiduumError if an output would take the place of an input, or of another output.
+    """Raise ResiduumError if an output would replace an input or another output.
 
-    So it is with one that lies in an artefact that is read, a folder with a manifest, or that holds
-    an input and is replaced whole.
+    An output may not lie in an artefact that is read (a folder with a manifest). A folder that is
+    replaced whole may not hold an input.
     """
     read = [(path, real) for path in inputs if (real := _present(path))]
     places = [(output, output.path.resolve()) for output in outputs]
@@ -74,7 +74,8 @@ def refuse(outputs: Sequence[Output], inputs: Iterable[Path]) -> None:
             if its == place:
                 raise ResiduumError(f"{name}: is {other.option} too; name two files")
         for path, real in read:
-            if place == real or _same(place, real):
+            linked = place.exists() and place.samefile(real)  # as by a hard link
+            if place == real or linked:
                 raise ResiduumError(f"{name}: is one of the files that are read; name another")
             if place.is_relative_to(real) and (real / "manifest.json").is_file():
                 raise ResiduumError(f"{name}: lies in {path}, which is read; name another place")
@@ -86,13 +87,8 @@ def refuse(outputs: Sequence[Output], inputs: Iterable[Path]) -> None:
 
 
 def _present(path: Path) -> Path | None:
-    """Return where an input lies; None if it does not, or is no path at all."""
+    """Return the real path of an input; None if it does not exist or is no path."""
     try:
         return path.resolve() if path.exists() else None
     except (OSError, ValueError, RuntimeError):
         return None
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Say whether two names are of one file, as of a hard link."""
-    return one.exists() and os.path.samefile(one, other)

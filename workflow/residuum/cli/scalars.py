@@ -1,6 +1,6 @@
 """Parse a plain scalar by the core schema of YAML 1.2: null, boolean, number or text.
 
-Usage: `of("010")` is 10, `of("10:00")` and `of("1_0")` are texts; `number("1_0")` is None.
+Usage: `parse("010")` is 10, `parse("10:00")` and `parse("1_0")` are texts; `number("1_0")` is None.
 """
 
 import re
@@ -14,7 +14,7 @@ UNBOUNDED = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 STARTS = frozenset("-+.0123456789")  # first characters of numbers
 
 
-def of(text: str) -> bool | int | float | str | None:
+def parse(text: str) -> bool | int | float | str | None:
     """Return the value of a plain scalar; it is the text itself if nothing else fits.
 
     An integer with more digits than Python parses raises ValueError.

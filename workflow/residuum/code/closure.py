@@ -197,20 +197,20 @@ class _Walk:
                 targets = library.find(branch)
             else:
                 targets = library.resolve(statement, branch)
-            own = [target for target in targets if isinstance(target, Statement)]
-            kinds = {kind} if kind else {kind for target in own for kind in target.kinds}
+            members = [target for target in targets if isinstance(target, Statement)]
+            kinds = {kind} if kind else {kind for member in members for kind in member.kinds}
             if self.kinds is None or not kinds or kinds & self.kinds:
                 parts.append(f"{kind}={self._reach(targets)}")
                 # The schema of a field with an open table's entry imports all modules of the table.
-                entries = (entry for target in own for _, entry in target.branches)
+                entries = (entry for member in members for _, entry in member.branches)
                 self._load(entry.partition(":")[0] for entry in entries if isinstance(entry, str))
         parts += [f"{name}={library.data(statement, name)}" for name in statement.data]
         return " ".join(parts)
 
     def _reach(self, targets: list[Target]) -> str:
         """Queue the targets that are statements of the package; return the names of all targets."""
-        own = [target for target in targets if isinstance(target, Statement)]
-        self.waiting += [statement for statement in own if not _apart(_name(statement))]
+        inside = [target for target in targets if isinstance(target, Statement)]
+        self.waiting += [statement for statement in inside if not _apart(_name(statement))]
         return "|".join(map(_name, targets))
 
 

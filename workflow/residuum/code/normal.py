@@ -73,7 +73,7 @@ def text(node: ast.AST | None) -> str:
 
 
 class NormalForm(ast.NodeTransformer):
-    """The `tree` of a statement without parts that change no result, and notes on it.
+    """The `tree` of a statement without parts that change no result, and notes on the statement.
 
     `verb` is a command's verb, and `kinds` are a schema class's kinds. `branches` are members of
     unions (with kind "") and entries of open tables as (kind, `module:name`). An entry that is not

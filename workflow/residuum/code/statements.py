@@ -1,4 +1,4 @@
-"""Read a module's top-level statements, what they bind and use, without importing it.
+"""Read a module's top-level statements, with what they bind and use, and import nothing.
 
 Usage: `read(path, "residuum.fusion").statements`. Results are cached in __pycache__, by the hash of
 the module's text.
@@ -26,7 +26,7 @@ PACKAGED = "residuum.config.roots.packaged"
 PURE = {*normal.BLIND, "dataclasses.dataclass", "functools.lru_cache", "functools.total_ordering"}
 PURE |= {"enum.unique", "typing.overload", "residuum.cli.command.app", normal.TABLE}
 PURE |= {"residuum.config.schema.base.Ref", "residuum.config.schema.base.Name", PACKAGED}
-PURE |= {"residuum.config.measures.Own"}
+PURE |= {"residuum.config.measures.Own", "residuum.cli.interrupts.quiet"}
 # Names that find code by computed names, or that read what a normal form omits.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
@@ -66,7 +66,7 @@ class Statement:
 
 
 class Module(NamedTuple):
-    """The statements of a module, and its names with the statements or imports that bind them."""
+    """The statements of a module, and its names with the statements or imports behind each name."""
 
     statements: list[Statement]
     bindings: dict[str, list[Statement | str]]
@@ -90,8 +90,8 @@ def read(path: Path, name: str) -> Module:
 @cache
 def _version() -> bytes:
     """Return bytes that identify this package's code and the Python version, for the cache key."""
-    own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
-    return b"\0".join([sys.version.encode(), *own])
+    sources = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    return b"\0".join([sys.version.encode(), *sources])
 
 
 class _Reader:
@@ -102,9 +102,9 @@ class _Reader:
         self.body = [node for node in tree.body if not _idle(node)]
         self.names = {n: target for node in ast.walk(tree) for n, target in imported(node).items()}
         self.binds = {node: _bound(node) for node in self.body}
-        self.own = {name for names in self.binds.values() for name in names}
+        self.defined = {name for names in self.binds.values() for name in names}
         run = [imported(inner) for node in self.body for inner in _run_on_import(node)]
-        self.bound = self.own.union(*run)
+        self.bound = self.defined.union(*run)
         typed = [imported(n) for top in tree.body if _typed(top) for n in ast.walk(top)]
         self.typed = {name: f"typing:{name}" for names in typed for name in names}  # of no value
         self.bindings: dict[str, list[Statement | str]] = {}
@@ -129,7 +129,7 @@ class _Reader:
     def dotted(self, node: ast.expr) -> str:
         """Return a name as its import writes it, such as `residuum.artefacts.trec.rank`, or ""."""
         first, *rest = chain(node) or ("",)
-        root = f"{self.name}.{first}" if first in self.own else self.names.get(first, first)
+        root = f"{self.name}.{first}" if first in self.defined else self.names.get(first, first)
         return ".".join([root.replace(":", "."), *rest])
 
     def _statement(self, node: ast.stmt) -> Statement:
@@ -171,6 +171,8 @@ class _Reader:
         parts = list(ast.walk(node))
         stored = [n.ctx for n in parts if isinstance(n, ast.Attribute | ast.Subscript)]
         names = {self.dotted(called(n)) for n in parts if isinstance(n, ast.Call)} - PURE
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not names:
+            return False  # it calls nothing but what is in PURE
         return (
             not isinstance(node, ast.Assign | ast.Pass)
             or any(isinstance(context, ast.Store) for context in stored)
@@ -242,9 +244,11 @@ def _looked_up(code: CodeType, bound: set[str]) -> set[str]:
 
     The body of a class looks up there the names that it has not bound yet.
     """
-    own = {*_operands(code, {"STORE_NAME"})} - bound
+    stored = {*_operands(code, {"STORE_NAME"})} - bound
     inner = (part for part in code.co_consts if isinstance(part, CodeType))
-    return ({*_operands(code, LOOKS_UP)} - own).union(*(_looked_up(part, bound) for part in inner))
+    return ({*_operands(code, LOOKS_UP)} - stored).union(
+        *(_looked_up(part, bound) for part in inner)
+    )
 
 
 def _operands(code: CodeType, operations: set[str]) -> list[str]:

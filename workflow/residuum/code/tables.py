@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Annotated, Any, TypeVar, Union, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from residuum.cli.errors import ResiduumError, unknown
 
@@ -35,7 +36,7 @@ class OpenTable(Mapping[str, T]):
         return {kind: cast(T, _standing_at(target)) for kind, target in self.entries.items()}
 
     def __contains__(self, kind: object) -> bool:
-        """Say whether a kind has an entry, without importing it."""
+        """Say whether a kind has an entry, and import nothing."""
         return kind in self.entries
 
     def __iter__(self) -> Iterator[str]:
@@ -59,15 +60,17 @@ class Kinds:
         """Return the schema class of each kind."""
         return cast(OpenTable[type[BaseModel]], _standing_at(self.table)).all()
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         union, annotated = cast(Any, Union), cast(Any, Annotated)  # hidden from type checkers
         entry = union[tuple(self.classes().values())]
         whole = BeforeValidator(lambda value: {"kind": value} if isinstance(value, str) else value)
         return handler.generate_schema(annotated[entry, Field(discriminator="kind"), whole])
 
     def __get_pydantic_json_schema__(
-        self, schema: Any, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
         return {"anyOf": [handler(schema), {"enum": sorted(self.classes())}]}
 
 

@@ -65,8 +65,6 @@ class Location(NamedTuple):
         if found is None:
             return text
         lines, start, stop = text.splitlines(), found[0].start, found[0].stop
-        while not lines[stop - 1].strip() or lines[stop - 1].lstrip().startswith("#"):
-            stop -= 1  # blank lines and comments belong to the next entry
         while lines[start - 1].lstrip().startswith("#"):
             start -= 1
         return textwrap.dedent("\n".join(lines[start:stop]) + "\n")

@@ -49,6 +49,17 @@ from residuum.pages.entries import parts_of
 from residuum.pages.kinds import Page
 
 Entry = TypeVar("Entry")
+FOLDERS = {  # kind of entry, as references name it: its folder
+    "scale": "scales",
+    "dataset": "datasets",
+    "model": "models",
+    "grouping": "groupings",
+    "fidelity": "fidelities",
+    "sweep": "sweeps",
+    "system": "systems",
+    "tests": "tests",
+    "paper": "papers",
+}
 
 
 class SplitId(NamedTuple):
@@ -84,16 +95,8 @@ class Bindings:
     @property
     def entries(self) -> dict[str, Mapping[str, BaseModel]]:
         """The entries of this scale other than pages, by the kind in references."""
-        return {
-            "scale": {self.config.scale: self.scale},
-            "dataset": self.datasets,
-            "model": self.models,
-            "grouping": self.groupings,
-            "fidelity": self.fidelities,
-            "sweep": self.sweeps,
-            "system": self.systems,
-            "tests": self.tests,
-        }
+        loaded = {kind: getattr(self, name) for kind, name in FOLDERS.items() if kind != "paper"}
+        return {**loaded, "scale": {self.config.scale: self.scale}}
 
     def file(self, kind: str, name: str) -> str:
         """Return the file of an entry, and the scale's file if this pins the dataset's counts."""
@@ -114,8 +117,7 @@ class Bindings:
 
     def _held(self, kind: str, name: str) -> tuple[Folder, str]:
         """Return the folder of an entry and its id there; for an unwritten system, its model's."""
-        plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind.rstrip('s')}s"
-        path = self.folder / plural / name
+        path = self.folder / FOLDERS[kind] / name
         if path.parent not in self._folders:
             self._folders[path.parent] = Folder(path.parent)
         held = self._folders[path.parent]

@@ -81,9 +81,9 @@ def bound(results: Path, path: str, graph: provenance.Graph) -> Judged:
         raise ResiduumError(f"{manifest.beside(results / path)}: {again}") from None
 
 
-def _cell(results: Path, path: str, own: GridCell, page: Judged, graph: provenance.Graph) -> Cell:
-    name = address(own.table, own.row, own.column)
-    return Cell(name, results, path, own, page, graph, _roots(own, page, graph[path].parents))
+def _cell(results: Path, path: str, line: GridCell, page: Judged, graph: provenance.Graph) -> Cell:
+    name = address(line.table, line.row, line.column)
+    return Cell(name, results, path, line, page, graph, _roots(line, page, graph[path].parents))
 
 
 def _line(results: Path, address: str) -> tuple[str, GridCell]:
@@ -130,8 +130,8 @@ def _check(names: Names, known: Collection[Names], more: str = "") -> None:
     for depth, kind in enumerate(("paper", "page", "row", "column")[: len(names)]):
         valid = {each[depth] for each in known if each[:depth] == names[:depth]}
         if names[depth] not in valid:
-            of = f"{kind} of {'/'.join(names[:depth])}" if depth else kind
-            raise ResiduumError(f"{unknown(of, names[depth], valid)}{more}")
+            what = f"{kind} of {'/'.join(names[:depth])}" if depth else kind
+            raise ResiduumError(f"{unknown(what, names[depth], valid)}{more}")
 
 
 def _cells(path: Path) -> dict[Names, GridCell]:

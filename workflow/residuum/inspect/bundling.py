@@ -14,7 +14,6 @@ import tarfile
 import zlib
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -32,8 +31,6 @@ from residuum.wiring.paths import Paths, Template, folder_of
 FORMAT = 3
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
-# Python 3.11 has `data_filter` from 3.11.4 on. MEMBER refuses unsafe names in every version.
-FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
@@ -60,11 +57,7 @@ def write(results: Path, output: Path, deep: bool = False) -> str:
 
     A file that differs from its manifest raises ResiduumError; see `integrity` for `deep`.
     """
-    if not (results / PATHS.ledger).is_file():
-        raise ResiduumError(
-            f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
-            "(--results results/<scale>) or run snakemake --cores all"
-        )
+    provenance.refuse_unfinished(results)
     if output.resolve().is_relative_to(results.resolve()):
         raise ResiduumError(f"{output}: among the results that are packed; name another place")
     pages = provenance.finished(results, PAGES)
@@ -99,8 +92,8 @@ def _changed(results: Path, graph: provenance.Graph, deep: bool = False) -> list
     """Return the changes against manifests: own files everywhere, inputs only behind pages."""
     roots = [path for path in graph if any(page.parse(path) is not None for page in PAGES)]
     changes = Changes(results, graph, deep)
-    behind = changes.of(provenance.ancestors(graph, roots))
-    return list(dict.fromkeys([*behind, *changes.of(graph.values(), ())]))
+    behind = changes.among(provenance.ancestors(graph, roots))
+    return list(dict.fromkeys([*behind, *changes.among(graph.values(), ())]))
 
 
 def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
@@ -130,6 +123,8 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                 if size > MOST_BYTES:
                     raise _refusal(archive, f"unpacks to more than {MOST_BYTES / 1e9:.0f} GB")
         with gzip.open(archive) as whole, tarfile.open(fileobj=whole) as packed:
+            # Python 3.11 has it from 3.11.4 on. MEMBER refuses unsafe names in every version.
+            packed.extraction_filter = getattr(tarfile, "data_filter", None)
             for number, member in enumerate(packed):
                 if number >= MOST_MEMBERS:
                     raise _refusal(archive, f"holds more than {MOST_MEMBERS:,} files")
@@ -140,7 +135,7 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                     raise _refusal(archive, f"holds '{member.name}', which no bundle does")
                 if (folder / member.name).exists():
                     raise _refusal(archive, f"holds '{member.name}' twice")
-                packed.extract(member, folder, **FILTER)
+                packed.extract(member, folder)
             whole.seek(packed.offset)
             while block := whole.read(BLOCK):
                 if block.strip(b"\0"):  # a tar ends in zeros
@@ -186,8 +181,9 @@ def verify(archive: Path) -> list[Finding]:
         graph, unreadable = provenance.readable(results)
         findings += [Finding(f"{RESULTS}/{name}", why, False) for name, why in unreadable.items()]
         known = {finding.what for finding in findings}
-        changed = map(_of_change, _changed(results, graph))
-        findings += [finding for finding in changed if finding.what not in known]
+        for change in _changed(results, graph):
+            if (name := f"{RESULTS}/{change.path}") not in known:
+                findings.append(Finding(name, change.text, False))
         bench = Bench(results, graph, folder / "made")
         pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
         pages |= {*provenance.finished(results, PAGES)}
@@ -200,10 +196,6 @@ def verify(archive: Path) -> list[Finding]:
     end = f"{faults} fault{'s' * (faults > 1)}" if faults else "no fault"
     total = f"{made} pages made again byte for byte, {carried} carried; {end}"
     return [*findings, Finding("bundle", total, not faults)]
-
-
-def _of_change(change: Change) -> Finding:
-    return Finding(f"{RESULTS}/{change.path}", str(change).partition(": ")[2], False)
 
 
 def _page(bench: Bench, path: str) -> Finding:
@@ -234,7 +226,7 @@ def _page(bench: Bench, path: str) -> Finding:
 
 
 def _unlike(name: str, results: Path, made: Path) -> str | None:
-    """Describe the first line that differs between a bundle's page and the remade page, or None."""
+    """Describe the first line that differs between a bundle's page and the remade page."""
     pages = [(folder / name).read_bytes() for folder in (results, made)]
     if pages[0] == pages[1]:
         return None

@@ -48,7 +48,7 @@ IN_BATCH = "none were searched for; the other docs of a batch are (in_batch)"
 
 
 def write(results: Path, model: str, seed: int, output: Path, config: Path) -> str:
-    """Write the folder, whole or not at all, and describe it.
+    """Write the folder, whole or not at all; return a description of the folder.
 
     An unknown model, an existing output folder, and a file that differs from its manifest raise
     ResiduumError.
@@ -82,7 +82,7 @@ def described(config: Path, name: str) -> str:
     """Return the description in the model's entry in config/models, or "" without an entry."""
     held, model = entries.Folder(config / "models"), FixedId.parse(name).name
     try:
-        entry = held.entry(model, dict[str, Any]) if held.may_hold(model) else {}
+        entry = held.entry(model, dict[str, object]) if held.may_hold(model) else {}
     except ValueError as error:
         raise ResiduumError(str(error)) from None
     return str(entry.get("description", ""))
@@ -107,12 +107,12 @@ def card(checkpoint: Checkpoint, known: Known, description: str) -> str:
     return "\n".join(parts)
 
 
-def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -> dict[str, Any]:
+def metadata(checkpoint: Checkpoint, known: Known, measured: Iterable[Result]) -> dict[str, object]:
     """Return the metadata block of a card in the Hugging Face hub's format for model cards."""
     read_by, task = library(checkpoint.results / checkpoint.path, checkpoint.kind)
     start = str(checkpoint.made.spec.get("start") or "")
     names = list(dict.fromkeys(place.partition("/")[0] for place in trained_on(checkpoint)))
-    head: dict[str, Any] = {
+    head: dict[str, object] = {
         "library_name": read_by,
         "pipeline_tag": task,
         "base_model": start if checkpoint.made.spec.get("revision") else None,
@@ -387,7 +387,7 @@ def how(folder: Path, kind: str, shown: str = "OWNER/NAME") -> str:
     return f"With {reads}:\n\n```python\n{code}\n```\n" + (f"\n{note}\n" if note else "")
 
 
-def _cut(settings: dict[str, Any]) -> str:
+def _cut(settings: Mapping[str, object]) -> str:
     """Return the lengths, in tokens, to which queries and docs (or pairs) were truncated."""
     if "length" in settings:
         return (

@@ -8,17 +8,17 @@ include run times and host names, so a bundle holds no checklist.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from residuum import __version__, ledger
-from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
 from residuum.inspect import citing
 from residuum.inspect.checkpoints import PATHS, scales_of
 from residuum.inspect.citing import UNKNOWN
 from residuum.inspect.integrity import Changes
+from residuum.inspect.provenance import refuse_unfinished
 from residuum.inspect.recorded import Recorded, Row
 from residuum.pages import verdicts
 from residuum.pages.entries import parts_of
@@ -40,7 +40,7 @@ reproducibility tracks of ECIR and SIGIR ({ir}). What no file has is *{unknown}*
 
 
 class Question(NamedTuple):
-    """A question: its text, the checklists that ask it, and the function that answers it."""
+    """A question: its text, the checklists that contain it, and its function for answers."""
 
     checklists: tuple[str, ...]
     text: str
@@ -49,33 +49,30 @@ class Question(NamedTuple):
 
 def write(results: Path, config: Path) -> str:
     """Return the checklist as Markdown; a folder without a ledger raises ResiduumError."""
-    if not (results / PATHS.ledger).is_file():
-        raise ResiduumError(
-            f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
-            "(--results results/<scale>) or run snakemake --cores all"
-        )
+    refuse_unfinished(results)
     made = Recorded.read(results, config)
     names = {"acm": ACM, "ml": ML, "neurips": NEURIPS, "ir": IR, "unknown": UNKNOWN}
     scale = made.scale()
     parts = [HEAD.format(scale=scale, version=__version__, results=results, **names)]
     for title, questions in QUESTIONS.items():
         parts.append(f"## {title}\n")
-        for one in questions:
-            named = ", ".join(one.checklists)
-            parts.append(f"**{one.text}** ({named})\n\n{one.answer(made) or UNKNOWN}\n")
+        for question in questions:
+            named = ", ".join(question.checklists)
+            parts.append(f"**{question.text}** ({named})\n\n{question.answer(made) or UNKNOWN}\n")
     return "\n".join(parts).rstrip()
 
 
-def table(*header: str) -> Callable[[list[Row]], str]:
-    """Return a function that lays out rows under a header, and returns UNKNOWN without rows."""
+def table(header: Sequence[str], rows: list[Row]) -> str:
+    """Lay out rows under a header; without rows, return UNKNOWN."""
+    texts = [
+        [cell.replace("|", "\\|").replace("\n", " ") or UNKNOWN for cell in row] for row in rows
+    ]
+    return grid([*header], texts) if rows else UNKNOWN
 
-    def laid(rows: list[Row]) -> str:
-        texts = [
-            [cell.replace("|", "\\|").replace("\n", " ") or UNKNOWN for cell in row] for row in rows
-        ]
-        return grid(list(header), texts) if rows else UNKNOWN
 
-    return laid
+def tabled(rows: Callable[[Recorded], list[Row]], *header: str) -> Callable[[Recorded], str]:
+    """Return a question's answer that is a table."""
+    return lambda made: table(header, rows(made))
 
 
 def _papers(made: Recorded) -> list[str]:
@@ -89,11 +86,9 @@ def _rows(made: Recorded) -> list[LedgerRow]:
 
 
 def _verdicts(made: Recorded) -> str:
-    if not _rows(made):
+    if not (rows := _rows(made)):
         return "No page reports a number that was published. Tests: `significance/`."
-    return (
-        f"{ledger.counts(_rows(made))}\n\nEvery row: `ledger.md`; the verdicts: docs/verdicts.md."
-    )
+    return f"{ledger.counts(rows)}\n\nEvery row: `ledger.md`; the verdicts: docs/verdicts.md."
 
 
 def _scale(made: Recorded) -> str:
@@ -110,18 +105,19 @@ def _not_run(made: Recorded) -> str:
     if not reasons:
         return "All that the papers print of the chosen pages was run."
     lines = [[why, str(len(on)), ", ".join(dict.fromkeys(on))] for why, on in reasons.items()]
-    return table("reason", "rows", "pages")(lines)
+    return table(("reason", "rows", "pages"), lines)
 
 
 def _code(made: Recorded) -> str:
     """Return the commits that made the results; manifests do not record residuum's version."""
-    lines = [
-        f"- commit {commit}: {count} artefacts" for commit, count in made.counted("git_commit")
-    ]
+    commits = [f"- commit {name}: {count} artefacts" for name, count in made.counted("git_commit")]
     codes = {record.sha256 for record in made.all}
-    lines.append(f"- {len(codes)} closures of code, each artefact's in its manifest")
-    lines.append(f"- version of residuum that made them: {UNKNOWN}, but by commit")
-    lines.append(f"- licence of residuum: Apache-2.0; the address of its repository: {UNKNOWN}")
+    lines = [
+        *commits,
+        f"- {len(codes)} closures of code, each artefact's in its manifest",
+        f"- version of residuum that made them: {UNKNOWN}, but by commit",
+        f"- licence of residuum: Apache-2.0; the address of its repository: {UNKNOWN}",
+    ]
     return "\n".join(lines)
 
 
@@ -129,14 +125,13 @@ def _pins(made: Recorded) -> str:
     """Return the recorded versions, and which files of this checkout pin exactly these versions."""
     rows = made.counted("python", "platform", "packages")
     lines = [compared(path, made.packages()) for path in files(ROOT)]
-    return "\n".join([table("Python", "platform", "packages", "artefacts")(rows), "", *lines])
+    header = ("Python", "platform", "packages", "artefacts")
+    return "\n".join([table(header, rows), "", *lines])
 
 
 def _cited(made: Recorded) -> str:
-    papers = citing.papers(_papers(made))
-    return "\n".join(
-        [*(f"- {paper}" for paper in papers), f"\n```bibtex\n{citing.software()}\n```"]
-    )
+    papers = [f"- {paper}" for paper in citing.papers(_papers(made))]
+    return "\n".join([*papers, f"\n```bibtex\n{citing.software()}\n```"])
 
 
 def _models(made: Recorded) -> str:
@@ -144,12 +139,11 @@ def _models(made: Recorded) -> str:
         f"`{checkpoint.name}`" for checkpoint in made.checkpoints() if not checkpoint.trained
     ]
     others = f"\n\nMade, not trained: {', '.join(untrained)}." if untrained else ""
-    return table(*MODELS)(made.models()) + others
+    return table(MODELS, made.models()) + others
 
 
 def _machines(made: Recorded) -> str:
-    cpus = [[str(record.cpu)] for record in made.all if record.cpu]
-    kinds = sorted({row[0] for row in cpus})
+    kinds = sorted({str(record.cpu) for record in made.all if record.cpu})
     used = {
         " ".join(str(checkpoint.made.spec[key]) for key in ("device", "precision", "arithmetic"))
         for checkpoint in made.trained()
@@ -170,13 +164,13 @@ def _seeds(made: Recorded) -> str:
         "Tables print the deviation over seeds where a model has several, and say which rows rest "
         "on one training; `significance/` has intervals over queries, and over seeds."
     )
-    return f"{shown}\n\n{table('model', 'trainings', 'seeds')(rows)}"
+    return f"{shown}\n\n{table(('model', 'trainings', 'seeds'), rows)}"
 
 
 def _whole(made: Recorded) -> str:
     """Return which files differ from their manifests; large files are compared by size only."""
     changes = Changes(made.results, made.graph)
-    changed = changes.of(made.graph.values(), ())
+    changed = changes.among(made.graph.values(), ())
     lines = [f"- {len(made.all)} manifests, each with the hashes of its files and inputs"]
     lines += [f"- changed since: {change}" for change in changed] or ["- no file changed since"]
     return "\n".join(lines)
@@ -215,12 +209,12 @@ QUESTIONS: dict[str, list[Question]] = {
         Question(
             (ACM, ML, NEURIPS, IR),
             "Which data, from where, and under which licence?",
-            lambda made: table(*COLLECTIONS)(made.collections()),
+            tabled(Recorded.collections, *COLLECTIONS),
         ),
         Question(
             (ML,),
             "How many examples are in which split, and what is each for?",
-            lambda made: table("split", "queries", "judgements", "used for")(made.splits()),
+            tabled(Recorded.splits, "split", "queries", "judgements", "used for"),
         ),
         Question((NEURIPS,), "Consent, personal data, and harm that may be done", _by_hand),
     ],
@@ -239,12 +233,12 @@ QUESTIONS: dict[str, list[Question]] = {
         Question(
             (ML, IR),
             "With which settings were runs made?",
-            lambda made: table("system", "settings")(made.systems()),
+            tabled(Recorded.systems, "system", "settings"),
         ),
         Question(
             (ML, NEURIPS, IR),
             "What was tuned: over which range, by what, on which data, and what was chosen?",
-            lambda made: table(*TUNINGS)(made.tunings()),
+            tabled(Recorded.tunings, *TUNINGS),
         ),
         Question((ML, NEURIPS), "How many trainings, and is their variation reported?", _seeds),
     ],
@@ -252,19 +246,19 @@ QUESTIONS: dict[str, list[Question]] = {
         Question(
             (ML, IR),
             "Which measures, on which data?",
-            lambda made: table("measure", "splits")(made.measures()),
+            tabled(Recorded.measures, "measure", "splits"),
         ),
         Question(
             (ML, NEURIPS, IR),
             "Which tests, with which correction?",
-            lambda made: table("page", "how", "comparisons")(made.tests()),
+            tabled(Recorded.tests, "page", "how", "comparisons"),
         ),
     ],
     "Cost": [
         Question(
             (ML, NEURIPS),
             "How long did it take, and in how much memory?",
-            lambda made: table(*COST)(made.spent()),
+            tabled(Recorded.spent, *COST),
         ),
     ],
     "To make it again": [

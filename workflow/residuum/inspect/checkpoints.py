@@ -1,4 +1,4 @@
-"""Find a checkpoint below a results folder, its manifest, and the results made from it.
+"""Find a checkpoint below a results folder, with its manifest and its results.
 
 Usage: `find(results, provenance.read(results), "clear", 1)`, then `results_of(checkpoint)`. This
 module reads manifests only.
@@ -53,8 +53,8 @@ class Checkpoint(NamedTuple):
     @property
     def settings(self) -> dict[str, Any]:
         """The model's own settings in the spec."""
-        spec: dict[str, Any] = dict(self.made.spec)
-        return dict(spec.get("model") or spec)
+        model = self.made.spec.get("model")
+        return dict(model) if isinstance(model, dict) and model else dict(self.made.spec)
 
     @property
     def kind(self) -> str:
@@ -173,11 +173,11 @@ def _behind(checkpoint: Checkpoint, joint: bool = False) -> list[str]:
     return sorted(seen)
 
 
-def _joins(path: str, of: str) -> bool:
-    """Say whether a file made from `of` joins several systems' lists, and `of` is no such file."""
-    several = [form.parse(path) is not None for form in (PATHS.pairs, PATHS.depth_curve)]
-    of_docs = PATHS.scores.parse(path) is not None and PATHS.run.parse(of) is not None
-    return of_docs or (any(several) and not _joins(of, ""))
+def _joins(path: str, parent: str) -> bool:
+    """Say whether a file joins several systems' lists, and the file it was made from does not."""
+    several = any(form.parse(path) is not None for form in (PATHS.pairs, PATHS.depth_curve))
+    of_docs = PATHS.scores.parse(path) is not None and PATHS.run.parse(parent) is not None
+    return of_docs or (several and not _joins(parent, ""))
 
 
 def _made_of(checkpoint: Checkpoint, metrics: str) -> list[str]:

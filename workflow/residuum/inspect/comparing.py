@@ -88,7 +88,7 @@ def report(
 
 
 def _original(name: str, runs: Mapping[str, object], baselines: Sequence[str]) -> str:
-    """Return the original run's name, if it is a run and no baseline is named beside it."""
+    """Return the original run's name, or refuse an unknown run and further baselines."""
     if baselines:
         raise ResiduumError("--original compares every run with that one: leave out --baseline")
     if name not in runs:
@@ -184,9 +184,9 @@ def compare(
     for name, run in runs.items():
         values = evaluate(run, judged, measures).sort("query_id")
         for measure in measures:
-            own = values.filter(measure=measure)
-            column = own["value"].to_numpy().reshape(-1, 1)
-            scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), column)
+            by_query = values.filter(measure=measure)
+            column = by_query["value"].to_numpy().reshape(-1, 1)
+            scores[name, measure] = ScoreMatrix(by_query["query_id"].to_list(), column)
     highest = {m: max(scores[name, m].values.max() for name in runs) for m in measures}
     refuse_unjudged(highest, judged, "the qrels")
     names = sorted(runs, key=lambda name: name in baselines)
@@ -276,12 +276,12 @@ def complementarity_page(
     return Layout("Complementarity", "Lee et al., ACL 2023", HEADER, lines, [REMARK], align)
 
 
-def _cells(of: Coverage) -> list[str]:
-    counts = (of.first, of.second, of.residual, of.overlap, of.failures)
-    if of.ratio is None or of.low is None or of.high is None:
+def _cells(both: Coverage) -> list[str]:
+    counts = (both.first, both.second, both.residual, both.overlap, both.failures)
+    if both.ratio is None or both.low is None or both.high is None:
         ratio = ["", ""]  # D answers nothing
     else:
-        ratio = [f"{of.ratio:.4f}", f"[{of.low:.4f}, {of.high:.4f}]"]
+        ratio = [f"{both.ratio:.4f}", f"[{both.low:.4f}, {both.high:.4f}]"]
     return [*(f"{count:g}" for count in counts), *ratio]
 
 
@@ -328,9 +328,11 @@ def _orders(run: pl.DataFrame, depth: int | None) -> Orders:
     return dict(lists.iter_rows())
 
 
-def _rankings(original: Orders, own: Orders, queries: Sequence[str]) -> tuple[float | None, float]:
+def _rankings(
+    original: Orders, orders: Orders, queries: Sequence[str]
+) -> tuple[float | None, float]:
     """Return mean Kendall's tau union over queries (None if undefined) and mean RBO."""
-    pairs = [(original.get(query, []), own.get(query, [])) for query in queries]
+    pairs = [(original.get(query, []), orders.get(query, [])) for query in queries]
     taus = [tau for pair in pairs if (tau := reproduction.kendall_tau_union(*pair)) is not None]
     overlaps = [reproduction.rank_biased_overlap(*pair) for pair in pairs]
     tau = digits(math.fsum(taus) / len(taus)) if taus else None

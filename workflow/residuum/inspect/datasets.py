@@ -11,7 +11,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -33,13 +33,13 @@ class File(NamedTuple):
     """A source file of a dataset; unpublished `bytes` and `md5` are None."""
 
     name: str
-    path: Path | None
-    url: str | None
-    bytes: int | None
-    md5: str | None
-    splits: list[str]
-    makes: list[Path]
-    by_hand: bool
+    path: Path | None = None
+    url: str | None = None
+    bytes: int | None = None
+    md5: str | None = None
+    splits: Sequence[str] = ()
+    makes: Sequence[Path] = ()  # what ir_datasets unpacks from it
+    by_hand: bool = False
     docpairs: bool = False
 
     @property
@@ -104,20 +104,20 @@ def needed(dataset: Dataset, split: str | None, docpairs: bool = False) -> list[
 def files_of(dataset: Dataset) -> list[File]:
     """Return every file that a dataset is read from, once each: downloads and named sources."""
     listed = {download.file for download in dataset.downloads}
-    own = [
+    named_sources = [
         Download.model_validate({"file": name, "splits": [split] if split else []})
         for split in (None, *dataset.splits)
         for name in dataset.named_files(split)
         if not {name, str(Path(name).parent)} & listed
     ]
-    own += [
+    named_sources += [
         Download.model_validate({"file": name, "splits": [split], "docpairs": True})
         for split in dataset.splits
         for name in dataset.named_docpairs(split)
         if name not in listed
     ]
     named: dict[str, File] = {}
-    for file in map(_file, [*dataset.downloads, *own]):
+    for file in map(_file, [*dataset.downloads, *named_sources]):
         if same := named.get(file.name):
             every = [*same.splits, *file.splits] if same.splits and file.splits else []
             file = same._replace(splits=every, makes=[*same.makes, *file.makes])
@@ -133,29 +133,37 @@ def _file(download: Download) -> File:
         known = listed_by_irds(download.irds)
         cached = known.get("cache_path")
         path = roots.irds() / download.irds.partition("/")[0] / cached if cached else None
-        url, size, md5 = (known.get(key) for key in ("url", "size_hint", "expected_md5"))
-        return File(download.irds, path, url, size, md5, splits, makes, False, download.docpairs)
+        facts = known.get("url"), known.get("size_hint"), known.get("expected_md5")
+        return File(download.irds, path, *facts, splits, makes, False, download.docpairs)
     name, local = str(download.home or download.file), download.by_hand(roots.data(), roots.irds())
     path = roots.as_it_lies(local) if local else roots.irds() / name
     size = download.bytes or (path.stat().st_size if path.is_file() else None)
-    facts = download.url, size, download.md5, splits, makes, bool(local), download.docpairs
-    return File(name, path, *facts)
+    facts = download.url, size, download.md5
+    return File(name, path, *facts, splits, makes, bool(local), download.docpairs)
 
 
 def _hub_file(address: re.Match[str], splits: list[str], docpairs: bool) -> File:
-    """Return a file of a hub dataset, in the hub's cache or still to be downloaded."""
     repository, revision, path = address["id"], address["revision"], address["path"] or ""
     folder = roots.snapshot("datasets", repository, revision)
     url = f"https://huggingface.co/datasets/{repository}/tree/{revision}/{path}"
     made = [roots.as_it_lies(folder / path)]
-    return File(address[0], None, url, None, None, splits, made, False, docpairs)
+    return File(address[0], url=url, splits=splits, makes=made, docpairs=docpairs)
+
+
+class Listed(TypedDict, total=False):
+    """ir_datasets' record of one of its downloads."""
+
+    url: str
+    size_hint: int
+    expected_md5: str
+    cache_path: str
 
 
 @functools.cache
-def listed_by_irds(name: str) -> dict[str, Any]:
+def listed_by_irds(name: str) -> Listed:
     """Return ir_datasets' record of one of its downloads, such as msmarco-passage/queries."""
     source = importlib.resources.files("ir_datasets").joinpath("etc/downloads.json")
-    collections: dict[str, dict[str, dict[str, Any]]] = json.loads(source.read_text())
+    collections: dict[str, dict[str, Listed]] = json.loads(source.read_text())
     collection, _, key = name.partition("/")
     known = collections.get(collection, {})
     if key not in known:
@@ -213,8 +221,8 @@ def show(config: Path, name: str) -> str:
     for file in files_of(dataset):
         lines.append(f"  file       {file.name}: {file.state}")
         size = f"{file.bytes:,} bytes" if file.bytes else "size unknown"
-        of = ", ".join(file.splits) or "the corpus"
-        about = [f"for {of}; {size}; MD5 {file.md5 or 'unknown'}"]
+        read_for = ", ".join(file.splits) or "the corpus"
+        about = [f"for {read_for}; {size}; MD5 {file.md5 or 'unknown'}"]
         about += [f"at {file.path}"] if file.path else []
         about += [f"from {file.url}"] if file.url else []
         lines += [line("", text, 4) for text in about]
@@ -319,12 +327,12 @@ def _count(name: str, dataset: Dataset, split: str | None, known: list[Ids]) -> 
     if split is None:
         stream = data.DOCS[dataset.source.kind](dataset)
         expected = next((edition.docs for edition in dataset.editions), None)
-        own = Ids(doc_id for doc_id, _ in track(stream, f"read {name}", expected, "docs"))
-        known.append(own)
-        edition = editions.matching(name, dataset.editions, own.count)
+        ids = Ids(doc_id for doc_id, _ in track(stream, f"read {name}", expected, "docs"))
+        known.append(ids)
+        edition = editions.matching(name, dataset.editions, ids.count)
         pins = f", as pinned ({edition})" if edition else "; nothing is pinned"
-        twice = f"; {own.twice:,} have another's id, which no run takes" if own.twice else ""
-        return f"{own.count:,} docs{pins}{twice}", not own.twice
+        twice = f"; {ids.twice:,} have another's id, which no run takes" if ids.twice else ""
+        return f"{ids.count:,} docs{pins}{twice}", not ids.twice
     rows = data.load_split(name, split, dataset)
     pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)
     judged = len({query_id for query_id, _, _ in rows.qrels})

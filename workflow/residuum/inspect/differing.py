@@ -109,9 +109,9 @@ def _between(a: Artefact, b: Artefact) -> Iterator[Difference]:
         ("data", a.manifest.artefact, b.manifest.artefact),
     ):
         yield from (Difference(a.path, kind, *each) for each in differing(value, other_value))
-    for path, own in a.files.items():
-        if (of_b := b.files.get(path, own)) != own:
-            yield Difference(a.path, "data", f"sha256 of {path}", own.sha256, of_b.sha256)
+    for path, record in a.files.items():
+        if (of_b := b.files.get(path, record)) != record:
+            yield Difference(a.path, "data", f"sha256 of {path}", record.sha256, of_b.sha256)
 
 
 def changes(kin: list[Artefact], others: list[Artefact]) -> list[str]:
@@ -193,7 +193,7 @@ def _outcome(a: Cell, b: Cell, kin: list[Artefact], others: list[Artefact]) -> l
             texts = [f"not run in either: {a.line.not_run}"]
         return [line("cell", "; ".join(texts))]
     lines = [line("cell", f"{x:.6g} against {y:.6g} ({y - x:+.4g})")]
-    measured = [path for own in kin if own.path in a.roots for path in own.parents]
+    measured = [path for made in kin if made.path in a.roots for path in made.parents]
     theirs = {artefact.path for artefact in others}
     both = [path for path in measured if path in theirs and PATHS.run.parse(path)]
     lines += [line("run", _run(path, a.results, b.results)) for path in both]

@@ -42,21 +42,24 @@ def explain(results: Path, address: str, full: bool = False, deep: bool = False)
 
 def _value(cell: Cell) -> str:
     """Lay out the measured value, the reported value, and the ledger's verdict."""
-    table, own = cell.page.entry, cell.line
-    measured = f"{own.absence}: {own.not_run}"
-    if own.measured is not None:
-        each = [number(float(value)) for value in str(own.per_seed).split()]
+    table, printed = cell.page.entry, cell.line
+    measured = f"{printed.absence}: {printed.not_run}"
+    if printed.measured is not None:
+        each = [number(float(value)) for value in str(printed.per_seed).split()]
         seeds = f"; per seed {' '.join(each)}" * (len(each) > 1)
         ends = interval(cell)
         within = f"; 95% {' to '.join(map(number, ends))}" if ends else ""
-        about = f"{own.measure} on {own.split_ref}, {own.n} queries{seeds}{within}"
-        measured = f"{number(own.measured)} ({about})"
+        about = f"{printed.measure} on {printed.split_ref}, {printed.n} queries{seeds}{within}"
+        measured = f"{number(printed.measured)} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
-        f"{table.printed_in}: {table.labels()[own.row]}, {header(cell)}",
+        f"{table.printed_in}: {table.labels()[printed.row]}, {header(cell)}",
         "",
         line("measured", measured),
-        line("reported", table.reported.get(own.row, {}).get(own.column, "nothing in this cell")),
+        line(
+            "reported",
+            table.reported.get(printed.row, {}).get(printed.column, "nothing in this cell"),
+        ),
         *(line("verdict", f"{row.verdict}: {row.reason}") for row in _ledger(cell, "number")),
     ]
     return "\n".join(lines)
@@ -84,8 +87,8 @@ def changed(cell: Cell, deep: bool) -> tuple[list[str], str]:
     names = (cell.path, PATHS.significance.fill(page=cell.line.table), PATHS.ledger)
     pages = [cell.graph[name] for name in names]
     changes = Changes(cell.results, cell.graph, deep)
-    found = changes.of(provenance.ancestors(cell.graph, cell.roots))
-    found += [change for change in changes.of(pages, cell.roots) if change not in found]
+    found = changes.among(provenance.ancestors(cell.graph, cell.roots))
+    found += [change for change in changes.among(pages, cell.roots) if change not in found]
     skipped = f"{len(changes.skipped)} files above {LARGE / 1e6:.0f} MB compared by size; --deep"
     return [*map(str, found)], f"{skipped} hashes them too" if changes.skipped else ""
 
@@ -117,7 +120,8 @@ def _first(cell: Cell) -> str:
         return ""
     path = intact.checked(cell.results / cell.path)
     table = pl.read_csv(path, separator="\t", infer_schema_length=None)
-    test = table.row(by_predicate=_is(cell.line.row, cell.line.column), named=True)
+    row, column = cell.line.row, cell.line.column
+    test = table.row(by_predicate=(pl.col("row") == row) & (pl.col("column") == column), named=True)
     if test.get("p") is None:
         return ""
     text = f"{test['difference']:+.4f}, 95% {test['ci_low']:+.4f} to {test['ci_high']:+.4f}"
@@ -125,23 +129,20 @@ def _first(cell: Cell) -> str:
     return f"Against {first.label}: {text}, {p}{', significant' * test['significant']}"
 
 
-def _is(row: str, column: str) -> pl.Expr:
-    return (pl.col("row") == row) & (pl.col("column") == column)
-
-
 def _tests(cell: Cell) -> str:
     """Lay out the tests of a cell; each difference has the sign of the cell's own row."""
-    name, own = PATHS.significance.fill(page=cell.line.table), cell.line
+    printed = cell.line
+    name = PATHS.significance.fill(page=printed.table)
     tests = [
         test
-        for test in tests_of(cell.results, own.table)
-        if test.column == own.column and own.row in (test.a, test.b)
+        for test in tests_of(cell.results, printed.table)
+        if test.column == printed.column and printed.row in (test.a, test.b)
     ]
     if not tests:
         return ""
     rows = []
     for test in tests:
-        sign = 1 if test.a == own.row else -1
+        sign = 1 if test.a == printed.row else -1
         both = (test.ci_low, test.ci_high)
         both = both if test.seed_low is None else (test.seed_low, test.seed_high)
         ends = sorted(sign * end for end in both if end is not None)
@@ -200,10 +201,10 @@ def counts(cell: Cell, shown: list[derived.Value]) -> list[str]:
     ratios = [value for value in shown if isinstance(value, Coverage)]
     names = ["", f"{cell.line.row}: ", "what it is a change from: "]
     return [
-        f"{name}D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
-        f"{of.residual:g}, both {of.overlap:g}, neither {of.failures:g}; RoC "
-        f"{layout.DASH if of.ratio is None else f'{of.ratio:.6g}'}"
-        for name, of in zip(names[1:] if len(ratios) > 1 else names, ratios, strict=False)
+        f"{name}D answers {ratio.first:g} of {ratio.queries} queries, S {ratio.second:g}; D alone "
+        f"{ratio.residual:g}, both {ratio.overlap:g}, neither {ratio.failures:g}; RoC "
+        f"{layout.DASH if ratio.ratio is None else f'{ratio.ratio:.6g}'}"
+        for name, ratio in zip(names[1:] if len(ratios) > 1 else names, ratios, strict=False)
     ]
 
 

@@ -4,22 +4,25 @@ Command: `residuum export mine/test --output for-others`. Each run is compared w
 when it is read. The folder is written whole or not at all, and never replaces another.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from residuum.artefacts import exported, files, manifest, trec, yamls
 from residuum.cli.errors import NotRun, ResiduumError, unknown
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import RunId, Seed
 from residuum.inspect import checkpoints, citing
-from residuum.inspect.provenance import Manifest
 from residuum.pages import layout
 from residuum.wiring.paths import Paths
 
+PATHS = Paths()
+START, END = "# ir_metadata.start", "# ir_metadata.end"
+TOOLKITS, JAVA = ("pyserini", "faiss-cpu", "faiss-gpu"), ("anserini", "lucene")
+ENDING = ".trec.gz"
+NOT_PARAMETERS = {"kind", "label", "budgets", "description", "parts", "first_stage"}
 Form = Literal["trec", "beir", "huggingface"]
-
-
+Known = dict[str, Any]  # of a manifest, or of ir_metadata
 TIES = (
     "Order is by rank, as the project evaluates. Scores fall strictly: one that tied with the one "
     "before it, as single precision reads it, was lowered to the next such number below."
@@ -49,15 +52,15 @@ def export(
     written: list[str] = []
     with files.new_directory(output) as folder:
         for name in names:
-            path = Path(Paths(str(results)).run.fill(dataset=dataset, split=split, run=name))
+            path = results / PATHS.run.fill(dataset=dataset, split=split, run=name)
             try:
                 run = exported.strictly(trec.read_run(path))
             except NotRun as reason:
                 refused[name] = str(reason)
                 continue
             if form == "trec":
-                own = header(results, dataset, split, name, entry) if metadata else ""
-                exported.write_trec(folder / f"{name}.trec", run, name, own)
+                above = header(results, dataset, split, name, entry) if metadata else ""
+                exported.write_trec(folder / f"{name}.trec", run, name, above)
             elif form == "beir":
                 exported.write_beir(folder / f"{name}.json", run)
             else:
@@ -73,10 +76,9 @@ def export(
 
 def chosen(results: Path, dataset: str, split: str, runs: Sequence[str]) -> list[str]:
     """Return the named runs of a split, or all; a run without a file raises ResiduumError."""
-    runs_of = Paths(str(results)).run
-    folder = Path(runs_of.fill(dataset=dataset, split=split, run="")).parent
+    folder = (results / PATHS.run.fill(dataset=dataset, split=split, run="")).parent
     if not (dataset and split and folder.is_dir()):
-        parsed = (runs_of.parse(path) for path in results.glob(Paths().run.pattern))
+        parsed = map(PATHS.run.parse, results.glob(PATHS.run.pattern))
         known = {f"{parts['dataset']}/{parts['split']}" for parts in parsed if parts}
         place = f"{dataset}/{split}".rstrip("/")
         raise ResiduumError(f"{results}: {unknown('split with runs', place, known)}")
@@ -98,11 +100,10 @@ def card(
     The card holds no queries, judgements or docs, because only the collection's publisher may give
     them.
     """
-    configs = [{"config_name": name, "data_files": f"{name}.parquet"} for name in runs]
-    head: dict[str, Any] = {
+    head = {
         "pretty_name": f"Runs on {dataset}/{split}",
         "tags": ["information-retrieval", "trec-run"],
-        "configs": configs,
+        "configs": [{"config_name": name, "data_files": f"{name}.parquet"} for name in runs],
     }
     about = citing.stated_of(dataset, entry)
     parts = [
@@ -114,52 +115,73 @@ def card(
     terms = [("Licence", about.licence), ("Access", about.access), ("Citation", about.citation)]
     lines = [f"- {key}: {text}" for key, text in terms]
     parts.append("\n".join([f"## {about.title}", "", *lines]))
-    front = yamls.dump(head)
-    return f"---\n{front}---\n\n" + "\n\n".join(filter(None, parts)) + "\n"
+    return f"---\n{yamls.dump(head)}---\n\n" + "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _means(results: Path, dataset: str, split: str, runs: Sequence[str]) -> str:
     """Return a table of the means of evaluated measures, or "" if no run was evaluated."""
-    paths = Paths(str(results))
-    metrics = {n: paths.metrics.fill(dataset=dataset, split=split, run=n) for n in runs}
-    facts = {name: manifest.facts_of(Path(path)) for name, path in metrics.items()}
-    means = {name: dict(known.get("means") or {}) for name, known in facts.items()}
-    measures = sorted({measure for known in means.values() for measure in known})
+    means = {name: _means_of(results, dataset, split, name) for name in runs}
+    measures = sorted({measure for of_run in means.values() for measure in of_run})
     if not measures:
         return ""
     cells = [
-        [name, *(f"{known[m]:.4f}" if m in known else "" for m in measures)]
-        for name, known in means.items()
+        [name, *(f"{of_run[m]:.4f}" if m in of_run else "" for m in measures)]
+        for name, of_run in means.items()
     ]
     return layout.grid(["run", *measures], cells)
 
 
-START, END = "# ir_metadata.start", "# ir_metadata.end"
-TOOLKITS = ("pyserini", "faiss-cpu", "faiss-gpu")
-ENDING = ".trec.gz"
-NOT_PARAMETERS = {"kind", "label", "budgets", "description", "parts", "first_stage"}
-Known = dict[str, Any]
+def _means_of(results: Path, dataset: str, split: str, run: str) -> dict[str, float]:
+    path = results / PATHS.metrics.fill(dataset=dataset, split=split, run=run)
+    return dict(manifest.facts_of(path).get("means") or {})
 
 
 def header(results: Path, dataset: str, split: str, run: str, entry: Dataset | None) -> str:
-    """Return the comment lines above a run; `entry` is its dataset's YAML, or None.
+    """Return the comment lines above a run, with ir_metadata's fields.
 
-    Fields that nobody stated, such as the actor and the venue, are omitted.
+    `entry` is the dataset's YAML, or None. Fields that nobody stated, such as the actor and the
+    venue, are omitted.
     """
-    path = Path(Paths(str(results)).run.fill(dataset=dataset, split=split, run=run))
-    own = _of(path)
+    path = results / PATHS.run.fill(dataset=dataset, split=split, run=run)
+    record = _record(path)
+    made, index = record["environment"], record["artefact"].get("index") or {}
+    packages, cpu = made.get("packages") or {}, made.get("cpu") or {}
+    system, _, architecture = str(made.get("platform", "")).partition("-")
     metadata = {
         "schema version": 0.1,
         "run version": 1.0,
         "tag": run,
-        "platform": _platform(own),
-        "research goal": _goal(results, dataset, split, run),
-        "implementation": _implementation(own),
+        "platform": {
+            "hardware": {"cpu": {"model": cpu.get("model"), "architecture": architecture}},
+            "operating system": {"kernel": system},
+            "software": {
+                "libraries": {
+                    "python": [f"{name}=={version}" for name, version in packages.items()],
+                    "java": [f"{name}=={index[name]}" for name in JAVA if index.get(name)],
+                },
+                "retrieval toolkit": [
+                    f"{name}=={packages[name]}" for name in TOOLKITS if name in packages
+                ],
+            },
+        },
+        "research goal": {
+            "evaluation": {"reported measures": [*_means_of(results, dataset, split, run)]}
+        },
+        "implementation": {
+            "executable": {"cmd": made.get("command")},
+            "source": {"lang": ["python"], "commit": made.get("git_commit")},
+        },
         "method": _method(path.parent, run),
-        "data": _data(results, dataset, split, entry),
+        "data": {
+            "test collection": {
+                "name": citing.stated_of(dataset, entry).title,
+                "split": split,
+                "source": entry.access if entry else None,
+                "ir_datasets": _irds(results, dataset, split),
+            }
+        },
     }
-    text = yamls.dump(_known(metadata))
-    lines = [START, *(f"# {line}" for line in text.splitlines()), END]
+    lines = [START, *(f"# {line}" for line in yamls.dump(_known(metadata)).splitlines()), END]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -171,37 +193,9 @@ def _known(value: object) -> object:
     return [_known(part) for part in value] if isinstance(value, list) else value
 
 
-def _of(path: Path) -> Manifest:
-    return Manifest.model_validate_json(files.read_bytes(manifest.beside(path)))
-
-
-def _platform(own: Manifest) -> Known:
-    made, index = own.environment, own.artefact.get("index") or {}
-    packages = {**cast(Mapping[str, str], made.get("packages") or {})}
-    system, _, architecture = str(made.get("platform", "")).partition("-")
-    kits = [f"{name}=={packages[name]}" for name in TOOLKITS if name in packages]
-    java = {name: f"{name}=={index[name]}" for name in ("anserini", "lucene") if index.get(name)}
-    python = [f"{name}=={version}" for name, version in packages.items()]
-    return {
-        "hardware": {"cpu": {"model": own.cpu and own.cpu.model, "architecture": architecture}},
-        "operating system": {"kernel": system},
-        "software": {
-            "libraries": {"python": python, "java": [*java.values()]},
-            "retrieval toolkit": kits,
-        },
-    }
-
-
-def _goal(results: Path, dataset: str, split: str, run: str) -> Known:
-    path = Path(Paths(str(results)).metrics.fill(dataset=dataset, split=split, run=run))
-    means = manifest.facts_of(path).get("means") or {}
-    return {"evaluation": {"reported measures": [*means]}}
-
-
-def _implementation(own: Manifest) -> Known:
-    made = own.environment
-    source = {"lang": ["python"], "commit": made.get("git_commit")}
-    return {"executable": {"cmd": made.get("command")}, "source": source}
+def _record(path: Path) -> Known:
+    """Return the manifest beside a file; a part that it lacks is empty."""
+    return {"artefact": {}, "spec": {}, "environment": {}} | manifest.read(manifest.beside(path))
 
 
 def _method(folder: Path, run: str) -> Known:
@@ -220,37 +214,40 @@ def _method(folder: Path, run: str) -> Known:
 
 def _stages(folder: Path, run: str) -> dict[str, Known]:
     """Return the stages of a run and of the runs it was made from, by run name."""
-    own, seed = _of(folder / f"{run}{ENDING}"), RunId.parse(run).seed
-    spec = {key: value for key, value in own.spec.items() if key not in NOT_PARAMETERS}
-    behind = [_run_of(folder, name, seed) for name in checkpoints.summed(own.spec)]
-    first = own.spec.get("first_stage")
-    reranked = _run_of(folder, str(first), seed) if first else None
-    stage = {
-        "method": own.spec.get("kind"),
-        **spec,
-        "chosen depth": own.artefact.get("depth"),
-        "chosen of each fold": own.artefact.get("folds"),
-        **_together(own, behind),
-        "reranks": reranked,
+    record, seed = _record(folder / f"{run}{ENDING}"), RunId.parse(run).seed
+    spec, facts = record["spec"], record["artefact"]
+    parts = [_run_of(folder, name, seed) for name in checkpoints.summed(spec)]
+    first = spec.get("first_stage")
+    reranked = _run_of(folder, str(first), seed) if first else ""
+    stages = {
+        run: {
+            "method": spec.get("kind"),
+            **{key: value for key, value in spec.items() if key not in NOT_PARAMETERS},
+            "chosen depth": facts.get("depth"),
+            "chosen of each fold": facts.get("folds"),
+            **_combined(spec, facts.get("lambda"), parts),
+            "reranks": reranked,
+        }
     }
-    others = [_stages(folder, name) for name in [*behind, reranked] if name and _made(folder, name)]
-    return {run: stage, **{name: each for of in others for name, each in of.items()}}
+    for name in [*parts, reranked]:
+        if name and _made(folder, name):
+            stages |= _stages(folder, name)
+    return stages
 
 
-def _together(own: Manifest, behind: list[str]) -> Known:
-    """Return the runs or systems that a run combines, with their weights."""
-    entries = cast(list[object], own.spec.get("parts") or [])
-    if not all(isinstance(entry, str) for entry in entries):
-        sizes = cast(list[Known], entries)
-        return {"candidates": [{**e, "system": n} for n, e in zip(behind, sizes, strict=True)]}
-    summed = cast(Known, own.spec.get("interpolation") or {})
-    weight = own.artefact.get("lambda")
+def _combined(spec: Known, weight: float | None, runs: list[str]) -> Known:
+    """Return the runs or systems that a run combines, with their weights or numbers of docs."""
+    parts = spec.get("parts") or []
+    if not all(isinstance(part, str) for part in parts):
+        sizes = zip(runs, parts, strict=True)
+        return {"candidates": [{**size, "system": name} for name, size in sizes]}
+    summed = spec.get("interpolation") or {}
     fixed = {summed.get("weighted"): weight, **(summed.get("others") or {})}
-    weights = {name: fixed.get(system, 1.0) for name, system in zip(behind, entries, strict=True)}
+    weights = {name: fixed.get(system, 1.0) for name, system in zip(runs, parts, strict=True)}
     return {
         "weight": weight,
         "weights": weights if weight is not None and summed else None,
-        "interpolates": behind,
+        "interpolates": runs,
     }
 
 
@@ -264,15 +261,11 @@ def _made(folder: Path, run: str) -> bool:
     return manifest.beside(folder / f"{run}{ENDING}").is_file()
 
 
-def _data(results: Path, dataset: str, split: str, entry: Dataset | None) -> Known:
-    path = Path(Paths(str(results)).queries.fill(dataset=dataset, split=split))
-    spec = _of(path).spec if manifest.beside(path).is_file() else {}
-    splits = cast(dict[str, Known], spec.get("splits") or {})
-    return {
-        "test collection": {
-            "name": citing.stated_of(dataset, entry).title,
-            "split": split,
-            "source": entry.access if entry else None,
-            "ir_datasets": splits.get(split, {}).get("irds"),
-        }
-    }
+def _irds(results: Path, dataset: str, split: str) -> str | None:
+    """Return the id in ir_datasets of a split, or None for a split from elsewhere."""
+    path = results / PATHS.queries.fill(dataset=dataset, split=split)
+    splits: dict[str, Known] = {}
+    if manifest.beside(path).is_file():
+        splits = _record(path)["spec"].get("splits") or {}
+    name: str | None = splits.get(split, {}).get("irds")
+    return name

@@ -45,8 +45,8 @@ def _not_measured(results: Path, place: str, name: str, target: Path) -> str:
     return f"{text} Where {name} is an entry of config/fidelities, make it with: {cure}"
 
 
-def _lines(place: str, job: Fidelity, of: Measured) -> Iterator[str]:
-    facts, kind = of.facts, "Boolean vectors" if job.present else f"vectors of {job.model}"
+def _lines(place: str, job: Fidelity, measured: Measured) -> Iterator[str]:
+    facts, kind = measured.facts, "Boolean vectors" if job.present else f"vectors of {job.model}"
     counts = [f"{facts[name]:,} {name}" for name in ("queries", "docs", "terms")]
     yield f"{place}: {', '.join(counts)}; {kind}, {job.draws} {job.distribution} projections"
     text = f"the longest query has {facts['most_terms']['query']} terms, "
@@ -60,23 +60,25 @@ def _lines(place: str, job: Fidelity, of: Measured) -> Iterator[str]:
     share, nearest = f"{job.error:.0%}", fidelities.nth(job.depth)
     yield f"\nDimensions at which so many queries keep their first doc among the first {job.depth};"
     yield f"docs that tie with it do not count. margin: the {nearest} smallest, median over queries"
-    yield layout.grid(*_recalls(job, of))
+    yield layout.grid(*_recalls(job, measured))
     yield f"\nDimensions at which at most {share} of the pairs of a bin are turned: as measured,"
     yield "exactly for Gaussian projections, and as Lemma 1 guarantees; margin: the bin's mean"
-    yield layout.grid(*_pairs(job, of))
+    yield layout.grid(*_pairs(job, measured))
     most = f"{job.dimensions.values()[-1]:,} dimensions"
     beyond, few = facts["beyond_bins"], facts["in_small_bins"]
     yield f"Of {facts['pairs']:,} pairs {beyond:,} have margins at which {most} do not do;"
     yield f"{few:,} lie in bins of fewer than {job.fewest}, which are not shown"
 
 
-def _recalls(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
+def _recalls(job: Fidelity, measured: Measured) -> tuple[list[str], list[list[str]]]:
     header = ["terms of docs", "docs", "queries", "margin", *(f"{share:.0%}" for share in RECALLS)]
     by = ["length", "docs", "queries"]
-    columns = [fidelities.least(of.recall, by, pl.col("recall") >= share) for share in RECALLS]
+    columns = [
+        fidelities.least(measured.recall, by, pl.col("recall") >= share) for share in RECALLS
+    ]
     lines = []
     for number, (length, docs, queries, _) in enumerate(columns[0].iter_rows()):
-        margins = of.margins.filter(length=length, nearest=job.depth)["margin"]
+        margins = measured.margins.filter(length=length, nearest=job.depth)["margin"]
         middle = margins.median()
         line = [length, f"{docs:,}", f"{queries:,}"]
         line += [f"{middle:.4f}" if isinstance(middle, float) else DASH]
@@ -84,12 +86,12 @@ def _recalls(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
     return header, lines
 
 
-def _pairs(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
+def _pairs(job: Fidelity, measured: Measured) -> tuple[list[str], list[list[str]]]:
     by = ["margin", "pairs", "exact", "guaranteed"]
-    bins = fidelities.least(of.pairs, by, pl.col("error") <= job.error)
+    bins = fidelities.least(measured.pairs, by, pl.col("error") <= job.error)
     lines = [
-        [f"{margin:.4f}", f"{pairs:,}", _tried(job, measured), f"{exact:,}", f"{guaranteed:,}"]
-        for margin, pairs, exact, guaranteed, measured in bins.iter_rows()
+        [f"{margin:.4f}", f"{pairs:,}", _tried(job, tried), f"{exact:,}", f"{guaranteed:,}"]
+        for margin, pairs, exact, guaranteed, tried in bins.iter_rows()
     ]
     return ["margin", "pairs", "measured", "exact", "Lemma 1"], lines
 

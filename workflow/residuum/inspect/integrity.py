@@ -1,6 +1,7 @@
 """Find the files of a results folder that differ from what its manifests record.
 
-Usage: `Changes(results, graph).of(kin)`. A manifest records an artefact's own files and its inputs.
+Usage: `Changes(results, graph).among(kin)`. A manifest records an artefact's own files, and its
+inputs.
 Files above LARGE bytes are compared by size, unless `deep` is true.
 """
 
@@ -24,9 +25,13 @@ class Change(NamedTuple):
     recorded: str
     found: str
 
+    @property
+    def text(self) -> str:
+        """What was found, and what was recorded."""
+        return f"{self.found}, where the manifest of {self.by} records {self.recorded}"
+
     def __str__(self) -> str:
-        of = f"the manifest of {self.by}"
-        return f"{self.path}: {self.found}, where {of} records {self.recorded}"
+        return f"{self.path}: {self.text}"
 
 
 class Changes:
@@ -37,12 +42,12 @@ class Changes:
 
     def __init__(self, results: Path, graph: Graph, deep: bool = False) -> None:
         self.results, self.graph, self.deep = results, graph, deep
-        self.own = {
-            path: own for artefact in graph.values() for path, own in artefact.files.items()
+        self.records = {
+            path: record for artefact in graph.values() for path, record in artefact.files.items()
         }
         self.skipped: set[str] = set()
 
-    def of(self, kin: Iterable[Artefact], inputs: Collection[str] | None = None) -> list[Change]:
+    def among(self, kin: Iterable[Artefact], inputs: Collection[str] | None = None) -> list[Change]:
         """Return the changes of artefacts' own files and of their inputs, each once.
 
         `inputs` restricts the inputs that are compared to the paths in it. A folder is left out
@@ -80,7 +85,7 @@ class Changes:
 
     def _sha256(self, path: str) -> str | None:
         """Return the hash of a file or folder, from its manifest if it is absent or large."""
-        place, record = self.results / path, self.own.get(path)
+        place, record = self.results / path, self.records.get(path)
         if place.is_dir():
             return self._sha256_of(place, path)
         if place.is_file() and (self.deep or place.stat().st_size <= LARGE):
@@ -92,7 +97,9 @@ class Changes:
     def _sha256_of(self, folder: Path, path: str) -> str | None:
         """Return the hash of a folder's files, or None where the hash of a file is unknown."""
         within = {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()}
-        within |= {Path(name).relative_to(path) for name in self.own if name.startswith(f"{path}/")}
+        within |= {
+            Path(name).relative_to(path) for name in self.records if name.startswith(f"{path}/")
+        }
         if within == {Path(FOLDER)}:
             return None  # a bundle's, older than records of own files
         hashes = {name: self._sha256(f"{path}/{name.as_posix()}") for name in sorted(within)}

@@ -8,7 +8,6 @@ import re
 import shutil
 import textwrap
 from pathlib import Path
-from typing import Any
 
 from residuum import data
 from residuum.artefacts import files, yamls
@@ -85,7 +84,7 @@ def _size(name: str, dataset: Dataset, split: str) -> dict[str, object] | None:
 
 
 def _agrees(pinned: Edition, made: Edition) -> bool:
-    """Say whether an edition pins these counts, or some of them and no others."""
+    """Say whether an edition pins no other counts than those that were made."""
     sizes = {
         name: size.model_dump(exclude_defaults=True)
         for name, size in pinned.splits.items()
@@ -125,7 +124,7 @@ def _write(location: Location, editions: list[Edition], added: bool) -> None:
         written = _edited_within(text, inside, editions, added)
     except ValueError as error:
         raise ResiduumError(f"{path}: {error}, then pin") from None
-    if not _says(written, yamls.load(text), inside, editions):
+    if not _says(written, text, inside, editions):
         text = "its layout is not one that can be edited, so nothing was written"
         hand = f"write this in place of its editions:\n{_block(editions)}"
         raise ResiduumError(f"{path}: {text}; {hand}")
@@ -134,8 +133,9 @@ def _write(location: Location, editions: list[Edition], added: bool) -> None:
         shutil.copymode(path, temporary)
 
 
-def _says(written: str, before: Any, inside: str, editions: list[Edition]) -> bool:
+def _says(written: str, text: str, inside: str, editions: list[Edition]) -> bool:
     """Say whether an edited text differs from the text before in the entry's editions only."""
+    before = yamls.load(text)
     try:
         made = yamls.load(written)
         entry, old = (content[SEVERAL][inside] if inside else content for content in (made, before))
@@ -155,7 +155,7 @@ def _edited_within(text: str, inside: str, editions: list[Edition], added: bool)
     if found[1]:
         raise ValueError(f"{inside}: one mapping in braces; write its keys one a line")
     lines = text.splitlines(keepends=True)
-    start, stop = found[0].start + 1, _end(lines, found[0])
+    start, stop = found[0].start + 1, found[0].stop
     shifts = {line: len(line) - len(line.lstrip()) for line in lines[start:stop] if line.strip()}
     indent = min(shift for line, shift in shifts.items() if line.lstrip()[0] != "#")
     if min(shifts.values()) < indent:
@@ -165,21 +165,11 @@ def _edited_within(text: str, inside: str, editions: list[Edition], added: bool)
     return "".join(lines)
 
 
-def _end(lines: list[str], place: range) -> int:
-    """Return where a key's lines end; trailing blank lines and comments belong to the next key."""
-    stop = place.stop
-    while stop > place.start and (
-        not lines[stop - 1].strip() or lines[stop - 1].lstrip()[0] == "#"
-    ):
-        stop -= 1
-    return stop
-
-
 def _edited(text: str, editions: list[Edition], added: bool) -> str:
     """Return a text with the given editions; a ValueError says why it cannot be edited."""
     lines = text.splitlines(keepends=True)
     lines[-1:] = [lines[-1].rstrip("\n") + "\n"]
-    place, bracketed = _place(text)
+    place, bracketed = yamls.lines_of(text, KEY) or (None, False)
     last = next((n for n, line in enumerate(lines) if re.match(r"\.\.\.\s", line)), len(lines))
     after, lines = lines[last:], lines[:last]  # the document's end marker and what follows
     column = None if bracketed else _column(lines, place)
@@ -191,14 +181,6 @@ def _edited(text: str, editions: list[Edition], added: bool) -> str:
     else:
         lines += _block(editions).splitlines(keepends=True)
     return "".join([*lines, *after])
-
-
-def _place(text: str) -> tuple[range | None, bool]:
-    """Return the line numbers of the key `editions`, and whether its value is in brackets."""
-    found = yamls.lines_of(text, KEY)
-    if found is None:
-        return None, False
-    return range(found[0].start, _end(text.splitlines(), found[0])), found[1]
 
 
 def _column(lines: list[str], place: range | None) -> int | None:

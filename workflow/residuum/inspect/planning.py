@@ -5,18 +5,12 @@ Snakemake's own dry run. Files are looked for by name and size. With `--docs` it
 nobody has, and says which limits they break.
 """
 
-import importlib.util
 import os
-import re
 import shutil
-import sys
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, reduce
-from operator import or_
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from subprocess import PIPE, Popen
-from typing import NamedTuple
 
 from pydantic import BaseModel
 
@@ -25,8 +19,10 @@ from residuum.config import entries, loading, roots
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import references
 from residuum.config.schema.scales import FromHub, Start
+from residuum.inspect import limits
 from residuum.inspect.datasets import File, needed
-from residuum.inspect.text import amount, line, wrapped
+from residuum.inspect.dryrun import ALL, Job, dry_runs, plans, sums
+from residuum.inspect.text import amount, by_reason, line, wrapped
 from residuum.pages import layout
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export
@@ -41,209 +37,11 @@ HEAP = "2g"  # as in residuum.lucene.jvm, which needs packages that may be missi
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
 
 
-JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
-FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)
-WILDCARD = re.compile(r"(\w+)=([^,]*)")
-NUMBER = re.compile(r"\b(\w+)=(\d+)(?=,|$)")
-CORES = 1_000_000  # more than any rule's threads, so that Snakemake lowers none
-ALL = "--forceall"  # includes finished jobs
-
-
-class Job(NamedTuple):
-    """A planned job, with the resources that its rule declares (residuum.wiring.resources)."""
-
-    rule: str
-    wildcards: dict[str, str]
-    inputs: list[str]
-    outputs: list[str]
-    threads: int
-    resources: Counter[str]  # missing ones count as 0
-
-    @property
-    def alike(self) -> int:
-        """The number of equal jobs it stands for: shards in a plan of other sizes, else 1."""
-        return self.resources["shards"] or 1
-
-    @property
-    def seconds(self) -> float:
-        """The job's duration in seconds, on a card if it uses a card, with its rule's threads."""
-        return max(self.resources["gpu_s"], self.resources["core_s"] / self.threads)
-
-
-def sums(jobs: Iterable[Job]) -> Counter[str]:
-    """Return the sums of the jobs' resources; a job counts once for each job it stands for."""
-    total: Counter[str] = Counter()
-    for job in jobs:
-        for name, quantity in job.resources.items():
-            total[name] += job.alike * quantity
-    return total
-
-
-def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
-    """Return the unfinished jobs, and all jobs."""
-    jobs = dry_runs([(config, [])] + [(config, [ALL])] * results.exists())  # else all are pending
-    return jobs[0], jobs[-1]
-
-
-def dry_runs(requests: Iterable[tuple[Sequence[str], Sequence[str]]]) -> list[list[Job]]:
-    """Run dry runs together, each with its values of `--config` and options; return their jobs."""
-    if importlib.util.find_spec("snakemake") is None:
-        raise ResiduumError(
-            "no Snakemake in this environment, and it is Snakemake that plans the jobs. Install "
-            "the project whole: make, or pip install '.[graph]'"
-        )
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
-    command += ["--quiet", "host"]  # in place of the profile's quiet rules
-    runs = [
-        (config, Popen([*command, *more, "--config", *config], stdout=PIPE, stderr=PIPE, text=True))
-        for config, more in requests
-    ]
-    try:
-        return list(_finished(runs))
-    finally:
-        for _, run in runs:  # the other runs may still be going after a failure
-            run.kill()
-            run.communicate()
-
-
-def _finished(runs: Iterable[tuple[Sequence[str], "Popen[str]"]]) -> Iterator[list[Job]]:
-    for config, run in runs:
-        printed, faults = run.communicate()
-        if run.returncode:
-            text = faults + printed
-            start = re.search(r"^\w*(Error|Exception)\b", text, re.MULTILINE)
-            message = text[start.start() if start else 0 :].strip()
-            raise ResiduumError(f"Snakemake cannot plan {' '.join(config)}:\n{message}")
-        yield read(printed)
-
-
-def read(printed: str) -> list[Job]:
-    """Return the jobs that a dry run prints; a rule without outputs, such as `all`, is skipped."""
-    jobs = []
-    for rule, body in JOB.findall(printed):
-        fields = defaultdict(str, FIELD.findall(body))
-        if fields["output"]:
-            inputs, outputs = (fields[name].split(", ") for name in ("input", "output"))
-            wildcards, threads = WILDCARD.findall(fields["wildcards"]), int(fields["threads"] or 1)
-            takes = Counter({name: int(n) for name, n in NUMBER.findall(fields["resources"])})
-            jobs.append(Job(rule, dict(wildcards), inputs, outputs, threads, takes))
-    return jobs
-
-
-LUCENE_DOCS = 2**31 - 1 - 128  # IndexWriter.MAX_DOCS
-WEEK_H = 168.0
-SHARDS = 10**5
-TRIED_JOBS = 20_000
-ARGUMENTS = 2 * 2**20  # bytes
-ARGUMENT = 20  # bytes besides the letters: --, two terminators, two pointers
-WITHIN = 10  # a limit is shown if it breaks below this multiple of the planned docs
-NO = "no size"
-LIMITS = ["limit", "of", "most", "planned", "times", "bears docs up to"]
-
-
-TEXTS = [
-    f"docs of an index: Lucene takes {LUCENE_DOCS:,} (IndexWriter.MAX_DOCS)",
-    f"hours of a job: {WEEK_H:.0f}, a week, taken for the longest that a cluster lets a job run",
-    "memory of a job: what its rule requests, of what a node has (--node)",
-    f"jobs of a graph: {TRIED_JOBS:,} are the most of which a dry run was tried (docs/scaling.md); "
-    "no fixed limit",
-    f"shards of a corpus: {SHARDS:,}, as five digits number them (rules/wiring.smk)",
-    "arguments of a command: a job that reads all shards names each; Linux takes "
-    f"{ARGUMENTS / 1e6:.1f} MB (2 MiB), a quarter of a stack of 8 MiB (execve(2))",
-]
-
-
-Measure = Callable[[Job], float]
-
-
-class Limit(NamedTuple):
-    """A bounded quantity: its bound, and its value for the plan and for half the docs."""
-
-    name: str
-    of: str
-    most: float
-    planned: float
-    half: float
-    unit: str = ""
-
-    @property
-    def borne(self) -> float:
-        """The factor on the planned docs at which the bound is reached, from 0 to infinity.
-
-        It is 0 if the bound is exceeded at every size, and infinity if it is never reached.
-        """
-        growth = 2 * (self.planned - self.half)
-        if growth <= 0:
-            return 0.0 if self.passed else float("inf")
-        return max(0.0, 1 + (self.most - self.planned) / growth)
-
-    @property
-    def passed(self) -> bool:
-        """Whether the plan exceeds the limit."""
-        return self.planned > self.most
-
-
-class Limits:
-    """The limits of a plan for the given docs; the same plan at half the docs gives the growth."""
-
-    def __init__(
-        self, docs: Mapping[str, int], planned: Sequence[Job], half: Sequence[Job], memory: float
-    ) -> None:
-        self._docs, self._memory = docs, memory
-        self._planned, self._half = planned, {job.outputs[0]: job for job in half}
-        self._rules = list(dict.fromkeys(job.rule for job in planned))
-
-    def rows(self) -> list[list[str]]:
-        """Return the cells of each limit that is (nearly) exceeded, the first to break first."""
-        shown = [limit for limit in self.all() if limit.passed or limit.borne <= WITHIN]
-        return [self._cells(limit) for limit in sorted(shown, key=lambda one: (one.borne, one.of))]
-
-    def all(self) -> Iterator[Limit]:
-        """Yield the limits of all datasets and rules, whether exceeded or not."""
-        indexes = [job for job in self._planned if job.rule == "lexical_index"]
-        indexed = {job.wildcards.get("dataset") for job in indexes}
-        for name, docs in self._docs.items():
-            if name in indexed:
-                yield Limit("docs of an index", name, LUCENE_DOCS, docs, docs / 2)
-        total, half = (sum(j.alike for j in jobs) for jobs in (self._planned, self._half.values()))
-        yield Limit("jobs of a graph", "all", TRIED_JOBS, total, half)
-        for rule in self._rules:
-            yield self._largest("hours of a job", rule, WEEK_H, _hours)
-            yield self._largest("memory of a job", rule, self._memory, _memory, "MB")
-            yield self._largest("shards of a corpus", rule, SHARDS, _alike)
-        yield from self._arguments()
-
-    def _largest(
-        self, name: str, rule: str, most: float, measure: Measure, unit: str = ""
-    ) -> Limit:
-        """Return the limit of a rule, measured on the rule's largest job."""
-        job = max((job for job in self._planned if job.rule == rule), key=measure)
-        return Limit(name, rule, most, measure(job), measure(self._half[job.outputs[0]]), unit)
-
-    def _arguments(self) -> Iterator[Limit]:
-        """Yield a limit on the bytes of arguments, for rules whose jobs name every shard."""
-        now, before = _made(self._planned), _made(self._half.values())
-        for rule in self._rules:
-            of = [job for job in self._planned if job.rule == rule and job.alike == 1]
-            job = max(of, key=lambda job: _named(job, now), default=None)
-            if job and _named(job, now):
-                halved = _named(self._half[job.outputs[0]], before)
-                yield Limit(
-                    "arguments of a command", rule, ARGUMENTS, _named(job, now), halved, "B"
-                )
-
-    def _cells(self, limit: Limit) -> list[str]:
-        times = limit.planned / limit.most
-        numbers = [_number(value, limit.unit) for value in (limit.most, limit.planned)]
-        bears = ", ".join(large(limit.borne * docs) for docs in self._docs.values())
-        digits = ".2f" if 0.9 < times < 1.1 else ".2g" if times < 10 else ",.0f"  # 1.01 is above 1
-        return [limit.name, limit.of, *numbers, f"{times:{digits}}", bears if limit.borne else NO]
-
-
 def sizes_of(docs: Iterable[str], folder: Path, base: object) -> dict[str, int]:
     """Return {dataset: docs} of `--docs` over config.yaml's; bad texts raise ResiduumError."""
     known = [*entries.Folder(folder / "datasets").locations]
-    sized, named = dict(base) if isinstance(base, dict) else {}, set[str]()
+    sized: dict[str, int] = dict(base) if isinstance(base, dict) else {}
+    named: set[str] = set()
     for text in docs:
         name, given, number = text.partition("=")
         if name not in known:
@@ -297,58 +95,6 @@ def refuse_unused(docs: Iterable[str], used: Iterable[str]) -> None:
             f"docs of {unused[0]}: nothing that is planned uses it, but {', '.join(used)}. "
             "Give docs of these, or choose other papers or another scale"
         )
-
-
-def limits_page(rows: list[list[str]]) -> Iterator[str]:
-    """Yield the limits as a grid, with an explanation of each kind of limit."""
-    if not rows:
-        return
-    yield "What breaks first, and up to how many docs each would do:"
-    yield layout.grid(LIMITS, rows)
-    yield from (wrapped(text, "- ") for text in TEXTS)
-
-
-def _hours(job: Job) -> float:
-    return job.seconds / 3600
-
-
-def _memory(job: Job) -> float:
-    return job.resources["mem_mb"]
-
-
-def _alike(job: Job) -> float:
-    return job.alike
-
-
-def _made(jobs: Iterable[Job]) -> dict[str, int]:
-    """Return {output path: number of files it stands for}, for jobs that stand for several."""
-    return {path: job.alike for job in jobs if job.alike > 1 for path in job.outputs}
-
-
-def _named(job: Job, made: Mapping[str, int]) -> float:
-    """Return the bytes of the arguments by which a job names folders of shards.
-
-    The option's name is the third part of the path: --hits results/full/hits/...
-    """
-    folders = ((path.rpartition("/")[0], made[path]) for path in job.inputs if path in made)
-    return sum(
-        count * (len(folder.encode()) + len(folder.split("/")[2]) + ARGUMENT)
-        for folder, count in folders
-    )
-
-
-def _number(value: float, unit: str) -> str:
-    if unit:
-        return amount(value * {"MB": 1e6, "B": 1.0}[unit])
-    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
-
-
-def large(value: float) -> str:
-    """Write a large number with a unit prefix: 113 M, 2.15 G."""
-    for unit, worth in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if value >= worth:
-            return f"{value / worth:.3g} {unit}"
-    return f"{value:.0f}"
 
 
 def plan(
@@ -412,9 +158,9 @@ def _imagined(
     given = ", ".join(f"{size:,} docs of {name}" for name, size in docs.items())
     total = sum(job.alike for job in every)
     head = _head(registry, f", as if there were {given}: {total:,} jobs, none of them finished. ")
-    broken = Limits(docs, every, halved, node_mb).rows()
+    broken = limits.rows(docs, every, halved, node_mb)
     room = disks({results: 1e6 * sums(every)["disk_mb"]})
-    return every, [head, _rules(every, every), room, limits_page(broken)]
+    return every, [head, _rules(every, every), room, limits.page(broken)]
 
 
 def _pairs(chosen: Mapping[str, object]) -> list[str]:
@@ -453,7 +199,7 @@ def _hub_file(model: FromHub) -> File:
     url = f"https://huggingface.co/{model.hub}/tree/{model.revision}"
     size = BYTES_PER_PARAMETER * sizes.shape_of_hub(model.hub).parameters
     made = [roots.snapshot("models", model.hub, model.revision) / "config.json"]
-    return File(model.hub, None, url, size, None, [], made, by_hand=False)
+    return File(model.hub, url=url, bytes=size, makes=made)
 
 
 def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
@@ -477,28 +223,25 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
     if not files:
         yield "Downloads: none."
         return
-    each = {file.name: file for of in files.values() for file in of}  # datasets may share files
-    missing = sum(file.bytes or 0 for file in each.values() if not file.available)
+    by_name = {file.name: file for listed in files.values() for file in listed}  # shared ones once
+    missing = sum(file.bytes or 0 for file in by_name.values() if not file.available)
     yield f"Downloads: {amount(missing)} to come" if missing else "Downloads: all available"
     rows = []
-    for name, of in files.items():
-        for file in of:
+    for name, listed in files.items():
+        dataset = registry.datasets.get(name)
+        by_hand = "see access" if dataset and dataset.access else "yours"
+        for file in listed:
             size = "about " * (name == HUB) + (amount(file.bytes) if file.bytes else "unknown")
-            rows.append([name, file.name, size, file.state, file.url or _hand(registry, name)])
+            rows.append([name, file.name, size, file.state, file.url or by_hand])
     yield layout.grid(["of", "file", "size", "local", "from"], rows)
     for name in files:
         yield name
         dataset = registry.datasets.get(name)
-        own = "each model's own, on its page at its address"
-        stated = [("licence", dataset.licence if dataset else own)]
-        stated += [("access", dataset.access)] if dataset else []
-        yield from (line(key, text) for key, text in stated if text)
-
-
-def _hand(registry: Registry, name: str) -> str:
-    """Say where a file comes from that has no download address."""
-    dataset = registry.datasets.get(name)
-    return "see access" if dataset and dataset.access else "yours"
+        if dataset is None:
+            yield line("licence", "each model's own, on its page at its address")
+            continue
+        stated = {"licence": dataset.licence, "access": dataset.access}
+        yield from (line(key, text) for key, text in stated.items() if text)
 
 
 def _rules(pending: list[Job], every: list[Job]) -> Iterator[str]:
@@ -522,19 +265,17 @@ def table(pending: list[Job], every: list[Job]) -> list[list[str]]:
     last = {rule: row for row, rule in sorted((level(j.outputs[0]), j.rule) for j in every)}
     rows = []
     for rule in [*sorted(last, key=lambda rule: (last[rule], rule)), "total"]:
-        waiting, total = (
-            [j for j in jobs if rule in (j.rule, "total")] for jobs in (pending, every)
-        )
-        took, largest = (
-            sums(waiting),
-            reduce(or_, (job.resources for job in waiting), Counter[str]()),
-        )
-        seconds = (job.seconds for job in waiting)
+        waiting = [job for job in pending if rule in (job.rule, "total")]
+        count = sum(job.alike for job in every if rule in (job.rule, "total"))
+        took, largest = sums(waiting), Counter[str]()
+        for job in waiting:
+            largest |= job.resources
         megabytes = (took["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
-        row = [amount(1e6 * mb) if mb else "" for mb in megabytes]
-        row += map(hours, (took["core_s"], took["gpu_s"], max(seconds, default=0)))
-        counts = (sum(job.alike for job in jobs) for jobs in (waiting, total))
-        rows.append([rule, " of ".join(f"{number:,}" for number in counts), *row])
+        row = [rule, f"{sum(job.alike for job in waiting):,} of {count:,}"]
+        row += [amount(1e6 * mb) if mb else "" for mb in megabytes]
+        longest = max((job.seconds for job in waiting), default=0)
+        row += map(hours, (took["core_s"], took["gpu_s"], longest))
+        rows.append(row)
     return rows
 
 
@@ -547,14 +288,11 @@ def hours(seconds: float) -> str:
 
 
 def _gaps(registry: Registry) -> Iterator[str]:
-    """Yield each reason why rows are not run at this scale, with its pages and rows."""
-    reasons: dict[str, dict[str, None]] = {}
-    for gap in gaps(registry, all_available):
-        reasons.setdefault(gap.why, {})[f"{gap.page}/{gap.row}".removesuffix("/")] = None
-    if reasons:
+    every = gaps(registry, all_available)
+    found = [(gap.why, f"{gap.page}/{gap.row}".removesuffix("/")) for gap in every]
+    if found:
         yield "Not run at this scale:"
-        for why, where in reasons.items():
-            yield wrapped(f"{why} ({', '.join(where)})", "- ")
+        yield from (wrapped(text, "- ") for text in by_reason(found))
 
 
 def disks(needs: dict[Path, float]) -> Iterator[str]:

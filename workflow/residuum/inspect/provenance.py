@@ -88,15 +88,12 @@ def read(results: Path) -> Graph:
     Paths are relative to `results`, wherever the folder was when they were written. Artefacts that
     a manifest names are included even without a manifest. A faulty manifest raises ResiduumError.
     """
-    made: Made = {}
-    for name in finished(results, MANIFESTS):
-        try:
-            made[name] = _manifest(results / name, name)
-        except ResiduumError as error:
-            raise ResiduumError(f"{results / name}: {error}; delete it, then {AGAIN}") from None
-    if not made:
+    graph, faults = readable(results)
+    for name, fault in faults.items():
+        raise ResiduumError(f"{results / name}: {fault}; delete it, then {AGAIN}")
+    if not graph:
         raise ResiduumError(f"{results}: no manifests; is it a results folder, results/<scale>?")
-    return _graph(results, made)
+    return graph
 
 
 def readable(results: Path) -> tuple[Graph, dict[str, str]]:
@@ -109,6 +106,15 @@ def readable(results: Path) -> tuple[Graph, dict[str, str]]:
         except ResiduumError as error:
             faults[name] = str(error)
     return _graph(results, made), faults
+
+
+def refuse_unfinished(results: Path) -> None:
+    """Raise ResiduumError for a results folder without a ledger."""
+    if not (results / Paths().ledger).is_file():
+        raise ResiduumError(
+            f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
+            "(--results results/<scale>) or run snakemake --cores all"
+        )
 
 
 def _graph(results: Path, made: Made) -> Graph:
@@ -240,11 +246,11 @@ def grouped(kin: list[Artefact], full: bool = False) -> tuple[list[Group], dict[
     return [_group(members, numbers, full) for members in made], numbers
 
 
-def _group(own: list[Artefact], numbers: dict[str, int], full: bool) -> Group:
-    first = own[0]
-    parents = sorted({numbers[parent] for artefact in own for parent in artefact.parents})
-    facts = dict(_facts(own, full)) if first.manifest else {}
-    title = together([artefact.path for artefact in own])
+def _group(members: list[Artefact], numbers: dict[str, int], full: bool) -> Group:
+    first = members[0]
+    parents = sorted({numbers[parent] for artefact in members for parent in artefact.parents})
+    facts = dict(_facts(members, full)) if first.manifest else {}
+    title = together([artefact.path for artefact in members])
     return Group(title, first.manifest, _lacks(first), facts, parents)
 
 
@@ -257,10 +263,10 @@ def _lacks(artefact: Artefact) -> str:
     return f"its manifest is missing{gone}, so what it was made from is not known; {AGAIN}"
 
 
-def _facts(own: Iterable[Artefact], full: bool) -> Iterator[tuple[str, str]]:
+def _facts(members: Iterable[Artefact], full: bool) -> Iterator[tuple[str, str]]:
     """Yield (seeds or shards, facts as text) for each distinct text of facts."""
     facts: dict[str, list[str]] = {}
-    for path, made in ((a.path, a.manifest) for a in own if a.manifest):
+    for path, made in ((a.path, a.manifest) for a in members if a.manifest):
         kept = {key: fact for key, fact in made.artefact.items() if key not in ELSEWHERE}
         label = "/".join(match[0] for match in NUMBERED.finditer(path))
         facts.setdefault(listed(kept, full), []).append(label or path)

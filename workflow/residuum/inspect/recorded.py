@@ -8,7 +8,7 @@ import csv
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from residuum.artefacts.manifest import FOLDER
 from residuum.config.schema.datasets import Dataset
@@ -19,10 +19,11 @@ from residuum.inspect.citing import UNKNOWN
 from residuum.inspect.provenance import Graph, Manifest
 from residuum.inspect.text import duration, flat, listed
 from residuum.tuning.choosing import Record
-from residuum.wiring.paths import Paths, Template, folder_of
+from residuum.wiring.paths import Template, folder_of
 
 Row = list[str]
 ANSWERS = PurePosixPath(PATHS.answers).name
+REPORT, TIMES = folder_of(PATHS.report), PurePath(PATHS.time("")).parts[0]
 Manifests = dict[str, Manifest]  # by the artefact's path
 
 
@@ -44,12 +45,13 @@ class Recorded(NamedTuple):
         names = [corpus.name for corpus in corpora(graph)]
         return cls(results, graph, citing.known(config, names))
 
-    def of(self, form: Template) -> Manifests:
+    def manifests(self, form: Template) -> Manifests:
         """Return the manifests of all artefacts whose path fits a template, by path."""
-        made = {
-            path: artefact.manifest for path, artefact in self.graph.items() if form.parse(path)
+        return {
+            path: artefact.manifest
+            for path, artefact in self.graph.items()
+            if artefact.manifest and form.parse(path)
         }
-        return {path: record for path, record in made.items() if record}
 
     @property
     def all(self) -> list[Manifest]:
@@ -70,9 +72,9 @@ class Recorded(NamedTuple):
         for checkpoint in self.checkpoints():
             for trained in checkpoints.trained_on(checkpoint):
                 used.setdefault(trained, set()).add("training")
-        for path in self.of(PATHS.metrics):
+        for path in self.manifests(PATHS.metrics):
             used.setdefault(_place(path), set()).add("evaluation")
-        for path in [path for form in (PATHS.tuning, PATHS.rate) for path in self.of(form)]:
+        for path in [path for form in (PATHS.tuning, PATHS.rate) for path in self.manifests(form)]:
             record = Record.read(self.results / path)
             use = "tuning of each fold on the others" if record.fold_of else "tuning"
             if record.tried:
@@ -91,10 +93,11 @@ class Recorded(NamedTuple):
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return all checkpoints, in the order of their paths."""
-        made = [
-            path for path in self.graph if checkpoints.named(path) and self.graph[path].manifest
+        return [
+            Checkpoint(self.results, self.graph, path, artefact.manifest)
+            for path, artefact in self.graph.items()
+            if artefact.manifest and checkpoints.named(path)
         ]
-        return [Checkpoint(self.results, self.graph, p, self.graph.manifest(p)) for p in made]
 
     def trained(self) -> list[Checkpoint]:
         """Return the checkpoints that were trained for a step or more."""
@@ -110,25 +113,15 @@ class Recorded(NamedTuple):
             loss_of = " and ".join(filter(None, (str(one.get("kind", "")) for one in losses)))
             text = listed({"loss": loss_of, **{key: training.get(key) for key in shown}})
             steps, loss = (str(checkpoint.made.artefact.get(k, "")) for k in ("steps", "loss"))
-            seed, start = str(spec.get("seed", UNKNOWN)), str(spec.get("start") or UNKNOWN)
-            rows.append(
-                [
-                    checkpoint.name,
-                    checkpoint.kind,
-                    seed,
-                    start,
-                    text,
-                    steps,
-                    loss[:8],
-                    _learned(checkpoint),
-                ]
-            )
+            row = [checkpoint.name, checkpoint.kind, str(spec.get("seed", UNKNOWN))]
+            row += [str(spec.get("start") or UNKNOWN), text, steps, loss[:8], _learned(checkpoint)]
+            rows.append(row)
         return rows
 
     def systems(self) -> list[Row]:
         """Return the spec of each system that made a run; runs that differ by seed count once."""
         made: dict[str, str] = {}
-        for path, record in self.of(PATHS.run).items():
+        for path, record in self.manifests(PATHS.run).items():
             run = (PATHS.run.parse(path) or {})["run"]
             made.setdefault(RunId.parse(run).system, listed(record.spec))
         return [list(pair) for pair in sorted(made.items())]
@@ -141,18 +134,18 @@ class Recorded(NamedTuple):
         """Return a row per tuned value: split, measure, tried range, choice, whether at an edge."""
         rows = []
         for form in (PATHS.tuning, PATHS.rate):
-            for path in self.of(form):
+            for path in self.manifests(form):
                 place, record = form.parse(path) or {}, Record.read(self.results / path)
                 if not record.tried:
                     continue
-                what = place.get("run") or place.get("model") or ""
-                of = self._tuned_on(path)
+                tuned = place.get("run") or place.get("model") or ""
+                queries = self._tuned_on(path)
+                queries += ", each fold on the others" if record.fold_of else ""
                 chosen = "; ".join(dict.fromkeys(listed(dict(c.setting)) for c in record.choices))
                 edges = sorted({name for choice in record.choices for name in choice.at_edge})
-                ranges, by = _ranges(record), f"{record.measure} of {record.queries} queries"
-                tried, at_edge = f"{len(record.tried)}: {ranges}", ", ".join(edges) or "no"
-                of += ", each fold on the others" if record.fold_of else ""
-                rows.append((what, of, by, tried, chosen, at_edge))
+                by = f"{record.measure} of {record.queries} queries"
+                tried = f"{len(record.tried)}: {_ranges(record)}"
+                rows.append((tuned, queries, by, tried, chosen, ", ".join(edges) or "no"))
         return [list(row) for row in dict.fromkeys(rows)]  # a depth occurs once per reranked split
 
     def _tuned_on(self, path: str) -> str:
@@ -163,7 +156,7 @@ class Recorded(NamedTuple):
     def tests(self) -> list[Row]:
         """Return, per page, how its comparisons are tested, and their number."""
         rows = []
-        for path, made in self.of(PATHS.significance).items():
+        for path, made in self.manifests(PATHS.significance).items():
             how = made.spec.get("tests")
             text = listed(how) if isinstance(how, dict) else UNKNOWN
             count = str(made.artefact.get("comparisons", UNKNOWN))
@@ -173,7 +166,7 @@ class Recorded(NamedTuple):
     def measures(self) -> list[Row]:
         """Return each measure with the splits on which it is computed."""
         on: dict[str, set[str]] = {}
-        for path, made in self.of(PATHS.metrics).items():
+        for path, made in self.manifests(PATHS.metrics).items():
             place = PATHS.metrics.parse(path) or {}
             for name in made.artefact["means"]:
                 on.setdefault(name, set()).add(f"{place['dataset']}/{place['split']}")
@@ -186,25 +179,21 @@ class Recorded(NamedTuple):
 
     def packages(self) -> dict[str, set[str]]:
         """Return the versions of each package that any manifest records."""
-        named = environments(self.graph).items()
         mark = "packages."
         return {
-            key.removeprefix(mark): {*versions} for key, versions in named if key.startswith(mark)
+            key.removeprefix(mark): {*versions}
+            for key, versions in environments(self.graph).items()
+            if key.startswith(mark)
         }
 
     def spent(self) -> list[Row]:
         """Return, per stage, its jobs, wall time, CPU time and largest memory."""
         spent = stages(self.results)
-        return [
-            [
-                stage.name,
-                str(stage.jobs),
-                duration(stage.seconds),
-                duration(stage.core_seconds),
-                f"{stage.memory:,.0f}",
-            ]
-            for stage in ([*spent, sum_of(spent)] if spent else [])
-        ]
+        rows = []
+        for stage in [*spent, sum_of(spent)] if spent else []:
+            times = [duration(stage.seconds), duration(stage.core_seconds)]
+            rows.append([stage.name, str(stage.jobs), *times, f"{stage.memory:,.0f}"])
+        return rows
 
 
 def _learned(checkpoint: Checkpoint) -> str:
@@ -225,16 +214,13 @@ def _text(value: object) -> str:
 
 def _ranges(record: Record) -> str:
     """Return the least and the largest tried value of each parameter."""
-    values: dict[str, list[Any]] = {}
+    values: dict[str, list[float]] = {}
     for tried in record.tried:
         for name, value in tried.setting.items():
             values.setdefault(name, []).append(value)
     return "; ".join(
         f"{name} {min(numbers):.6g} to {max(numbers):.6g}" for name, numbers in values.items()
     )
-
-
-PATHS = Paths()
 
 
 class Corpus(NamedTuple):
@@ -274,10 +260,6 @@ def seeds(graph: Graph) -> list[str]:
     """Return the training seeds of the checkpoints."""
     places = (PATHS.checkpoint.parse(f"{path}/{FOLDER}") for path in graph)
     return sorted({at["seed"] for at in places if at})
-
-
-REPORT = folder_of(PATHS.report)
-TIMES = PurePath(PATHS.time("")).parts[0]
 
 
 class Stage(NamedTuple):

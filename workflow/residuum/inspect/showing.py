@@ -1,4 +1,4 @@
-"""Show a config/ entry at a scale: each value, where it comes from, and who names the entry.
+"""Show a config/ entry at a scale: each value, its origin, and who names the entry.
 
 Command: `residuum show model clear --scale mini`. Loading config/ records the file and line of
 every key (`residuum.config.origins`), so this module reads no file again.
@@ -17,34 +17,21 @@ from residuum.artefacts.yamls import Keys, Spot, spots_of
 from residuum.cli.errors import ResiduumError, not_bound, unknown
 from residuum.config import entries, loading, origins
 from residuum.config.origins import Node
-from residuum.config.registry import Registry
+from residuum.config.registry import FOLDERS, Registry
 from residuum.config.schema.base import OWN, Ref, walk
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import ByDataset, FromHub, FromPath
 from residuum.config.specs import FixedId
-from residuum.pages.entries import parts_of
+from residuum.inspect.text import by_reason
+from residuum.pages.entries import page_id, parts_of
 from residuum.wiring.availability import all_available, why_no_export, why_no_model, why_unavailable
 from residuum.wiring.pages import gaps
 
-KINDS = {  # kind of entry: name of its folder
-    "config": "config",
-    "scale": "scales",
-    "dataset": "datasets",
-    "model": "models",
-    "system": "systems",
-    "page": "pages",
-    "tests": "tests",
-    "grouping": "groupings",
-    "fidelity": "fidelities",
-    "sweep": "sweeps",
-}
+KINDS = ["config", "scale", "dataset", "model", "system", "page"]
+KINDS += ["tests", "grouping", "fidelity", "sweep"]
+ENTRIES = FOLDERS | {"config": "config", "page": "pages"}  # by kind, as a registry calls them
 BOUND = {"role": "roles", "backbone": "backbones", "reranker": "rerankers", "budget": "budgets"}
-LABELS = (
-    "label",
-    "title",
-    "description",
-    "test",
-)  # the first of these keys that an entry has is its label
+LABELS = ("label", "title", "description", "test")  # the first that an entry has is its label
 MOST = 40  # characters; the origins of longer values are not aligned
 LONGEST = 100  # characters shown of a label in a list
 
@@ -120,7 +107,7 @@ class Shown:
         """Return the entries of a kind by the ids that the command line takes."""
         if kind == "config":
             return {"config": self.registry.config}
-        entries: Mapping[str, BaseModel] = getattr(self.registry, KINDS[kind])
+        entries: Mapping[str, BaseModel] = getattr(self.registry, ENTRIES[kind])
         return {_id(kind, name): entry for name, entry in entries.items()}
 
     def nodes(self, kind: str, name: str) -> list[Node]:
@@ -140,9 +127,8 @@ class Shown:
             yield from origins.nodes(self.entries(kind)[name], self._given(kind, name))
 
     def _given(self, kind: str, name: str) -> object:
-        """Return an entry as its file states it, with the origin of each key."""
-        key = "-".join(name.rsplit("/", 1)) if kind == "page" else name
-        return self.registry.given[KINDS[kind]].get(key)
+        key = page_id(*name.rsplit("/", 1)) if kind == "page" else name
+        return self.registry.given[ENTRIES[kind]].get(key)
 
     def _started(self, role: str, bound: Iterable[Node]) -> Iterator[Node]:
         """Yield the keys of a role's backbone; config's `encoder` replaces models of the hub."""
@@ -181,12 +167,15 @@ class Shown:
         return None
 
     def page(self, kind: str, name: str) -> str:
-        """Return an entry's page: its values, reasons not to run, and the entries that name it."""
+        """Return an entry's page: its values, reasons not to run, and its users."""
         known = self.ids(kind)
         trained = kind == "model" and name in self.registry.model_ids()
         if name not in known and not trained:
-            add = self._file(kind, name)
-            raise ResiduumError(unknown(kind, name, known, add) + self._elsewhere(name))
+            others = [other for other in (*KINDS, *BOUND) if name in self.ids(other)]
+            more = (f" Of another kind: residuum show {other} {name}." for other in others)
+            raise ResiduumError(
+                "".join([unknown(kind, name, known, self._file(kind, name)), *more])
+            )
         parts = [[f"{_titled(kind, name)} at scale {self.scale}: {self._file(kind, name)}"]]
         parts.append(list(_aligned(self.values(kind, name))))
         if reasons := list(self.reasons(kind, name)):
@@ -194,11 +183,6 @@ class Shown:
         if uses := list(self.uses(kind, FixedId.parse(name).name)):
             parts.append(["Named by:", *_aligned(uses)])
         return "\n\n".join("\n".join(part) for part in parts if part)
-
-    def _elsewhere(self, name: str) -> str:
-        """Return a hint with the other kinds that have an entry of this id."""
-        kinds = [kind for kind in (*KINDS, *BOUND) if name in self.ids(kind)]
-        return "".join(f" Of another kind: residuum show {kind} {name}." for kind in kinds)
 
     def _file(self, kind: str, name: str) -> str:
         registry = self.registry
@@ -215,7 +199,6 @@ class Shown:
         return "\n".join(f"{name:<{width}}  {_cut(label)}".rstrip() for name, label in labels)
 
     def _label(self, kind: str, name: str) -> str:
-        """Return an entry's label: its title or description, or what the scale binds to a role."""
         if kind == "budget":
             over = [line.key for line in self.uses(kind, name) if not line.key.startswith("scale ")]
             return f"laid over {', '.join(over)}" if over else "no entry names it"
@@ -231,15 +214,14 @@ class Shown:
 
         The lines of such names are indented, and have the name as key.
         """
-        marks: dict[str, list[tuple[Ref, str]]] = {}
-        entry = self.registry.scale if kind in BOUND else self._entry(kind, name)
-        for key, mark, value in walk(entry):
-            if isinstance(mark, Ref) and value not in marks.get(key, ()):
-                marks.setdefault(key, []).append((mark, value))
+        marks: dict[str, dict[tuple[Ref, str], None]] = {}
+        for key, mark, value in () if kind in BOUND else walk(self._entry(kind, name)):
+            if isinstance(mark, Ref):
+                marks.setdefault(key, {})[mark, value] = None
         for node in self.nodes(kind, name):
             if node.leaf:
                 yield Line(node.key, _written(node.value), _origin(node))
-            for mark, value in marks.get(node.key, ()) if kind not in BOUND else ():
+            for mark, value in marks.get(node.key, ()):
                 yield from self._stands_for(kind, name, mark, value)
             if node.key == "seeds" and kind == "model":
                 yield from self._seeds(bool(node.value))
@@ -248,11 +230,11 @@ class Shown:
         """Return an entry; for a training's id, the model with that training's settings."""
         return self.registry.model(name) if kind == "model" else self.entries(kind)[name]
 
-    def _seeds(self, own: bool) -> Iterator[Line]:
-        """Yield the seeds of config or scale if they replace a model's, else nothing."""
+    def _seeds(self, stated: bool) -> Iterator[Line]:
+        """Yield the seeds of config or scale that replace a model's; `stated`: it has seeds."""
         if seeds := self.registry.config.seeds:
             yield Line("  seeds of config", _written(seeds), self._at("config", "config", "seeds"))
-        elif not own:
+        elif not stated:
             seeds, at = self.registry.scale.seeds, self._at("scale", self.scale, "seeds")
             yield Line(f"  seeds of {self.scale}", _written(seeds), at)
 
@@ -300,7 +282,8 @@ class Shown:
 
     def _trained_on(self, model: str) -> str | None:
         """Return the dataset by which a model's backbone is chosen; None if each has its own."""
-        roles = [name for _, mark, name in walk(self.registry.model(model)) if _is_role(mark)]
+        marks = walk(self.registry.model(model))
+        roles = [name for _, mark, name in marks if isinstance(mark, Ref) and mark.to == "role"]
         if by := FixedId.parse(model).by.partition(".")[0]:
             return by if by in self.registry.datasets else None
         split_id = self.registry.binding(roles[0]) if roles and roles[0] != OWN else None
@@ -337,14 +320,16 @@ class Shown:
         if kind == "system":
             yield from self._not_run(name)
         elif kind == "page":
-            paper = parts_of("-".join(name.rsplit("/", 1)))[0]
+            paper = name.rpartition("/")[0]
             if paper not in registry.config.papers:
                 at = self._at("config", "config", "papers")
                 yield f"its paper is none of `papers` ({at})"
             config = registry.config.model_copy(update={"papers": [paper]})
-            own = dataclasses.replace(registry, config=config)
-            found = [gap for gap in gaps(own, all_available) if _id("page", gap.page) == name]
-            yield from _grouped((gap.why, gap.row) for gap in found)
+            chosen_paper = dataclasses.replace(registry, config=config)
+            found = [
+                gap for gap in gaps(chosen_paper, all_available) if _id("page", gap.page) == name
+            ]
+            yield from by_reason((gap.why, gap.row) for gap in found)
         elif kind == "model":
             why = why_no_model(registry, FixedId.parse(name).name, all_available)
         elif kind == "dataset":
@@ -368,7 +353,7 @@ class Shown:
         return f"null in {at}" if at else ""
 
     def _not_run(self, system: str) -> Iterator[str]:
-        """Yield why a system has no run: on any split, or in the rows of pages that show it."""
+        """Yield why a system has no run: on any split, or in rows of pages."""
         registry = self.registry
         anywhere = why_unavailable(registry, system, None, all_available)
         found = [(anywhere, "")] if anywhere else []
@@ -381,10 +366,10 @@ class Shown:
                         found.append((not_bound(self.scale, role), row))
                     elif why := why_unavailable(registry, system, split_id, all_available):
                         found.append((why, row))
-        yield from _grouped(found)
+        yield from by_reason(found)
 
     def uses(self, kind: str, name: str) -> Iterator[Line]:
-        """Yield every entry that names this entry at the scale, with the key that names it.
+        """Yield every entry that names this entry at the scale, with the naming key.
 
         Every scale's entry is included. For a system that plays another on pages, those pages are
         included.
@@ -394,15 +379,13 @@ class Shown:
                 keys = dict.fromkeys(_keys_that_name(entry, kind, name))
                 for key in keys if (by, other) != (kind, name) else ():
                     at = self._at(by, other, key)
-                    yield Line(_titled(by, other), self._use(by, other, key), at)
+                    left_out = by == "system" and other in self.registry.scale.left_out
+                    remark = f" (left out at scale {self.scale})" if left_out else ""
+                    yield Line(_titled(by, other), f"{key}{remark}", at)
                 if by == "scale" and kind in BOUND and name in getattr(entry, BOUND[kind]):
                     yield from self._binds(other, f"{BOUND[kind]}.{name}")
         if kind == "system":
             yield from self._plays(name)
-
-    def _use(self, kind: str, name: str, key: str) -> str:
-        left_out = kind == "system" and name in self.registry.scale.left_out
-        return f"{key} (left out at scale {self.scale})" if left_out else key
 
     def _binds(self, scale: str, key: str) -> Iterator[Line]:
         """Yield the line of a scale that binds a role or has a budget."""
@@ -428,10 +411,6 @@ def _titled(kind: str, name: str) -> str:
     return kind if kind == "config" else f"{kind} {name}"
 
 
-def _is_role(mark: object) -> bool:
-    return isinstance(mark, Ref) and mark.to == "role"
-
-
 def _keys_that_name(entry: BaseModel, kind: str, name: str) -> Iterator[str]:
     """Yield the keys of an entry whose values name another entry, or a split of that dataset."""
     for key, mark, value in walk(entry):
@@ -439,15 +418,6 @@ def _keys_that_name(entry: BaseModel, kind: str, name: str) -> Iterator[str]:
             split = kind == "dataset" and mark.to == "dataset/split"
             if (mark.to == kind and value == name) or (split and value.split("/")[0] == name):
                 yield key
-
-
-def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield each reason once, followed by the parts that it holds for."""
-    parts: dict[str, dict[str, None]] = {}
-    for why, part in found:
-        parts.setdefault(why, {}).update({part: None} if part else {})
-    for why, names in parts.items():
-        yield f"{why} ({', '.join(names)})" if names else why
 
 
 def _origin(node: Node) -> str:
@@ -458,7 +428,6 @@ def _origin(node: Node) -> str:
 
 
 def _written(value: object) -> str:
-    """Write a value as YAML in one line."""
     return yamls.dump(_plain(value), one_line=True)
 
 

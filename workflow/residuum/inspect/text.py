@@ -5,7 +5,7 @@ Usage: `line("spec", listed({"bm25": {"k1": 0.6}}))`.
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +36,15 @@ def remade(results: Path) -> str:
 def number(value: float) -> str:
     """Write a number to six significant digits, and a whole number without a point."""
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.6g}"
+
+
+def by_reason(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each reason once, followed by the names that it holds for; "" is no name."""
+    reasons: dict[str, dict[str, None]] = {}
+    for why, name in found:
+        reasons.setdefault(why, {}).update({name: None} if name else {})
+    for why, names in reasons.items():
+        yield f"{why} ({', '.join(names)})" if names else why
 
 
 def line(name: str, text: str, indent: int = 2) -> str:

@@ -26,6 +26,11 @@ def parts_of(page: str) -> tuple[str, str]:
     return paper, name
 
 
+def page_id(paper: str, name: str) -> str:
+    """Return the id of a paper's page, of which `parts_of` returns the parts."""
+    return f"{paper}-{name}"
+
+
 class QuerySet(Strict):
     """A column of dataset characteristics: a split and its label."""
 

@@ -8,17 +8,19 @@ line holds the job's CPU seconds and KB of memory.
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import psutil
 from snakemake import benchmark  # type: ignore[import-untyped]
 
 from residuum.preload import jobs
 from residuum.preload.server import FOLDER
+
+if TYPE_CHECKING:
+    from psutil._ntuples import pcputimes, pfullmem, pio
 
 BETWEEN_LOOKS = 10.0  # seconds
 CHILDREN = "children"  # proc(5); Linux 4.2 and later, depending on its build
@@ -31,34 +33,33 @@ class Job(psutil.Process):
     twentieth of all cores. What the process had used before this job is subtracted.
     """
 
-    _known, _looked = (0, 0), -math.inf
+    _full: "pfullmem | None" = None
+    _looked = -math.inf
 
-    def __init__(self, process: int, before: Sequence[float] = jobs.NOTHING) -> None:
+    def __init__(self, process: int, before: jobs.Counts = jobs.NOTHING) -> None:
         super().__init__(process)
         self._before = before
 
-    def cpu_times(self) -> Any:
+    def cpu_times(self) -> "pcputimes":
         """Return the job's CPU seconds."""
         times = super().cpu_times()
         return times._replace(user=times.user - self._before[0])
 
-    def io_counters(self) -> Any:
+    def io_counters(self) -> "pio":
         """Return the bytes that the job has read and written."""
         io, (_, read, written) = super().io_counters(), self._before
         return io._replace(read_bytes=io.read_bytes - read, write_bytes=io.write_bytes - written)
 
-    def memory_full_info(self) -> Any:
+    def memory_full_info(self) -> "pfullmem":
         """Return memory in bytes: current rss and vms, and uss and pss of the last measurement."""
-        if time.monotonic() - self._looked > BETWEEN_LOOKS:
-            full = super().memory_full_info()
-            self._known, self._looked = (full.uss, full.pss), time.monotonic()
-            return full
-        uss, pss = self._known
-        return SimpleNamespace(**self.memory_info()._asdict(), uss=uss, pss=pss)
+        if self._full and time.monotonic() - self._looked <= BETWEEN_LOOKS:
+            return self._full._replace(**self.memory_info()._asdict())
+        self._full, self._looked = super().memory_full_info(), time.monotonic()
+        return self._full
 
 
 class Shell(psutil.Process):
-    """A job's shell, whose children include the jobs forked for it."""
+    """A job's shell, whose children include its forked jobs."""
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:
         """Return all descendants, the running forked jobs, and the descendants of these jobs."""
@@ -67,7 +68,9 @@ class Shell(psutil.Process):
             with suppress(psutil.NoSuchProcess, OSError, ValueError):  # ended, or being written
                 before, *ended = path.read_text().splitlines()
                 if not ended:
-                    job = Job(int(path.name.split(".")[1]), [*map(float, before.split())])
+                    seconds, read, written = before.split()
+                    counts = (float(seconds), int(read), int(written))
+                    job = Job(int(path.name.split(".")[1]), counts)
                     processes += [job, *below(job)]
         return processes
 
@@ -86,9 +89,9 @@ def below(process: psutil.Process) -> Iterator[psutil.Process]:
         return
     for child in " ".join(lists).split():
         with suppress(psutil.NoSuchProcess):
-            own = psutil.Process(int(child))
-            yield own
-            yield from below(own)
+            descendant = psutil.Process(int(child))
+            yield descendant
+            yield from below(descendant)
 
 
 def _records(shell: int) -> list[Path]:
@@ -104,14 +107,14 @@ def adopt() -> None:
     timer = benchmark.BenchmarkTimer
     first, last = timer.__init__, timer.cancel
 
-    def start(own: Any, pid: int, *arguments: Any) -> None:
-        first(own, pid, *arguments)
-        own.main = Shell(pid)
+    def start(job: benchmark.BenchmarkTimer, pid: int, *arguments: object) -> None:
+        first(job, pid, *arguments)
+        job.main = Shell(pid)
 
-    def cancel(own: Any) -> None:
-        last(own)
-        record, seconds = own.bench_record, 0.0
-        for path in _records(own.pid):
+    def cancel(job: benchmark.BenchmarkTimer) -> None:
+        last(job)
+        record, seconds = job.bench_record, 0.0
+        for path in _records(job.pid):
             ended = path.read_text().splitlines()[1:]
             path.unlink()
             for line in ended:

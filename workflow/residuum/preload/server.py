@@ -70,8 +70,8 @@ def start() -> None:
     os.environ[FOLDER] = folder
     for name in PACKAGES:
         command = [sys.executable, "-X", "utf8", "-m", __name__, name, folder, str(os.getpid())]
-        own = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        parent = subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL, env=own)
+        variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        parent = subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL, env=variables)
         atexit.register(parent.wait)  # adds its CPU time to the starter's
         atexit.register(parent.kill)
 
@@ -94,10 +94,10 @@ def _drop_dead(place: Path) -> None:
     for folder in place.glob(f"{PREFIX}*"):
         with suppress(OSError):  # another user's, or another process deletes it
             found, names = folder.lstat(), os.listdir(folder)
-            own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+            ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
             old = time.time() - found.st_mtime > KEPT_SECONDS
             sockets = [folder / name for name in PACKAGES if name in names]
-            if own and old and all(map(OURS.fullmatch, names)) and not any(map(_listens, sockets)):
+            if ours and old and all(map(OURS.fullmatch, names)) and not any(map(_listens, sockets)):
                 shutil.rmtree(folder)
 
 
@@ -210,7 +210,7 @@ class Parent:
             sys.modules[RENAMED].get_checkpoint_conversion_mapping("bert")
 
     def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
-        """Send a job to an idle child that has run its stage in its folder, if there is one."""
+        """Send a job to an idle child, if any, that has run its stage in its folder."""
         for child in reversed(self.idle):
             if child.did == (request.module, request.folder):
                 with suppress(OSError):  # the child has just ended
@@ -227,12 +227,12 @@ class Parent:
             text = f"what {request.module} imports has started threads: jobs start by themselves"
             print(f"warning: {text}", file=sys.stderr, flush=True)
             return None
-        parent, (own, its) = os.getpid(), socket.socketpair()
+        parent, (channel, far_end) = os.getpid(), socket.socketpair()
         process = os.fork()
         if not process:
-            jobs.become(request, streams, parent, its)
-        its.close()
-        child = Child(process, own, (request.module, request.folder))
+            jobs.become(request, streams, parent, far_end)
+        far_end.close()
+        child = Child(process, channel, (request.module, request.folder))
         self.waiting.register(child.handle, READY, lambda: self._ended(child))
         self.waiting.register(child.channel, READY, lambda: self._heard(child))
         return child

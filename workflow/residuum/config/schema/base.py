@@ -56,7 +56,7 @@ def _misread(given: object, value: object) -> str:
         return ""
     if isinstance(given, bool):
         return "true and false are no numbers"
-    if isinstance(given, str) and isinstance(scalars.of(given.strip()), str):
+    if isinstance(given, str) and isinstance(scalars.parse(given.strip()), str):
         valid = "true or false" if isinstance(value, bool) else "a number"
         return f"{given!r} is a text; write {valid}"
     return ""
