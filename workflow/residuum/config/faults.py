@@ -3,7 +3,7 @@
 Usage: `between(registry)`. The schemas check single entries; these rules need several entries.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
 from pydantic import BaseModel
@@ -12,7 +12,15 @@ from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.registry import Bindings, Registry, SplitId
 from residuum.config.schema.backbones import Backbone
-from residuum.config.schema.base import OWN, Name, Ref, named_for, references, repeated, walk
+from residuum.config.schema.base import (
+    OWN,
+    Ref,
+    dangling,
+    named_for,
+    references,
+    repeated,
+    walk,
+)
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.models import (
@@ -52,60 +60,58 @@ def between(registry: Registry) -> list[str]:
 
 def _names(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     """Yield the key and the fault of each reference, and of each name that is given twice."""
-    yield from repeated(entry)
-    named = list(walk(entry))
-    own: dict[str, list[str]] = {}
-    for _, mark, value in named:
-        if isinstance(mark, Name):
-            own.setdefault(mark.of, []).append(value)
-    for key, mark, value in named:
+    names = list(walk(entry))
+    yield from repeated(names)
+    for key, mark, value in names:
         if isinstance(mark, Ref) and value not in mark.besides:
-            for text in reference_faults(registry, mark, value, own):
+            for text in reference_faults(registry, mark, value):
                 yield key, text
+    yield from dangling(names)
 
 
-def reference_faults(
-    registry: Registry, ref: Ref, name: str, own: Mapping[str, list[str]]
-) -> Iterator[str]:
-    """Yield the fault of a reference to `name`, if it has a fault.
-
-    `own` holds the names that the entry's own file defines, by kind. A reference to such a kind is
-    not checked if the file defines no name of it.
-    """
-    kind, folder, add = ref.to, registry.folder, ""
-    known: Iterable[str]
+def reference_faults(registry: Registry, ref: Ref, name: str) -> Iterator[str]:
+    """Yield the fault of a reference to `name` outside the entry's own file, if it has a fault."""
+    kind, folder = ref.to, registry.folder
     if kind == "measure":
         if text := measures.fault(name, ref.kinds):
             yield text
-        return
-    if kind == "dataset/split":
-        dataset, name = name.split("/")
-        if dataset not in registry.datasets:
-            yield from reference_faults(registry, Ref("dataset"), dataset, {})
-            return
-        kind, known = "split", registry.datasets[dataset].splits
-        add = registry.file("dataset", dataset)
+    elif kind == "dataset/split":
+        dataset, split = name.split("/")
+        if entry := registry.datasets.get(dataset):
+            if split not in entry.splits:
+                yield unknown("split", split, entry.splits, registry.file("dataset", dataset))
+        else:
+            yield from reference_faults(registry, Ref("dataset"), dataset)
     elif kind in registry.entries:
-        entries, add = registry.entries[kind], registry.file(kind, name)
-        kinds = {n: str(getattr(entry, "kind", "")) for n, entry in entries.items()}
-        known = [n for n, k in kinds.items() if k not in ref.but and k in (ref.kinds or (k,))]
-        if name in entries and name not in known:
-            fitting = ", ".join(known) or "none"
-            yield f"{kind} '{name}' is of kind {kinds[name]}; fitting: {fitting}"
-        if name in entries or registry.may_hold(kind, name):  # a faulty entry has its own message
-            return
+        yield from _entry_faults(registry, ref, name)
     elif kind in ("role", "backbone", "reranker", "budget"):
         scales = registry.scales.values()  # a role that only another scale binds is no fault
-        known = {bound for scale in scales for bound in getattr(scale, f"{kind}s")}
-        add = f"{kind}s: of a {folder}/scales/*.yaml"
-        kind = f"{kind} role" if kind in ("backbone", "reranker") else kind
+        if not any(name in getattr(scale, f"{kind}s") for scale in scales):
+            known = {bound for scale in scales for bound in getattr(scale, f"{kind}s")}
+            named = f"{kind} role" if kind in ("backbone", "reranker") else kind
+            yield unknown(named, name, known, f"{kind}s: of a {folder}/scales/*.yaml")
     elif kind == "paper":
         known = {path.parent.name for path in (folder / "papers").glob("*/*.yaml")}
-        add = f"{folder}/papers/{name}/<table>.yaml"
-    else:
-        known = own.get(kind, [name])
-    if name not in known:
-        yield unknown(kind, name, known, add)
+        if name not in known:
+            yield unknown(kind, name, known, f"{folder}/papers/{name}/<table>.yaml")
+
+
+def _entry_faults(registry: Registry, ref: Ref, name: str) -> Iterator[str]:
+    """Yield the fault of a reference to an entry that is missing or of an unfitting kind."""
+    entries = registry.entries[ref.to]
+
+    def fits(entry: BaseModel) -> bool:
+        kind = str(getattr(entry, "kind", ""))
+        return kind not in ref.but and kind in (ref.kinds or (kind,))
+
+    if name in entries and fits(entries[name]):
+        return
+    known = [other for other, entry in entries.items() if fits(entry)]
+    if name in entries:
+        kind, fitting = getattr(entries[name], "kind", ""), ", ".join(known) or "none"
+        yield f"{ref.to} '{name}' is of kind {kind}; fitting: {fitting}"
+    elif not registry.may_hold(ref.to, name):  # a faulty entry has its own message
+        yield unknown(ref.to, name, known, registry.file(ref.to, name))
 
 
 def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:

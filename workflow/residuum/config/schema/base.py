@@ -14,7 +14,7 @@ from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from residuum.cli import scalars
-from residuum.cli.errors import hint
+from residuum.cli.errors import hint, unknown
 
 
 class Strict(BaseModel):
@@ -174,44 +174,32 @@ def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
             yield mark, value
 
 
-def repeated(entry: BaseModel) -> Iterator[tuple[str, str]]:
-    """Yield the key and the fault of each name of a part that an entry gives twice."""
-    seen: set[tuple[str, str]] = set()
-    told: set[tuple[str, str]] = set()
-    for key, mark, value in walk(entry):
+def repeated(names: Iterable[Named]) -> Iterator[tuple[str, str]]:
+    """Yield the key and the fault of each part whose name an entry gives twice."""
+    times: dict[tuple[str, str], int] = {}
+    for key, mark, value in names:
         if isinstance(mark, Name):
-            own = (mark.of, value)
-            if own in seen and own not in told:
-                told.add(own)
+            part = (mark.of, value)
+            times[part] = times.get(part, 0) + 1
+            if times[part] == 2:
                 yield key.partition(".")[0], f"'{value}' is given twice"
-            seen.add(own)
 
 
-class Dangling(NamedTuple):
-    """A key of an entry that names a part which the entry lacks; `known` are the parts it has."""
+def dangling(names: Iterable[Named]) -> Iterator[tuple[str, str]]:
+    """Yield the key and the fault of each reference to a part that the entry lacks.
 
-    key: str
-    kind: str
-    name: str
-    known: list[str]
-
-
-def dangling(entry: BaseModel) -> Iterator[Dangling]:
-    """Yield each key of an entry that names a part of it which it does not have.
-
-    What names a kind of part of which the entry has none, as a panel's columns, may be anything.
+    A kind of part of which the entry has none, as a panel's columns, may have any name.
     """
-    named = list(walk(entry))
+    names = list(names)
     parts: dict[str, list[str]] = {}
-    for _, mark, value in named:
+    for _, mark, value in names:
         if isinstance(mark, Name):
             parts.setdefault(mark.of, []).append(value)
-    for key, mark, value in named:
-        if isinstance(mark, Name):
-            continue
-        known = parts.get(mark.to, [value])
-        if value not in (*known, *mark.besides):
-            yield Dangling(key, mark.to, value, known)
+    for key, mark, value in names:
+        if isinstance(mark, Ref) and mark.to in parts:
+            known = parts[mark.to]
+            if value not in (*known, *mark.besides):
+                yield key, unknown(mark.to, value, known)
 
 
 def named_for(entry: BaseModel, use: str) -> str | None:

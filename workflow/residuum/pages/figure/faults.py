@@ -34,7 +34,7 @@ def _curve_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
         system, key = registry.systems.get(series.system), f"series.{series.id}.system"
         kind = "rerank" if figure.over == DEPTH else "dense"
         fitting = Ref("system", (kind,) if system else ())
-        yield from ((key, text) for text in reference_faults(registry, fitting, series.system, {}))
+        yield from ((key, text) for text in reference_faults(registry, fitting, series.system))
         if figure.over == EFFORT and isinstance(system, DenseSystem) and system.search:
             text = f"'{series.system}' searches by an index of its own; name one without `search`"
             yield key, text
