@@ -155,7 +155,7 @@ def _edited_within(text: str, inside: str, editions: list[Edition], added: bool)
     if found[1]:
         raise ValueError(f"{inside}: one mapping in braces; write its keys one a line")
     lines = text.splitlines(keepends=True)
-    start, stop = found[0].start + 1, _end(lines, found[0])
+    start, stop = found[0].start + 1, found[0].stop
     shifts = {line: len(line) - len(line.lstrip()) for line in lines[start:stop] if line.strip()}
     indent = min(shift for line, shift in shifts.items() if line.lstrip()[0] != "#")
     if min(shifts.values()) < indent:
@@ -165,21 +165,11 @@ def _edited_within(text: str, inside: str, editions: list[Edition], added: bool)
     return "".join(lines)
 
 
-def _end(lines: list[str], place: range) -> int:
-    """Return where a key's lines end; trailing blank lines and comments belong to the next key."""
-    stop = place.stop
-    while stop > place.start and (
-        not lines[stop - 1].strip() or lines[stop - 1].lstrip()[0] == "#"
-    ):
-        stop -= 1
-    return stop
-
-
 def _edited(text: str, editions: list[Edition], added: bool) -> str:
     """Return a text with the given editions; a ValueError says why it cannot be edited."""
     lines = text.splitlines(keepends=True)
     lines[-1:] = [lines[-1].rstrip("\n") + "\n"]
-    place, bracketed = _place(text)
+    place, bracketed = yamls.lines_of(text, KEY) or (None, False)
     last = next((n for n, line in enumerate(lines) if re.match(r"\.\.\.\s", line)), len(lines))
     after, lines = lines[last:], lines[:last]  # the document's end marker and what follows
     column = None if bracketed else _column(lines, place)
@@ -191,14 +181,6 @@ def _edited(text: str, editions: list[Edition], added: bool) -> str:
     else:
         lines += _block(editions).splitlines(keepends=True)
     return "".join([*lines, *after])
-
-
-def _place(text: str) -> tuple[range | None, bool]:
-    """Return the line numbers of the key `editions`, and whether its value is in brackets."""
-    found = yamls.lines_of(text, KEY)
-    if found is None:
-        return None, False
-    return range(found[0].start, _end(text.splitlines(), found[0])), found[1]
 
 
 def _column(lines: list[str], place: range | None) -> int | None:
