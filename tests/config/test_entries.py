@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 def load(folder: Path) -> tuple[dict[str, System], list[str]]:
     faults: list[str] = []
-    return entries.load_folder(folder, System, faults), faults
+    return entries.load_folder(Folder(folder), System, faults), faults
 
 
 def test_a_file_of_one_entry_and_one_of_several_stand_side_by_side(folder):

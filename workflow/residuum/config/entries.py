@@ -224,16 +224,13 @@ def faults_of(held: Folder) -> Iterator[str]:
 
 
 def load_folder(
-    folder: Path, form: object, faults: list[str], given: dict[str, Any] | None = None
+    held: Folder, form: object, faults: list[str], given: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Load a folder's valid entries, {id: entry}, and append the faults of the others to `faults`.
 
     The entries as files state them, with the spots of their keys, are added to `given`.
     """
-    given = {} if given is None else given
-    if not folder.is_dir():
-        faults.append(f"{folder}: no such folder")
-    held, entries = Folder(folder), dict[str, Any]()
+    given, entries = {} if given is None else given, dict[str, Any]()
     faults += faults_of(held)
     for name in held.locations:
         try:

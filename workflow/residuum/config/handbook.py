@@ -5,6 +5,7 @@ key is in its class or in `schema/keys.yaml`.
 """
 
 import json
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,64 +51,55 @@ MOST_LINES = 40  # lines of an example
 
 
 class Place(NamedTuple):
-    """The file names of a kind of entry, a sentence about it, and the examples to show."""
+    """The file names of a kind of entry, a sentence about it, and the examples to show.
+
+    A kind without an example here is shown by its shortest entry.
+    """
 
     file: str
     what: str
-    examples: list[str]
+    examples: tuple[str, ...] = ()
 
 
 PLACES = {  # schema: its place
-    "config": Place("config.yaml", "What to build.", ["config.yaml"]),
+    "config": Place("config.yaml", "What to build.", ("config.yaml",)),
     "scales": Place(
         "SCALE.yaml",
         "What plays each role that pages and models name, and how much is spent.",
-        ["lengths", "nfcorpus"],
+        ("lengths", "nfcorpus"),
     ),
     "datasets": Place(
         "DATASET.yaml",
         "A collection: where its docs come from, its splits, its pinned counts.",
-        ["cacm", "nfcorpus"],
+        ("cacm", "nfcorpus"),
     ),
     "models": Place(
         "MODEL.yaml",
         "A checkpoint that the graph makes, or term weights and vectors in place of one.",
-        [
-            *("mini-bert", "masked-start", "pubmed-bert", "cloze-start", "clear", "reranker-base"),
-            *("deepct", "sparterm-gate", "question-generator", "deepct-released", "bm25-vectors"),
-        ],
+        ("clear", "reranker-base"),
     ),
     "systems": Place(
         "SYSTEM.yaml",
         "What makes a run: a ranked list of docs for each query.",
-        [
-            *("bm25-rm3", "mining", "clear", "bm25-rrf", "bioasq-hybrid"),
-            *("bm25-bert-base", "candidates-bigrams", "guir-s2-run1"),
-        ],
+        ("bm25-rm3", "mining", "clear", "bm25-bert-base"),
     ),
     "papers": Place(
         "PAPER/PAGE.yaml",
         "A page of a paper: what it prints, or what its prose says. A page's name has no hyphen.",
-        [
-            *("clear/control", "clear/figure1", "mebert/figure4", "roc/figure3", "mebert/figure3"),
-            *("dualrm/table1", "clear/table3", "bioasq/claims"),
-        ],
     ),
-    "tests": Place("TESTS.yaml", "How the rows of a page are compared.", ["clear"]),
+    "tests": Place("TESTS.yaml", "How the rows of a page are compared.", ("clear",)),
     "groupings": Place(
         "GROUPING.yaml",
         "How the queries of a split are parted into groups.",
-        ["lengths", "bm25-halves", "batches"],
+        ("lengths",),
     ),
     "fidelities": Place(
         "FIDELITY.yaml",
         "How far random projections keep a lexical ranking.",
-        ["luan2021"],
     ),
     "sweeps": Place(
         "SWEEP.yaml",
         "An approximate search that is tried with more and more effort.",
-        ["luan2021"],
     ),
 }
 NAMES = {  # the words for references that name no entry of a folder
@@ -149,18 +141,31 @@ def table(*cells: Any) -> Iterator[str]:
 
 def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
     """Return location and text of the examples, by the kind of entry."""
+    held = [Folder(path).locations for path in (folder, *sorted(folder.glob("*/")))]
+    every = [location for locations in held for location in locations.values()]
+    named = {location.id: location for location in every}
+    named[place.file] = Location(folder.parent / place.file)
     shown: dict[str, list[tuple[str, str]]] = {}
-    for name in place.examples:
-        paper, _, entry_id = name.rpartition("/")
-        whole = Location(folder.parent / name) if name == place.file else None
-        location = whole or Folder(folder / paper).located(entry_id)
-        path, lines = location.path, location.text().splitlines()
-        kept = [line for line in lines if not line.startswith("# yaml-language-server:")]
-        cut = [*kept[:MOST_LINES], "# ..."] if len(kept) > MOST_LINES else kept
-        named = path.relative_to(folder.parent).as_posix()
-        text = f"`{entry_id}` of `{named}`" if location.inside else f"`{named}`", "\n".join(cut)
-        shown.setdefault(str(location.read().get("kind", "")), []).append(text)
+    for location in (named[name] for name in place.examples):
+        shown.setdefault(_kind(location), []).append(_shown(location, folder.parent))
+    for location in sorted(every, key=lambda location: len(location.text().splitlines())):
+        kind = _kind(location)
+        if kind not in shown and "base" not in location.read():
+            shown[kind] = [_shown(location, folder.parent)]
     return shown
+
+
+def _kind(location: Location) -> str:
+    return str(location.read().get("kind", ""))
+
+
+def _shown(location: Location, config: Path) -> tuple[str, str]:
+    """Return where an entry is written, and its text, which is cut if it is long."""
+    lines = location.text().splitlines()
+    kept = [line for line in lines if not line.startswith("# yaml-language-server:")]
+    cut = [*kept[:MOST_LINES], "# ..."] if len(kept) > MOST_LINES else kept
+    file = f"`{location.path.relative_to(config).as_posix()}`"
+    return f"`{location.id}` of {file}" if location.inside else file, "\n".join(cut)
 
 
 def _entry(
@@ -207,7 +212,7 @@ def _parts(node: object) -> Iterator[str]:
 
 def _form(form: Schema) -> Iterator[str]:
     """Yield the description of a form and a table of its keys."""
-    yield plain(form.get("description", ""))
+    yield from textwrap.wrap(plain(form.get("description", "")), 120, break_on_hyphens=False)
     yield ""
     entry_class, required = classes()[form["title"]], form.get("required", [])
     rows = []

@@ -73,6 +73,7 @@ class Bindings:
     fidelities: dict[str, Fidelity] = field(default_factory=dict)
     sweeps: dict[str, Sweep] = field(default_factory=dict)
     folder: Path = Path("config")
+    folders: dict[Path, Folder] = field(default_factory=dict)
     # the entries as files state them, by kind and id, with spots of keys: for `origins.nodes`
     given: dict[str, dict[str, Mapping[str, object]]] = field(default_factory=dict)
 
@@ -116,16 +117,12 @@ class Bindings:
         """Return the folder of an entry and its id there; for an unwritten system, its model's."""
         plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind.rstrip('s')}s"
         path = self.folder / plural / name
-        if path.parent not in self._folders:
-            self._folders[path.parent] = Folder(path.parent)
-        held = self._folders[path.parent]
+        if path.parent not in self.folders:
+            self.folders[path.parent] = Folder(path.parent)
+        held = self.folders[path.parent]
         if kind == "system" and name not in held and name in self.systems:
             return self._held("model", str(getattr(self.systems[name], "model", "")))
         return held, path.name
-
-    @cached_property
-    def _folders(self) -> dict[Path, Folder]:
-        return {}
 
     def _pinned(self, kind: str, name: str) -> str:
         pinned = kind == "dataset" and name in self.scale.editions
