@@ -1,6 +1,6 @@
 # What all rules share: paths, resources, wildcards, and the wiring, which decides (see
 # workflow/residuum/wiring). Nothing here makes a file. A rule says its log; its benchmark is named
-# alike, and its environment is envs/base.yaml unless it names another (wiring/defaults.py).
+# alike, and its environment is envs/base.yaml unless it names another (wiring/driver.py).
 import sys
 from pathlib import Path
 

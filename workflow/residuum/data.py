@@ -23,8 +23,7 @@ from residuum.collections import adverse, editions, splits
 from residuum.collections.files import of_the_hub, resolved
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
-from residuum.config.schema.behind import Behind
-from residuum.config.schema.datasets import Collection, local
+from residuum.config.schema.datasets import Behind, Collection, local
 from residuum.config.schema.files import InFiles
 from residuum.config.schema.sources import Segmented
 from residuum.tuning import judgements

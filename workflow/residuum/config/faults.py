@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import unknown
 from residuum.config import measures
-from residuum.config.registry import Bindings, Registry, SplitId
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.backbones import Backbone
 from residuum.config.schema.base import (
     OWN,
@@ -249,7 +249,7 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             yield "interpolation.measure", f"{measure} is by answers; write such as Success@k"
 
 
-def generator_faults(registry: Bindings, entry: BaseModel) -> Iterator[Fault]:
+def generator_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     """Yield the backbone roles that are bound to a model of the wrong kind for an entry."""
     for key, mark, role in walk(entry):
         if not (isinstance(mark, Ref) and mark.to == "backbone"):
@@ -268,7 +268,7 @@ def generator_faults(registry: Bindings, entry: BaseModel) -> Iterator[Fault]:
 
 
 def _too_large(
-    registry: Bindings, generator: QuestionGenerator, asks: QuestionGenerator | Synthetic
+    registry: Registry, generator: QuestionGenerator, asks: QuestionGenerator | Synthetic
 ) -> Iterator[Fault]:
     """Yield the lengths and layers of a generator that exceed those of its backbone.
 
@@ -285,7 +285,7 @@ def _too_large(
                 yield key, f"{given}, but {start.model}, the start at this scale, has {has}"
 
 
-def _too_long(registry: Bindings, dataset: Dataset) -> Iterator[Fault]:
+def _too_long(registry: Registry, dataset: Dataset) -> Iterator[Fault]:
     """Yield the lengths of bound synthetic splits that exceed those of the generator's backbone.
 
     A split is bound if a role of the scale names it.

@@ -59,8 +59,12 @@ class SplitId(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Bindings:
-    """The entries of config/, and what the chosen scale binds roles to."""
+class Registry:
+    """The whole configuration: entries, bindings, models, systems, runs and measures.
+
+    Ids of models are such as `clear`, `clear@nfcorpus.train` and `clear@rate-2e-05`.
+    `clear@nfcorpus.train.fold1` is the training that holds out fold1.
+    """
 
     config: Config
     scales: dict[str, Scale]
@@ -235,13 +239,6 @@ class Bindings:
             return False, f"encoder {encoder} takes the place of the scale's own."
         return self.scale.comparable, self.scale.reason
 
-
-class Trainings(Bindings):
-    """Models by their ids, such as `clear`, `clear@nfcorpus.train`, `clear@rate-2e-05`.
-
-    `clear@nfcorpus.train.fold1` is the training that holds out fold1.
-    """
-
     @cached_property
     def trials(self) -> dict[str, tuple[RateGrid, float]]:
         """The trainings that choose a learning rate, by the model's id: `clear@rate-2e-05`."""
@@ -414,10 +411,6 @@ class Trainings(Bindings):
     def _gates(self) -> dict[str, str | None]:
         return {name: named_for(entry, "gate") for name, entry in self.models.items()}
 
-
-class Registry(Trainings):
-    """The whole configuration: entries, bindings, models, systems, runs and measures."""
-
     @cached_property
     def _named(self) -> dict[str, list[tuple[Ref, str]]]:
         to = ("system", "model", "role")
@@ -434,6 +427,18 @@ class Registry(Trainings):
         if role == OWN:
             return self.own_split(dataset, "tune")
         return self.bound_split(role) if role else None
+
+    def snapshots_behind(self, system: str) -> int | None:
+        """Return the number of snapshots that all trainings behind a system keep.
+
+        None if a training keeps no snapshots, or trainings keep different numbers. None also for
+        rerankers and term weights, which use finished models only.
+        """
+        if any(self.systems[name].kind == "rerank" for name in self.made_from(system)):
+            return None
+        models = [self.models.get(name) for name in self.trained_behind(system)]
+        counts = {m.training.snapshots if isinstance(m, DualEncoder) else None for m in models}
+        return counts.pop() if len(counts) == 1 else None
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or an id of the model it names."""

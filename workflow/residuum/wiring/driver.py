@@ -32,7 +32,6 @@ from residuum.neural import cards
 from residuum.pages.kinds import INPUTS
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
-from residuum.wiring import defaults
 from residuum.wiring.base import Constraints, Wildcards
 from residuum.wiring.corpora import Corpora, Exports, Fidelities, Questions
 from residuum.wiring.estimates import Estimates
@@ -225,7 +224,7 @@ class Wiring:
 
         A cluster starts short jobs in batches if the profile sets their size.
         """
-        defaults.complete(self._workflow, self.paths, environment)
+        complete(self._workflow, self.paths, environment)
         Batches(self._workflow).apply()
 
     def start(self) -> None:
@@ -247,6 +246,18 @@ class Wiring:
         if targets & {"all", self.paths.report}:
             text += f"\nOpen the report in a browser: {Path(self.paths.report).resolve()}"
         return text
+
+
+def complete(workflow: Workflow, paths: Paths, environment: str) -> None:
+    """Give each rule that runs a command a benchmark file, and an environment if it names none.
+
+    Snakemake itself has no such defaults. A rule's benchmark is named as its log.
+    """
+    for rule in workflow.rules:
+        if not rule.norun:
+            rule.benchmark_modifier = rule.log_modifier
+            rule.benchmark = paths.time_of(str(rule.log[0]))
+            rule.conda_env = rule.conda_env or environment
 
 
 def _settle(seconds: float = 5.0) -> None:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from residuum.config import roots
 from residuum.config.schema import base, splits
 from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
-from residuum.config.schema.behind import Behind
 from residuum.config.schema.completing import completed
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.files import InFiles, OfYours
@@ -53,6 +52,17 @@ class Edition(Strict):
         description="docs is an estimate, of what is cut from another collection that is pinned",
     )
     splits: dict[SplitId, SplitCount] = Field(default={})
+
+
+class Behind(NamedTuple):
+    """The inputs that a collection is made from, and the folder of the corpus to write."""
+
+    of: Path | None = None  # the corpus that is cut into segments
+    corpus: Path | None = None  # the collection's corpus, to make a split
+    questions: Path | None = None  # the folder of the split whose questions are taken
+    vocabulary: str | None = None  # folder or hub id of a model
+    revision: str | None = None
+    output: Path | None = None  # the folder of the corpus to write
 
 
 class Collection(Strict):

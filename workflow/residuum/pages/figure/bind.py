@@ -6,7 +6,6 @@ Usage: `bind_figure(registry, "clear-figure1", hub)`; its inputs:
 
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.systems import DenseSystem
-from residuum.config.snapshots import snapshots_of
 from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.inputs import PageInputs
@@ -73,7 +72,7 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
 
 def _snapshots(registry: Registry, figure: Figure, series: dict[str, str]) -> dict[str, int]:
     """Return the number of snapshots of each series of a figure over snapshots."""
-    counts = {one: snapshots_of(registry, system) for one, system in series.items()}
+    counts = {one: registry.snapshots_behind(system) for one, system in series.items()}
     return {one: n for one, n in counts.items() if n} if figure.over == SNAPSHOT else {}
 
 

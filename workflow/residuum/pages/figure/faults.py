@@ -9,7 +9,6 @@ from residuum.config.faults import reference_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import Ref
 from residuum.config.schema.systems import DenseSystem
-from residuum.config.snapshots import snapshots_of
 from residuum.pages.faults import Fault, reported_faults, with_baselines
 from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
 from residuum.pages.groups import misnamed, unfolded
@@ -54,7 +53,7 @@ def snapshot_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
     """Yield the series over snapshots whose systems have no snapshots."""
     players = registry.players(figure) if figure.over == SNAPSHOT else {}
     for series, system in players.items():
-        if system in registry.systems and snapshots_of(registry, system) is None:
+        if system in registry.systems and registry.snapshots_behind(system) is None:
             behind = ", ".join(registry.trained_behind(system)) or "no model"
             have = "dense systems and fusions have some whose trainings keep them"
             text = f"'{system}' has no snapshots (behind it: {behind}); {have} (training.snapshots)"
