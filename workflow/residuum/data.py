@@ -101,7 +101,7 @@ def corpus(
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
     with files.whole_directory(output) as folder:
-        behind = Behind(of=of, vocabulary=vocabulary, revision=revision, output=folder)
+        behind = Behind(cut_from=of, vocabulary=vocabulary, revision=revision, output=folder)
         told = collection.made_of(behind)
         docs = DOCS[collection.source.kind](told)
         stream = track(docs, f"export {dataset}", expected, "docs")

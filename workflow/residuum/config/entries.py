@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,6 +20,9 @@ from residuum.cli.command import describe
 from residuum.cli.errors import unknown
 from residuum.config.origins import brought, without
 from residuum.config.schema.base import ID
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
 MOST_SHOWN = 200  # characters of an invalid name in a message
 WHOLE = ("train_on",)  # keys whose mapping is replaced whole: its shares add up to 1
@@ -143,14 +146,15 @@ class Folder:
             return location.at(*keys)
         return f"{location.at(*keys)} (base: {base.id}, {base.path}:{base.line(*keys)})"
 
-    def entry(self, name: str, form: object) -> Any:
+    def entry(self, name: str, form: "TypeForm[Value]") -> Value:
         """Load an entry; raise ValueError with all its faults, each with file, line and key.
 
         An entry with `base:` is laid over the base, which has no base itself.
         """
-        return self.checked(name, self.stated(name, form), form)
+        entry: Value = self.checked(name, self.stated(name, form), form)
+        return entry
 
-    def stated(self, name: str, form: object) -> Any:
+    def stated(self, name: str, form: "TypeForm[object]") -> Any:
         """Return an entry as files state it, laid over its base, with the spots of its keys."""
         location = self.located(name)
         data = location.read()
@@ -224,13 +228,16 @@ def faults_of(held: Folder) -> Iterator[str]:
 
 
 def load_folder(
-    held: Folder, form: object, faults: list[str], given: dict[str, Any] | None = None
-) -> dict[str, Any]:
+    held: Folder,
+    form: "TypeForm[Value]",
+    faults: list[str],
+    given: dict[str, object] | None = None,
+) -> dict[str, Value]:
     """Load a folder's valid entries, {id: entry}, and append the faults of the others to `faults`.
 
     The entries as files state them, with the spots of their keys, are added to `given`.
     """
-    given, entries = {} if given is None else given, dict[str, Any]()
+    given, entries = {} if given is None else given, dict[str, Value]()
     faults += faults_of(held)
     for name in held.locations:
         try:
@@ -241,7 +248,7 @@ def load_folder(
     return entries
 
 
-def parse(path: Path, form: object) -> Any:
+def parse(path: Path, form: "TypeForm[Value]") -> Value:
     """Load the entry FOLDER/ID.yaml from this file, or the entry ID from another file there.
 
     Raises ValueError with all faults, each with file, line and key.
@@ -249,7 +256,7 @@ def parse(path: Path, form: object) -> Any:
     return Folder(path.parent).entry(path.stem, form)
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> yamls.Keys:
+def merge(base: Mapping[str, object], over: Mapping[str, object]) -> yamls.Keys:
     """Lay one nested mapping over another; None removes a key but keeps its spot.
 
     A mapping with another `kind` or `same_as` replaces the one below it whole. So do shares.

@@ -139,8 +139,8 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 yield "negatives.same_as", f"'{name}' has no tuples of its own"
             on = getattr(registry.models[name], "train_on", None)
             if (isinstance(on, dict) or OWN in (on, entry.train_on)) and on != entry.train_on:
-                of = ", ".join(on) if isinstance(on, dict) else on
-                text = f"'{name}' is trained on {of}, so its tuples are not of {entry.train_on}"
+                roles = ", ".join(on) if isinstance(on, dict) else on
+                text = f"'{name}' is trained on {roles}, so its tuples are not of {entry.train_on}"
                 yield "negatives.same_as", text
         on = getattr(
             registry.models.get(named_for(entry, "gate") or ""), "train_on", entry.train_on
@@ -184,11 +184,11 @@ def _trained_on_residual(registry: Registry) -> Iterator[str]:
         for name, entry in registry.datasets.items()
         for split in entry.splits
     }
-    own = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
+    own_splits = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
     for name, model in registry.models.items():
         roles = [*model.shares] if isinstance(model, OnPairs) else []
         bound = [split_id for role in roles if (split_id := registry.binding(role))]
-        for split_id in own if OWN in roles else bound:
+        for split_id in own_splits if OWN in roles else bound:
             if earlier := before.get(split_id):
                 at = registry.at("model", name, "train_on")
                 where = f"{at}: train_on: {'/'.join(split_id)} is residual"
@@ -341,8 +341,8 @@ def _writers(registry: Registry, model: str) -> list[str]:
     """Return the question generators that write a model's training splits."""
     entry = registry.models[model]
     roles = entry.shares if isinstance(entry, OnPairs) else {}
-    own = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
-    split_ids = own if OWN in roles else filter(None, map(registry.binding, roles))
+    own_splits = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
+    split_ids = own_splits if OWN in roles else filter(None, map(registry.binding, roles))
     splits = {name: entry.splits for name, entry in registry.datasets.items()}
     known = (
         split_id for split_id in split_ids if split_id.split in splits.get(split_id.dataset, ())

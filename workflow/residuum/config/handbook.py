@@ -6,9 +6,9 @@ key is in its class or in `schema/keys.yaml`.
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from residuum.config.entries import Folder, Location
 from residuum.config.keys import Schema, classes, named_by
@@ -113,7 +113,7 @@ def handbook(schemas: Mapping[str, Schema], folder: Path) -> str:
     """Return the text of config/README.md, with examples from the files of `folder`."""
     headings = {name: _heading(name, place) for name, place in PLACES.items()}
     links = [f"| [{h}](#{anchor(h)}) | {PLACES[name].what} |" for name, h in headings.items()]
-    parts = [HEAD, *table("files", "what an entry is", links)]
+    parts = [HEAD, *table(("files", "what an entry is"), links)]
     shown: set[str] = set()
     for name, place in PLACES.items():
         parts += [f"## {headings[name]}", "", place.what, ""]
@@ -130,9 +130,8 @@ def anchor(heading: str) -> str:
     return "".join(c for c in heading.lower().replace(" ", "-") if c.isalnum() or c in "-_")
 
 
-def table(*cells: Any) -> Iterator[str]:
-    """Yield the lines of a table: `cells` are the names of its columns, then a list of its rows."""
-    *names, rows = cells
+def table(names: Sequence[str], rows: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a table: `names` are those of its columns."""
     yield f"| {' | '.join(names)} |"
     yield "|" + "---|" * len(names)
     yield from rows
@@ -221,7 +220,7 @@ def _form(form: Schema) -> Iterator[str]:
         named = ", ".join(map(_named, named_by(entry_class, key)))
         meaning = plain(given.get("description", "")) + (f" (names {named})" if named else "")
         rows.append(f"| `{key}` | {typed(given)} | {default} | {meaning} |")
-    yield from table("key", "type", "default", "meaning", rows)
+    yield from table(("key", "type", "default", "meaning"), rows)
 
 
 def _default(value: object) -> str:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from residuum.artefacts import files, yamls
 from residuum.artefacts.yamls import Keys, Spot
@@ -30,8 +30,11 @@ from residuum.config.schema.scales import Config, Scale
 from residuum.config.schema.tests import Tests
 from residuum.pages import kinds as pages
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 Entries = dict[str, Any]  # by id
-FORMS: dict[str, Any] = {
+FORMS: dict[str, "TypeForm[BaseModel]"] = {
     "datasets": datasets.Dataset,
     "models": models.Model,
     "systems": systems.System,
@@ -46,13 +49,13 @@ OUTRIGHT = "digits without a leading 0, true or false, and what is a text in quo
 SPARED = {"groupings", "fidelities", "sweeps"}  # folders that a user's configuration may lack
 
 
-def load(folder: Path, config: Mapping[str, object]) -> Registry:
+def load(folder: Path, config: Mapping[str, Any]) -> Registry:
     """Load and check all of config/; raise one ResiduumError that lists every fault."""
     missing = [kind for kind in FORMS if kind not in SPARED and not (folder / kind).is_dir()]
     faults = [f"{folder / kind}: no such folder" for kind in missing]
     folders = {kind: Folder(folder / kind) for kind in FORMS if kind != "papers"}
     given: dict[str, Entries] = {kind: {} for kind in [*folders, "pages"]}
-    loaded = {
+    loaded: dict[str, Entries] = {
         kind: entries.load_folder(held, FORMS[kind], faults, given[kind])
         for kind, held in folders.items()
     }
@@ -129,7 +132,7 @@ def _check_as_read(path: Path) -> None:
 
     Snakemake reads 010 as 8 and 10:00 as 600, and the last value of a repeated key.
     """
-    given = entries.parse(path, dict[str, Any])
+    given = entries.parse(path, dict[str, object])
     if wrong := yamls.read_otherwise(path):
         key, other = next(iter(wrong.items()))
         text = f"{given[key]!r} is {other!r} for Snakemake, which reads it by YAML 1.1"
@@ -160,7 +163,7 @@ def _load_pages(folder: Path, faults: list[str], given: Entries) -> Entries:
 def _lay_budgets(
     loaded: Entries,
     given: Entries,
-    form: object,
+    form: "TypeForm[BaseModel]",
     held: Folder,
     scale: Mapping[str, Any],
     file: Path,
@@ -231,7 +234,7 @@ def write_schema(folder: Path = ROOT / "config") -> None:
 @app.command("check")
 def check(folder: Path = ROOT / "config") -> None:
     """Check every entry of config/ at every scale and print all faults."""
-    base = entries.parse(folder / "config.yaml", dict[str, Any])
+    base = entries.parse(folder / "config.yaml", dict[str, object])
     for scale in Folder(folder / "scales").locations:
         load(folder, {**base, "scale": scale})
         print(f"{scale}: no fault")

@@ -210,9 +210,9 @@ class Registry:
             return bound.datasets.get(dataset or "", bound.otherwise)
         return bound
 
-    def entry(self, of: str, form: type[Entry]) -> Entry:
+    def entry(self, entry_id: str, form: type[Entry]) -> Entry:
         """Return the model, system or page of an id and a class; TypeError if there is none."""
-        name = FixedId.parse(of).name
+        name = FixedId.parse(entry_id).name
         for entry in (self.models.get(name), self.systems.get(name), self.pages.get(name)):
             if isinstance(entry, form):
                 return entry
@@ -302,10 +302,12 @@ class Registry:
 
     def model_ids(self) -> list[str]:
         """Return the ids of all models: with `train_on: own`, one for each dataset."""
-        own = [name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN]
+        on_own = [
+            name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN
+        ]
         datasets = [name for name, dataset in self.datasets.items() if dataset.own.train]
-        shared = [name for name in self.models if name not in own]
-        made = [self.model_for(name, dataset) for name in own for dataset in datasets]
+        shared = [name for name in self.models if name not in on_own]
+        made = [self.model_for(name, dataset) for name in on_own for dataset in datasets]
         of_folds = [id_ for model in made if self.folds(model) for id_ in self.trainings(model)]
         return shared + made + of_folds + list(self.trials)
 

@@ -27,7 +27,7 @@ def evaluate(
     """
     groups: dict[str | None, list[str]] = {}
     for name in names:
-        groups.setdefault(measures.own(name), []).append(name)
+        groups.setdefault(measures.project_measure(name), []).append(name)
     parts: list[pl.DataFrame] = []
     for own, group in groups.items():
         if own is None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import Queue
 from shlex import quote
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import IO
 
 from residuum.artefacts import files
 from residuum.artefacts.machine import ARITHMETIC
@@ -32,7 +32,7 @@ from residuum.neural import cards
 from residuum.pages.kinds import INPUTS
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
-from residuum.wiring.base import Constraints, Wildcards
+from residuum.wiring.base import Constraints, Wildcards, Workflow
 from residuum.wiring.corpora import Corpora, Exports, Fidelities, Questions
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
@@ -112,7 +112,6 @@ class Reported:
         return {**forms, shown: mark}
 
 
-Workflow = Any  # Snakemake's, which has no types
 RESOURCE = "gpu"  # rules request it, and `--resources gpu=2` limits it
 
 

@@ -71,8 +71,8 @@ def datasets_of(registry: Registry, system: str) -> set[str]:
     if not roles:
         return set(registry.datasets)
     shown = {split_id.dataset for split_id in map(registry.binding, roles) if split_id}
-    own = registry.tuned_on(system) in (None, OWN)
-    tuned = [] if own else [registry.tune_split(system, name) for name in shown]
+    untuned = registry.tuned_on(system) in (None, OWN)
+    tuned = [] if untuned else [registry.tune_split(system, name) for name in shown]
     return shown | {split_id.dataset for split_id in tuned if split_id}
 
 

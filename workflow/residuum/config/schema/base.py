@@ -95,7 +95,7 @@ class Name(NamedTuple):
     No two parts may have the same name.
     """
 
-    of: str
+    kind: str
 
 
 OWN_FAULTS = ("unknown_key", "start")  # kinds of fault that pydantic does not have
@@ -179,7 +179,7 @@ def repeated(names: Iterable[Named]) -> Iterator[tuple[str, str]]:
     times: dict[tuple[str, str], int] = {}
     for key, mark, value in names:
         if isinstance(mark, Name):
-            part = (mark.of, value)
+            part = (mark.kind, value)
             times[part] = times.get(part, 0) + 1
             if times[part] == 2:
                 yield key.partition(".")[0], f"'{value}' is given twice"
@@ -194,7 +194,7 @@ def dangling(names: Iterable[Named]) -> Iterator[tuple[str, str]]:
     parts: dict[str, list[str]] = {}
     for _, mark, value in names:
         if isinstance(mark, Name):
-            parts.setdefault(mark.of, []).append(value)
+            parts.setdefault(mark.kind, []).append(value)
     for key, mark, value in names:
         if isinstance(mark, Ref) and mark.to in parts:
             known = parts[mark.to]
@@ -233,8 +233,8 @@ def _join(key: str, part: object) -> str:
 def _members(hint: object, *marks: object) -> Iterator[Member]:
     """Yield the members of a union, or the type itself, each with its metadata."""
     if get_origin(hint) is Annotated:
-        member, *own = get_args(hint)
-        yield from _members(member, *marks, *own)
+        member, *annotations = get_args(hint)
+        yield from _members(member, *marks, *annotations)
     elif get_origin(hint) in (Union, UnionType):
         for member in get_args(hint):
             yield from _members(member, *marks)

@@ -92,8 +92,8 @@ class Split(Strict):
         if self.bioasq and (self.questions or self.queries or self.qrels or self.irds):
             text = "bioasq brings queries and judgements; leave out queries, qrels, irds, questions"
             raise ValueError(text)
-        own = ("irds", "queries", "qrels", "questions", "bioasq", "answers_field", "docpairs")
-        if self.questions_of and (others := [key for key in own if getattr(self, key)]):
+        brought = ("irds", "queries", "qrels", "questions", "bioasq", "answers_field", "docpairs")
+        if self.questions_of and (others := [key for key in brought if getattr(self, key)]):
             text = "queries and answers are those of another split"
             raise ValueError(f"questions_of: {text}; leave out {', '.join(others)}")
         given = {*self.model_dump(exclude_defaults=True)}
