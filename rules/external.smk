@@ -35,7 +35,7 @@ rule external_weights:
         **RESOURCES.cpu(ESTIMATES.released_weights, mem_mb=4000),
     params:
         **decided_by("residuum.external", "weights", WIRING.models.spec),
-        files=WIRING.corpora.released_options,
+        files=options.each("file", "files", quote),
         corpus=options.folder("corpus"),
         folder=options.output_folder,
     shell:

@@ -340,15 +340,15 @@ def test_tuples_are_of_the_pairs_of_the_training_split():
 
 def test_answers_are_read_where_a_measure_needs_them():
     runs, dev = part(Evaluations), named(**ON_DEV, run="bm25")
-    assert (runs.texts(dev), runs.text_options(dev)) == ([], "")
+    assert runs.texts(dev) == []
     split = TOY.datasets["toy"].splits["dev"]
     measured = split.model_copy(update={"measures": ["AnswerAccuracy@20"]})
     splits = {**TOY.datasets["toy"].splits, "dev": measured}
     dataset = TOY.datasets["toy"].model_copy(update={"splits": splits})
     requested = replace(TOY, datasets={"toy": dataset})
     assert needs_answers(requested, DEV) and not needs_answers(requested, TUNE)
-    result = part(Evaluations, requested).text_options(dev)
-    assert result == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
+    answers, corpus = "r/data/toy/dev/answers.jsonl", "r/data/toy/corpus/manifest.json"
+    assert part(Evaluations, requested).texts(dev) == [answers, corpus]
 
 
 def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):
@@ -383,8 +383,6 @@ def test_released_weights_are_files_of_yours_and_their_runs_have_no_seed(monkeyp
     assert why_unavailable(replace(TOY), "given", DEV, all_available) is None
     paths = [str(tmp_path / "weights" / name) for name in ("docs00.json", "docs01.json")]
     assert corpora.released(named(dataset="toy", model="theirs")) == paths
-    options = corpora.released_options(named(dataset="toy", model="theirs"))
-    assert options == " ".join(f"--file {path}" for path in paths)
     other = MODEL.validate_python({**GIVEN, "dataset": "elsewhere"})
     moved = replace(TOY, models={**TOY.models, "theirs": other})
     why = why_unavailable(moved, "given", DEV, all_available)

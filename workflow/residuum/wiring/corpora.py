@@ -117,10 +117,6 @@ class Corpora(Part):
         """Return the files of released term weights."""
         return list(map(str, released_files(self.registry, wildcards.model)))
 
-    def released_options(self, wildcards: Wildcards) -> str:
-        """Return a `--file` option for each file of released term weights."""
-        return " ".join(f"--file {quote(path)}" for path in self.released(wildcards))
-
     def rm3_measure(self, wildcards: Wildcards) -> str:
         """Return the measure by which RM3 is tuned on a split."""
         system, split_id = run_of(wildcards).system, split_id_of(wildcards)
@@ -312,11 +308,6 @@ class Exports(Part):
         split_id = self.registry.questions_of(split_id_of(wildcards))
         templates = (self.paths.queries, self.paths.answers)
         return [self.fill(template, split_id) for template in templates] if split_id else []
-
-    def questions_option(self, wildcards: Wildcards) -> str:
-        """Return `--questions FOLDER` for the split whose questions are taken; "" for most."""
-        files = self.questions(wildcards)
-        return f"--questions {folder_of(files[0])}" if files else ""
 
     def judged_by(self, wildcards: Wildcards) -> list[str]:
         """Return the corpus that the qrels of a split are made from; none for published qrels."""

@@ -208,8 +208,8 @@ class DualEncoder(Contrastive):
     @property
     def given(self) -> frozenset[Needs]:
         sparse = self.encoder.pooling.sparse
-        own: frozenset[Needs] = self.gives - {"vectors"} if sparse else self.gives
-        return own | ({"fixed"} if self.fixed else set())
+        gives: frozenset[Needs] = self.gives - {"vectors"} if sparse else self.gives
+        return gives | ({"fixed"} if self.fixed else set())
 
     def check(self) -> None:
         super().check()
