@@ -181,7 +181,9 @@ def test_an_index_is_that_of_its_form_and_of_the_weights_in_it():
 
 def test_tuned_rm3_has_a_measure_where_a_role_of_it_is_played():
     assert part(Corpora).rm3_measure(named(**ON_DEV, run="tuned")) == "RR@10"
-    with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one"):
+    with pytest.raises(
+        ResiduumError, match=r"names no role that this scale binds to toy/tune; add one"
+    ):
         part(Corpora).rm3_measure(named(dataset="toy", split="tune", run="tuned"))
 
 
@@ -262,7 +264,7 @@ def test_rerank_systems_of_papers_not_chosen_are_left_out():
     both, own = (set(rerank_systems(r, "bert-base-reranker")) for r in (every, clear))
     assert own == {"bm25-bert-base", "clear-bert-base"} and both - own == {"dualrm-bert-base"}
     cut = {"dataset": "msmarco-passage", "split": "dev", "run": "dualrm-bert-base.seed1"}
-    with pytest.raises(ResiduumError, match="only papers that are not chosen name it"):
+    with pytest.raises(ResiduumError, match="only papers that `papers:` leaves out name it"):
         Runs(clear, Paths("r"), all_available).cut(named(**cut))
 
 

@@ -146,18 +146,21 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             registry.models.get(named_for(entry, "gate") or ""), "train_on", entry.train_on
         )
         if OWN in (on, entry.train_on) and on != entry.train_on:
-            text = f"it is trained on {on}, and what it gates on {entry.train_on}"
+            text = f"the gate is trained on {on}, and this model on {entry.train_on}; name one"
             yield "encoder.pooling.gate", text
         if isinstance(grid := entry.training.learning_rate, RateGrid):
             tried = registry.models.get(grid.of)
             if registry.scale.learning is None:
-                text = "a grid is tried on the candidates of `learning:`"
+                text = "a grid is compared on the candidates of `learning:`"
                 yield "training.learning_rate", f"{text}, which {registry.scale_file} lacks"
             if isinstance(tried, OnPairs) and OWN in (tried.train_on, entry.train_on):
-                yield "training.learning_rate", "a grid is tried on a role's pairs, not on own"
+                yield "training.learning_rate", "a grid needs a role in train_on, not own"
             others = [g for g, _ in registry.trials.values() if g.of == grid.of and g != grid]
             if others:
-                yield "training.learning_rate", f"another model has '{grid.of}' try another grid"
+                yield (
+                    "training.learning_rate",
+                    f"another model tries another grid with '{grid.of}'; give both one grid",
+                )
         lexical = registry.systems.get(entry.negatives.scores or "")
         if isinstance(lexical, LexicalSystem) and (lexical.rm3 or lexical.term_weights):
             text = f"'{entry.negatives.scores}' is not plain BM25, and its scores are stored"
@@ -246,7 +249,10 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 yield "parts", f"{text}: name one without `search`"
         measure = entry.interpolation.measure
         if measure and measures.reads(measure) == "answers":
-            yield "interpolation.measure", f"{measure} is by answers; write such as Success@k"
+            yield (
+                "interpolation.measure",
+                f"{measure} reads answers, which a hybrid search does not; write Success@k",
+            )
 
 
 def generator_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:

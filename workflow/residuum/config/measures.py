@@ -164,7 +164,9 @@ def fault(measure: str, fitting: Sequence[str]) -> str | None:
         if not providers.supports(parse(measure)):
             return f"'{measure}': no provider that ir_measures has here computes {name}"
     if not is_tested(measure):
-        text = "another mean than those that tests compare; `residuum compare` prints it"
+        text = (
+            "tests compare arithmetic means, and its mean is another; `residuum compare` prints it"
+        )
         return f"'{measure}': {text}"
     if reads(measure) not in fitting:
         return f"'{measure}' is by {reads(measure)}; measures of this key: by {', '.join(fitting)}"

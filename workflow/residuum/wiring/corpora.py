@@ -122,7 +122,7 @@ class Corpora(Part):
         system, split_id = run_of(wildcards).system, split_id_of(wildcards)
         if measure := rm3_measure(self.registry, system, split_id):
             return measure
-        text = f"rm3.measures names no role that {'/'.join(split_id)} plays at this scale; add one"
+        text = f"rm3.measures names no role that this scale binds to {'/'.join(split_id)}; add one"
         raise ResiduumError(f"{system}: {text}")
 
     def queries(self, wildcards: Wildcards) -> list[str]:

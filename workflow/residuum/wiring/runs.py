@@ -301,7 +301,9 @@ class Runs(Part):
             self.registry.tune_split(name, split_id.dataset),
         )
         if name not in rerank_systems(self.registry, reranker):
-            raise ResiduumError(f"{name}: only papers that are not chosen name it; choose one")
+            raise ResiduumError(
+                f"{name}: only papers that `papers:` leaves out name it; choose one of them"
+            )
         if split_id.dataset not in (shown := datasets_of(self.registry, name)):
             text = f"the chosen papers show it on {', '.join(sorted(shown)) or 'no dataset'} alone"
             raise ResiduumError(f"{name}: {text}; add a column of {split_id.dataset}")

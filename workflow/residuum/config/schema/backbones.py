@@ -53,7 +53,7 @@ class OnTexts(OnBackbone):
         if self.training.visits != "pairs":
             raise ValueError("training.visits: texts are no pairs; leave it out")
         if isinstance(self.training.learning_rate, RateGrid):
-            raise ValueError("training.learning_rate: no ranking judges the rates; give a number")
+            raise ValueError("training.learning_rate: no ranking compares rates; give one number")
 
 
 class MaskedLanguage(OnTexts):
@@ -75,7 +75,7 @@ class NextText(OnTexts):
     length: Positive = Field(
         description="tokens kept of a doc, special ones of both its halves included"
     )
-    least: Positive = Field(8, description="tokens that a half has at least")
+    least: Positive = Field(8, description="least tokens of a half")
 
 
 class InverseCloze(OnTexts):

@@ -49,7 +49,7 @@ class Edition(Strict):
     about: bool = Field(
         False,
         exclude_if=lambda about: not about,
-        description="docs is an estimate, of what is cut from another collection that is pinned",
+        description="docs is an estimate; the collection that it is cut from is pinned",
     )
     splits: dict[SplitId, SplitCount] = Field(default={})
 
@@ -216,12 +216,14 @@ class Dataset(Collection):
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
     own: Own = Field(
         Own(),
-        description="what is trained and tuned on it, for itself; of files: train, and tune or dev",
+        description="its training and tuning splits; default for files: train, and tune or dev",
     )
     windows: Windows | None = None
-    downloads: list[Download] = Field([], description="for lists, plans and hints")
+    downloads: list[Download] = Field(
+        [], description="files behind it; lists, plans and hints show them"
+    )
     budgets: base.Budgets = Field(default=[])
-    disk_gb: float = Field(0, ge=0, description="estimate of what ir_datasets keeps of it")
+    disk_gb: float = Field(0, ge=0, description="estimated GB that ir_datasets keeps on disk")
 
     @model_validator(mode="before")
     @classmethod
@@ -232,7 +234,7 @@ class Dataset(Collection):
         super().check()
         if (tune := self.own.tune) in self.splits and self.splits[tune].synthetic:
             raise ValueError(
-                f"own.tune: '{tune}' is what a generator writes; nothing is chosen by it"
+                f"own.tune: '{tune}' holds generated questions; choose by a split of real ones"
             )
         joined, kept = getattr(self.source, "text_fields", []), getattr(self.source, "fields", [])
         kept = [*(joined if len(joined) > 1 else []), *kept]  # the fields beside the text

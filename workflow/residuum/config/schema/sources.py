@@ -35,7 +35,9 @@ class IrdsSource(Strict):
     fields: NamedFields = Field(default=[])
     quoted: list[str] = Field([], description="doc fields that ir_datasets leaves in CSV quotes")
     sample: Sample | None = Field(None, description="export a part of the docs only")
-    repeated: Literal["error", "first"] = Field("error", description="of docs with the same id")
+    repeated: Literal["error", "first"] = Field(
+        "error", description="what to do with docs of the same id"
+    )
 
     def check(self) -> None:
         if others := sorted(set(self.quoted) - {*self.text_fields, *self.fields}):
@@ -50,7 +52,9 @@ class PubmedSource(OfYours):
     """
 
     kind: Literal["pubmed"]
-    folder: str = Field(description="of pubmedYYnNNNN.xml.gz, below the folder of RESIDUUM_DATA")
+    folder: str = Field(
+        description="folder of pubmedYYnNNNN.xml.gz, below the folder of RESIDUUM_DATA"
+    )
 
     @property
     def within(self) -> roots.Within:
@@ -78,7 +82,7 @@ class Segmented(Strict):
     """The base of sources that are cut from the docs of another collection."""
 
     of: Role = Field(description="role whose dataset's docs are cut")
-    field: str = Field("text", description="of these docs, that is cut")
+    field: str = Field("text", description="field of these docs that is cut")
     tokenizer: Annotated[Id, Ref("backbone")] = Field(
         description="role of the model whose wordpieces are counted"
     )
@@ -98,12 +102,16 @@ class Containing(Segmented):
     """
 
     kind: Literal["containing"]
-    lengths: list[Positive] = Field(min_length=1, description="of all collections of these queries")
+    lengths: list[Positive] = Field(
+        min_length=1, description="lengths of all collections with these queries"
+    )
     docs: Positive = Field(description="all docs, distractors included")
-    queries: dict[SplitId, Positive] = Field(min_length=1, description="split: how many")
+    queries: dict[SplitId, Positive] = Field(min_length=1, description="split: number of queries")
     tokens: tuple[Positive, Positive] = Field(description="least and most wordpieces of a query")
-    distractors: Positive = Field(1, description="of each doc that holds queries")
-    changed: tuple[Positive, Positive] = Field(description="least and most other words of each")
+    distractors: Positive = Field(1, description="copies of each doc that holds queries")
+    changed: tuple[Positive, Positive] = Field(
+        description="least and most words that differ in a copy"
+    )
     seed: int = Field(ge=0)
 
     def check(self) -> None:

@@ -21,11 +21,11 @@ class Sweep(Strict):
     """
 
     search: Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] = Field(
-        description="as a dense system has it, with the least effort"
+        description="approximate search with the least effort, as a dense system has it"
     )
     then: list[Positive] = Field(min_length=1, description="the other efforts, rising")
     k: K = Field(description="docs per query; a search that finds fewer is not repeated deeper")
-    repeats: Positive = Field(5, description="of each search; its time is their median")
+    repeats: Positive = Field(5, description="repeats of each search; its time is their median")
     description: str = ""
     budgets: Budgets = Field([])
 
