@@ -116,7 +116,7 @@ def test_counts_are_shares_and_what_is_left_goes_to_the_largest_fractions(shares
         ({"training": {**TRAINING, "steps": None, "epochs": 1}},
          "training: an epoch of several roles is not one number; give steps"),
         ({"training": {**TRAINING, "halve_after": 2}}, "training.halve_after: an epoch of several"),
-        ({"training": {**TRAINING, "visits": "queries"}}, "training.visits: queries are visited"),
+        ({"training": {**TRAINING, "visits": "queries"}}, "training.visits: visits by queries"),
         ({"negatives": {"same_as": "clear"}}, "negatives: the negatives of a mix"),
         ({"fixed": {"model": "bm25-vectors"},
           "loss": {"kind": "orthogonality"}}, "fixed: fixed vectors are those of one role"),

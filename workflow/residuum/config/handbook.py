@@ -111,7 +111,8 @@ NAMES = {  # the words for references that name no entry of a folder
 
 def handbook(schemas: Mapping[str, Schema], folder: Path) -> str:
     """Return the text of config/README.md, with examples from the files of `folder`."""
-    headings = {name: _heading(name, place) for name, place in PLACES.items()}
+    headings = {name: f"{name}/{place.file}" for name, place in PLACES.items()}
+    headings["config"] = PLACES["config"].file
     links = [f"| [{h}](#{anchor(h)}) | {PLACES[name].what} |" for name, h in headings.items()]
     parts = [HEAD, *table(("files", "what an entry is"), links)]
     shown: set[str] = set()
@@ -119,10 +120,6 @@ def handbook(schemas: Mapping[str, Schema], folder: Path) -> str:
         parts += [f"## {headings[name]}", "", place.what, ""]
         parts += _entry(schemas[name], _examples(folder / name, place), shown)
     return "\n".join(parts).rstrip() + "\n"
-
-
-def _heading(name: str, place: Place) -> str:
-    return place.file if place.file in place.examples else f"{name}/{place.file}"
 
 
 def anchor(heading: str) -> str:
@@ -216,15 +213,13 @@ def _form(form: Schema) -> Iterator[str]:
     entry_class, required = classes()[form["title"]], form.get("required", [])
     rows = []
     for key, given in form["properties"].items():
-        default = "required" if key in required else _default(given.get("default"))
+        value = given.get("default")
+        shown = "" if value in (None, [], {}, "") else f"`{json.dumps(value, ensure_ascii=False)}`"
+        default = "required" if key in required else shown
         named = ", ".join(map(_named, named_by(entry_class, key)))
         meaning = plain(given.get("description", "")) + (f" (names {named})" if named else "")
         rows.append(f"| `{key}` | {typed(given)} | {default} | {meaning} |")
     yield from table(("key", "type", "default", "meaning"), rows)
-
-
-def _default(value: object) -> str:
-    return f"`{json.dumps(value, ensure_ascii=False)}`" if value not in (None, [], {}, "") else ""
 
 
 def _named(ref: Ref) -> str:
@@ -251,7 +246,9 @@ def typed(node: Schema) -> str:
         return " or ".join(dict.fromkeys(typed(m) for m in members if m.get("type") != "null"))
     kind = node.get("type")
     if kind == "array":
-        return f"list of {typed(node['items'])}" if "items" in node else _tuple(node)
+        if "items" in node:
+            return f"list of {typed(node['items'])}"
+        return "list of " + " and ".join(typed(item) for item in node.get("prefixItems", []))
     if kind == "object":
         values = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
         value = next((schema for schema in values if isinstance(schema, dict)), {})
@@ -260,10 +257,6 @@ def typed(node: Schema) -> str:
         return "id" if node.get("pattern") == ID else "text"
     words = {"integer": "whole number", "number": "number", "boolean": "true or false"}
     return words.get(str(kind), "any value") + _bounds(node)
-
-
-def _tuple(node: Schema) -> str:
-    return "list of " + " and ".join(typed(item) for item in node.get("prefixItems", []))
 
 
 def _bounds(node: Schema) -> str:

@@ -59,7 +59,7 @@ def encoded_splits(
         mined = [
             (registry.trained_for(s.system), s.seed)
             for s in registry.negatives(name).runs
-            if hits is None or _hits_of(registry, s.system) == hits
+            if hits is None or getattr(registry.systems[s.system], "hits_id", None) == hits
         ]
         entry = FixedId.parse(model).name
         if (entry, seed) in mined or (hits is None and entry == registry.fixed_by(name)):
@@ -75,11 +75,6 @@ def _models_named(registry: Registry) -> list[str]:
     """Return the models that the scale or a system names."""
     entries = [registry.scale, *registry.systems.values()]
     return sorted({name for entry in entries for _, name in references(entry, "model")})
-
-
-def _hits_of(registry: Registry, system: str) -> str | None:
-    entry = registry.systems[system]
-    return entry.hits_id if isinstance(entry, DenseSystem) else None
 
 
 class Corpora(Part):

@@ -9,7 +9,14 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Literal, NamedTuple, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
@@ -116,6 +123,22 @@ Budgets = Annotated[
     list[Annotated[Id, Ref("budget")]],
     Field(description="scale budgets laid over this file, in order"),
 ]
+
+
+def _rising(span: tuple[int, int]) -> tuple[int, int]:
+    if span[0] > span[1]:
+        raise ValueError(f"{list(span)}: the first number exceeds the second")
+    return span
+
+
+Span = Annotated[tuple[Positive, Positive], AfterValidator(_rising)]  # least and most
+
+
+class Entry(Strict):
+    """The keys of entries that scales may lay budgets over."""
+
+    description: str = Field("", description="for readers; no part of any spec")
+    budgets: Budgets = Field(default=[])
 
 
 Member = tuple[object, tuple[object, ...]]  # a type of a union, with its annotations

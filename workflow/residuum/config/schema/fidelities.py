@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from residuum.config.schema.base import Budgets, Id, Positive, Ref, Strict
+from residuum.config.schema.base import Entry, Id, Positive, Ref, Strict
 
 Rising = Annotated[list[Positive], Field(min_length=1)]
 
@@ -29,7 +29,7 @@ class Tried(Strict):
         return [*self.few, *range(self.step, self.most + 1, self.step)]
 
 
-class Fidelity(Strict):
+class Fidelity(Entry):
     """A measurement on all queries and docs of a split, projected at random.
 
     A pair is a query's first doc and another doc. It is turned if the projection scores the other
@@ -54,8 +54,6 @@ class Fidelity(Strict):
     lengths: Rising = Field(description="bounds of groups of docs: to 50, to 100, ... terms")
     nearest: Rising = Field(description="ranks of a query's smallest margins that are kept")
     depth: Positive = Field(10, description="the first doc is recalled among so many")
-    description: str = ""
-    budgets: Budgets = Field([])
 
     def check(self) -> None:
         for key in ("lengths", "nearest"):

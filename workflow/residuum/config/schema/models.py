@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from residuum.code.tables import Kinds
-from residuum.config.schema.backbones import Adapted, Backbone, Entry, OnBackbone
-from residuum.config.schema.base import Id, Positive, Probability, Ref, Strict
+from residuum.config.schema.backbones import Adapted, Backbone, OnBackbone
+from residuum.config.schema.base import Entry, Id, Positive, Probability, Ref, Strict
 from residuum.config.schema.encoder import Encoder
 from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.questions import CrossAttention, Length, SpanWriting

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from residuum.config import roots
-from residuum.config.schema.base import Id, Positive, Ref, Role, SplitId, Strict
+from residuum.config.schema.base import Id, Positive, Ref, Role, Span, SplitId, Strict
 from residuum.config.schema.files import (
     BeirSource,
     FilesSource,
@@ -107,21 +107,15 @@ class Containing(Segmented):
     )
     docs: Positive = Field(description="all docs, distractors included")
     queries: dict[SplitId, Positive] = Field(min_length=1, description="split: number of queries")
-    tokens: tuple[Positive, Positive] = Field(description="least and most wordpieces of a query")
+    tokens: Span = Field(description="least and most wordpieces of a query")
     distractors: Positive = Field(1, description="copies of each doc that holds queries")
-    changed: tuple[Positive, Positive] = Field(
-        description="least and most words that differ in a copy"
-    )
+    changed: Span = Field(description="least and most words that differ in a copy")
     seed: int = Field(ge=0)
 
     def check(self) -> None:
         if self.length not in self.lengths:
             known = ", ".join(map(str, self.lengths))
             raise ValueError(f"length: {self.length} is none of lengths: {known}")
-        for key in ("tokens", "changed"):
-            least, most = getattr(self, key)
-            if least > most:
-                raise ValueError(f"{key} {[least, most]}: the first number exceeds the second")
         if self.tokens[0] > min(self.lengths):
             text = f"no doc of {min(self.lengths)} wordpieces (lengths) has them"
             raise ValueError(f"tokens: a query has {self.tokens[0]} or more, and {text}")
