@@ -44,7 +44,8 @@ rule data_split:
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
-        "{params.judged_before} {params.corpus} {params.questions} --queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
+        "{params.judged_before} {params.corpus} {params.questions} --queries {output.queries} "
+        "--qrels {output.qrels} 2>&1 | tee {log}"
 
 
 rule data_answers:

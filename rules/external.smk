@@ -18,7 +18,8 @@ rule external_accept:
         md5=WIRING.runs.external_md5,
     shell:
         "python -m residuum.external accept --run {input.run:q} --queries {input.queries} "
-        "--corpus {params.corpus} {params.judged_before} {params.md5} --spec {params.spec:q} --tag {wildcards.run} "
+        "--corpus {params.corpus} {params.judged_before} {params.md5} --spec {params.spec:q} "
+        "--tag {wildcards.run} "
         "--output {output.run} 2>&1 | tee {log}"
 
 

@@ -50,7 +50,7 @@ ENTRY = "entry"  # the name of an entry's form in a schema's $defs
 MOST_LINES = 40  # lines of an example
 
 
-class Place(NamedTuple):
+class Chapter(NamedTuple):
     """The file names of a kind of entry, a sentence about it, and the examples to show.
 
     A kind without an example here is shown by its shortest entry.
@@ -61,43 +61,43 @@ class Place(NamedTuple):
     examples: tuple[str, ...] = ()
 
 
-PLACES = {  # schema: its place
-    "config": Place("config.yaml", "What to build.", ("config.yaml",)),
-    "scales": Place(
+CHAPTERS = {  # schema: its chapter
+    "config": Chapter("config.yaml", "What to build.", ("config.yaml",)),
+    "scales": Chapter(
         "SCALE.yaml",
         "What plays each role that pages and models name, and how much is spent.",
         ("lengths", "nfcorpus"),
     ),
-    "datasets": Place(
+    "datasets": Chapter(
         "DATASET.yaml",
         "A collection: where its docs come from, its splits, its pinned counts.",
         ("cacm", "nfcorpus"),
     ),
-    "models": Place(
+    "models": Chapter(
         "MODEL.yaml",
         "A checkpoint that the graph makes, or term weights and vectors in place of one.",
         ("clear", "reranker-base"),
     ),
-    "systems": Place(
+    "systems": Chapter(
         "SYSTEM.yaml",
         "What makes a run: a ranked list of docs for each query.",
         ("bm25-rm3", "mining", "clear", "bm25-bert-base"),
     ),
-    "papers": Place(
+    "papers": Chapter(
         "PAPER/PAGE.yaml",
         "A page of a paper: what it prints, or what its prose says. A page's name has no hyphen.",
     ),
-    "tests": Place("TESTS.yaml", "How the rows of a page are compared.", ("clear",)),
-    "groupings": Place(
+    "tests": Chapter("TESTS.yaml", "How the rows of a page are compared.", ("clear",)),
+    "groupings": Chapter(
         "GROUPING.yaml",
         "How the queries of a split are parted into groups.",
         ("lengths",),
     ),
-    "fidelities": Place(
+    "fidelities": Chapter(
         "FIDELITY.yaml",
         "How far random projections keep a lexical ranking.",
     ),
-    "sweeps": Place(
+    "sweeps": Chapter(
         "SWEEP.yaml",
         "An approximate search that is tried with more and more effort.",
     ),
@@ -111,14 +111,14 @@ NAMES = {  # the words for references that name no entry of a folder
 
 def handbook(schemas: Mapping[str, Schema], folder: Path) -> str:
     """Return the text of config/README.md, with examples from the files of `folder`."""
-    headings = {name: f"{name}/{place.file}" for name, place in PLACES.items()}
-    headings["config"] = PLACES["config"].file
-    links = [f"| [{h}](#{anchor(h)}) | {PLACES[name].what} |" for name, h in headings.items()]
+    headings = {name: f"{name}/{chapter.file}" for name, chapter in CHAPTERS.items()}
+    headings["config"] = CHAPTERS["config"].file
+    links = [f"| [{h}](#{anchor(h)}) | {CHAPTERS[name].what} |" for name, h in headings.items()]
     parts = [HEAD, *table(("files", "what an entry is"), links)]
     shown: set[str] = set()
-    for name, place in PLACES.items():
-        parts += [f"## {headings[name]}", "", place.what, ""]
-        parts += _entry(schemas[name], _examples(folder / name, place), shown)
+    for name, chapter in CHAPTERS.items():
+        parts += [f"## {headings[name]}", "", chapter.what, ""]
+        parts += _entry(schemas[name], _examples(folder / name, chapter), shown)
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -135,14 +135,14 @@ def table(names: Sequence[str], rows: Iterable[str]) -> Iterator[str]:
     yield ""
 
 
-def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
+def _examples(folder: Path, chapter: Chapter) -> dict[str, list[tuple[str, str]]]:
     """Return location and text of the examples, by the kind of entry."""
     held = [Folder(path).locations for path in (folder, *sorted(folder.glob("*/")))]
     every = [location for locations in held for location in locations.values()]
     named = {location.id: location for location in every}
-    named[place.file] = Location(folder.parent / place.file)
+    named[chapter.file] = Location(folder.parent / chapter.file)
     shown: dict[str, list[tuple[str, str]]] = {}
-    for location in (named[name] for name in place.examples):
+    for location in (named[name] for name in chapter.examples):
         shown.setdefault(_kind(location), []).append(_shown(location, folder.parent))
     for location in sorted(every, key=lambda location: len(location.text().splitlines())):
         kind = _kind(location)
