@@ -14,5 +14,6 @@ rule characteristics_count:
         ),
         folders=WIRING.page.characteristics.options,
     shell:
-        "python -m residuum.pages.characteristics.make count --spec {params.spec:q} {params.folders} "
+        "python -m residuum.pages.characteristics.make count --spec {params.spec:q} "
+        "{params.folders} "
         "--output {output.tsv} 2>&1 | tee {log}"

@@ -21,7 +21,8 @@ rule claims_judge:
         groups=options.each("groups", "groups"),
         learning=options.each("learning", "learning"),
     shell:
-        "python -m residuum.pages.claims.make judge --spec {params.spec:q} --metrics {params.metrics} "
+        "python -m residuum.pages.claims.make judge --spec {params.spec:q} --metrics "
+        "{params.metrics} "
         "{params.tables} {params.curves} {params.groups} {params.learning} "
         "--tests {output.tests} --output {output.tsv} "
         "2>&1 | tee {log}"

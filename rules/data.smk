@@ -40,11 +40,12 @@ rule data_split:
         **decided_by("residuum.data", "split", WIRING.exports.spec),
         judged_before=options.each("judged-before", "judged_before"),
         corpus=options.each("corpus", "corpus", folder_of),
-        questions=WIRING.exports.questions_option,
+        questions=options.each("questions", "questions", folder_of),
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
-        "{params.judged_before} {params.corpus} {params.questions} --queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
+        "{params.judged_before} {params.corpus} {params.questions} --queries {output.queries} "
+        "--qrels {output.qrels} 2>&1 | tee {log}"
 
 
 rule data_answers:
@@ -60,7 +61,7 @@ rule data_answers:
         **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.export_mb),
     params:
         **decided_by("residuum.data", "answers", WIRING.exports.spec),
-        questions=WIRING.exports.questions_option,
+        questions=options.each("questions", "questions", folder_of),
     shell:
         "python -m residuum.data answers --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "

@@ -28,7 +28,8 @@ rule dense_search:
         compute=RESOURCES.compute,
     shell:
         "python -m residuum.dense search --embeddings {params.embeddings} "
-        "--queries {params.queries} {params.splits} {params.k} {params.first} --spec {params.spec:q} {params.judged_before} {params.compute} "
+        "--queries {params.queries} {params.splits} {params.k} {params.first} --spec "
+        "{params.spec:q} {params.judged_before} {params.compute} "
         "--output {params.folder} 2>&1 | tee {log}"
 
 

@@ -12,5 +12,6 @@ rule dimensions_draw:
         **decided_by("residuum.pages.dimensions.make", "draw", WIRING.page.dimensions.spec),
         measured=PATHS.fidelity_root,
     shell:
-        "python -m residuum.pages.dimensions.make draw --spec {params.spec:q} --measured {params.measured} "
+        "python -m residuum.pages.dimensions.make draw --spec {params.spec:q} --measured "
+        "{params.measured} "
         "--output {output.tsv} 2>&1 | tee {log}"

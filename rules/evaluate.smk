@@ -13,7 +13,7 @@ rule evaluate_run:
         **RESOURCES.cpu(ESTIMATES.measures, mem_mb=4000),
     params:
         **decided_by("residuum.evaluate", "run", WIRING.evaluations.measures),
-        texts=WIRING.evaluations.text_options,
+        texts=options.texts,
     shell:
         "python -m residuum.evaluate run --run {input.run} --qrels {input.qrels} "
         "{params.spec} {params.texts} --output {output.metrics} 2>&1 | tee {log}"

@@ -18,7 +18,8 @@ rule external_accept:
         md5=WIRING.runs.external_md5,
     shell:
         "python -m residuum.external accept --run {input.run:q} --queries {input.queries} "
-        "--corpus {params.corpus} {params.judged_before} {params.md5} --spec {params.spec:q} --tag {wildcards.run} "
+        "--corpus {params.corpus} {params.judged_before} {params.md5} --spec {params.spec:q} "
+        "--tag {wildcards.run} "
         "--output {output.run} 2>&1 | tee {log}"
 
 
@@ -35,7 +36,7 @@ rule external_weights:
         **RESOURCES.cpu(ESTIMATES.released_weights, mem_mb=4000),
     params:
         **decided_by("residuum.external", "weights", WIRING.models.spec),
-        files=WIRING.corpora.released_options,
+        files=options.each("file", "files", quote),
         corpus=options.folder("corpus"),
         folder=options.output_folder,
     shell:

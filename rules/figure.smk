@@ -23,8 +23,10 @@ rule figure_draw:
         groups=options.each("groups", "groups"),
         learning=options.each("learning", "learning"),
     shell:
-        "python -m residuum.pages.figure.make draw --spec {params.spec:q} --metrics {params.metrics} "
-        "{params.curves} {params.costs} {params.groups} {params.learning} --output {output.tsv} 2>&1 | tee {log}"
+        "python -m residuum.pages.figure.make draw --spec {params.spec:q} --metrics "
+        "{params.metrics} "
+        "{params.curves} {params.costs} {params.groups} {params.learning} --output {output.tsv} "
+        "2>&1 | tee {log}"
 
 
 rule figure_time:
@@ -47,5 +49,6 @@ rule figure_time:
         timings=options.each("timing", "timings"),
         learning=options.each("learning", "learning"),
     shell:
-        "python -m residuum.pages.figure.make time --spec {params.spec:q} {params.curves} {params.timings} "
+        "python -m residuum.pages.figure.make time --spec {params.spec:q} {params.curves} "
+        "{params.timings} "
         "{params.learning} --output {output.tsv} 2>&1 | tee {log}"

@@ -21,7 +21,7 @@ rule fusion_tune:
         scores=options.each("scores", "scores", options.by_system),
         folds=options.each("fold", "folds"),
         qrels=options.each("qrels", "qrels"),
-        texts=WIRING.runs.tuned_by_options,
+        texts=options.texts,
     shell:
         "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} {params.scores} "
         "{params.qrels} {params.texts} {params.folds} --output {output.tuning} 2>&1 | tee {log}"

@@ -39,7 +39,7 @@ rule groups_folds:
     """Group the queries of a split by the folds that it names."""
     input:
         qrels=PATHS.qrels,
-        folds=WIRING.groups.folds,
+        folds=WIRING.runs.folds,
     output:
         **recorded(groups=ONLY.groupings(PATHS.groups, "folds")),
     log:

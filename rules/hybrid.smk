@@ -21,7 +21,8 @@ rule hybrid_search:
         judged_before=options.each("judged-before", "judged_before"),
         folder=options.output_folder,
     shell:
-        "python -m residuum.hybrid search --spec {params.spec:q} {params.embeddings} {params.queries} "
+        "python -m residuum.hybrid search --spec {params.spec:q} {params.embeddings} "
+        "{params.queries} "
         "{params.first} {params.judged_before} --output {params.folder} 2>&1 | tee {log}"
 
 

@@ -23,7 +23,8 @@ rule lexical_index:
         vocabulary=WIRING.corpora.index_vocabulary,
         folder=options.output_folder,
     shell:
-        "python -m residuum.lexical index --corpus {params.corpus} {params.weights} {params.vocabulary} "
+        "python -m residuum.lexical index --corpus {params.corpus} {params.weights} "
+        "{params.vocabulary} "
         "--spec {params.spec:q} --threads {threads} --output {params.folder} 2>&1 | tee {log}"
 
 

@@ -25,6 +25,8 @@ rule negatives_mine:
         docpairs=options.each("docpairs", "docpairs"),
         answers=options.each("answers", "answers"),
     shell:
-        "python -m residuum.negatives mine {params.index} {params.runs} {params.docpairs} {params.answers} "
-        "--corpus {params.corpus} --queries {input.queries} --qrels {input.qrels} --spec {params.spec:q} "
+        "python -m residuum.negatives mine {params.index} {params.runs} {params.docpairs} "
+        "{params.answers} "
+        "--corpus {params.corpus} --queries {input.queries} --qrels {input.qrels} --spec "
+        "{params.spec:q} "
         "--threads {threads} --output {output.tuples} 2>&1 | tee {log}"

@@ -29,7 +29,8 @@ rule rerank_score:
         compute=RESOURCES.precise,
     shell:
         "python -m residuum.rerank score {params.runs} --queries {input.queries} --corpus "
-        "{params.corpus} {params.model} {params.windows} {params.folds} --spec {params.spec:q} {params.compute} --store "
+        "{params.corpus} {params.model} {params.windows} {params.folds} --spec {params.spec:q} "
+        "{params.compute} --store "
         "{params.store} --output {output.scores} 2>&1 | tee {log}"
 
 

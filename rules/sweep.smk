@@ -20,6 +20,7 @@ rule sweep_measure:
         queries=WIRING.corpora.asked,
         measures=WIRING.sweeps.measures,
     shell:
-        "python -m residuum.sweep measure {params.embeddings} {params.queries} --qrels {input.qrels} "
+        "python -m residuum.sweep measure {params.embeddings} {params.queries} --qrels "
+        "{input.qrels} "
         "{params.measures} --spec {params.spec:q} --tag {wildcards.run} --threads {threads} "
         "--output {output.curve} --timing {output.timing} 2>&1 | tee {log}"

@@ -22,6 +22,7 @@ rule table_render:
         groups=options.each("groups", "groups"),
         computed=options.each("computed", "computed"),
     shell:
-        "python -m residuum.pages.table.make render --spec {params.spec:q} --metrics {params.metrics} "
+        "python -m residuum.pages.table.make render --spec {params.spec:q} --metrics "
+        "{params.metrics} "
         "--significance {input.tests} {params.tuning} {params.learning} {params.groups} "
         "{params.computed} --output {output.tsv} 2>&1 | tee {log}"

@@ -40,6 +40,7 @@ rule train_train:
         "{params.torchrun} "
         "python -m residuum.train train {params.pairs} --corpus {params.corpus} "
         "--start {params.start} --spec {params.spec:q} "
-        "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} {params.folds} {params.held_out} {params.spans} "
+        "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} {params.folds} "
+        "{params.held_out} {params.spans} "
         "--seed {wildcards.seed} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

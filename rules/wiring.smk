@@ -1,8 +1,9 @@
 # What all rules share: paths, resources, wildcards, and the wiring, which decides (see
 # workflow/residuum/wiring). Nothing here makes a file. A rule says its log; its benchmark is named
-# alike, and its environment is envs/base.yaml unless it names another (wiring/defaults.py).
+# alike, and its environment is envs/base.yaml unless it names another (wiring/driver.py).
 import sys
 from pathlib import Path
+from shlex import quote
 
 HOME = Path(workflow.current_basedir).parent  # the main Snakefile may be workflow/Snakefile
 sys.path.insert(0, str(HOME / "workflow"))
@@ -18,7 +19,7 @@ RESOURCES, ESTIMATES = WIRING.resources, WIRING.estimates
 ENVS = f"{HOME}/envs"
 NEURAL = f"{ENVS}/{RESOURCES.neural_env}.yaml"
 
-SHOWN = WIRING.reported(report)
+SHOWN = driver.Reported(WIRING.registry, report)
 
 shell.prefix(WIRING.shell_prefix())
 

@@ -160,7 +160,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ResiduumError, match="no query shares a term with a doc"):
         fidelity.measure(**none, spec=json.dumps(SPEC))
     wrong = SPEC | {"dimensions": {"few": [9], "step": 8, "most": 24}}
-    with pytest.raises(ResiduumError, match="few has to rise and end below step"):
+    with pytest.raises(ResiduumError, match="few must rise and end below step"):
         fidelity.measure(**arguments, spec=json.dumps(wrong))
     wrong = SPEC | {"nearest": [1, 3]}
     with pytest.raises(ResiduumError, match="nearest has to hold depth, 2"):

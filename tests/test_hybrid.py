@@ -397,7 +397,7 @@ def test_parts_that_do_not_belong_together_are_refused(made, tmp_path):
     ("interpolation", "says"),
     [
         ({"weighted": "bm25", "grid": "exact", "tune_on": "dev", "measure": "RR@10"},
-         r"interpolation\.grid: a search has no exact one"),
+         r"interpolation\.grid: a hybrid search has no exact grid"),
         ({"weighted": "bm25", "value": 1.0, "others": {"bm25": 2.0}}, "has its weight from value"),
     ],
 )  # fmt: skip

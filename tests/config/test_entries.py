@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 def load(folder: Path) -> tuple[dict[str, System], list[str]]:
     faults: list[str] = []
-    return entries.load_folder(folder, System, faults), faults
+    return entries.load_folder(Folder(folder), System, faults), faults
 
 
 def test_a_file_of_one_entry_and_one_of_several_stand_side_by_side(folder):
@@ -144,14 +144,15 @@ def test_a_key_of_the_base_that_does_not_fit_names_both_places(folder):
 
 def test_each_value_has_a_file_and_a_line(folder):
     held = Folder(folder)
-    paper = folder / "paper.yaml"
-    assert held.where("deep") == (paper, 9)
-    assert held.where("deep", "k") == (paper, 11), "its own"
-    assert held.where("deep", "bm25", "b") == (paper, 6), "its base's"
-    assert held.where("within", "bm25", "b") == (folder / "within.yaml", 2)
-    assert held.where("within", "bm25", "k1") == (paper, 6)
-    assert held.where("own", "budgets") == (folder / "own.yaml", 1), "written in neither"
-    assert [one.path.name for one in held.written("over-own")] == ["paper.yaml", "own.yaml"]
+    paper, within = folder / "paper.yaml", folder / "within.yaml"
+    assert held.at("deep") == f"{paper}:9: deep"
+    assert held.at("deep", "k") == f"{paper}:11: deep", "its own"
+    base = f"(base: plain, {paper}:6)"
+    assert held.at("deep", "bm25", "b") == f"{paper}:9: deep {base}", "its base's"
+    assert held.at("within", "bm25", "b") == f"{within}:2"
+    assert held.at("within", "bm25", "k1") == f"{within}:2 {base}"
+    assert held.at("own", "budgets") == f"{folder}/own.yaml:1", "written in neither"
+    assert held.at("over-own", "bm25").endswith(f"(base: own, {folder}/own.yaml:3)")
 
 
 def test_an_item_of_a_list_has_a_line_by_its_id_and_by_its_number(tmp_path):
@@ -166,7 +167,7 @@ def test_what_refers_to_an_entry_of_a_broken_file_is_no_fault_of_its_own(folder)
     (folder / "paper.yaml").write_text(PAPER.replace("k: 5000", "k: [5000"))
     held = Folder(folder)
     assert held.may_hold("deep") and held.may_hold("paper") and not held.may_hold("elsewhere")
-    assert held.unread == [folder / "paper.yaml"]
+    assert [*held.unread] == [folder / "paper.yaml"]
     with pytest.raises(ValueError, match=r"paper\.yaml: not valid YAML: .*line 1"):
         held.entry("deep", System)
     assert [f.partition(":")[0] for f in entries.faults_of(held)] == [f"{folder}/paper.yaml"]

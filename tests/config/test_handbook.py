@@ -32,8 +32,8 @@ def test_what_is_made_of_the_schemas_is_in_step(name):
 
 
 def test_every_example_is_shown():
-    for name, place in handbook.PLACES.items():
-        for example in place.examples:
+    for name, chapter in handbook.CHAPTERS.items():
+        for example in chapter.examples:
             shown = {f"`{example}`:", f"`{name}/{example}.yaml`:", f"`{example}` of `{name}/"}
             assert any(f"\n{where}" in README for where in shown), example
 

@@ -254,7 +254,7 @@ def test_a_hybrid_takes_parts_that_compare_all_docs_and_a_measure_by_judgements(
     text = unlined(caught.value)
     assert "exact.yaml: parts: 'me-bert' has a search of its own, and a hybrid compares" in text
     assert "exact.yaml: parts: system 'bm25' is of kind lexical; fitting: " in text
-    assert "exact.yaml: interpolation.measure: AnswerAccuracy@20 is by answers" in text
+    assert "exact.yaml: interpolation.measure: AnswerAccuracy@20 reads answers" in text
 
 
 @pytest.mark.parametrize(
@@ -574,7 +574,7 @@ ICT = {
           "holdout": {"of": "a", "queries": 1, "seed": 1}}}, **ONE, "downloads": []},
          "splits.test.relevant_by: a holdout has that of 'a'"),
         ("models/clear.yaml", {"negatives": {"without_answers": True}},
-         "without_answers: docs are left out of pools alone; give pools"),
+         "without_answers: only pools leave out docs; give pools"),
         ("models/clear-random.yaml", {"budgets": [], "negatives": {"same_as": "clear",
          "without_answers": True}}, "same_as takes the other model's tuples"),
         ("datasets/cacm.yaml", {"budgets": ["tripled"]}, "mean triplet? To add one: budgets: of a"),
@@ -731,7 +731,7 @@ def test_tuned_rm3_knows_the_measure_of_a_split():
     assert availability.rm3_measure(loaded, "bm25-rm3", generated("dev")) == "RR@10"
     assert availability.rm3_measure(loaded, "bm25-rm3", generated("judged")) == "nDCG@10"
     assert availability.rm3_measure(loaded, "bm25-rm3", generated("tune")) is None
-    assert "names no role that generated-mini/tune plays" in (
+    assert "names no role that this scale binds to generated-mini/tune" in (
         availability.why_unavailable(loaded, "bm25-rm3", generated("tune"), nothing_missing)
     )
 

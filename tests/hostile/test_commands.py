@@ -126,7 +126,7 @@ def test_a_long_chain_of_bases_is_told_at_once(tmp_path):
     for number in range(1, 1500):
         (tmp_path / f"m{number}.yaml").write_text(f"base: m{number - 1}\n")
     faults, start = [], time.monotonic()
-    assert len(entries.load_folder(tmp_path, dict[str, object], faults)) == 2
+    assert len(entries.load_folder(entries.Folder(tmp_path), dict[str, object], faults)) == 2
     assert len(faults) == 1498 and time.monotonic() - start < 5, "a bound on hanging"
 
 

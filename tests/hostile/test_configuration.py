@@ -63,7 +63,7 @@ def test_what_is_no_file_is_a_fault_and_does_not_wait(tmp_path, kind):
     else:
         path.symlink_to(tmp_path / "nowhere" if kind == "link to nowhere" else path)
     faults = []
-    assert entries.load_folder(tmp_path, dict[str, object], faults) == {}
+    assert entries.load_folder(entries.Folder(tmp_path), dict[str, object], faults) == {}
     assert faults == [f"{path}: not a file that can be read"]
 
 
@@ -71,14 +71,14 @@ def test_what_is_no_file_is_a_fault_and_does_not_wait(tmp_path, kind):
 def test_a_name_that_is_no_id(tmp_path, name):
     (tmp_path / f"{name}.yaml").write_text("k: 1\n")
     faults = []
-    assert entries.load_folder(tmp_path, dict[str, object], faults) == {}
+    assert entries.load_folder(entries.Folder(tmp_path), dict[str, object], faults) == {}
     assert "a file's name is its id" in faults[0] and "\n" not in faults[0]
 
 
 def test_another_ending_is_not_passed_over(tmp_path):
     (tmp_path / "mine.yml").write_text("k: 1\n")
     faults = []
-    entries.load_folder(tmp_path, dict[str, object], faults)
+    entries.load_folder(entries.Folder(tmp_path), dict[str, object], faults)
     assert faults == [f"{tmp_path / 'mine.yml'}: name it mine.yaml"]
 
 

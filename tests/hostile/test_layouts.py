@@ -319,7 +319,9 @@ def test_columns_of_what_has_names_are_refused(tmp_path, monkeypatch, ending):
 @pytest.mark.parametrize("source", [{"kind": "beir", "folder": "m"}, {"kind": "trec", "docs": "d"}])
 def test_columns_of_layouts_without_tsv_are_a_fault(source):
     split = {"queries": "q", "qrels": "r"}
-    with pytest.raises(ValueError, match=f"columns: of TSV; docs of kind {source['kind']} name"):
+    with pytest.raises(
+        ValueError, match=f"columns: only TSV needs it; docs of kind {source['kind']} name"
+    ):
         Dataset.model_validate(
             {"source": {**source, "columns": ["doc_id", "text"]}, "splits": {"test": split}}
         )

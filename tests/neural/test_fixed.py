@@ -90,7 +90,7 @@ def test_without_their_files_or_a_loss_that_reads_them_the_model_is_refused(
     with pytest.raises(ResiduumError, match="give --fixed and --fixed-queries, made by bm25-vect"):
         train_toy(toy, tmp_path / "none", spec(1.0))
     unread = json.loads(model_spec("nll")) | {"fixed": {"model": "bm25-vectors"}}
-    with pytest.raises(ResiduumError, match="no loss looks at these vectors"):
+    with pytest.raises(ResiduumError, match="no loss reads fixed vectors"):
         train_toy(toy, tmp_path / "unread", json.dumps(unread))
     lacking = json.loads(spec(1.0))
     del lacking["fixed"]

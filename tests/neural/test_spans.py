@@ -184,7 +184,9 @@ def test_what_no_batch_can_hold_is_refused(changes: dict[str, Any], says: str) -
     assert says in str(caught.value)
     entry = json.loads(spec())
     entry["training"] |= {"steps": None, "epochs": 1}
-    with pytest.raises(pydantic.ValidationError, match="an epoch is not one; give steps"):
+    with pytest.raises(
+        pydantic.ValidationError, match="questions and spans together have no epochs; give steps"
+    ):
         QuestionGenerator.model_validate(entry)
     entry["training"] |= {"steps": 20, "epochs": None, "halve_after": 5}
     with pytest.raises(pydantic.ValidationError, match=r"halve_after: .* not one; leave it out"):

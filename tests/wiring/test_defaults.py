@@ -8,7 +8,7 @@ import pytest
 
 import forking
 from projects import arguments
-from residuum.wiring.defaults import complete
+from residuum.wiring.driver import complete
 from residuum.wiring.paths import Paths
 
 PATHS = Paths("results/toy")

@@ -34,3 +34,15 @@ def test_an_option_is_given_for_each_file_and_left_out_for_none():
     scores = options.each("scores", "lexical_on_dense", options.by_system)(None, FILES)
     assert scores == "--scores a=a.on.b.trec.gz"
     assert options.each("tuning", "tuning")(None, FILES) == "--tuning t.json"
+
+
+def test_files_of_one_folder_give_its_option_once():
+    files = Files(questions=["d/dev/queries.tsv", "d/dev/answers.jsonl"])
+    option = options.each("questions", "questions", folder_of)
+    assert option(None, files) == "--questions d/dev"
+
+
+def test_answers_and_their_corpus_are_two_options():
+    files = Files(texts=["d/dev/answers.jsonl", "d/corpus/manifest.json"])
+    assert options.texts(None, files) == "--answers d/dev/answers.jsonl --corpus d/corpus"
+    assert options.texts(None, Files(texts=[])) == options.texts(None, FILES) == ""

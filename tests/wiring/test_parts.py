@@ -181,7 +181,9 @@ def test_an_index_is_that_of_its_form_and_of_the_weights_in_it():
 
 def test_tuned_rm3_has_a_measure_where_a_role_of_it_is_played():
     assert part(Corpora).rm3_measure(named(**ON_DEV, run="tuned")) == "RR@10"
-    with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one"):
+    with pytest.raises(
+        ResiduumError, match=r"names no role that this scale binds to toy/tune; add one"
+    ):
         part(Corpora).rm3_measure(named(dataset="toy", split="tune", run="tuned"))
 
 
@@ -262,7 +264,7 @@ def test_rerank_systems_of_papers_not_chosen_are_left_out():
     both, own = (set(rerank_systems(r, "bert-base-reranker")) for r in (every, clear))
     assert own == {"bm25-bert-base", "clear-bert-base"} and both - own == {"dualrm-bert-base"}
     cut = {"dataset": "msmarco-passage", "split": "dev", "run": "dualrm-bert-base.seed1"}
-    with pytest.raises(ResiduumError, match="only papers that are not chosen name it"):
+    with pytest.raises(ResiduumError, match="only papers that `papers:` leaves out name it"):
         Runs(clear, Paths("r"), all_available).cut(named(**cut))
 
 
@@ -340,15 +342,15 @@ def test_tuples_are_of_the_pairs_of_the_training_split():
 
 def test_answers_are_read_where_a_measure_needs_them():
     runs, dev = part(Evaluations), named(**ON_DEV, run="bm25")
-    assert (runs.texts(dev), runs.text_options(dev)) == ([], "")
+    assert runs.texts(dev) == []
     split = TOY.datasets["toy"].splits["dev"]
     measured = split.model_copy(update={"measures": ["AnswerAccuracy@20"]})
     splits = {**TOY.datasets["toy"].splits, "dev": measured}
     dataset = TOY.datasets["toy"].model_copy(update={"splits": splits})
     requested = replace(TOY, datasets={"toy": dataset})
     assert needs_answers(requested, DEV) and not needs_answers(requested, TUNE)
-    result = part(Evaluations, requested).text_options(dev)
-    assert result == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
+    answers, corpus = "r/data/toy/dev/answers.jsonl", "r/data/toy/corpus/manifest.json"
+    assert part(Evaluations, requested).texts(dev) == [answers, corpus]
 
 
 def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):
@@ -383,8 +385,6 @@ def test_released_weights_are_files_of_yours_and_their_runs_have_no_seed(monkeyp
     assert why_unavailable(replace(TOY), "given", DEV, all_available) is None
     paths = [str(tmp_path / "weights" / name) for name in ("docs00.json", "docs01.json")]
     assert corpora.released(named(dataset="toy", model="theirs")) == paths
-    options = corpora.released_options(named(dataset="toy", model="theirs"))
-    assert options == " ".join(f"--file {path}" for path in paths)
     other = MODEL.validate_python({**GIVEN, "dataset": "elsewhere"})
     moved = replace(TOY, models={**TOY.models, "theirs": other})
     why = why_unavailable(moved, "given", DEV, all_available)

@@ -53,15 +53,14 @@ def test_a_split_reads_its_own_corpus_or_the_questions_it_takes(mini: Registry) 
     exports = Exports(mini, Paths("r"), all_available)
     containing = named(dataset="ict-400", split="tune")
     assert exports.judged_by(containing) == ["r/data/ict-400/corpus/manifest.json"]
-    assert exports.questions(containing) == [] and exports.questions_option(containing) == ""
+    assert exports.questions(containing) == []
     taken = named(dataset="nq-50", split="test")
     assert exports.judged_by(taken) == []
     files = [f"{DATA}/dev/queries.tsv", f"{DATA}/dev/answers.jsonl"]
     assert exports.questions(taken) == files
-    assert exports.questions_option(taken) == f"--questions {DATA}/dev"
     by_answers = named(dataset="nq-50", split="tune")  # mini judges it by its answers
     assert exports.judged_by(by_answers) == ["r/data/nq-50/corpus/manifest.json"]
-    assert exports.questions_option(by_answers) == f"--questions {DATA}/tune"
+    assert exports.questions(by_answers)[0] == f"{DATA}/tune/queries.tsv"
 
 
 def test_what_is_cut_lacks_what_its_source_lacks(
@@ -103,12 +102,11 @@ def test_lambda_by_answers_reads_them_and_no_judgements(mini: Registry) -> None:
     runs, at = Runs(mini, Paths("r"), all_available), {"dataset": "nq-50", "split": "tune"}
     by_answers = named(**at, run="hybrid-me-bert-nq-50.seed1")
     assert runs.tuned_by(by_answers) == []
-    assert runs.tuned_by_options(by_answers) == (
-        "--answers r/data/nq-50/tune/answers.jsonl --corpus r/data/nq-50/corpus"
-    )
+    answers, corpus = "r/data/nq-50/tune/answers.jsonl", "r/data/nq-50/corpus/manifest.json"
+    assert runs.tuned_by_texts(by_answers) == [answers, corpus]
     judged = named(dataset="ict-50", split="tune", run="hybrid-me-bert-uni.seed1")
     assert runs.tuned_by(judged) == ["r/data/ict-50/tune/qrels.trec"]
-    assert runs.tuned_by_options(judged) == ""
+    assert runs.tuned_by_texts(judged) == []
 
 
 def test_lines_are_drawn_from_their_table_in_its_rows_order(mini: Registry) -> None:

@@ -326,7 +326,10 @@ def test_a_reranker_is_trained_for_each_fold_too(made, folds):
 def test_a_model_of_all_folds_is_not_made(project, env, made):
     target = f"results/folds/models/{MODEL}/seed1/manifest.json"
     status, output = invoke(project, target, env=env, scale="folds")
-    assert status and f"{MODEL}: it is trained for each fold on the others: {MODEL}.one" in output
+    assert (
+        status
+        and f"{MODEL} is trained for each fold on the others; name one of {MODEL}.one" in output
+    )
     assert not (project / target).exists()
 
 
@@ -337,7 +340,10 @@ def test_what_folds_do_not_go_with_is_not_run_and_says_why(registry, env, monkey
     assert [name for name, text in why.items() if text is None] == [
         "bm25", "dense", "hybrid", "reranked", "snapped",
     ]  # fmt: skip
-    assert why["exact"] == "dual is trained for each fold, and a hybrid searches for one model"
+    assert (
+        why["exact"]
+        == "dual is trained for each fold, and a hybrid needs one model for all queries"
+    )
     trained = "is trained for each fold of tiny/all"
     assert why["deepest"] == f"cross {trained}, and a depth is not chosen for each fold"
     assert why["weighted"] == f"weights {trained}, and an index has the weights of one"

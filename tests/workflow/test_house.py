@@ -123,7 +123,7 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
     for directive in DIRECTIVES:
         assert re.search(rf"^    {directive}:", body, re.M), directive
     said = re.search(r"^    benchmark:|base\.yaml", body, re.M)
-    assert not said, "what all have (wiring/defaults.py)"
+    assert not said, "what all have (wiring/driver.py)"
     assert re.search(r"\*\*RESOURCES\.(cpu|card|training)\(ESTIMATES\.\w+, mem_mb=", body)
     assert "| tee {log}" in body
     assert ("--threads" in body or "torchrun" in body or "{params.compute}" in body) == bool(

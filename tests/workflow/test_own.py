@@ -237,6 +237,6 @@ def test_rm3_has_a_measure_where_the_collection_tunes(project, tmp_path):
         (config / "systems" / "rm3.yaml").write_text(yaml.safe_dump({**LEXICAL, "rm3": rm3}))
         why = why_unavailable(load(config), "rm3", SplitId("one", split), all_available)
         assert why is None, (measures, why)
-    assert "names no role that two/dev plays" in str(
+    assert "names no role that this scale binds to two/dev" in str(
         why_unavailable(load(config), "rm3", SplitId("two", "dev"), all_available)
     )

@@ -23,8 +23,7 @@ from residuum.collections import adverse, editions, splits
 from residuum.collections.files import of_the_hub, resolved
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
-from residuum.config.schema.behind import Behind
-from residuum.config.schema.datasets import Collection, local
+from residuum.config.schema.datasets import Behind, Collection, local
 from residuum.config.schema.files import InFiles
 from residuum.config.schema.sources import Segmented
 from residuum.tuning import judgements
@@ -102,7 +101,7 @@ def corpus(
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
     with files.whole_directory(output) as folder:
-        behind = Behind(of=cut_from, vocabulary=vocabulary, revision=revision, output=folder)
+        behind = Behind(cut_from=cut_from, vocabulary=vocabulary, revision=revision, output=folder)
         docs = DOCS[collection.source.kind](collection.made_of(behind))
         stream = track(docs, f"export {dataset}", expected, "docs")
         unique = _first_of_each(stream, repeated) if first_only else stream

@@ -1,11 +1,12 @@
 """Read YAML strictly by the core schema of version 1.2, and write it for any reader.
 
 Usage: `yamls.load("k: 010")` is {"k": 10}; `yamls.read(path)`; `yamls.dump(value)`;
-`yamls.lines(path, ["k"])` returns line numbers of keys. All YAML of the project is read here. A
-mapping that is read records the file and line of each of its keys.
+`yamls.lines(value, ["k"])` returns line numbers of keys. All YAML of the project is read here. A
+mapping that is read records the file and line of each of its keys, and a list the lines of its
+items.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -52,6 +53,12 @@ class Keys(dict[Any, Any]):
         self.spots = dict(spots or {})
 
 
+class Items(list[Any]):
+    """A list with the lines of its items."""
+
+    lines: tuple[int, ...] = ()
+
+
 def spots_of(mapping: object) -> dict[Any, Spot]:
     """Return the spots of a mapping's keys; {} for a mapping that was not read from a file."""
     return mapping.spots if isinstance(mapping, Keys) else {}
@@ -73,7 +80,9 @@ class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mi
         if isinstance(node, yaml.ScalarNode):
             return node.value if node.tag == TEXT else _value(node)
         if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":
-            return [self.construct_object(item) for item in node.value]
+            items = Items(self.construct_object(item) for item in node.value)
+            items.lines = tuple(map(_line, node.value))
+            return items
         if isinstance(node, yaml.MappingNode) and node.tag == f"{TAG}map":
             return self._mapping(node)
         raise _no_kind(node)
@@ -125,6 +134,7 @@ class _Dumper(yaml.SafeDumper):
     yaml_multi_representers: ClassVar[dict[Any, Any]] = {
         **yaml.SafeDumper.yaml_multi_representers,
         dict: yaml.SafeDumper.represent_dict,
+        list: yaml.SafeDumper.represent_list,
     }
 
     def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
@@ -184,48 +194,37 @@ def _refuse_unbounded(text: str) -> None:
             raise yaml.YAMLError(f"line {line}: nested more than {MOST_NESTED} levels deep")
 
 
-def lines(path: Path, keys: Iterable[object]) -> list[int]:
-    """Return the first line of a file's value, then of its nested keys, as far as they exist.
+def lines(value: object, keys: Iterable[object]) -> list[int]:
+    """Return the lines of nested keys of a value that was read, as far as the keys exist.
 
     Lines count from 1. A list's item is named by its index, or by its `id`.
     """
-    node = _composed(path.read_bytes().decode("utf-8-sig"))
-    found = [_line(node)]
+    found: list[int] = []
     for key in map(str, keys):
-        named = dict(_parts(node)).get(key)
+        named = next((part for part in _parts(value) if part[0] == key), None)
         if named is None:
             break
-        at, node = named
-        found.append(_line(at))
+        _, line, value = named
+        found.append(line)
     return found
 
 
-@cache
-def _composed(text: str) -> yaml.Node:
-    """Return the node tree of a text that `load` has read."""
-    return yaml.compose(text, Loader=_Loader) or yaml.ScalarNode(TEXT, "", _START, _START)
-
-
-_START = yaml.Mark("", 0, 0, 0, None, 0)  # the start of an empty file
-
-
-def _parts(node: yaml.Node) -> Iterable[tuple[str, tuple[yaml.Node, yaml.Node]]]:
-    """Yield (name, (node at which it starts, value node)) of each part of a mapping or list."""
-    if isinstance(node, yaml.MappingNode):
-        yield from ((key.value, (key, value)) for key, value in node.value)
-    elif isinstance(node, yaml.SequenceNode):
-        for number, item in enumerate(node.value):
-            named = dict(_parts(item)).get("id") if isinstance(item, yaml.MappingNode) else None
-            yield str(number), (item, item)
-            if named:
-                yield str(named[1].value), (item, item)
+def _parts(value: object) -> Iterator[tuple[str, int, object]]:
+    """Yield name, line and value of each part of a mapping or list; an item's id is a name too."""
+    if isinstance(value, Keys):
+        yield from ((str(key), spot.line, value[key]) for key, spot in value.spots.items())
+    elif isinstance(value, Items):
+        for number, (line, item) in enumerate(zip(value.lines, value, strict=True)):
+            yield str(number), line, item
+            if isinstance(item, Keys) and "id" in item:
+                yield str(item["id"]), line, item
 
 
 def lines_of(text: str, *keys: str) -> tuple[range, bool] | None:
     """Return the lines of a nested key, and whether its value has brackets or braces.
 
-    Lines count from 0. Blank lines and comments behind the value belong to the next key. The result
-    is None if the text lacks the key. A mapping in braces raises ValueError.
+    Lines count from 0. Blank lines and comments at the end are left out: they belong to the next
+    key. The result is None if the text lacks the key. A mapping in braces raises ValueError.
     """
     node, lines = yaml.compose(text, Loader=_Loader), range(0)
     for key in keys:
@@ -238,7 +237,7 @@ def lines_of(text: str, *keys: str) -> tuple[range, bool] | None:
         stop = node.end_mark.line + (node.end_mark.column > column)
         lines = range(at.start_mark.line, stop)
     written = text.splitlines()
-    while lines and (written[lines[-1]].strip() or "#")[0] == "#":
+    while lines and not written[lines[-1]].partition("#")[0].strip():
         lines = lines[:-1]
     return lines, bool(getattr(node, "flow_style", False))
 

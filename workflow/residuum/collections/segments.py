@@ -60,7 +60,7 @@ def encoded(collection: Collection, source: Segmented) -> Iterator[Encoded]:
 
     A doc without the field raises ResiduumError.
     """
-    corpus, tokenizer = collection.behind.of, tokenizer_of(collection)
+    corpus, tokenizer = collection.behind.cut_from, tokenizer_of(collection)
     if corpus is None:
         raise ResiduumError("source.of: give --of, the corpus that is cut")
     total = contracts.corpus_manifest(corpus)["docs"]

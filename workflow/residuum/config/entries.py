@@ -1,7 +1,7 @@
 """Read the YAML files below config/ as entries of a schema, and collect every fault.
 
 Usage: `Folder(Path("config/systems")).entry("clear", System)` loads an entry, and
-`.where("clear", "k")` gives the file and the line of a value.
+`.at("clear", "k")` gives the file and the line of a value.
 `parse(Path("config/systems/clear.yaml"), System)` loads the entry of a path. A file holds one
 entry, whose id is the file's name, or several entries below `entries:`, each under its id.
 """
@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,6 +20,9 @@ from residuum.cli.command import describe
 from residuum.cli.errors import unknown
 from residuum.config.origins import brought, without
 from residuum.config.schema.base import ID
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
 MOST_SHOWN = 200  # characters of an invalid name in a message
 WHOLE = ("train_on",)  # keys whose mapping is replaced whole: its shares add up to 1
@@ -43,16 +46,20 @@ class Location(NamedTuple):
         """Return the entry as written, with the spots of its keys. The caller may change it."""
         made = yamls.read(self.path)
         if self.inside:
-            made = {str(name): entry for name, entry in made[SEVERAL].items()}[self.inside]
+            made = next(entry for name, entry in made[SEVERAL].items() if str(name) == self.inside)
         return yamls.Keys(made, yamls.spots_of(made)) if isinstance(made, dict) else made
 
     def line(self, *keys: object) -> int:
         """Return the line of a nested key, or of the innermost written key above it."""
-        return yamls.lines(self.path, [*self._above, *keys])[-1]
+        first = min(
+            (spot.line for spot in yamls.spots_of(yamls.read(self.path)).values()), default=1
+        )
+        return [first, *yamls.lines(yamls.read(self.path), [*self._above, *keys])][-1]
 
     def has(self, *keys: object) -> bool:
         """Say whether a nested key is written in the entry."""
-        return len(yamls.lines(self.path, [*self._above, *keys])) > len([*self._above, *keys])
+        written = [*self._above, *keys]
+        return len(yamls.lines(yamls.read(self.path), written)) == len(written)
 
     def at(self, *keys: object) -> str:
         """Return file and line of a key, and the entry's id if the file holds several entries."""
@@ -61,13 +68,13 @@ class Location(NamedTuple):
     def text(self) -> str:
         """Return the entry's lines: its whole file, or its part with the comment above it."""
         text = self.path.read_text(encoding="utf-8-sig")
-        found = yamls.lines_of(text, *self._above) if self.inside else None
+        found = yamls.lines_of(text, SEVERAL, self.inside) if self.inside else None
         if found is None:
             return text
-        lines, start, stop = text.splitlines(), found[0].start, found[0].stop
+        lines, start = text.splitlines(), found[0].start
         while lines[start - 1].lstrip().startswith("#"):
             start -= 1
-        return textwrap.dedent("\n".join(lines[start:stop]) + "\n")
+        return textwrap.dedent("\n".join(lines[start : found[0].stop]) + "\n")
 
     @property
     def _above(self) -> list[str]:
@@ -82,19 +89,20 @@ def ordered(by_id: Mapping[str, Value]) -> dict[str, Value]:
 class Folder:
     """The entries in the files of a folder: the location of each id.
 
-    `unread` lists the files that cannot be read, `again` the entries whose id is taken already.
+    `unread` holds the fault of each file that cannot be read, `again` the entries whose id is
+    taken already.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.unread: list[Path] = []
+        self.unread: dict[Path, str] = {}
         self.again: list[Location] = []
         locations: dict[str, Location] = {}
         for file in sorted(path.glob("*.yaml")):
             try:
-                held = [*_held(file)]
-            except ValueError:
-                self.unread.append(file)
+                held = _held(file)
+            except ValueError as error:
+                self.unread[file] = str(error)
                 continue
             for location in held:
                 if locations.setdefault(location.id, location) is not location:
@@ -117,25 +125,12 @@ class Folder:
         """Return the location of an entry. Raises ValueError with the reason if it is not found."""
         if name in self:
             return self.locations[name]
-        for file in self.unread:
+        for file, fault in self.unread.items():
             if _may_hold(file, name):
-                _held(file)  # raises what is wrong with it
-        named = self.path / f"{name}.yaml"
-        why = f"it holds no entry '{name}'" if named.is_file() else "not a file that can be read"
-        raise ValueError(f"{named}: {why}")
-
-    def written(self, name: str) -> list[Location]:
-        """Return the location of an entry, then that of its base if the base exists."""
-        location = self.located(name)
-        data = location.read()
-        base = self.locations.get(str(data.get("base"))) if isinstance(data, dict) else None
-        return [location, base] if base else [location]
-
-    def where(self, name: str, *keys: object) -> tuple[Path, int]:
-        """Return the file and the line of a value, in the entry or in its base."""
-        written = self.written(name)
-        location = next((location for location in written if location.has(*keys)), written[0])
-        return location.path, location.line(*keys)
+                raise ValueError(fault)
+        file = self.file(name)
+        why = f"it holds no entry '{name}'" if file.is_file() else "not a file that can be read"
+        raise ValueError(f"{file}: {why}")
 
     def at(self, name: str, *keys: object) -> str:
         """Return the start of a message: file and line of a value, with the base if it is there.
@@ -144,28 +139,29 @@ class Folder:
         """
         if name not in self:
             return str(self.file(name))
-        own, *bases = self.written(name)
-        if own.has(*keys):
-            return own.at(*keys)
-        under = "".join(f" (base: {b.id}, {b.path}:{b.line(*keys)})" for b in bases)
-        return own.at(*keys) + under
+        location = self.locations[name]
+        data = location.read()
+        base = self.locations.get(str(data.get("base"))) if isinstance(data, dict) else None
+        if base is None or location.has(*keys):
+            return location.at(*keys)
+        return f"{location.at(*keys)} (base: {base.id}, {base.path}:{base.line(*keys)})"
 
-    def entry(self, name: str, form: object) -> Any:
+    def entry(self, name: str, form: "TypeForm[Value]") -> Value:
         """Load an entry; raise ValueError with all its faults, each with file, line and key.
 
         An entry with `base:` is laid over the base, which has no base itself.
         """
-        return self.checked(name, self.stated(name, form), form)
+        entry: Value = self.checked(name, self.stated(name, form), form)
+        return entry
 
-    def stated(self, name: str, form: object) -> Any:
+    def stated(self, name: str, form: "TypeForm[object]") -> Any:
         """Return an entry as files state it, laid over its base, with the spots of its keys."""
         location = self.located(name)
         data = location.read()
         if not isinstance(data, dict) or "base" not in data:
             return data
-        base, data = str(data["base"]), without(data, "base")
+        base, data, where = str(data["base"]), without(data, "base"), location.at("base")
         under = self.locations[base].read() if base in self else None
-        where = location.at("base")
         if isinstance(under, dict) and "base" in under:
             text = f"'{base}' has a base itself, '{under['base']}'; name one that has none"
             raise ValueError(f"{where}: base: {text[:MOST_SHOWN]}")
@@ -199,16 +195,17 @@ def _held(file: Path) -> list[Location]:
     if not isinstance(made, dict) or SEVERAL not in made:
         return [Location(file)]
     if others := [str(key) for key in made if key != SEVERAL]:
-        where = f"{file}:{yamls.lines(file, others[:1])[-1]}: {others[0][:MOST_SHOWN]}"
+        where = f"{file}:{yamls.lines(made, others)[0]}: {others[0][:MOST_SHOWN]}"
         text = f"a file with `{SEVERAL}` has no other key; put an entry below it, under its id"
         raise ValueError(f"{where}: {text}")
-    if not isinstance(made[SEVERAL], dict):
-        where = f"{file}:{yamls.lines(file, [SEVERAL])[-1]}: {SEVERAL}"
+    ids = [str(name) for name in made[SEVERAL]] if isinstance(made[SEVERAL], dict) else None
+    odd = [name for name in ids or [] if not re.fullmatch(ID, name)]
+    where = f"{file}:{yamls.lines(made, [SEVERAL, *odd[:1]])[-1]}: {SEVERAL}"
+    if ids is None:
         raise ValueError(f"{where}: not a mapping; write each entry below its id")
-    if odd := [str(name) for name in made[SEVERAL] if not re.fullmatch(ID, str(name))]:
-        where = f"{file}:{yamls.lines(file, [SEVERAL, odd[0]])[-1]}: {SEVERAL}"
+    if odd:
         raise ValueError(f"{where}: {odd[0][:MOST_SHOWN]!r}: an id has {NAMED}")
-    return [Location(file, str(name)) for name in made[SEVERAL]]
+    return [Location(file, name) for name in ids]
 
 
 def _may_hold(file: Path, name: str) -> bool:
@@ -223,11 +220,7 @@ def _may_hold(file: Path, name: str) -> bool:
 def faults_of(held: Folder) -> Iterator[str]:
     """Yield the faults of a folder's files: endings, unreadable files, repeated ids."""
     yield from (f"{path}: name it {path.stem}.yaml" for path in sorted(held.path.glob("*.yml")))
-    for file in held.unread:
-        try:
-            _held(file)
-        except ValueError as error:
-            yield str(error)
+    yield from held.unread.values()
     for location in held.again:
         first = held.locations[location.id].at()
         text = f"'{location.id}' is defined already, at {first}; give each id once"
@@ -235,16 +228,16 @@ def faults_of(held: Folder) -> Iterator[str]:
 
 
 def load_folder(
-    folder: Path, form: object, faults: list[str], given: dict[str, Any] | None = None
-) -> dict[str, Any]:
+    held: Folder,
+    form: "TypeForm[Value]",
+    faults: list[str],
+    given: dict[str, object] | None = None,
+) -> dict[str, Value]:
     """Load a folder's valid entries, {id: entry}, and append the faults of the others to `faults`.
 
     The entries as files state them, with the spots of their keys, are added to `given`.
     """
-    given = {} if given is None else given
-    if not folder.is_dir():
-        faults.append(f"{folder}: no such folder")
-    held, entries = Folder(folder), dict[str, Any]()
+    given, entries = {} if given is None else given, dict[str, Value]()
     faults += faults_of(held)
     for name in held.locations:
         try:
@@ -255,7 +248,7 @@ def load_folder(
     return entries
 
 
-def parse(path: Path, form: object) -> Any:
+def parse(path: Path, form: "TypeForm[Value]") -> Value:
     """Load the entry FOLDER/ID.yaml from this file, or the entry ID from another file there.
 
     Raises ValueError with all faults, each with file, line and key.
@@ -263,7 +256,7 @@ def parse(path: Path, form: object) -> Any:
     return Folder(path.parent).entry(path.stem, form)
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> yamls.Keys:
+def merge(base: Mapping[str, object], over: Mapping[str, object]) -> yamls.Keys:
     """Lay one nested mapping over another; None removes a key but keeps its spot.
 
     A mapping with another `kind` or `same_as` replaces the one below it whole. So do shares.

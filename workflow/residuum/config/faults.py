@@ -3,16 +3,24 @@
 Usage: `between(registry)`. The schemas check single entries; these rules need several entries.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
 from pydantic import BaseModel
 
 from residuum.cli.errors import unknown
 from residuum.config import measures
-from residuum.config.registry import Bindings, Registry, SplitId
+from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.backbones import Backbone
-from residuum.config.schema.base import OWN, Name, Ref, named_for, references, repeated, walk
+from residuum.config.schema.base import (
+    OWN,
+    Ref,
+    dangling,
+    named_for,
+    references,
+    repeated,
+    walk,
+)
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.models import (
@@ -52,60 +60,58 @@ def between(registry: Registry) -> list[str]:
 
 def _names(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     """Yield the key and the fault of each reference, and of each name that is given twice."""
-    yield from repeated(entry)
-    named = list(walk(entry))
-    own: dict[str, list[str]] = {}
-    for _, mark, value in named:
-        if isinstance(mark, Name):
-            own.setdefault(mark.of, []).append(value)
-    for key, mark, value in named:
+    names = list(walk(entry))
+    yield from repeated(names)
+    for key, mark, value in names:
         if isinstance(mark, Ref) and value not in mark.besides:
-            for text in reference_faults(registry, mark, value, own):
+            for text in reference_faults(registry, mark, value):
                 yield key, text
+    yield from dangling(names)
 
 
-def reference_faults(
-    registry: Registry, ref: Ref, name: str, own: Mapping[str, list[str]]
-) -> Iterator[str]:
-    """Yield the fault of a reference to `name`, if it has a fault.
-
-    `own` holds the names that the entry's own file defines, by kind. A reference to such a kind is
-    not checked if the file defines no name of it.
-    """
-    kind, folder, add = ref.to, registry.folder, ""
-    known: Iterable[str]
+def reference_faults(registry: Registry, ref: Ref, name: str) -> Iterator[str]:
+    """Yield the fault of a reference to `name` outside the entry's own file, if it has a fault."""
+    kind, folder = ref.to, registry.folder
     if kind == "measure":
         if text := measures.fault(name, ref.kinds):
             yield text
-        return
-    if kind == "dataset/split":
-        dataset, name = name.split("/")
-        if dataset not in registry.datasets:
-            yield from reference_faults(registry, Ref("dataset"), dataset, {})
-            return
-        kind, known = "split", registry.datasets[dataset].splits
-        add = registry.file("dataset", dataset)
+    elif kind == "dataset/split":
+        dataset, split = name.split("/")
+        if entry := registry.datasets.get(dataset):
+            if split not in entry.splits:
+                yield unknown("split", split, entry.splits, registry.file("dataset", dataset))
+        else:
+            yield from reference_faults(registry, Ref("dataset"), dataset)
     elif kind in registry.entries:
-        entries, add = registry.entries[kind], registry.file(kind, name)
-        kinds = {n: str(getattr(entry, "kind", "")) for n, entry in entries.items()}
-        known = [n for n, k in kinds.items() if k not in ref.but and k in (ref.kinds or (k,))]
-        if name in entries and name not in known:
-            fitting = ", ".join(known) or "none"
-            yield f"{kind} '{name}' is of kind {kinds[name]}; fitting: {fitting}"
-        if name in entries or registry.may_hold(kind, name):  # a faulty entry has its own message
-            return
+        yield from _entry_faults(registry, ref, name)
     elif kind in ("role", "backbone", "reranker", "budget"):
         scales = registry.scales.values()  # a role that only another scale binds is no fault
-        known = {bound for scale in scales for bound in getattr(scale, f"{kind}s")}
-        add = f"{kind}s: of a {folder}/scales/*.yaml"
-        kind = f"{kind} role" if kind in ("backbone", "reranker") else kind
+        if not any(name in getattr(scale, f"{kind}s") for scale in scales):
+            known = {bound for scale in scales for bound in getattr(scale, f"{kind}s")}
+            named = f"{kind} role" if kind in ("backbone", "reranker") else kind
+            yield unknown(named, name, known, f"{kind}s: of a {folder}/scales/*.yaml")
     elif kind == "paper":
         known = {path.parent.name for path in (folder / "papers").glob("*/*.yaml")}
-        add = f"{folder}/papers/{name}/<table>.yaml"
-    else:
-        known = own.get(kind, [name])
-    if name not in known:
-        yield unknown(kind, name, known, add)
+        if name not in known:
+            yield unknown(kind, name, known, f"{folder}/papers/{name}/<table>.yaml")
+
+
+def _entry_faults(registry: Registry, ref: Ref, name: str) -> Iterator[str]:
+    """Yield the fault of a reference to an entry that is missing or of an unfitting kind."""
+    entries = registry.entries[ref.to]
+
+    def fits(entry: BaseModel) -> bool:
+        kind = str(getattr(entry, "kind", ""))
+        return kind not in ref.but and kind in (ref.kinds or (kind,))
+
+    if name in entries and fits(entries[name]):
+        return
+    known = [other for other, entry in entries.items() if fits(entry)]
+    if name in entries:
+        kind, fitting = getattr(entries[name], "kind", ""), ", ".join(known) or "none"
+        yield f"{ref.to} '{name}' is of kind {kind}; fitting: {fitting}"
+    elif not registry.may_hold(ref.to, name):  # a faulty entry has its own message
+        yield unknown(ref.to, name, known, registry.file(ref.to, name))
 
 
 def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
@@ -133,25 +139,28 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 yield "negatives.same_as", f"'{name}' has no tuples of its own"
             on = getattr(registry.models[name], "train_on", None)
             if (isinstance(on, dict) or OWN in (on, entry.train_on)) and on != entry.train_on:
-                of = ", ".join(on) if isinstance(on, dict) else on
-                text = f"'{name}' is trained on {of}, so its tuples are not of {entry.train_on}"
+                roles = ", ".join(on) if isinstance(on, dict) else on
+                text = f"'{name}' is trained on {roles}, so its tuples are not of {entry.train_on}"
                 yield "negatives.same_as", text
         on = getattr(
             registry.models.get(named_for(entry, "gate") or ""), "train_on", entry.train_on
         )
         if OWN in (on, entry.train_on) and on != entry.train_on:
-            text = f"it is trained on {on}, and what it gates on {entry.train_on}"
+            text = f"the gate is trained on {on}, and this model on {entry.train_on}; name one"
             yield "encoder.pooling.gate", text
         if isinstance(grid := entry.training.learning_rate, RateGrid):
             tried = registry.models.get(grid.of)
             if registry.scale.learning is None:
-                text = "a grid is tried on the candidates of `learning:`"
+                text = "a grid is compared on the candidates of `learning:`"
                 yield "training.learning_rate", f"{text}, which {registry.scale_file} lacks"
             if isinstance(tried, OnPairs) and OWN in (tried.train_on, entry.train_on):
-                yield "training.learning_rate", "a grid is tried on a role's pairs, not on own"
+                yield "training.learning_rate", "a grid needs a role in train_on, not own"
             others = [g for g, _ in registry.trials.values() if g.of == grid.of and g != grid]
             if others:
-                yield "training.learning_rate", f"another model has '{grid.of}' try another grid"
+                yield (
+                    "training.learning_rate",
+                    f"another model tries another grid with '{grid.of}'; give both one grid",
+                )
         lexical = registry.systems.get(entry.negatives.scores or "")
         if isinstance(lexical, LexicalSystem) and (lexical.rm3 or lexical.term_weights):
             text = f"'{entry.negatives.scores}' is not plain BM25, and its scores are stored"
@@ -178,11 +187,11 @@ def _trained_on_residual(registry: Registry) -> Iterator[str]:
         for name, entry in registry.datasets.items()
         for split in entry.splits
     }
-    own = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
+    own_splits = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
     for name, model in registry.models.items():
         roles = [*model.shares] if isinstance(model, OnPairs) else []
         bound = [split_id for role in roles if (split_id := registry.binding(role))]
-        for split_id in own if OWN in roles else bound:
+        for split_id in own_splits if OWN in roles else bound:
             if earlier := before.get(split_id):
                 at = registry.at("model", name, "train_on")
                 where = f"{at}: train_on: {'/'.join(split_id)} is residual"
@@ -240,10 +249,13 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 yield "parts", f"{text}: name one without `search`"
         measure = entry.interpolation.measure
         if measure and measures.reads(measure) == "answers":
-            yield "interpolation.measure", f"{measure} is by answers; write such as Success@k"
+            yield (
+                "interpolation.measure",
+                f"{measure} reads answers, which a hybrid search does not; write Success@k",
+            )
 
 
-def generator_faults(registry: Bindings, entry: BaseModel) -> Iterator[Fault]:
+def generator_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     """Yield the backbone roles that are bound to a model of the wrong kind for an entry."""
     for key, mark, role in walk(entry):
         if not (isinstance(mark, Ref) and mark.to == "backbone"):
@@ -262,7 +274,7 @@ def generator_faults(registry: Bindings, entry: BaseModel) -> Iterator[Fault]:
 
 
 def _too_large(
-    registry: Bindings, generator: QuestionGenerator, asks: QuestionGenerator | Synthetic
+    registry: Registry, generator: QuestionGenerator, asks: QuestionGenerator | Synthetic
 ) -> Iterator[Fault]:
     """Yield the lengths and layers of a generator that exceed those of its backbone.
 
@@ -279,7 +291,7 @@ def _too_large(
                 yield key, f"{given}, but {start.model}, the start at this scale, has {has}"
 
 
-def _too_long(registry: Bindings, dataset: Dataset) -> Iterator[Fault]:
+def _too_long(registry: Registry, dataset: Dataset) -> Iterator[Fault]:
     """Yield the lengths of bound synthetic splits that exceed those of the generator's backbone.
 
     A split is bound if a role of the scale names it.
@@ -335,8 +347,8 @@ def _writers(registry: Registry, model: str) -> list[str]:
     """Return the question generators that write a model's training splits."""
     entry = registry.models[model]
     roles = entry.shares if isinstance(entry, OnPairs) else {}
-    own = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
-    split_ids = own if OWN in roles else filter(None, map(registry.binding, roles))
+    own_splits = [SplitId(name, entry.own.train or "") for name, entry in registry.datasets.items()]
+    split_ids = own_splits if OWN in roles else filter(None, map(registry.binding, roles))
     splits = {name: entry.splits for name, entry in registry.datasets.items()}
     known = (
         split_id for split_id in split_ids if split_id.split in splits.get(split_id.dataset, ())

@@ -5,9 +5,10 @@ key is in its class or in `schema/keys.yaml`.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from residuum.config.entries import Folder, Location
 from residuum.config.keys import Schema, classes, named_by
@@ -49,65 +50,56 @@ ENTRY = "entry"  # the name of an entry's form in a schema's $defs
 MOST_LINES = 40  # lines of an example
 
 
-class Place(NamedTuple):
-    """The file names of a kind of entry, a sentence about it, and the examples to show."""
+class Chapter(NamedTuple):
+    """The file names of a kind of entry, a sentence about it, and the examples to show.
+
+    A kind without an example here is shown by its shortest entry.
+    """
 
     file: str
     what: str
-    examples: list[str]
+    examples: tuple[str, ...] = ()
 
 
-PLACES = {  # schema: its place
-    "config": Place("config.yaml", "What to build.", ["config.yaml"]),
-    "scales": Place(
+CHAPTERS = {  # schema: its chapter
+    "config": Chapter("config.yaml", "What to build.", ("config.yaml",)),
+    "scales": Chapter(
         "SCALE.yaml",
         "What plays each role that pages and models name, and how much is spent.",
-        ["lengths", "nfcorpus"],
+        ("lengths", "nfcorpus"),
     ),
-    "datasets": Place(
+    "datasets": Chapter(
         "DATASET.yaml",
         "A collection: where its docs come from, its splits, its pinned counts.",
-        ["cacm", "nfcorpus"],
+        ("cacm", "nfcorpus"),
     ),
-    "models": Place(
+    "models": Chapter(
         "MODEL.yaml",
         "A checkpoint that the graph makes, or term weights and vectors in place of one.",
-        [
-            *("mini-bert", "masked-start", "pubmed-bert", "cloze-start", "clear", "reranker-base"),
-            *("deepct", "sparterm-gate", "question-generator", "deepct-released", "bm25-vectors"),
-        ],
+        ("clear", "reranker-base"),
     ),
-    "systems": Place(
+    "systems": Chapter(
         "SYSTEM.yaml",
         "What makes a run: a ranked list of docs for each query.",
-        [
-            *("bm25-rm3", "mining", "clear", "bm25-rrf", "bioasq-hybrid"),
-            *("bm25-bert-base", "candidates-bigrams", "guir-s2-run1"),
-        ],
+        ("bm25-rm3", "mining", "clear", "bm25-bert-base"),
     ),
-    "papers": Place(
+    "papers": Chapter(
         "PAPER/PAGE.yaml",
         "A page of a paper: what it prints, or what its prose says. A page's name has no hyphen.",
-        [
-            *("clear/control", "clear/figure1", "mebert/figure4", "roc/figure3", "mebert/figure3"),
-            *("dualrm/table1", "clear/table3", "bioasq/claims"),
-        ],
     ),
-    "tests": Place("TESTS.yaml", "How the rows of a page are compared.", ["clear"]),
-    "groupings": Place(
+    "tests": Chapter("TESTS.yaml", "How the rows of a page are compared.", ("clear",)),
+    "groupings": Chapter(
         "GROUPING.yaml",
         "How the queries of a split are parted into groups.",
-        ["lengths", "bm25-halves", "batches"],
+        ("lengths",),
     ),
-    "fidelities": Place(
+    "fidelities": Chapter(
         "FIDELITY.yaml",
         "How far random projections keep a lexical ranking.",
-        ["luan2021"],
     ),
-    "sweeps": Place(
+    "sweeps": Chapter(
         "SWEEP.yaml",
         "An approximate search that is tried with more and more effort.",
-        ["luan2021"],
     ),
 }
 NAMES = {  # the words for references that name no entry of a folder
@@ -119,18 +111,15 @@ NAMES = {  # the words for references that name no entry of a folder
 
 def handbook(schemas: Mapping[str, Schema], folder: Path) -> str:
     """Return the text of config/README.md, with examples from the files of `folder`."""
-    headings = {name: _heading(name, place) for name, place in PLACES.items()}
-    links = [f"| [{h}](#{anchor(h)}) | {PLACES[name].what} |" for name, h in headings.items()]
-    parts = [HEAD, *table("files", "what an entry is", links)]
+    headings = {name: f"{name}/{chapter.file}" for name, chapter in CHAPTERS.items()}
+    headings["config"] = CHAPTERS["config"].file
+    links = [f"| [{h}](#{anchor(h)}) | {CHAPTERS[name].what} |" for name, h in headings.items()]
+    parts = [HEAD, *table(("files", "what an entry is"), links)]
     shown: set[str] = set()
-    for name, place in PLACES.items():
-        parts += [f"## {headings[name]}", "", place.what, ""]
-        parts += _entry(schemas[name], _examples(folder / name, place), shown)
+    for name, chapter in CHAPTERS.items():
+        parts += [f"## {headings[name]}", "", chapter.what, ""]
+        parts += _entry(schemas[name], _examples(folder / name, chapter), shown)
     return "\n".join(parts).rstrip() + "\n"
-
-
-def _heading(name: str, place: Place) -> str:
-    return place.file if place.file in place.examples else f"{name}/{place.file}"
 
 
 def anchor(heading: str) -> str:
@@ -138,29 +127,41 @@ def anchor(heading: str) -> str:
     return "".join(c for c in heading.lower().replace(" ", "-") if c.isalnum() or c in "-_")
 
 
-def table(*cells: Any) -> Iterator[str]:
-    """Yield the lines of a table: `cells` are the names of its columns, then a list of its rows."""
-    *names, rows = cells
+def table(names: Sequence[str], rows: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a table: `names` are those of its columns."""
     yield f"| {' | '.join(names)} |"
     yield "|" + "---|" * len(names)
     yield from rows
     yield ""
 
 
-def _examples(folder: Path, place: Place) -> dict[str, list[tuple[str, str]]]:
+def _examples(folder: Path, chapter: Chapter) -> dict[str, list[tuple[str, str]]]:
     """Return location and text of the examples, by the kind of entry."""
+    held = [Folder(path).locations for path in (folder, *sorted(folder.glob("*/")))]
+    every = [location for locations in held for location in locations.values()]
+    named = {location.id: location for location in every}
+    named[chapter.file] = Location(folder.parent / chapter.file)
     shown: dict[str, list[tuple[str, str]]] = {}
-    for name in place.examples:
-        paper, _, entry_id = name.rpartition("/")
-        whole = Location(folder.parent / name) if name == place.file else None
-        location = whole or Folder(folder / paper).located(entry_id)
-        path, lines = location.path, location.text().splitlines()
-        kept = [line for line in lines if not line.startswith("# yaml-language-server:")]
-        cut = [*kept[:MOST_LINES], "# ..."] if len(kept) > MOST_LINES else kept
-        named = path.relative_to(folder.parent).as_posix()
-        text = f"`{entry_id}` of `{named}`" if location.inside else f"`{named}`", "\n".join(cut)
-        shown.setdefault(str(location.read().get("kind", "")), []).append(text)
+    for location in (named[name] for name in chapter.examples):
+        shown.setdefault(_kind(location), []).append(_shown(location, folder.parent))
+    for location in sorted(every, key=lambda location: len(location.text().splitlines())):
+        kind = _kind(location)
+        if kind not in shown and "base" not in location.read():
+            shown[kind] = [_shown(location, folder.parent)]
     return shown
+
+
+def _kind(location: Location) -> str:
+    return str(location.read().get("kind", ""))
+
+
+def _shown(location: Location, config: Path) -> tuple[str, str]:
+    """Return where an entry is written, and its text, which is cut if it is long."""
+    lines = location.text().splitlines()
+    kept = [line for line in lines if not line.startswith("# yaml-language-server:")]
+    cut = [*kept[:MOST_LINES], "# ..."] if len(kept) > MOST_LINES else kept
+    file = f"`{location.path.relative_to(config).as_posix()}`"
+    return f"`{location.id}` of {file}" if location.inside else file, "\n".join(cut)
 
 
 def _entry(
@@ -207,20 +208,18 @@ def _parts(node: object) -> Iterator[str]:
 
 def _form(form: Schema) -> Iterator[str]:
     """Yield the description of a form and a table of its keys."""
-    yield plain(form.get("description", ""))
+    yield from textwrap.wrap(plain(form.get("description", "")), 120, break_on_hyphens=False)
     yield ""
     entry_class, required = classes()[form["title"]], form.get("required", [])
     rows = []
     for key, given in form["properties"].items():
-        default = "required" if key in required else _default(given.get("default"))
+        value = given.get("default")
+        shown = "" if value in (None, [], {}, "") else f"`{json.dumps(value, ensure_ascii=False)}`"
+        default = "required" if key in required else shown
         named = ", ".join(map(_named, named_by(entry_class, key)))
         meaning = plain(given.get("description", "")) + (f" (names {named})" if named else "")
         rows.append(f"| `{key}` | {typed(given)} | {default} | {meaning} |")
-    yield from table("key", "type", "default", "meaning", rows)
-
-
-def _default(value: object) -> str:
-    return f"`{json.dumps(value, ensure_ascii=False)}`" if value not in (None, [], {}, "") else ""
+    yield from table(("key", "type", "default", "meaning"), rows)
 
 
 def _named(ref: Ref) -> str:
@@ -247,7 +246,9 @@ def typed(node: Schema) -> str:
         return " or ".join(dict.fromkeys(typed(m) for m in members if m.get("type") != "null"))
     kind = node.get("type")
     if kind == "array":
-        return f"list of {typed(node['items'])}" if "items" in node else _tuple(node)
+        if "items" in node:
+            return f"list of {typed(node['items'])}"
+        return "list of " + " and ".join(typed(item) for item in node.get("prefixItems", []))
     if kind == "object":
         values = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
         value = next((schema for schema in values if isinstance(schema, dict)), {})
@@ -256,10 +257,6 @@ def typed(node: Schema) -> str:
         return "id" if node.get("pattern") == ID else "text"
     words = {"integer": "whole number", "number": "number", "boolean": "true or false"}
     return words.get(str(kind), "any value") + _bounds(node)
-
-
-def _tuple(node: Schema) -> str:
-    return "list of " + " and ".join(typed(item) for item in node.get("prefixItems", []))
 
 
 def _bounds(node: Schema) -> str:

@@ -59,15 +59,15 @@ def described(schema: Schema) -> Schema:
     return dict(visit(schema))
 
 
-def meaning(meanings: Words, of: type[Strict], key: str) -> str:
+def meaning(meanings: Words, form: type[Strict], key: str) -> str:
     """Return the description of a key in a class, its parents, or `any`; "" if there is none."""
-    names = [*(form.__name__ for form in of.__mro__), ANY]
+    names = [*(parent.__name__ for parent in form.__mro__), ANY]
     return next((meanings[name][key] for name in names if key in meanings.get(name, {})), "")
 
 
-def named_by(of: type[Strict], key: str) -> list[Ref]:
+def named_by(form: type[Strict], key: str) -> list[Ref]:
     """Return the references in the values of a key, such as one to a system, without duplicates."""
-    field = of.model_fields[key]
+    field = form.model_fields[key]
     return list(dict.fromkeys(_refs([field.annotation, *field.metadata])))
 
 

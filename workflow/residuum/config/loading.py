@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from residuum.artefacts import files, yamls
-from residuum.artefacts.yamls import Keys
+from residuum.artefacts.yamls import Keys, Spot
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import entries, handbook, keys, unwritten
-from residuum.config.entries import SEVERAL
+from residuum.config.entries import SEVERAL, Folder
 from residuum.config.faults import between
 from residuum.config.keys import Schema
 from residuum.config.origins import brought, located, renamed
@@ -30,8 +30,11 @@ from residuum.config.schema.scales import Config, Scale
 from residuum.config.schema.tests import Tests
 from residuum.pages import kinds as pages
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 Entries = dict[str, Any]  # by id
-FORMS: dict[str, Any] = {
+FORMS: dict[str, "TypeForm[BaseModel]"] = {
     "datasets": datasets.Dataset,
     "models": models.Model,
     "systems": systems.System,
@@ -46,16 +49,16 @@ OUTRIGHT = "digits without a leading 0, true or false, and what is a text in quo
 SPARED = {"groupings", "fidelities", "sweeps"}  # folders that a user's configuration may lack
 
 
-def load(folder: Path, config: Mapping[str, object]) -> Registry:
+def load(folder: Path, config: Mapping[str, Any]) -> Registry:
     """Load and check all of config/; raise one ResiduumError that lists every fault."""
-    faults: list[str] = []
-    spared = {kind for kind in SPARED if not (folder / kind).exists()}
-    kinds = [kind for kind in FORMS if kind not in {"papers", *spared}]
-    given = {kind: Entries() for kind in [*FORMS, "pages"]}
-    loaded = {
-        kind: entries.load_folder(folder / kind, FORMS[kind], faults, given[kind]) for kind in kinds
+    missing = [kind for kind in FORMS if kind not in SPARED and not (folder / kind).is_dir()]
+    faults = [f"{folder / kind}: no such folder" for kind in missing]
+    folders = {kind: Folder(folder / kind) for kind in FORMS if kind != "papers"}
+    given: dict[str, Entries] = {kind: {} for kind in [*folders, "pages"]}
+    loaded: dict[str, Entries] = {
+        kind: entries.load_folder(held, FORMS[kind], faults, given[kind])
+        for kind, held in folders.items()
     }
-    loaded |= {kind: Entries() for kind in spared}
     loaded["pages"] = _load_pages(folder / "papers", faults, given["pages"])
     try:
         if (folder / "config.yaml").is_file():
@@ -65,38 +68,38 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
         _refuse([*faults, str(error)])
     given["config"] = {"config": config}
     name, scales = chosen.scale, loaded["scales"]
-    held = entries.Folder(folder / "scales")
-    file = held.file(name)
+    file = folders["scales"].file(name)
     if name not in scales:
-        missing = [f"config: {unknown('scale', name, scales, str(file))}"]
-        _refuse(faults + ([] if held.may_hold(name) else missing))
+        lacking = [f"config: {unknown('scale', name, scales, str(file))}"]
+        _refuse(faults + ([] if folders["scales"].may_hold(name) else lacking))
+    scale = given["scales"][name]
     for kind in ("datasets", "models", "systems", "groupings", "fidelities", "sweeps"):
-        of_kind, scale = entries.Folder(folder / kind), given["scales"][name]
-        faults += _lay_budgets(loaded[kind], given[kind], FORMS[kind], of_kind, scale, file)
+        held = folders[kind]
+        faults += _lay_budgets(loaded[kind], given[kind], FORMS[kind], held, scale, file)
     for dataset, editions in scales[name].editions.items():
-        pins = renamed(given["scales"][name]["editions"], dataset, "editions")
+        pins = renamed(scale["editions"], dataset, "editions")
         stated = brought(pins, f"editions of scale {name}")
         _replace_editions(loaded["datasets"], given["datasets"], dataset, editions, stated)
     for dataset, docs in chosen.docs.items():
         count = renamed(config["docs"], dataset, "docs")
         _size(loaded["datasets"], given["datasets"], dataset, docs, count)
-    _add_unwritten(loaded, given)
-    registry = Registry(chosen, folder=folder, given=given, **loaded)
+    every = (entry for of_kind in loaded.values() for entry in of_kind.values())
+    named = unwritten.of_models(every, loaded["models"], loaded["systems"])
+    for system, entry in named.items():
+        spot = Spot(str(folders["models"].file(entry.model)), 0, f"model {entry.model}")
+        given["systems"][system] = located(entry.model_dump(exclude_unset=True), None, spot)
+        loaded["systems"][system] = entry
+    loaded["systems"] = entries.ordered(loaded["systems"])
+    registry = Registry(
+        chosen,
+        folder=folder,
+        folders={held.path: held for held in folders.values()},
+        given=given,
+        **loaded,
+    )
     if faults := faults + between(registry):
         _refuse(faults)
     return registry
-
-
-def _add_unwritten(loaded: dict[str, Entries], given: dict[str, Entries]) -> None:
-    """Add the dense systems that an entry names and no file defines."""
-    every = (entry for entries_of_kind in loaded.values() for entry in entries_of_kind.values())
-    written = loaded["systems"]
-    unwritten_ones = unwritten.of_models(every, loaded["models"], written)
-    for name, system in unwritten_ones.items():
-        spots = yamls.spots_of(given["models"].get(system.model)).values()
-        spot = next((spot._replace(by=f"model {system.model}", line=0) for spot in spots), None)
-        given["systems"][name] = located(system.model_dump(exclude_unset=True), None, spot)
-    loaded["systems"] = entries.ordered({**written, **unwritten_ones})
 
 
 def _size(loaded: Entries, given: Entries, name: str, docs: int, count: Keys) -> None:
@@ -129,7 +132,7 @@ def _check_as_read(path: Path) -> None:
 
     Snakemake reads 010 as 8 and 10:00 as 600, and the last value of a repeated key.
     """
-    given = entries.parse(path, dict[str, Any])
+    given = entries.parse(path, dict[str, object])
     if wrong := yamls.read_otherwise(path):
         key, other = next(iter(wrong.items()))
         text = f"{given[key]!r} is {other!r} for Snakemake, which reads it by YAML 1.1"
@@ -145,27 +148,23 @@ def _refuse(faults: list[str]) -> NoReturn:
 def _load_pages(folder: Path, faults: list[str], given: Entries) -> Entries:
     """Load the pages of each paper, and their files' statements, under ids `<paper>-<page>`."""
     loaded: Entries = {}
-    if not folder.is_dir():
-        faults.append(f"{folder}: no such folder")
-        return loaded
-    for paper in sorted(path for path in folder.iterdir() if path.is_dir()):
+    for paper in sorted(path for path in folder.glob("*") if path.is_dir()):
         if not re.fullmatch(ID, paper.name):
             faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
-        said: Entries = {}
-        for name, page in entries.load_folder(paper, pages.Page, faults, said).items():
-            loaded[f"{paper.name}-{name}"], given[f"{paper.name}-{name}"] = page, said[name]
+        held, stated = Folder(paper), Entries()
+        for name, page in entries.load_folder(held, pages.Page, faults, stated).items():
+            loaded[f"{paper.name}-{name}"], given[f"{paper.name}-{name}"] = page, stated[name]
             if "-" in name:
-                at = entries.Folder(paper).at(name)
-                faults.append(f"{at}: a page's name has no hyphen; write _ for it")
+                faults.append(f"{held.at(name)}: a page's name has no hyphen; write _ for it")
     return loaded
 
 
 def _lay_budgets(
     loaded: Entries,
     given: Entries,
-    form: object,
-    held: entries.Folder,
+    form: "TypeForm[BaseModel]",
+    held: Folder,
     scale: Mapping[str, Any],
     file: Path,
 ) -> Iterator[str]:
@@ -235,8 +234,8 @@ def write_schema(folder: Path = ROOT / "config") -> None:
 @app.command("check")
 def check(folder: Path = ROOT / "config") -> None:
     """Check every entry of config/ at every scale and print all faults."""
-    base = entries.parse(folder / "config.yaml", dict[str, Any])
-    for scale in entries.Folder(folder / "scales").locations:
+    base = entries.parse(folder / "config.yaml", dict[str, object])
+    for scale in Folder(folder / "scales").locations:
         load(folder, {**base, "scale": scale})
         print(f"{scale}: no fault")
 

@@ -58,7 +58,7 @@ WORDS = {
 }
 
 
-def own(measure: str) -> str | None:
+def project_measure(measure: str) -> str | None:
     """Return the name of a measure of this project, such as AnswerAccuracy, or None."""
     name = measure.partition("@")[0]
     return name if name in BY_JUDGEMENTS or name in BY_ANSWERS else None
@@ -66,7 +66,7 @@ def own(measure: str) -> str | None:
 
 def reads(measure: str) -> Literal["judgements", "answers"]:
     """Return the input of a measure beside the run: judgements, or answers with docs' texts."""
-    return "answers" if own(measure) in BY_ANSWERS else "judgements"
+    return "answers" if project_measure(measure) in BY_ANSWERS else "judgements"
 
 
 def cutoff(measure: str) -> int | None:
@@ -74,7 +74,7 @@ def cutoff(measure: str) -> int | None:
 
     Raises ResiduumError for a name that is no measure.
     """
-    if (name := own(measure)) is None:
+    if (name := project_measure(measure)) is None:
         return parse(measure).params.get("cutoff")
     if match := re.fullmatch(r"\w+@([1-9]\d*)", measure):
         return int(match[1])
@@ -85,34 +85,34 @@ def by_judgements(measure: str) -> str:
     """Return the measure that gives the same values on judgements made from the answers."""
     if reads(measure) == "judgements":
         return measure
-    return f"{BY_ANSWERS[str(own(measure))].same}@{cutoff(measure)}"
+    return f"{BY_ANSWERS[str(project_measure(measure))].same}@{cutoff(measure)}"
 
 
 def is_hit(measure: str) -> bool:
     """Say whether a measure is 1 for a query with a relevant doc in the list, and 0 otherwise."""
-    name = own(measure)
+    name = project_measure(measure)
     return name == "AnswerAccuracy" or (name is None and parse(measure).NAME == "Success")
 
 
 def of_first(measure: str) -> bool:
     """Say whether the rank of the first relevant doc alone decides a value, as for RR@k."""
-    return is_hit(measure) or (own(measure) is None and parse(measure).NAME == "RR")
+    return is_hit(measure) or (project_measure(measure) is None and parse(measure).NAME == "RR")
 
 
 def mean(measure: str, values: Iterable[float]) -> float:
     """Return the mean of a measure over queries, exactly rounded: their order has no effect."""
-    numbers, name = list(values), own(measure)
+    numbers, name = list(values), project_measure(measure)
     return MEANS[name](numbers) if name and name in MEANS else math.fsum(numbers) / len(numbers)
 
 
 def is_tested(measure: str) -> bool:
     """Say whether tests apply: the measure's mean over queries is the arithmetic mean."""
-    return own(measure) not in MEANS
+    return project_measure(measure) not in MEANS
 
 
 def level(measure: str) -> int:
     """Return the least relevance that a measure counts as relevant; 1 by default."""
-    return 1 if own(measure) else int(parse(measure).params.get("rel", 1))
+    return 1 if project_measure(measure) else int(parse(measure).params.get("rel", 1))
 
 
 def parse(measure: str) -> "ir_measures.measures.Measure":
@@ -157,14 +157,16 @@ def fault(measure: str, fitting: Sequence[str]) -> str | None:
         cutoff(measure)
     except ResiduumError as error:
         return str(error)
-    if own(measure) is None and (name := parse(measure).NAME) not in WORDS:
+    if project_measure(measure) is None and (name := parse(measure).NAME) not in WORDS:
         import ir_measures
 
         providers: Any = ir_measures.DefaultPipeline  # has no types
         if not providers.supports(parse(measure)):
             return f"'{measure}': no provider that ir_measures has here computes {name}"
     if not is_tested(measure):
-        text = "another mean than those that tests compare; `residuum compare` prints it"
+        text = (
+            "tests compare arithmetic means, and its mean is another; `residuum compare` prints it"
+        )
         return f"'{measure}': {text}"
     if reads(measure) not in fitting:
         return f"'{measure}' is by {reads(measure)}; measures of this key: by {', '.join(fitting)}"

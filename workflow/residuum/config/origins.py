@@ -6,7 +6,7 @@ functions, so every key keeps its spot in its file.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
@@ -27,26 +27,28 @@ class Node(NamedTuple):
     leaf: bool
 
 
-def without(settings: Mapping[str, Any], key: str) -> Keys:
+def without(settings: Mapping[str, object], key: str) -> Keys:
     """Return settings without a key, and without its spot."""
     spots = {name: spot for name, spot in spots_of(settings).items() if name != key}
     return Keys({name: value for name, value in settings.items() if name != key}, spots)
 
 
-def renamed(settings: Any, key: str, name: str) -> Keys:
+def renamed(settings: Mapping[str, object], key: str, name: str) -> Keys:
     """Return one key of settings under another name, with its spot."""
     spots = spots_of(settings)
     return Keys({name: settings[key]}, {name: spots[key]} if key in spots else {})
 
 
-def brought(settings: Any, by: str) -> Any:
+def brought(settings: Mapping[str, object], by: str) -> Keys:
     """Return nested settings whose spots name their origin `by`, such as `budget triplet`."""
-    if isinstance(settings, list):
-        return [brought(item, by) for item in settings]
-    if not isinstance(settings, dict):
-        return settings
+
+    def nested(value: object) -> object:
+        if isinstance(value, list):
+            return [nested(item) for item in value]
+        return brought(value, by) if isinstance(value, dict) else value
+
     spots = {key: spot._replace(by=by) for key, spot in spots_of(settings).items()}
-    return Keys({key: brought(value, by) for key, value in settings.items()}, spots)
+    return Keys({key: nested(value) for key, value in settings.items()}, spots)
 
 
 class _Given(NamedTuple):
@@ -72,7 +74,7 @@ class _Given(NamedTuple):
         return self
 
 
-def located(values: Any, given: object, spot: Spot | None = None) -> Any:
+def located(values: Mapping[str, object], given: object, spot: Spot | None = None) -> Keys:
     """Return nested settings as a schema made them, with the spots of their keys in files.
 
     Keys come in the order of `given`. If a schema expanded a plain value to a mapping, all its keys
@@ -81,19 +83,21 @@ def located(values: Any, given: object, spot: Spot | None = None) -> Any:
     return _located(values, _Given(given, spot))
 
 
-def _located(values: Any, given: _Given) -> Any:
-    if isinstance(values, list):
-        return [_located(value, given.item(number)) for number, value in enumerate(values)]
-    if not isinstance(values, dict):
-        return values
+def _located(values: Mapping[str, object], given: _Given) -> Keys:
     stated = [key for key in given.said if key in values] if isinstance(given.said, dict) else []
     made = Keys(spots=spots_of(given.said))
     for key in dict.fromkeys([*stated, *values]):
-        own = given.key(key)
-        made[key] = _located(values[key], own)
-        if own.spot:
-            made.spots[key] = own.spot
+        statement = given.key(key)
+        made[key] = _nested(values[key], statement)
+        if statement.spot:
+            made.spots[key] = statement.spot
     return made
+
+
+def _nested(value: object, given: _Given) -> object:
+    if isinstance(value, list):
+        return [_nested(item, given.item(number)) for number, item in enumerate(value)]
+    return _located(value, given) if isinstance(value, dict) else value
 
 
 def nodes(value: object, given: object, key: str = "", spot: Spot | None = None) -> Iterator[Node]:
@@ -107,12 +111,12 @@ def nodes(value: object, given: object, key: str = "", spot: Spot | None = None)
 
 
 def _nodes(value: object, given: _Given, key: str) -> Iterator[Node]:
-    for name, part, own in _parts(value, given):
+    for name, part, statement in _parts(value, given):
         below = f"{key}.{name}" if key else str(name)
-        leaf = not any(True for _ in _parts(part, own))
-        yield Node(below, part, own.spot, own.removed, leaf)
+        leaf = not any(True for _ in _parts(part, statement))
+        yield Node(below, part, statement.spot, statement.removed, leaf)
         if not leaf:
-            yield from _nodes(part, own, below)
+            yield from _nodes(part, statement, below)
 
 
 def _parts(value: object, given: _Given) -> Iterator[tuple[object, object, _Given]]:

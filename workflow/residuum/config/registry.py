@@ -70,8 +70,12 @@ class SplitId(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Bindings:
-    """The entries of config/, and what the chosen scale binds roles to."""
+class Registry:
+    """The whole configuration: entries, bindings, models, systems, runs and measures.
+
+    Ids of models are such as `clear`, `clear@nfcorpus.train` and `clear@rate-2e-05`.
+    `clear@nfcorpus.train.fold1` is the training that holds out fold1.
+    """
 
     config: Config
     scales: dict[str, Scale]
@@ -84,6 +88,7 @@ class Bindings:
     fidelities: dict[str, Fidelity] = field(default_factory=dict)
     sweeps: dict[str, Sweep] = field(default_factory=dict)
     folder: Path = Path("config")
+    folders: dict[Path, Folder] = field(default_factory=dict)
     # the entries as files state them, by kind and id, with spots of keys: for `origins.nodes`
     given: dict[str, dict[str, Mapping[str, object]]] = field(default_factory=dict)
 
@@ -118,16 +123,12 @@ class Bindings:
     def _held(self, kind: str, name: str) -> tuple[Folder, str]:
         """Return the folder of an entry and its id there; for an unwritten system, its model's."""
         path = self.folder / FOLDERS[kind] / name
-        if path.parent not in self._folders:
-            self._folders[path.parent] = Folder(path.parent)
-        held = self._folders[path.parent]
+        if path.parent not in self.folders:
+            self.folders[path.parent] = Folder(path.parent)
+        held = self.folders[path.parent]
         if kind == "system" and name not in held and name in self.systems:
             return self._held("model", str(getattr(self.systems[name], "model", "")))
         return held, path.name
-
-    @cached_property
-    def _folders(self) -> dict[Path, Folder]:
-        return {}
 
     def _pinned(self, kind: str, name: str) -> str:
         pinned = kind == "dataset" and name in self.scale.editions
@@ -211,9 +212,9 @@ class Bindings:
             return bound.datasets.get(dataset or "", bound.otherwise)
         return bound
 
-    def entry(self, of: str, form: type[Entry]) -> Entry:
+    def entry(self, entry_id: str, form: type[Entry]) -> Entry:
         """Return the model, system or page of an id and a class; TypeError if there is none."""
-        name = FixedId.parse(of).name
+        name = FixedId.parse(entry_id).name
         for entry in (self.models.get(name), self.systems.get(name), self.pages.get(name)):
             if isinstance(entry, form):
                 return entry
@@ -239,13 +240,6 @@ class Bindings:
         if encoder := self.config.encoder:
             return False, f"encoder {encoder} takes the place of the scale's own."
         return self.scale.comparable, self.scale.reason
-
-
-class Trainings(Bindings):
-    """Models by their ids, such as `clear`, `clear@nfcorpus.train`, `clear@rate-2e-05`.
-
-    `clear@nfcorpus.train.fold1` is the training that holds out fold1.
-    """
 
     @cached_property
     def trials(self) -> dict[str, tuple[RateGrid, float]]:
@@ -310,10 +304,12 @@ class Trainings(Bindings):
 
     def model_ids(self) -> list[str]:
         """Return the ids of all models: with `train_on: own`, one for each dataset."""
-        own = [name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN]
+        on_own = [
+            name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN
+        ]
         datasets = [name for name, dataset in self.datasets.items() if dataset.own.train]
-        shared = [name for name in self.models if name not in own]
-        made = [self.model_for(name, dataset) for name in own for dataset in datasets]
+        shared = [name for name in self.models if name not in on_own]
+        made = [self.model_for(name, dataset) for name in on_own for dataset in datasets]
         of_folds = [id_ for model in made if self.folds(model) for id_ in self.trainings(model)]
         return shared + made + of_folds + list(self.trials)
 
@@ -419,10 +415,6 @@ class Trainings(Bindings):
     def _gates(self) -> dict[str, str | None]:
         return {name: named_for(entry, "gate") for name, entry in self.models.items()}
 
-
-class Registry(Trainings):
-    """The whole configuration: entries, bindings, models, systems, runs and measures."""
-
     @cached_property
     def _named(self) -> dict[str, list[tuple[Ref, str]]]:
         to = ("system", "model", "role")
@@ -439,6 +431,18 @@ class Registry(Trainings):
         if role == OWN:
             return self.own_split(dataset, "tune")
         return self.bound_split(role) if role else None
+
+    def snapshots_behind(self, system: str) -> int | None:
+        """Return the number of snapshots that all trainings behind a system keep.
+
+        None if a training keeps no snapshots, or trainings keep different numbers. None also for
+        rerankers and term weights, which use finished models only.
+        """
+        if any(self.systems[name].kind == "rerank" for name in self.made_from(system)):
+            return None
+        models = [self.models.get(name) for name in self.trained_behind(system)]
+        counts = {m.training.snapshots if isinstance(m, DualEncoder) else None for m in models}
+        return counts.pop() if len(counts) == 1 else None
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or an id of the model it names."""

@@ -66,7 +66,7 @@ def load(config: Path) -> dict[str, Dataset]:
     folder = config / "datasets"
     if not any(folder.glob("*.yaml")):
         raise ResiduumError(f"{folder}: no such files. Run this in the project's folder.")
-    datasets = entries.load_folder(folder, Dataset, faults)
+    datasets = entries.load_folder(entries.Folder(folder), Dataset, faults)
     if faults:
         raise ResiduumError("\n".join(faults))
     return datasets

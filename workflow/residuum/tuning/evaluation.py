@@ -27,7 +27,7 @@ def evaluate(
     """
     by_family: dict[str | None, list[str]] = {}  # None: of ir_measures
     for name in names:
-        by_family.setdefault(measures.own(name), []).append(name)
+        by_family.setdefault(measures.project_measure(name), []).append(name)
     parts: list[pl.DataFrame] = []
     for family, alike in by_family.items():
         if family is None:

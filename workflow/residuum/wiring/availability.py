@@ -90,7 +90,7 @@ def _by_folds(registry: Registry, system: HybridSystem, dataset: str) -> str | N
     """Say which part of a hybrid is trained for each fold, or None if each part has one model."""
     named = [registry.entry(part, DenseSystem).model for part in system.parts]
     parted = [name for name in named if registry.folds(registry.model_for(name, dataset))]
-    text = "is trained for each fold, and a hybrid searches for one model"
+    text = "is trained for each fold, and a hybrid needs one model for all queries"
     return f"{parted[0]} {text}" if parted else None
 
 

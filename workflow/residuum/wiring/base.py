@@ -8,7 +8,7 @@ depend on inputs are in `residuum.wiring.options`.
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from shlex import quote
-from typing import Protocol
+from typing import Any, Protocol
 
 from residuum.code import closure
 from residuum.config.registry import Registry, SplitId
@@ -26,6 +26,7 @@ class Wildcards(Protocol):
 
 
 Params = Callable[[Wildcards], str]
+Workflow = Any  # Snakemake's, which has no types
 
 
 def split_id_of(wildcards: Wildcards) -> SplitId:

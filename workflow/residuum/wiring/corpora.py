@@ -59,7 +59,7 @@ def encoded_splits(
         mined = [
             (registry.trained_for(s.system), s.seed)
             for s in registry.negatives(name).runs
-            if hits is None or _hits_of(registry, s.system) == hits
+            if hits is None or getattr(registry.systems[s.system], "hits_id", None) == hits
         ]
         entry = FixedId.parse(model).name
         if (entry, seed) in mined or (hits is None and entry == registry.fixed_by(name)):
@@ -75,11 +75,6 @@ def _models_named(registry: Registry) -> list[str]:
     """Return the models that the scale or a system names."""
     entries = [registry.scale, *registry.systems.values()]
     return sorted({name for entry in entries for _, name in references(entry, "model")})
-
-
-def _hits_of(registry: Registry, system: str) -> str | None:
-    entry = registry.systems[system]
-    return entry.hits_id if isinstance(entry, DenseSystem) else None
 
 
 class Corpora(Part):
@@ -117,16 +112,12 @@ class Corpora(Part):
         """Return the files of released term weights."""
         return list(map(str, released_files(self.registry, wildcards.model)))
 
-    def released_options(self, wildcards: Wildcards) -> str:
-        """Return a `--file` option for each file of released term weights."""
-        return " ".join(f"--file {quote(path)}" for path in self.released(wildcards))
-
     def rm3_measure(self, wildcards: Wildcards) -> str:
         """Return the measure by which RM3 is tuned on a split."""
         system, split_id = run_of(wildcards).system, split_id_of(wildcards)
         if measure := rm3_measure(self.registry, system, split_id):
             return measure
-        text = f"rm3.measures names no role that {'/'.join(split_id)} plays at this scale; add one"
+        text = f"rm3.measures names no role that this scale binds to {'/'.join(split_id)}; add one"
         raise ResiduumError(f"{system}: {text}")
 
     def queries(self, wildcards: Wildcards) -> list[str]:
@@ -312,11 +303,6 @@ class Exports(Part):
         split_id = self.registry.questions_of(split_id_of(wildcards))
         templates = (self.paths.queries, self.paths.answers)
         return [self.fill(template, split_id) for template in templates] if split_id else []
-
-    def questions_option(self, wildcards: Wildcards) -> str:
-        """Return `--questions FOLDER` for the split whose questions are taken; "" for most."""
-        files = self.questions(wildcards)
-        return f"--questions {folder_of(files[0])}" if files else ""
 
     def judged_by(self, wildcards: Wildcards) -> list[str]:
         """Return the corpus that the qrels of a split are made from; none for published qrels."""

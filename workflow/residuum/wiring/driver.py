@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import Queue
 from shlex import quote
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import IO
 
 from residuum.artefacts import files
 from residuum.artefacts.machine import ARITHMETIC
@@ -32,8 +32,7 @@ from residuum.neural import cards
 from residuum.pages.kinds import INPUTS
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
-from residuum.wiring import defaults
-from residuum.wiring.base import Constraints, Wildcards
+from residuum.wiring.base import Constraints, Wildcards, Workflow
 from residuum.wiring.corpora import Corpora, Exports, Fidelities, Questions
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
@@ -113,7 +112,6 @@ class Reported:
         return {**forms, shown: mark}
 
 
-Workflow = Any  # Snakemake's, which has no types
 RESOURCE = "gpu"  # rules request it, and `--resources gpu=2` limits it
 
 
@@ -216,16 +214,12 @@ class Wiring:
         """Return the shell code that precedes every command of this scale."""
         return shell_prefix(self._workflow, self.registry.config.arithmetic)
 
-    def reported(self, mark: Mark) -> Reported:
-        """Return the marker of outputs for Snakemake's report, given its function `report`."""
-        return Reported(self.registry, mark)
-
     def complete(self, environment: str) -> None:
         """Give rules a benchmark file, an environment and batches.
 
         A cluster starts short jobs in batches if the profile sets their size.
         """
-        defaults.complete(self._workflow, self.paths, environment)
+        complete(self._workflow, self.paths, environment)
         Batches(self._workflow).apply()
 
     def start(self) -> None:
@@ -247,6 +241,18 @@ class Wiring:
         if targets & {"all", self.paths.report}:
             text += f"\nOpen the report in a browser: {Path(self.paths.report).resolve()}"
         return text
+
+
+def complete(workflow: Workflow, paths: Paths, environment: str) -> None:
+    """Give each rule that runs a command a benchmark file, and an environment if it names none.
+
+    Snakemake itself has no such defaults. A rule's benchmark is named as its log.
+    """
+    for rule in workflow.rules:
+        if not rule.norun:
+            rule.benchmark_modifier = rule.log_modifier
+            rule.benchmark = paths.time_of(str(rule.log[0]))
+            rule.conda_env = rule.conda_env or environment
 
 
 def _settle(seconds: float = 5.0) -> None:

@@ -16,7 +16,6 @@ from residuum.config.specs import OrderId, RunId, seed_of, trained_with
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import OF_CORPUS
 from residuum.wiring import sizes
-from residuum.wiring import sizes as assumed
 from residuum.wiring.availability import all_available, rm3_measure
 from residuum.wiring.base import Wildcards, run_of, split_id_of
 from residuum.wiring.corpora import depth_of, encoded_splits
@@ -27,7 +26,7 @@ from residuum.wiring.runs import candidates, needs_answers, player_of, reranked,
 class Estimate(NamedTuple):
     """Bytes below results/, seconds of one core, operations, steps and bytes of a card.
 
-    `shards` is the number of equal jobs that this job stands for (`Bindings.numbered`).
+    `shards` is the number of equal jobs that this job stands for (`Registry.numbered`).
     """
 
     disk: float = 0.0
@@ -40,20 +39,22 @@ class Estimate(NamedTuple):
 
 def of_run(lines: float, core_s: float) -> Estimate:
     """Return the estimate of a run of `lines` lines that takes `core_s` seconds of a core."""
-    return Estimate(disk=assumed.LINE_BYTES * lines, core_s=core_s)
+    return Estimate(disk=sizes.LINE_BYTES * lines, core_s=core_s)
 
 
 def of_reading(shape: sizes.Shape, tokens: float, at_once: float) -> Estimate:
     """Estimate a forward pass over `tokens`; a card holds `at_once` tokens of one layer."""
-    card = 4 * shape.parameters + assumed.ACTIVATIONS * shape.hidden * at_once
+    card = 4 * shape.parameters + sizes.ACTIVATIONS * shape.hidden * at_once
     return Estimate(operations=2.0 * shape.layer_parameters * tokens, card=card)
 
 
 MB, MICRO = 1e6, 1e-6
+SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
+LONGEST, TRAINED = 512, 3  # tokens that BERT reads; training's operations over reading's
 
 
-class VectorEstimates:
-    """Estimates of the jobs that make, search and project vectors, a method for each rule."""
+class Estimates:
+    """Estimates of the jobs of a scale. Each method takes the wildcards of its rule."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -108,7 +109,7 @@ class VectorEstimates:
         limit, each = encoder.doc_length, self.registry.vectors_each(w.dataset, w.model)
         passages = docs * each / encoder.pooling.most("doc")
         read = self._encoded(w, passages, sizes.doc_tokens(w.dataset, limit), limit)
-        seconds = sizes.text_bytes(self.registry, w.dataset) / MB / assumed.EXPORT_MB
+        seconds = sizes.text_bytes(self.registry, w.dataset) / MB / sizes.EXPORT_MB
         disk = 4.0 * sizes.stored(self.registry, w.model) * docs * each
         core_s = read.core_s + seconds
         return read._replace(disk=disk, core_s=core_s, shards=self._alike(shards))
@@ -116,12 +117,12 @@ class VectorEstimates:
     def query_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of all queries that a model encodes."""
         limit = self.registry.entry(w.model, DualEncoder).encoder.query_length
-        return self._encoded(w, self._searched(w), min(limit, assumed.QUERY_TOKENS), limit)
+        return self._encoded(w, self._searched(w), min(limit, sizes.QUERY_TOKENS), limit)
 
     def doc_term_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the lexical vectors of one shard: analysis as for an index, and writing."""
         share = 1 / self.registry.shards(w.dataset, w.model)
-        seconds = sizes.text_bytes(self.registry, w.dataset) / MB / assumed.INDEX_MB
+        seconds = sizes.text_bytes(self.registry, w.dataset) / MB / sizes.INDEX_MB
         hidden = sizes.shape(self.registry, w.model).hidden
         disk = 4.0 * hidden * self._shard(w)
         return Estimate(disk, share * seconds, shards=self._of_corpus(w))
@@ -129,22 +130,20 @@ class VectorEstimates:
     def query_term_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the lexical vectors of all queries that are searched or trained on."""
         queries, hidden = self._searched(w), sizes.shape(self.registry, w.model).hidden
-        return Estimate(4.0 * hidden * queries, queries * assumed.QUERY_BYTES / MB)
+        return Estimate(4.0 * hidden * queries, queries * sizes.QUERY_BYTES / MB)
 
     def fidelity(self, w: Wildcards) -> Estimate:
         """Estimate a fidelity measurement: inner products of all projected docs and queries."""
         how = self.registry.fidelities[w.fidelity]
         pairs = float(sizes.docs(self.registry, w.dataset)) * self._queries(w)
         products = 4.0 * how.dimensions.most * pairs * how.draws  # of all docs, and by length
-        return Estimate(core_s=assumed.PAGE_S + products / 1e9 / assumed.PRODUCT_GFLOPS)
+        return Estimate(core_s=sizes.PAGE_S + products / 1e9 / sizes.PRODUCT_GFLOPS)
 
     def dense_search(self, w: Wildcards) -> Estimate:
         """Estimate an exact search of one shard for all splits."""
         queries, vectors = self._searched(w, w.k), self._shard(w)
         products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
-        found = of_run(
-            queries * min(depth_of(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS
-        )
+        found = of_run(queries * min(depth_of(w.k), vectors), products / 1e9 / sizes.PRODUCT_GFLOPS)
         return found._replace(shards=self._of_corpus(w))
 
     def hybrid(self, w: Wildcards) -> Estimate:
@@ -159,8 +158,8 @@ class VectorEstimates:
             read, products = read + 4.0 * values, products + 2.0 * values * queries
         weights = len(system.weights())
         docs = sizes.docs(self.registry, w.dataset)
-        seconds = read / MB / assumed.READ_MB + products / 1e9 / assumed.PRODUCT_GFLOPS
-        sums = weights * docs * queries / 1e9 / assumed.PRODUCT_GFLOPS
+        seconds = read / MB / sizes.READ_MB + products / 1e9 / sizes.PRODUCT_GFLOPS
+        sums = weights * docs * queries / 1e9 / sizes.PRODUCT_GFLOPS
         return of_run(weights * queries * system.k, seconds + 8 * sums)
 
     def sweep(self, w: Wildcards) -> Estimate:
@@ -170,7 +169,7 @@ class VectorEstimates:
         vectors, queries = sizes.vectors(self.registry, w.dataset, model), self._queries(w)
         products = 2.0 * sizes.stored(self.registry, model) * vectors * queries * how.repeats
         times = 1 + len(how.efforts()) / 2
-        return of_run(queries * how.k, times * products / 1e9 / assumed.PRODUCT_GFLOPS)
+        return of_run(queries * how.k, times * products / 1e9 / sizes.PRODUCT_GFLOPS)
 
     def dense_scores(self, w: Wildcards) -> Estimate:
         """Estimate the inner products of another system's docs; all vectors are read once."""
@@ -182,16 +181,8 @@ class VectorEstimates:
             each = self.registry.vectors_each(w.dataset, model)
             vectors = sizes.listed(self.registry, split_id, w.other) * each
         times = len(self.registry.trainings(model))
-        read = 4.0 * stored * times * vectors / MB / assumed.READ_MB
-        return of_run(lines, read + lines * MICRO * assumed.LINE_US)
-
-
-SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
-LONGEST, TRAINED = 512, 3  # tokens that BERT reads; training's operations over reading's
-
-
-class Estimates(VectorEstimates):
-    """Estimates of the jobs of a scale. Each method takes the wildcards of its rule."""
+        read = 4.0 * stored * times * vectors / MB / sizes.READ_MB
+        return of_run(lines, read + lines * MICRO * sizes.LINE_US)
 
     def _lines(self, w: Wildcards) -> int:
         """Return the largest number of lines of a run, or of scores of candidates."""
@@ -205,42 +196,42 @@ class Estimates(VectorEstimates):
 
     def _search_s(self, dataset: str, queries: int) -> float:
         """Return the seconds of a BM25 search for `queries` queries."""
-        return queries * max(0.003, sizes.docs(self.registry, dataset) / 1e6 * assumed.SEARCH)
+        return queries * max(0.003, sizes.docs(self.registry, dataset) / 1e6 * sizes.SEARCH)
 
     def _export_s(self, dataset: str) -> float:
-        return sizes.text_bytes(self.registry, dataset) / MB / assumed.EXPORT_MB
+        return sizes.text_bytes(self.registry, dataset) / MB / sizes.EXPORT_MB
 
     def _answers_s(self, dataset: str) -> float:
-        return sizes.text_bytes(self.registry, dataset) / MB / assumed.ANSWERS_MB
+        return sizes.text_bytes(self.registry, dataset) / MB / sizes.ANSWERS_MB
 
     def corpus(self, w: Wildcards) -> Estimate:
         """Estimate the export of a corpus. A corpus that it is cut from is read twice at most."""
-        disk = assumed.ZIP * sizes.text_bytes(self.registry, w.dataset)
-        segment_s = 2 * sizes.segmented_bytes(self.registry, w.dataset) / MB / assumed.SEGMENT_MB
+        disk = sizes.ZIP * sizes.text_bytes(self.registry, w.dataset)
+        segment_s = 2 * sizes.segmented_bytes(self.registry, w.dataset) / MB / sizes.SEGMENT_MB
         return Estimate(disk, self._export_s(w.dataset) + segment_s)
 
     def split(self, w: Wildcards) -> Estimate:
         """Estimate the export of a split. An adverse split also reads the corpus."""
         adverse = self.registry.datasets[w.dataset].splits[w.split].adverse
         read = self._export_s(w.dataset) if adverse else 0
-        return Estimate(1.5 * assumed.QUERY_BYTES * self._queries(w), read)
+        return Estimate(1.5 * sizes.QUERY_BYTES * self._queries(w), read)
 
     def judged_split(self, w: Wildcards) -> Estimate:
         """Estimate the export of a split. Judgements may be made from answers and the corpus."""
         if not self.registry.datasets[w.dataset].source_of(w.split).relevant_by:
             return self.split(w)
-        judgements = assumed.QUERY_BYTES / 2 * sizes.pairs(self.registry, split_id_of(w))
+        judgements = sizes.QUERY_BYTES / 2 * sizes.pairs(self.registry, split_id_of(w))
         return Estimate(self.split(w).disk + judgements, self._answers_s(w.dataset))
 
     def docpairs(self, w: Wildcards) -> Estimate:
         """Estimate the export of training triples: two passes over a line for each triple."""
         lines = sizes.docpairs(self.registry, split_id_of(w))
-        return of_run(lines, 2 * lines * MICRO * assumed.LINE_US)
+        return of_run(lines, 2 * lines * MICRO * sizes.LINE_US)
 
     def index(self, w: Wildcards) -> Estimate:
         """Estimate a Lucene index."""
         text = sizes.text_bytes(self.registry, w.dataset)
-        return Estimate(text * assumed.INDEX, text / MB / assumed.INDEX_MB)
+        return Estimate(text * sizes.INDEX, text / MB / sizes.INDEX_MB)
 
     def search(self, w: Wildcards) -> Estimate:
         """Estimate a BM25 run. RM3 searches once for each setting, to its measure's cutoff."""
@@ -249,13 +240,13 @@ class Estimates(VectorEstimates):
             settings = len(rm3.grid.settings()) if rm3.grid else 0
             cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, split_id_of(w)) or "")
             shallow = cutoff is not None and int(cutoff[1]) <= SHALLOW
-            times = assumed.RM3 + settings * (assumed.SETTING if shallow else assumed.RM3)
+            times = sizes.RM3 + settings * (sizes.SETTING if shallow else sizes.RM3)
         return of_run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
 
     def lexical_scores(self, w: Wildcards) -> Estimate:
         """Estimate the BM25 scores of another system's docs: a search, and a score for each doc."""
         lines, search = self._scored(w), self._search_s(w.dataset, self._queries(w))
-        return of_run(lines, search + lines * MICRO * assumed.SCORE_US)
+        return of_run(lines, search + lines * MICRO * sizes.SCORE_US)
 
     def questions(self, w: Wildcards) -> Estimate:
         """Estimate the questions that a generator writes. A step writes one token of a batch.
@@ -270,14 +261,14 @@ class Estimates(VectorEstimates):
         )
         assert form and start, "the rule's wildcards are those of such splits"
         shape, docs = sizes.shape(registry, start), sizes.written_for(registry, w.dataset, form)
-        tokens = form.per_doc * min(form.question_length, assumed.QUERY_TOKENS)
+        tokens = form.per_doc * min(form.question_length, sizes.QUERY_TOKENS)
         at_once, read = registry.scale.batch_size, sizes.doc_tokens(w.dataset, form.doc_length)
         made = of_reading(shape, docs * (read + tokens), at_once * form.doc_length)
         kept = 2 * (2 * shape.layers + 1) * shape.hidden  # bytes of a token
         held = at_once * form.per_doc * form.doc_length * kept
         head = 2.0 * shape.vocabulary * shape.hidden * docs * tokens
         return made._replace(
-            disk=1.5 * assumed.QUERY_BYTES * docs * form.per_doc,
+            disk=1.5 * sizes.QUERY_BYTES * docs * form.per_doc,
             core_s=self._export_s(w.dataset),
             operations=made.operations + head,
             card=made.card + held,
@@ -290,7 +281,7 @@ class Estimates(VectorEstimates):
         negatives, pairs = self.registry.negatives(w.model), sizes.examples(self.registry, w.model)
         drawn = pairs * (negatives.per_pair or int(negatives.sampled))
         queries = min(pairs, sizes.queries(self.registry, split_id)) if drawn else 0
-        seconds = self._search_s(split_id.dataset, queries) + drawn * MICRO * assumed.SCORE_US
+        seconds = self._search_s(split_id.dataset, queries) + drawn * MICRO * sizes.SCORE_US
         if answers_read(self.registry, w.model):
             seconds += self._answers_s(split_id.dataset)
         return of_run(pairs + drawn, seconds + self._export_s(split_id.dataset))
@@ -301,7 +292,7 @@ class Estimates(VectorEstimates):
         system, lists = self.registry.systems[name], len(self.registry.parts(name))
         if isinstance(system, DenseSystem):
             lists = self.registry.shards(w.dataset, system.model)
-        return of_run(lines, max(1, lists) * lines * MICRO * assumed.LINE_US)
+        return of_run(lines, max(1, lists) * lines * MICRO * sizes.LINE_US)
 
     def candidates(self, w: Wildcards) -> Estimate:
         """Estimate lists of candidates; the corpus is read for its doc ids."""
@@ -311,28 +302,28 @@ class Estimates(VectorEstimates):
         """Estimate the choice of lambda, which tries every value on the union of the lists."""
         system = self.registry.entry(run_of(w).system, FusionSystem)
         grid = system.interpolation.grid or []
-        tried = assumed.EXACT_US if grid == "exact" else len(grid) * assumed.TRIAL_US
-        line_us = assumed.LINE_US + tried
+        tried = sizes.EXACT_US if grid == "exact" else len(grid) * sizes.TRIAL_US
+        line_us = sizes.LINE_US + tried
         return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * line_us)
 
     def depths(self, w: Wildcards) -> Estimate:
         """Estimate the measures of reranked lists at every depth."""
         runs = reranked(self.registry, w.reranker, split_id_of(w), all_available)
         trials = max((len(run.grid) for run in runs.values()), default=0)
-        return Estimate(core_s=self._pairs(w) * trials * MICRO * assumed.TRIAL_US)
+        return Estimate(core_s=self._pairs(w) * trials * MICRO * sizes.TRIAL_US)
 
     def measures(self, w: Wildcards) -> Estimate:
         """Estimate the measures of a run. Measures by answer match also read the corpus."""
         texts = self._answers_s(w.dataset) if needs_answers(self.registry, split_id_of(w)) else 0
-        return Estimate(core_s=texts + self._lines(w) * MICRO * assumed.LINE_US)
+        return Estimate(core_s=texts + self._lines(w) * MICRO * sizes.LINE_US)
 
     def lengths(self, w: Wildcards) -> Estimate:
         """Estimate groups of queries by doc length, which read the corpus once."""
-        return Estimate(assumed.LINE_BYTES * self._queries(w), self._export_s(w.dataset))
+        return Estimate(sizes.LINE_BYTES * self._queries(w), self._export_s(w.dataset))
 
     def page(self, w: Wildcards) -> Estimate:
         """Estimate a page of any kind, its tests, or the ledger."""
-        return Estimate(core_s=assumed.PAGE_S)
+        return Estimate(core_s=sizes.PAGE_S)
 
     def characteristics(self, w: Wildcards) -> Estimate:
         """Estimate a page of dataset characteristics, which reads corpora if it counts docs."""
@@ -341,14 +332,14 @@ class Estimates(VectorEstimates):
         corpora = {
             split_id.dataset for split_id in split_ids if split_id and table.asks(*OF_CORPUS)
         }
-        return Estimate(core_s=assumed.PAGE_S + sum(map(self._export_s, corpora)))
+        return Estimate(core_s=sizes.PAGE_S + sum(map(self._export_s, corpora)))
 
     def backbone(self, w: Wildcards) -> Estimate:
         """Estimate a small backbone, made from corpora on the CPU."""
         datasets = corpora_of(self.registry, w.model)
         text = sum(sizes.text_bytes(self.registry, dataset) for dataset in datasets)
         shape = sizes.shape(self.registry, w.model)
-        return Estimate(4.0 * shape.parameters, text / MB / assumed.LSA_MB)
+        return Estimate(4.0 * shape.parameters, text / MB / sizes.LSA_MB)
 
     def training(self, w: Wildcards) -> Estimate:
         """Estimate a training on the pairs of a split, or on the docs of corpora."""
@@ -357,12 +348,12 @@ class Estimates(VectorEstimates):
         tokens, most = sizes.example(model, corpora_of(self.registry, w.model)[0])
         batch = model.training.batch_size
         steps = sizes.steps(model.training, sizes.examples(self.registry, w.model))
-        held = assumed.ACTIVATIONS * shape.hidden * shape.layers * batch * most
+        held = sizes.ACTIVATIONS * shape.hidden * shape.layers * batch * most
         return Estimate(
             disk=4.0 * shape.parameters * (model.training.snapshots or 1),
             operations=2.0 * TRAINED * shape.layer_parameters * steps * batch * tokens,
             steps=steps,
-            card=assumed.MEMORY * shape.parameters + held,
+            card=sizes.MEMORY * shape.parameters + held,
         )
 
     def held_out(self, w: Wildcards) -> Estimate:
@@ -380,20 +371,18 @@ class Estimates(VectorEstimates):
         if isinstance(model := self.registry.model(w.model), CrossEncoder):
             read = pairs * sizes.pair_tokens(split_id.dataset, model.reading)
         shape, at_once = sizes.shape(self.registry, w.model), self.registry.scale.batch_size
-        return of_reading(shape, 2 * read, at_once * tokens)._replace(
-            disk=assumed.LINE_BYTES * pairs
-        )
+        return of_reading(shape, 2 * read, at_once * tokens)._replace(disk=sizes.LINE_BYTES * pairs)
 
     def term_weights(self, w: Wildcards) -> Estimate:
         """Estimate the term weights of a corpus."""
         limit = self.registry.entry(w.model, TermWeights).length
         docs, tokens = sizes.docs(self.registry, w.dataset), sizes.doc_tokens(w.dataset, limit)
-        disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
+        disk = sizes.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
         return self._encoded(w, docs, tokens, limit)._replace(disk=disk)
 
     def released_weights(self, w: Wildcards) -> Estimate:
         """Estimate the import of released term weights."""
-        disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
+        disk = sizes.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
         return Estimate(disk, 2 * self._export_s(w.dataset))
 
     def pair_scores(self, w: Wildcards) -> Estimate:
@@ -408,4 +397,4 @@ class Estimates(VectorEstimates):
         tokens = pairs * sizes.pair_tokens(w.dataset, reading)
         tokens *= windows.expected if windows else 1
         read = of_reading(sizes.shape(registry, player), tokens, at_once * reading.length)
-        return read._replace(disk=2 * assumed.LINE_BYTES * pairs)
+        return read._replace(disk=2 * sizes.LINE_BYTES * pairs)

@@ -108,7 +108,9 @@ class Models(Part):
         folds = self.registry.folds(model)
         if folds and self.registry.fold_of(model) is None:
             ids = ", ".join(self.registry.trainings(model))
-            raise ResiduumError(f"{model}: it is trained for each fold on the others: {ids}")
+            raise ResiduumError(
+                f"{model} is trained for each fold on the others; name one of {ids}"
+            )
         return [self.fill(self.paths.queries, SplitId(dataset, fold)) for fold in folds]
 
     def held_out(self, wildcards: Wildcards) -> str:
@@ -157,7 +159,9 @@ class Models(Part):
     def _judged(self, wildcards: Wildcards) -> tuple[SplitId, Learning]:
         split_id, how = self.registry.learned_on(wildcards.model), self.registry.scale.learning
         if split_id is None or how is None:
-            raise ResiduumError(f"{wildcards.model}: no split tells at this scale if it learned")
+            raise ResiduumError(
+                f"{wildcards.model}: no split of this scale tests whether it learned"
+            )
         return split_id, how
 
     def candidates(self, wildcards: Wildcards) -> str:

@@ -32,10 +32,21 @@ def folder(name: str) -> Option:
 
 
 def each(option: str, name: str, value: Callable[[str], str] = str) -> Option:
-    """Return a params function that gives `--option value` for each file of an input."""
+    """Return a params function that gives `--option value` for each file of an input.
+
+    Files of equal values, such as those of one folder, give the option once.
+    """
     return lambda wildcards, input: " ".join(
-        f"--{option} {value(path)}" for path in _paths(input, name)
+        f"--{option} {text}" for text in dict.fromkeys(map(value, _paths(input, name)))
     )
+
+
+def texts(wildcards: object, input: Files) -> str:
+    """Return the options for the input `texts`: an answers file and a corpus, or "" for none."""
+    if not (paths := _paths(input, "texts")):
+        return ""
+    answers, corpus = paths
+    return f"--answers {answers} --corpus {folder_of(corpus)}"
 
 
 def _paths(files: Files, name: str) -> list[str]:

@@ -7,14 +7,14 @@ Usage: `resources: **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000)`. A cluster li
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
 from math import ceil
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.generated import GENERATED_SPLITS
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.sources import Containing
 from residuum.wiring import sizes
-from residuum.wiring.base import Wildcards
+from residuum.wiring.base import Wildcards, Workflow
 from residuum.wiring.estimates import Estimate
 from residuum.wiring.models import corpora_of
 from residuum.wiring.sizes import CORE_GFLOPS, DOC_TERMS, START_S, STEP_S, TOKEN_BYTES
@@ -174,13 +174,20 @@ class Resources:
         return 500 + int(doc * sizes.docs(self._registry, name)) // 10**6
 
 
-Workflow = Any  # Snakemake's, which has no types
 BATCH = "batch"  # a group's name in profiles, and a resource: each job requests one of it
 LEAST_MINUTES, MARGIN = 15, 4  # a job may run for a quarter of an hour and four times its estimate
 LONGEST_MINUTES = LEAST_MINUTES + MARGIN * 10  # jobs in batches: at most ten estimated minutes
 STEP_MB = 8000  # a batch holds jobs whose memory lies between the same two steps
 SHARD = "shard"  # the wildcard of jobs by shard
 T = TypeVar("T", bound=Hashable)
+
+
+class Job(Protocol):
+    """What a batch needs to know of Snakemake's job."""
+
+    threads: int
+    resources: Mapping[str, int]
+    wildcards_dict: Mapping[str, str]
 
 
 class Batches:
@@ -238,7 +245,7 @@ def levels(jobs: Iterable[T], dependencies: Callable[[T], Iterable[T]]) -> dict[
     return level
 
 
-def name(job: Any, level: int) -> str | None:
+def name(job: Job, level: int) -> str | None:
     """Return the group of a short job, named by its level and resources; None for a long job.
 
     A batch reserves the resources of its largest job. So jobs with different needs of cards,

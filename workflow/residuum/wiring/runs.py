@@ -12,7 +12,7 @@ from residuum.config import specs
 from residuum.config.measures import reads
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN
-from residuum.config.schema.groupings import Folds, Halves
+from residuum.config.schema.groupings import Halves
 from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.scales import FromModel, HubReranker
 from residuum.config.schema.systems import (
@@ -71,8 +71,8 @@ def datasets_of(registry: Registry, system: str) -> set[str]:
     if not roles:
         return set(registry.datasets)
     shown = {split_id.dataset for split_id in map(registry.binding, roles) if split_id}
-    own = registry.tuned_on(system) in (None, OWN)
-    tuned = [] if own else [registry.tune_split(system, name) for name in shown]
+    untuned = registry.tuned_on(system) in (None, OWN)
+    tuned = [] if untuned else [registry.tune_split(system, name) for name in shown]
     return shown | {split_id.dataset for split_id in tuned if split_id}
 
 
@@ -201,10 +201,6 @@ class Runs(Part):
         told = self._told_by_answers(wildcards)
         return self.answered_texts(split_id_of(wildcards)) if told else []
 
-    def tuned_by_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name the answers and the corpus by which lambda is chosen."""
-        return text_options(self.tuned_by_texts(wildcards))
-
     def _told_by_answers(self, wildcards: Wildcards) -> bool:
         system = self.registry.entry(run_of(wildcards).system, FusionSystem)
         return reads(str(system.interpolation.measure)) == "answers"
@@ -305,7 +301,9 @@ class Runs(Part):
             self.registry.tune_split(name, split_id.dataset),
         )
         if name not in rerank_systems(self.registry, reranker):
-            raise ResiduumError(f"{name}: only papers that are not chosen name it; choose one")
+            raise ResiduumError(
+                f"{name}: only papers that `papers:` leaves out name it; choose one of them"
+            )
         if split_id.dataset not in (shown := datasets_of(self.registry, name)):
             text = f"the chosen papers show it on {', '.join(sorted(shown)) or 'no dataset'} alone"
             raise ResiduumError(f"{name}: {text}; add a column of {split_id.dataset}")
@@ -332,11 +330,6 @@ def measure_options(names: Iterable[str]) -> str:
     return " ".join(f"""--measure '{name.replace("'", QUOTE)}'""" for name in names)
 
 
-def text_options(texts: list[str]) -> str:
-    """Return `--answers FILE --corpus FOLDER` for an answers file and a corpus; "" for []."""
-    return f"--answers {texts[0]} --corpus {folder_of(texts[1])}" if texts else ""
-
-
 class Evaluations(Part):
     """Inputs and options of the stage evaluate."""
 
@@ -358,10 +351,6 @@ class Evaluations(Part):
         """Return the answers and the corpus if a measure of the split reads answers."""
         split_id = split_id_of(wildcards)
         return self.answered_texts(split_id) if needs_answers(self.registry, split_id) else []
-
-    def text_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name the answers and the corpus, if a measure reads them."""
-        return text_options(self.texts(wildcards))
 
 
 FEW = 0.1  # share of a corpus; above it, a second set of vectors costs more than it saves
@@ -502,13 +491,6 @@ class Groups(Part):
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a grouping."""
         return specs.of_entry(self.registry.groupings[wildcards.grouping])
-
-    def folds(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries of the folds that a split names."""
-        split_id = split_id_of(wildcards)
-        assert isinstance(self.registry.groupings[wildcards.grouping], Folds), "the rule's kind"
-        folds = self.registry.datasets[split_id.dataset].splits[split_id.split].folds
-        return [self.fill(self.paths.queries, SplitId(split_id.dataset, fold)) for fold in folds]
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics, of all seeds' runs, that divide queries into groups."""

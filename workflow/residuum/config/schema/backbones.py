@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from residuum.config.schema import base
-from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
+from residuum.config.schema.base import Entry, Id, Positive, Probability, Ref, Role, Span
 from residuum.config.schema.encoder import Encoder
 from residuum.config.schema.training import RateGrid, Training
 
@@ -13,13 +12,6 @@ BackboneRole = Annotated[Id, Ref("backbone"), Field(description="role that the s
 Corpora = Annotated[
     list[Role], Field(min_length=1, description="roles whose datasets give the text")
 ]
-
-
-class Entry(Strict):
-    """The keys of all models."""
-
-    description: str = Field("", description="for readers; no part of any spec")
-    budgets: base.Budgets = Field(default=[])
 
 
 class Backbone(Entry):
@@ -53,7 +45,7 @@ class OnTexts(OnBackbone):
         if self.training.visits != "pairs":
             raise ValueError("training.visits: texts are no pairs; leave it out")
         if isinstance(self.training.learning_rate, RateGrid):
-            raise ValueError("training.learning_rate: no ranking judges the rates; give a number")
+            raise ValueError("training.learning_rate: no ranking compares rates; give one number")
 
 
 class MaskedLanguage(OnTexts):
@@ -75,7 +67,7 @@ class NextText(OnTexts):
     length: Positive = Field(
         description="tokens kept of a doc, special ones of both its halves included"
     )
-    least: Positive = Field(8, description="tokens that a half has at least")
+    least: Positive = Field(8, description="least tokens of a half")
 
 
 class InverseCloze(OnTexts):
@@ -86,13 +78,11 @@ class InverseCloze(OnTexts):
 
     kind: Literal["inverse-cloze"]
     encoder: Encoder
-    span: tuple[Positive, Positive] = Field(description="least and most tokens of a span")
+    span: Span = Field(description="least and most tokens of a span")
     removed: Probability = Field(0.9, description="share of the spans that leave their doc")
 
     def check(self) -> None:
         super().check()
-        if self.span[0] > self.span[1]:
-            raise ValueError(f"span {list(self.span)}: the first number exceeds the second")
         if self.encoder.pooling.sparse:
             raise ValueError(
                 "encoder.pooling: a start for all models has a dense one, such as mean"

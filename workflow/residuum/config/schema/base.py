@@ -9,12 +9,19 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Literal, NamedTuple, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from residuum.cli import scalars
-from residuum.cli.errors import hint
+from residuum.cli.errors import hint, unknown
 
 
 class Strict(BaseModel):
@@ -95,7 +102,7 @@ class Name(NamedTuple):
     No two parts may have the same name.
     """
 
-    of: str
+    kind: str
 
 
 OWN_FAULTS = ("unknown_key", "start")  # kinds of fault that pydantic does not have
@@ -116,6 +123,22 @@ Budgets = Annotated[
     list[Annotated[Id, Ref("budget")]],
     Field(description="scale budgets laid over this file, in order"),
 ]
+
+
+def _rising(span: tuple[int, int]) -> tuple[int, int]:
+    if span[0] > span[1]:
+        raise ValueError(f"{list(span)}: the first number exceeds the second")
+    return span
+
+
+Span = Annotated[tuple[Positive, Positive], AfterValidator(_rising)]  # least and most
+
+
+class Entry(Strict):
+    """The keys of entries that scales may lay budgets over."""
+
+    description: str = Field("", description="for readers; no part of any spec")
+    budgets: Budgets = Field(default=[])
 
 
 Member = tuple[object, tuple[object, ...]]  # a type of a union, with its annotations
@@ -174,44 +197,32 @@ def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
             yield mark, value
 
 
-def repeated(entry: BaseModel) -> Iterator[tuple[str, str]]:
-    """Yield the key and the fault of each name of a part that an entry gives twice."""
-    seen: set[tuple[str, str]] = set()
-    told: set[tuple[str, str]] = set()
-    for key, mark, value in walk(entry):
+def repeated(names: Iterable[Named]) -> Iterator[tuple[str, str]]:
+    """Yield the key and the fault of each part whose name an entry gives twice."""
+    times: dict[tuple[str, str], int] = {}
+    for key, mark, value in names:
         if isinstance(mark, Name):
-            own = (mark.of, value)
-            if own in seen and own not in told:
-                told.add(own)
+            part = (mark.kind, value)
+            times[part] = times.get(part, 0) + 1
+            if times[part] == 2:
                 yield key.partition(".")[0], f"'{value}' is given twice"
-            seen.add(own)
 
 
-class Dangling(NamedTuple):
-    """A key of an entry that names a part which the entry lacks; `known` are the parts it has."""
+def dangling(names: Iterable[Named]) -> Iterator[tuple[str, str]]:
+    """Yield the key and the fault of each reference to a part that the entry lacks.
 
-    key: str
-    kind: str
-    name: str
-    known: list[str]
-
-
-def dangling(entry: BaseModel) -> Iterator[Dangling]:
-    """Yield each key of an entry that names a part of it which it does not have.
-
-    What names a kind of part of which the entry has none, as a panel's columns, may be anything.
+    A kind of part of which the entry has none, as a panel's columns, may have any name.
     """
-    named = list(walk(entry))
+    names = list(names)
     parts: dict[str, list[str]] = {}
-    for _, mark, value in named:
+    for _, mark, value in names:
         if isinstance(mark, Name):
-            parts.setdefault(mark.of, []).append(value)
-    for key, mark, value in named:
-        if isinstance(mark, Name):
-            continue
-        known = parts.get(mark.to, [value])
-        if value not in (*known, *mark.besides):
-            yield Dangling(key, mark.to, value, known)
+            parts.setdefault(mark.kind, []).append(value)
+    for key, mark, value in names:
+        if isinstance(mark, Ref) and mark.to in parts:
+            known = parts[mark.to]
+            if value not in (*known, *mark.besides):
+                yield key, unknown(mark.to, value, known)
 
 
 def named_for(entry: BaseModel, use: str) -> str | None:
@@ -245,8 +256,8 @@ def _join(key: str, part: object) -> str:
 def _members(hint: object, *marks: object) -> Iterator[Member]:
     """Yield the members of a union, or the type itself, each with its metadata."""
     if get_origin(hint) is Annotated:
-        member, *own = get_args(hint)
-        yield from _members(member, *marks, *own)
+        member, *annotations = get_args(hint)
+        yield from _members(member, *marks, *annotations)
     elif get_origin(hint) in (Union, UnionType):
         for member in get_args(hint):
             yield from _members(member, *marks)

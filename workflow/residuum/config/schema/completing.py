@@ -26,8 +26,8 @@ def completed(data: object) -> object:
     source, names = (_mapping(_mapping(data).get(key)) for key in ("source", "splits"))
     if str(source.get("kind")) not in IN_FILES or not names:
         return data
-    own = {use: n for use, usual in OWN.items() for n in usual[::-1] if n in names}
-    entry = {"own": own, **_mapping(data)}
+    own_splits = {use: n for use, usual in OWN.items() for n in usual[::-1] if n in names}
+    entry = {"own": own_splits, **_mapping(data)}
     trained = _mapping(entry["own"]).get("train")
     measured = {name: _measured(split, name == trained) for name, split in names.items()}
     return {**entry, "splits": measured}

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from residuum.config import roots
 from residuum.config.schema import base, splits
 from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
-from residuum.config.schema.behind import Behind
 from residuum.config.schema.completing import completed
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.files import InFiles, OfYours
@@ -50,9 +49,20 @@ class Edition(Strict):
     about: bool = Field(
         False,
         exclude_if=lambda about: not about,
-        description="docs is an estimate, of what is cut from another collection that is pinned",
+        description="docs is an estimate; the collection that it is cut from is pinned",
     )
     splits: dict[SplitId, SplitCount] = Field(default={})
+
+
+class Behind(NamedTuple):
+    """The inputs that a collection is made from, and the folder of the corpus to write."""
+
+    cut_from: Path | None = None  # the corpus that is cut into segments
+    corpus: Path | None = None  # the collection's corpus, to make a split
+    questions: Path | None = None  # the folder of the split whose questions are taken
+    vocabulary: str | None = None  # folder or hub id of a model
+    revision: str | None = None
+    output: Path | None = None  # the folder of the corpus to write
 
 
 class Collection(Strict):
@@ -164,8 +174,8 @@ class Collection(Strict):
             return [self.source.corpus_file] if isinstance(self.source, OfYours) else []
         entry, adverse = self.source_of(split), self.splits[split].adverse
         laid = self.split_files(self.origin(split)).values()
-        own = [name for name in (entry.questions, *laid, *entry.bioasq) if name]
-        return [*own, *self.named_files(None), *adverse.synonyms.files()] if adverse else own
+        named = [name for name in (entry.questions, *laid, *entry.bioasq) if name]
+        return [*named, *self.named_files(None), *adverse.synonyms.files()] if adverse else named
 
     def within(self, name: str) -> roots.Within:
         """Return which files of a folder are read; a source can limit the files of its docs."""
@@ -206,12 +216,14 @@ class Dataset(Collection):
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
     own: Own = Field(
         Own(),
-        description="what is trained and tuned on it, for itself; of files: train, and tune or dev",
+        description="its training and tuning splits; default for files: train, and tune or dev",
     )
     windows: Windows | None = None
-    downloads: list[Download] = Field([], description="for lists, plans and hints")
+    downloads: list[Download] = Field(
+        [], description="files behind it; lists, plans and hints show them"
+    )
     budgets: base.Budgets = Field(default=[])
-    disk_gb: float = Field(0, ge=0, description="estimate of what ir_datasets keeps of it")
+    disk_gb: float = Field(0, ge=0, description="estimated GB that ir_datasets keeps on disk")
 
     @model_validator(mode="before")
     @classmethod
@@ -222,7 +234,7 @@ class Dataset(Collection):
         super().check()
         if (tune := self.own.tune) in self.splits and self.splits[tune].synthetic:
             raise ValueError(
-                f"own.tune: '{tune}' is what a generator writes; nothing is chosen by it"
+                f"own.tune: '{tune}' holds generated questions; choose by a split of real ones"
             )
         joined, kept = getattr(self.source, "text_fields", []), getattr(self.source, "fields", [])
         kept = [*(joined if len(joined) > 1 else []), *kept]  # the fields beside the text
@@ -246,13 +258,13 @@ class Dataset(Collection):
         return self._absent(read, data, irds_home)
 
     def _absent(self, read: list[str], data: Path, irds_home: Path) -> list[Path]:
-        of = {*read, *map(self.origin, read)}
-        own = [d for d in self.downloads if (of & {*d.splits} if of else not d.splits)]
+        splits = {*read, *map(self.origin, read)}
+        needing = [d for d in self.downloads if (splits & {*d.splits} if splits else not d.splits)]
         names = [name for each in read or (None,) for name in self.source_files(each)]
         needed = [roots.as_it_lies(data / name) for name in names]
         needed += [
             path
-            for download in own
+            for download in needing
             if not download.docpairs and (path := download.by_hand(data, irds_home))
         ]
         absent = [path for path in dict.fromkeys(needed) if not path.exists()]
@@ -269,17 +281,17 @@ class Dataset(Collection):
 
     def for_split(self, name: str) -> dict[str, object]:
         """Return the spec of a split: the part of the entry that decides its queries and qrels."""
-        of = self.origin(name)
-        kin = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == of} | {of, name}
+        origin = self.origin(name)
+        drawn = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == origin}
         pins = [e.model_dump(exclude={"splits": {"__all__": {"docpairs"}}}) for e in self.editions]
         for pin in pins:
-            pin["splits"] = {n: counts for n, counts in pin["splits"].items() if n in (name, of)}
-        whole = (
-            {"source": self.source.model_dump(mode="json")}
-            if sized_later(self.source.kind, of)
-            else {}
-        )
-        return {**self.for_corpus(), **whole, "splits": self._sources(kin), "editions": pins}
+            counts = pin["splits"].items()
+            pin["splits"] = {n: count for n, count in counts if n in (name, origin)}
+        spec = {**self.for_corpus(), "editions": pins}
+        spec["splits"] = self._sources({*drawn, origin, name})
+        if sized_later(self.source.kind, origin):
+            spec["source"] = self.source.model_dump(mode="json")
+        return spec
 
     def for_docpairs(self, name: str) -> dict[str, object]:
         """Return the spec of a split's training triples: the keys that decide their content."""

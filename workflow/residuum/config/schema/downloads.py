@@ -16,9 +16,13 @@ class Download(Strict):
     url: str | None = Field(None, description="address of a file that ir_datasets does not list")
     bytes: Positive | None = Field(None, description="size, where ir_datasets does not list it")
     md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
-    splits: list[SplitId] = Field([], description="that need it; absent: the corpus does")
-    docpairs: bool = Field(False, description="needed for the training triples of those alone")
-    makes: list[str] = Field([], description="what ir_datasets keeps of it, and takes in its place")
+    splits: list[SplitId] = Field(
+        [], description="splits that need it; absent: the corpus needs it"
+    )
+    docpairs: bool = Field(False, description="only the training triples of these splits need it")
+    makes: list[str] = Field(
+        [], description="files that ir_datasets makes of it; it reads these instead"
+    )
 
     def check(self) -> None:
         if sum(place is not None for place in (self.irds, self.home, self.file)) != 1:

@@ -41,7 +41,8 @@ class Encoder(Strict):
     query_length: Positive = Field(description="tokens kept of a query, special ones included")
     doc_length: Positive
     dimensions: Positive | None = Field(
-        None, description="of a linear layer and a layer norm behind the pooling; absent: neither"
+        None,
+        description="size of a linear layer with a layer norm behind the pooling; absent: neither",
     )
     norm: bool = Field(
         True, exclude_if=bool, description="false: the linear layer alone is behind the pooling"

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from residuum.config.schema.base import Budgets, Id, Positive, Ref, Strict
+from residuum.config.schema.base import Entry, Id, Positive, Ref, Strict
 
 Rising = Annotated[list[Positive], Field(min_length=1)]
 
@@ -22,14 +22,14 @@ class Tried(Strict):
 
     def check(self) -> None:
         if not _rise([*self.few, self.step]) or self.step > self.most:
-            raise ValueError("few has to rise and end below step, and step not be above most")
+            raise ValueError("few must rise and end below step; step must be at most most")
 
     def values(self) -> list[int]:
         """Return the numbers of dimensions in rising order."""
         return [*self.few, *range(self.step, self.most + 1, self.step)]
 
 
-class Fidelity(Strict):
+class Fidelity(Entry):
     """A measurement on all queries and docs of a split, projected at random.
 
     A pair is a query's first doc and another doc. It is turned if the projection scores the other
@@ -37,26 +37,28 @@ class Fidelity(Strict):
     """
 
     model: Annotated[Id, Ref("model", kinds=("lexical-vectors",))] = Field(
-        description="whose vectors are projected, with a dimension for each term"
+        description="model whose vectors are projected; they have a dimension for each term"
     )
     present: bool = Field(False, description="1 for each term that is there: Boolean vectors")
-    distribution: Literal["rademacher", "gaussian"] = Field(description="of the matrix' entries")
+    distribution: Literal["rademacher", "gaussian"] = Field(
+        description="distribution of the matrix's entries"
+    )
     dimensions: Tried
     draws: Positive = Field(description="matrices that are drawn")
-    seed: int = Field(1, ge=0, description="of the first draw; the others follow")
+    seed: int = Field(1, ge=0, description="seed of the first draw; the others follow")
     error: float = Field(0.05, gt=0, lt=0.5, description="share of pairs that may be turned")
-    bins: Positive = Field(description="of pairs, by 1/(eps^2/2 - eps^3/3), equally wide")
+    bins: Positive = Field(
+        description="number of equally wide bins of pairs, by 1/(eps^2/2 - eps^3/3)"
+    )
     fewest: Positive = Field(description="pairs of a bin that is shown: fewer say little")
     lengths: Rising = Field(description="bounds of groups of docs: to 50, to 100, ... terms")
-    nearest: Rising = Field(description="which smallest margins of a query are kept")
+    nearest: Rising = Field(description="ranks of a query's smallest margins that are kept")
     depth: Positive = Field(10, description="the first doc is recalled among so many")
-    description: str = ""
-    budgets: Budgets = Field([])
 
     def check(self) -> None:
         for key in ("lengths", "nearest"):
             if not _rise(getattr(self, key)):
-                raise ValueError(f"{key} has to rise")
+                raise ValueError(f"{key}: write each number once, the smallest first")
         if self.depth not in self.nearest:
             raise ValueError(f"nearest has to hold depth, {self.depth}, whose margin bounds recall")
 

@@ -81,17 +81,19 @@ class InFiles(OfYours):
     names: dict[str, Literal["doc_id", "query_id", "relevance"]] = Field(
         {},
         exclude_if=lambda names: not names,
-        description="what columns of yours are; known: _id, id, query-id, corpus-id, score",
+        description="meaning of your columns; known: _id, id, query-id, corpus-id, score",
     )
     columns: list[str] = Field(
         [],
         exclude_if=lambda columns: not columns,
-        description="of a corpus in TSV, which has no header; absent: doc_id, text",
+        description="columns of a corpus in TSV, which has no header; absent: doc_id, text",
     )
 
     def check(self) -> None:
         if self.columns and isinstance(self, BeirSource | TrecSource):
-            raise ValueError(f"columns: of TSV; docs of kind {self.kind} name theirs: leave it out")
+            raise ValueError(
+                f"columns: only TSV needs it; docs of kind {self.kind} name theirs. Leave it out"
+            )
         if self.columns and "doc_id" not in {*self.columns, *map(self.names.get, self.columns)}:
             raise ValueError(f"columns: none of {', '.join(self.columns)} is the doc_id")
         if len({*self.columns}) < len(self.columns):
@@ -172,7 +174,9 @@ class TrecSource(InFiles):
     docs: YourFile = Field(description="a file, or a folder all of whose files are read")
     below: Below = None
     text_fields: TextFields = Field(default=["title", "body"])
-    encoding: str = Field("utf-8", description="of docs and topics; TREC's disks are latin-1")
+    encoding: str = Field(
+        "utf-8", description="encoding of docs and topics; TREC's disks are latin-1"
+    )
 
     @property
     def within(self) -> roots.Within:

@@ -8,19 +8,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from residuum.config.schema.base import ID, Budgets, Id, JudgedMeasure, Positive, Ref, Strict
+from residuum.config.schema.base import ID, Entry, Id, JudgedMeasure, Positive, Ref
 
 HARD, EASY = "hard", "easy"
 NO_DOC = "no relevant doc"
 
 
-class Lengths(Strict):
+class Lengths(Entry):
     """Groups by the length of a query's relevant docs: the mean of their numbers of words."""
 
     kind: Literal["lengths"]
     width: Positive = Field(description="words between the bounds of a group")
-    description: str = ""
-    budgets: Budgets = Field([])
 
     def lacks(self, group: str) -> str | None:
         """Return a description of valid names if no group can have this name, else None.
@@ -32,26 +30,22 @@ class Lengths(Strict):
         return None if known else f"two bounds, such as 0-{self.width}, or {NO_DOC!r}"
 
 
-class Halves(Strict):
+class Halves(Entry):
     """Groups by a measure of a system: the lower half of the queries is hard, the rest easy."""
 
     kind: Literal["halves"]
     system: Annotated[Id, Ref("system", kinds=("lexical",))]
     measure: JudgedMeasure
-    description: str = ""
-    budgets: Budgets = Field([])
 
     def lacks(self, group: str) -> str | None:
         """Return the names of the groups if no group has this name, else None."""
         return None if group in (HARD, EASY) else f"{HARD} or {EASY}"
 
 
-class Folds(Strict):
+class Folds(Entry):
     """Groups by the folds that the split names, such as the batches of an evaluation."""
 
     kind: Literal["folds"]
-    description: str = ""
-    budgets: Budgets = Field([])
 
     def lacks(self, group: str) -> str | None:
         """Return a description of valid names if no group can have this name, else None."""

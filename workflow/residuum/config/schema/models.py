@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from residuum.code.tables import Kinds
-from residuum.config.schema.backbones import Adapted, Backbone, Entry, OnBackbone
-from residuum.config.schema.base import Id, Positive, Probability, Ref, Strict
+from residuum.config.schema.backbones import Adapted, Backbone, OnBackbone
+from residuum.config.schema.base import Entry, Id, Positive, Probability, Ref, Strict
 from residuum.config.schema.encoder import Encoder
 from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.questions import CrossAttention, Length, SpanWriting
@@ -48,7 +48,9 @@ class PairsAlone(OnPairs):
         if self.negatives.pools:
             raise ValueError(f"a {self.kind} model learns from pairs alone: leave out the pools")
         if self.training.visits != "pairs":
-            raise ValueError(f"training.visits: no choice for a {self.kind} model; leave it out")
+            raise ValueError(
+                f"training.visits: a {self.kind} model has no choice of visits; leave it out"
+            )
 
 
 class TermWeights(PairsAlone):
@@ -75,34 +77,35 @@ class QuestionGenerator(PairsAlone):
     """
 
     kind: Literal["question-generator"]
-    layers: Positive = Field(3, description="of the backbone, the first ones")
+    layers: Positive = Field(3, description="number of the backbone's first layers")
     doc_length: Length = Field(512, description="tokens kept of a doc, special ones included")
     question_length: Length = Field(64, description="tokens kept of a query, its end included")
     cross_attention: CrossAttention = Field(
         "random",
-        description="how it starts. copying: value and output are the identity, so that the "
-        "decoder sees a doc's tokens as the encoder gives them",
+        description="its first weights. copying: value and output are the identity, so the decoder "
+        "sees a doc's tokens as the encoder gives them",
     )
     head_gain: float = Field(
         1.0,
         gt=0,
-        description="of the layer norm before the logits, at the start; a small "
-        "model's are flat by nature",
+        description="first gain of the layer norm before the logits; small models have flat ones",
     )
-    spans: SpanWriting | None = Field(None, description="of docs, written beside the questions")
+    spans: SpanWriting | None = Field(
+        None, description="spans of docs, written beside the questions"
+    )
 
     def check(self) -> None:
         super().check()
         if isinstance(self.training.learning_rate, RateGrid):
-            raise ValueError("training.learning_rate: no ranking judges the rates; give a number")
+            raise ValueError("training.learning_rate: no ranking compares rates; give one number")
         size = self.training.batch_size
         if self.spans and not 0 < round(self.spans.share * size) < size:
             text = f"{self.spans.share:g} of a batch of {size} leaves no span or no question"
             raise ValueError(f"spans.share: {text}")
         if self.spans and self.training.epochs:
-            raise ValueError("training: of questions and spans an epoch is not one; give steps")
+            raise ValueError("training: questions and spans together have no epochs; give steps")
         if self.spans and self.training.halve_after:
-            text = "of questions and spans an epoch is not one; leave it out"
+            text = "questions and spans together have no epochs; leave it out"
             raise ValueError(f"training.halve_after: {text}")
 
 
@@ -119,7 +122,9 @@ class ReleasedWeights(Entry):
 class Perturbation(Strict):
     """Masking, in training only, of a doc's tokens that its query has too (RoC, Eq. 10)."""
 
-    share: Probability = Field(0.15, description="of such tokens; each is drawn by itself")
+    share: Probability = Field(
+        0.15, description="share of such tokens that is masked; each is drawn by itself"
+    )
 
 
 class LexicalVectors(Entry):
@@ -127,19 +132,20 @@ class LexicalVectors(Entry):
 
     kind: Literal["lexical-vectors"]
     system: Annotated[Id, Ref("system", kinds=("lexical",))] = Field(
-        description="whose BM25; without boosts, joined, term_weights and rm3"
+        description="lexical system of these weights; without boosts, joined, term_weights and rm3"
     )
     dimensions: Positive | None = Field(
-        None, description="of a random projection (RoC, Eq. 3); absent: one for each term"
+        None,
+        description="dimensions of a random projection (RoC, Eq. 3); absent: one for each term",
     )
-    seed: int = Field(1, ge=0, description="of the projection's signs")
+    seed: int = Field(1, ge=0, description="seed of the projection's signs")
 
 
 class Fixed(Strict):
     """Vectors that training does not change, projected at random to the encoder's width."""
 
     model: Annotated[Id, Ref("model", kinds=("lexical-vectors",), use="fixed")]
-    seed: int = Field(1, ge=0, description="of the projection's signs")
+    seed: int = Field(1, ge=0, description="seed of the projection's signs")
 
 
 class Contrastive(OnPairs):
@@ -201,22 +207,24 @@ class DualEncoder(Contrastive):
 
     kind: Literal["dual-encoder"]
     encoder: Encoder
-    fixed: Fixed | None = Field(None, description="for losses that need vectors beside the own")
+    fixed: Fixed | None = Field(None, description="fixed vectors, for losses that need them")
     mixable: ClassVar[bool] = True
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates", "vectors"})
 
     @property
     def given(self) -> frozenset[Needs]:
         sparse = self.encoder.pooling.sparse
-        own: frozenset[Needs] = self.gives - {"vectors"} if sparse else self.gives
-        return own | ({"fixed"} if self.fixed else set())
+        gives: frozenset[Needs] = self.gives - {"vectors"} if sparse else self.gives
+        return gives | ({"fixed"} if self.fixed else set())
 
     def check(self) -> None:
         super().check()
         if self.fixed and not any("fixed" in loss.needs for loss in self.objectives):
-            raise ValueError("fixed: no loss looks at these vectors; leave it out")
+            raise ValueError("fixed: no loss reads fixed vectors; leave it out")
         if self.fixed and self.mixed:
-            raise ValueError("fixed: it has vectors of one role's queries; name one in train_on")
+            raise ValueError(
+                "fixed: fixed vectors are those of one role's queries; name one role in train_on"
+            )
 
 
 Trained = Annotated[

@@ -80,10 +80,10 @@ class Negatives(Strict):
             raise ValueError("same_as takes the other model's tuples: give nothing beside it")
         if self.triples:
             if self.pools or settings != [True, False]:
-                raise ValueError("triples bring their negatives: beside them, give scores alone")
+                raise ValueError("triples bring their negatives; give only scores beside them")
             return
         if self.without_answers and not self.pools:
-            raise ValueError("without_answers: docs are left out of pools alone; give pools")
+            raise ValueError("without_answers: only pools leave out docs; give pools")
         if len({bool(self.pools), *settings}) > 1:
             raise ValueError("pools, scores and per_pair go together: give all or none of them")
         if len({source.system for source in self.sources}) < len(self.sources):

@@ -30,7 +30,8 @@ def _whole(train_on: str | dict[str, float]) -> str | dict[str, float]:
 
 
 Share = Annotated[
-    float, Field(gt=0, strict=True, description="of the pairs of each batch; all add up to 1")
+    float,
+    Field(gt=0, strict=True, description="share of each batch's pairs; all shares add up to 1"),
 ]
 TrainOn = Annotated[
     Annotated[base.TrainRole, Tag("role")]
@@ -63,7 +64,9 @@ class Pairs(Strict):
     negatives: Negatives = Field(default_factory=lambda: Negatives())
     training: Training
     trained: bool = Field(True, description="false: its start as it is, no step taken: a control")
-    seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
+    seeds: base.Seeds | None = Field(
+        None, description="seeds of its trainings; absent: the scale's"
+    )
     mixable: ClassVar[bool] = False  # whether it takes the docs of a batch as negatives
 
     @property
@@ -98,7 +101,9 @@ class Pairs(Strict):
         if how.halve_after:
             raise ValueError(f"training.halve_after: {NO_EPOCHS}; leave it out")
         if how.visits != "pairs":
-            raise ValueError(f"training.visits: {how.visits} are visited alike of one role alone")
+            raise ValueError(
+                f"training.visits: visits by {how.visits} need a single role in train_on"
+            )
         if self.negatives.sampled:
-            text = "pairs of several roles have the docs of their batch alone"
+            text = "the negatives of a mix are the other docs of the batch"
             raise ValueError(f"negatives: {text}; leave out pools, triples and same_as")

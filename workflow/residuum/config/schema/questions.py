@@ -18,7 +18,7 @@ class SpanWriting(Strict):
     """
 
     corpora: Annotated[list[Role], Field(min_length=1, description="roles whose docs give spans")]
-    share: float = Field(0.5, gt=0, lt=1, description="of each batch")
+    share: float = Field(0.5, gt=0, lt=1, description="share of each batch that is spans")
     length: tuple[Length, Length] = Field((4, 10), description="least and most tokens of a span")
     tries: Positive = Field(4, description="spans that are drawn of a doc; 1: any is taken")
 
@@ -32,12 +32,12 @@ class Sampling(Strict):
 
     per_doc: Positive = Field(description="questions of a doc; empty and repeated ones are dropped")
     top_k: Annotated[int, Field(gt=0, le=1000)] = Field(
-        25, description="likeliest tokens that one is drawn from; 1: greedy"
+        25, description="number of likeliest tokens to draw from; 1: greedy"
     )
     doc_length: Length = Field(512, description="tokens read of a doc, special ones included")
     question_length: Length = Field(64, description="most tokens of a question, its end included")
     docs: Positive | None = Field(None, description="drawn from the corpus by a hash; absent: all")
-    seed: int = Field(1, ge=0, description="of the draws")
+    seed: int = Field(1, ge=0, description="seed of the draws")
 
 
 class Synthetic(Sampling):

@@ -33,5 +33,5 @@ class Reading(Strict):
     docs: Literal["passages", "cut"] = Field(
         "passages",
         exclude_if=lambda docs: docs == "passages",
-        description="of a dataset that is read in passages; cut: of each doc the start of its text",
+        description="docs of a dataset with windows; cut: only the start of each text is read",
     )

@@ -21,8 +21,8 @@ class FromHub(Strict):
     revision: str
     pickled: bool = Field(
         default=False,
-        description="may its weights be a pickle (pytorch_model.bin) if it has no safetensors? Of "
-        "one, tensors alone are read",
+        description="allow weights in a pickle (pytorch_model.bin) if it has no safetensors; only "
+        "tensors are read from a pickle",
     )
 
 
@@ -116,14 +116,18 @@ class Learning(Strict):
 
     candidates: Annotated[Id, Ref("system", kinds=("lexical",))]
     top: Positive = Field(description="docs of the system for each query")
-    measure: JudgedMeasure = Field(description="of their order: the start's and the trained's")
+    measure: JudgedMeasure = Field(
+        description="measure by which start and trained model are compared"
+    )
 
 
 class Scale(Strict):
     """config/scales/<id>.yaml: the bindings of roles, the budgets and the seeds."""
 
     description: str
-    comparable: bool = Field(description="do measured numbers compare with the papers' numbers?")
+    comparable: bool = Field(
+        description="whether measured numbers compare with the papers' numbers"
+    )
     reason: str = Field(description="why they do or do not; printed under tables and in ledger")
     editions: dict[DatasetId, list[Edition]] = Field({}, description="pins of a dataset's replica")
     seeds: Seeds
@@ -139,13 +143,19 @@ class Scale(Strict):
         ],
     ]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
-    learning: Learning | None = Field(None, description="absent: not told, and all models count")
-    systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")
+    learning: Learning | None = Field(
+        None, description="test whether a model learned; absent: no test, and all models count"
+    )
+    systems: dict[SystemId, SystemId] = Field(
+        {}, description="system on pages: system that plays it"
+    )
     left_out: list[SystemId] = Field(
-        [], description="systems that have no runs here: time is short"
+        [], description="systems that make no runs at this scale, to save time"
     )
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
-    threads: Positive = Field(description="of a process; neural last digits depend on them")
+    threads: Positive = Field(
+        description="threads of a process; the last digits of neural models depend on them"
+    )
     shard_docs: Positive = Field(description="most vectors in an embedding shard")
     batch_size: Positive = Field(description="texts encoded at once; halved if a GPU is too small")
     pair_batch_size: Positive = Field(
@@ -173,7 +183,7 @@ class Config(Strict):
         list[Annotated[Id, Ref("paper")]],
         # `--config papers=clear` means a list of one.
         BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
-        Field(min_length=1, description="whose tables are made"),
+        Field(min_length=1, description="papers whose pages are made"),
     ]
     seeds: Seeds | None = Field(None, description="absent: the scale's seeds")
     encoder: str | None = Field(None, description="hub id or path in place of hub backbones")
@@ -182,11 +192,14 @@ class Config(Strict):
     arithmetic: Literal["native", "portable"] = Field(
         "native", description="kernels of this kind of CPU, or those that every x86-64 has"
     )
-    gpus: Positive = Field(1, description="that train one model; the last digits depend on them")
+    gpus: Positive = Field(
+        1, description="GPUs that train one model; its last digits depend on them"
+    )
     tflops: float = Field(312, gt=0, description="rated speed of a GPU, for estimates of time")
     utilisation: float = Field(0.4, gt=0, le=1, description="share of it that is reached")
     docs: dict[DatasetId, Positive] = Field(
-        {}, description="of datasets in place of their pins: for plans alone; a run refuses it"
+        {},
+        description="dataset: docs in place of its pins; for plans only, a run refuses it",
     )
     preload: bool = Field(True, description="fork jobs from a process with its packages loaded")
 

@@ -39,8 +39,8 @@ class Setting(Strict, Generic[Value, Grid]):
 
     tuned_by: ClassVar[tuple[str, ...]] = ("grid", "tune_on", "measure")
 
-    value: Value | None = Field(None, description="fixed, in place of all that tunes it")
-    grid: Grid | None = Field(None, description="what is tried; the first of equals is chosen")
+    value: Value | None = Field(None, description="a fixed value; leave out the keys that tune it")
+    grid: Grid | None = Field(None, description="values to try; of equals, the first is chosen")
 
     def check(self) -> None:
         given = [getattr(self, key) not in (None, {}) for key in self.tuned_by]
@@ -56,7 +56,7 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
     tuned_by: ClassVar[tuple[str, ...]] = ("grid", "folds", "seed", "measures")
 
     folds: int | None = Field(None, ge=2)
-    seed: int | None = Field(None, description="of the split of the queries into folds")
+    seed: int | None = Field(None, description="seed by which queries are divided into folds")
     measures: dict[base.TrainRole, base.JudgedMeasure] = Field(
         {}, description="reported on splits; of own: on the own tuning split"
     )
@@ -72,7 +72,9 @@ class Interpolation(Setting[float, LambdaGrid]):
     rank of the first relevant doc decides: RR@k, Success@k or AnswerAccuracy@k.
     """
 
-    weighted: Part = Field(description="part whose scores are weighted; CLEAR Eq. 8: the lexical")
+    weighted: Part = Field(
+        description="part whose scores are weighted; in CLEAR Eq. 8 the lexical part"
+    )
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
     measure: base.Measure | None = None
     others: dict[Part, float] = Field({}, description="part: its fixed weight, if it is not 1")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from residuum.config import roots
-from residuum.config.schema.base import Id, Positive, Ref, Role, SplitId, Strict
+from residuum.config.schema.base import Id, Positive, Ref, Role, Span, SplitId, Strict
 from residuum.config.schema.files import (
     BeirSource,
     FilesSource,
@@ -35,7 +35,9 @@ class IrdsSource(Strict):
     fields: NamedFields = Field(default=[])
     quoted: list[str] = Field([], description="doc fields that ir_datasets leaves in CSV quotes")
     sample: Sample | None = Field(None, description="export a part of the docs only")
-    repeated: Literal["error", "first"] = Field("error", description="of docs with the same id")
+    repeated: Literal["error", "first"] = Field(
+        "error", description="what to do with docs of the same id"
+    )
 
     def check(self) -> None:
         if others := sorted(set(self.quoted) - {*self.text_fields, *self.fields}):
@@ -50,7 +52,9 @@ class PubmedSource(OfYours):
     """
 
     kind: Literal["pubmed"]
-    folder: str = Field(description="of pubmedYYnNNNN.xml.gz, below the folder of RESIDUUM_DATA")
+    folder: str = Field(
+        description="folder of pubmedYYnNNNN.xml.gz, below the folder of RESIDUUM_DATA"
+    )
 
     @property
     def within(self) -> roots.Within:
@@ -78,7 +82,7 @@ class Segmented(Strict):
     """The base of sources that are cut from the docs of another collection."""
 
     of: Role = Field(description="role whose dataset's docs are cut")
-    field: str = Field("text", description="of these docs, that is cut")
+    field: str = Field("text", description="field of these docs that is cut")
     tokenizer: Annotated[Id, Ref("backbone")] = Field(
         description="role of the model whose wordpieces are counted"
     )
@@ -98,22 +102,20 @@ class Containing(Segmented):
     """
 
     kind: Literal["containing"]
-    lengths: list[Positive] = Field(min_length=1, description="of all collections of these queries")
+    lengths: list[Positive] = Field(
+        min_length=1, description="lengths of all collections with these queries"
+    )
     docs: Positive = Field(description="all docs, distractors included")
-    queries: dict[SplitId, Positive] = Field(min_length=1, description="split: how many")
-    tokens: tuple[Positive, Positive] = Field(description="least and most wordpieces of a query")
-    distractors: Positive = Field(1, description="of each doc that holds queries")
-    changed: tuple[Positive, Positive] = Field(description="least and most other words of each")
+    queries: dict[SplitId, Positive] = Field(min_length=1, description="split: number of queries")
+    tokens: Span = Field(description="least and most wordpieces of a query")
+    distractors: Positive = Field(1, description="copies of each doc that holds queries")
+    changed: Span = Field(description="least and most words that differ in a copy")
     seed: int = Field(ge=0)
 
     def check(self) -> None:
         if self.length not in self.lengths:
             known = ", ".join(map(str, self.lengths))
             raise ValueError(f"length: {self.length} is none of lengths: {known}")
-        for key in ("tokens", "changed"):
-            least, most = getattr(self, key)
-            if least > most:
-                raise ValueError(f"{key} {[least, most]}: the first number exceeds the second")
         if self.tokens[0] > min(self.lengths):
             text = f"no doc of {min(self.lengths)} wordpieces (lengths) has them"
             raise ValueError(f"tokens: a query has {self.tokens[0]} or more, and {text}")

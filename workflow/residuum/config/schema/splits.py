@@ -21,7 +21,7 @@ class Holdout(Strict):
 
     of: Id
     queries: Positive
-    seed: int | None = Field(None, description="of the hash of query_ids that draws them")
+    seed: int | None = Field(None, description="seed of the hash that draws query_ids")
     drawn: Literal["hash", "last"] = Field(
         "hash", exclude_if=lambda drawn: drawn == "hash", description="last: in the split's order"
     )
@@ -54,7 +54,7 @@ class Split(Strict):
         None, description="TREC qrels; or query-id, corpus-id, score as TSV with a header"
     )
     judged_only: bool | None = Field(
-        None, description="of files: whether queries without a judgement are left out; BEIR's are"
+        None, description="leave out queries without a judgement; default: true for BEIR's layout"
     )
     bioasq: list[str] = Field(
         [], description="JSON files of BioASQ's task B: questions, their docs"
@@ -73,7 +73,9 @@ class Split(Strict):
     relevant_by: Literal["answers"] | None = Field(
         None, description="docs that hold an answer are relevant, in place of published judgements"
     )
-    folds: list[SplitId] = Field([], description="that divide its queries, for cross-validation")
+    folds: list[SplitId] = Field(
+        [], description="splits that divide its queries, for cross-validation"
+    )
     residual_of: list[SplitId] = Field(
         [], description="earlier splits, whose judged docs leave every run of the same query"
     )
@@ -82,7 +84,9 @@ class Split(Strict):
     adverse: Adverse | None = Field(None, description="another split's queries, reworded")
     synthetic: Synthetic | None = Field(None, description="questions that a generator writes")
     positive_level: Positive = Field(1, description="least relevance of a train positive")
-    measures: list[base.Measure] = Field([], description="beside those that the tables ask for")
+    measures: list[base.Measure] = Field(
+        [], description="measures beside those that tables ask for"
+    )
 
     def check(self) -> None:
         if self.judged_only and self.unjudged:
@@ -92,8 +96,8 @@ class Split(Strict):
         if self.bioasq and (self.questions or self.queries or self.qrels or self.irds):
             text = "bioasq brings queries and judgements; leave out queries, qrels, irds, questions"
             raise ValueError(text)
-        own = ("irds", "queries", "qrels", "questions", "bioasq", "answers_field", "docpairs")
-        if self.questions_of and (others := [key for key in own if getattr(self, key)]):
+        brought = ("irds", "queries", "qrels", "questions", "bioasq", "answers_field", "docpairs")
+        if self.questions_of and (others := [key for key in brought if getattr(self, key)]):
             text = "queries and answers are those of another split"
             raise ValueError(f"questions_of: {text}; leave out {', '.join(others)}")
         given = {*self.model_dump(exclude_defaults=True)}

@@ -10,24 +10,22 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from residuum.code.tables import Kinds
-from residuum.config.schema.base import Budgets, K, Positive, Strict
+from residuum.config.schema.base import Entry, K, Positive
 from residuum.config.schema.search import Search
 
 
-class Sweep(Strict):
+class Sweep(Entry):
     """Searches of one index of a dense system's vectors with more and more effort.
 
     Effort is how much a search looks at: `nprobe` of ivf, `ef_search` of hnsw.
     """
 
     search: Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] = Field(
-        description="as a dense system has it, with the least effort"
+        description="approximate search with the least effort, as a dense system has it"
     )
     then: list[Positive] = Field(min_length=1, description="the other efforts, rising")
     k: K = Field(description="docs per query; a search that finds fewer is not repeated deeper")
-    repeats: Positive = Field(5, description="of each search; its time is their median")
-    description: str = ""
-    budgets: Budgets = Field([])
+    repeats: Positive = Field(5, description="repeats of each search; its time is their median")
 
     def efforts(self) -> list[int]:
         """Return the effort of each search, in rising order."""

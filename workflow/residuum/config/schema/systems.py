@@ -82,7 +82,7 @@ class DenseSystem(Strict):
     model: Annotated[Id, Ref("model", kinds=("dual-encoder", "lexical-vectors"))]
     k: K = 1000
     search: Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None = Field(
-        None, description="that finds candidates; absent: all are compared"
+        None, description="approximate search; absent: all docs are compared"
     )
     passages: Literal["all", "first"] = Field(
         "all",
@@ -166,7 +166,7 @@ class HybridSystem(Strict):
 
     def check(self) -> None:
         if self.interpolation.grid == "exact":
-            raise ValueError("interpolation.grid: a search has no exact one; list weights")
+            raise ValueError("interpolation.grid: a hybrid search has no exact grid; list weights")
 
 
 class RerankSystem(Strict):
@@ -211,7 +211,7 @@ class CandidatesSystem(Strict):
     label: Label = ""
     parts: list[CandidatesPart] = Field(min_length=1, description="in the order of their docs")
     random: int = Field(0, ge=0, description="docs of the corpus that are none of these")
-    seed: int = Field(1, ge=0, description="of the random docs")
+    seed: int = Field(1, ge=0, description="seed of the random docs")
     budgets: base.Budgets = Field(default=[])
 
     @property

@@ -12,13 +12,17 @@ class RateGrid(Strict):
     """A learning rate that trainings of one model choose for all models with this grid."""
 
     grid: list[Annotated[float, Field(gt=0)]] = Field(
-        min_length=1, description="what is tried, rising: the smallest of equals is chosen"
+        min_length=1, description="rates to try, rising; of equals, the smallest is chosen"
     )
     of: Annotated[Id, Ref("model", use="rate")] = Field(description="model that is trained at each")
-    role: Role = Field(description="whose queries choose, as `learning:` of the scale tells")
+    role: Role = Field(
+        description="role whose queries choose the rate, by `learning:` of the scale"
+    )
     measure: base.JudgedMeasure
-    seed: int = Field(1, ge=0, description="of those trainings")
-    epochs: float | None = Field(None, gt=0, description="of each; absent: as the model has them")
+    seed: int = Field(1, ge=0, description="seed of these trainings")
+    epochs: float | None = Field(
+        None, gt=0, description="epochs of each training; absent: the model's"
+    )
 
     def check(self) -> None:
         if self.grid != sorted({*self.grid}):
@@ -33,27 +37,30 @@ class Training(Strict):
     )
     learning_rate: Annotated[float, Field(gt=0)] | RateGrid
     warmup: float = Field(
-        0.0, ge=0, description="in which the rate rises from 0: share of the steps, or steps from 1"
+        0.0, ge=0, description="steps in which the rate rises from 0; below 1: a share of all steps"
     )
     decay: Literal["constant", "linear", "bert"] = Field(
         "constant",
-        description="of the rate, on a line to 0 at the end: linear from where the warm-up ends, "
-        "bert from the first step, so that the rate falls where the warm-up ends",
+        description="how the rate falls to 0: linear from the end of the warm-up; bert from the "
+        "first step, so that the rate drops at the end of the warm-up",
     )
     halve_after: Positive | None = Field(
         None, description="epochs at the full rate, which then halves with every epoch that begins"
     )
-    weight_decay: float = Field(0.0, ge=0, description="decoupled; none of biases and layer norms")
+    weight_decay: float = Field(
+        0.0, ge=0, description="decoupled weight decay; biases and layer norms have none"
+    )
     clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
     batch_size: Positive
     epochs: float | None = Field(None, gt=0)
     steps: Positive | None = None
     dropout: Probability | None = Field(None, description="absent: as the backbone has it")
     visits: Literal["pairs", "queries"] = Field(
-        "pairs", description="queries: each as often, its positives in turn; epochs count pairs"
+        "pairs", description="queries: all as often, their positives in turn; epochs count pairs"
     )
     snapshots: Annotated[int, Field(ge=2)] | None = Field(
-        None, description="models to keep, spread evenly over the steps; the last is the finished"
+        None,
+        description="models to keep, spread evenly over the steps; the last is the finished model",
     )
 
     def tried(self, rate: float) -> "Training":

@@ -8,7 +8,6 @@ from itertools import chain
 
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.systems import DenseSystem
-from residuum.config.snapshots import snapshots_of
 from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.inputs import PageInputs, split_ref
@@ -71,7 +70,8 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
 
 
 def _snapshots(registry: Registry, figure: Figure, series: dict[str, str]) -> dict[str, int]:
-    counts = {one: snapshots_of(registry, system) for one, system in series.items()}
+    """Return the number of snapshots of each series of a figure over snapshots."""
+    counts = {one: registry.snapshots_behind(system) for one, system in series.items()}
     return {one: n for one, n in counts.items() if n} if figure.over == SNAPSHOT else {}
 
 

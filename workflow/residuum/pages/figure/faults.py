@@ -9,7 +9,6 @@ from residuum.config.faults import reference_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import Ref
 from residuum.config.schema.systems import DenseSystem
-from residuum.config.snapshots import snapshots_of
 from residuum.pages.faults import Fault, misnamed, reported_faults, unfolded, with_baselines
 from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
 
@@ -33,7 +32,7 @@ def _curve_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
         system, key = registry.systems.get(series.system), f"series.{series.id}.system"
         kind = "rerank" if figure.over == DEPTH else "dense"
         fitting = Ref("system", (kind,) if system else ())
-        yield from ((key, text) for text in reference_faults(registry, fitting, series.system, {}))
+        yield from ((key, text) for text in reference_faults(registry, fitting, series.system))
         if figure.over == EFFORT and isinstance(system, DenseSystem) and system.search:
             text = f"'{series.system}' searches by an index of its own; name one without `search`"
             yield key, text
@@ -53,7 +52,7 @@ def snapshot_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
     """Yield the series over snapshots whose systems have no snapshots."""
     players = registry.players(figure) if figure.over == SNAPSHOT else {}
     for series, system in players.items():
-        if system in registry.systems and snapshots_of(registry, system) is None:
+        if system in registry.systems and registry.snapshots_behind(system) is None:
             behind = ", ".join(registry.trained_behind(system)) or "no model"
             have = "dense systems and fusions have some whose trainings keep them"
             text = f"'{system}' has no snapshots (behind it: {behind}); {have} (training.snapshots)"
