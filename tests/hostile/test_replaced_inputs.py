@@ -13,11 +13,18 @@ from conftest import ROOT
 from residuum.cli import command, outputs
 from residuum.cli.errors import ResiduumError
 
-RULES = "\n".join(path.read_text() for path in sorted((ROOT / "rules").glob("*.smk")))
+PACKAGE = ROOT / "workflow" / "residuum"
+RULES = [
+    rule
+    for path in sorted((ROOT / "rules").glob("*.smk"))
+    for rule in re.split(r"^rule ", path.read_text(), flags=re.M)[1:]
+]
+# The command of each rule: its stage's module, which may lie in a folder, and its verb.
+COMMANDS = [re.search(r"python -m residuum\.([\w.]+) ([\w-]+)", rule).groups() for rule in RULES]
 STAGES = [
-    path.stem
-    for path in sorted((ROOT / "workflow" / "residuum").glob("*.py"))
-    if not path.stem.startswith("__") and "command.main(app)" in path.read_text()
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.stem != "__main__" and "app = command.app" in path.read_text()
 ]
 
 
@@ -116,23 +123,27 @@ def test_a_folder_that_would_be_replaced_with_an_input_in_it_is_refused(folder):
     assert (folder / "corpus" / "queries.tsv").read_text() == "mine"
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_every_output_of_a_rule_is_declared_as_one(stage):
+def test_each_stage_has_a_rule_whose_outputs_are_looked_at():
+    called_by_rules = {stage for stage, _ in COMMANDS}
+    assert called_by_rules < {*STAGES} and {"lexical", "pages.table.make"} <= called_by_rules
+    assert {*STAGES} - called_by_rules == {"config.loading"}, "it writes the schemas"
+
+
+@pytest.mark.parametrize(
+    ("rule", "stage", "verb"),
+    [(rule, *command) for rule, command in zip(RULES, COMMANDS, strict=True)],
+    ids=[rule.partition(":")[0] for rule in RULES],
+)
+def test_every_output_of_a_rule_is_declared_as_one(rule, stage, verb):
     """A rule's `{output...}`, and folders that its params name, are written: others are read."""
     verbs = importlib.import_module(f"residuum.{stage}").app.registered_commands
-    for rule in RULES.split("\nrule ")[1:]:
-        found = re.search(rf"residuum\.{stage} ([\w-]+)", rule)
-        if not found:
-            continue
-        [verb] = [v.callback for v in verbs if (v.name or v.callback.__name__) == found[1]]
-        line = "".join(re.findall(r'"(.*)"', rule[rule.index("shell:") :]))
-        given = set(
-            re.findall(r"--([\w-]+) \{(?:output[.\w]*|params\.(?:folder|work|store))\}", line)
-        )
-        hints = command.get_type_hints(verb, include_extras=True)
-        values = {name: Path(name) for name in hints if name != "return"}
-        writes, _ = command._parted(hints, values)
-        assert {output.option.removeprefix("--") for output in writes} == given, rule
+    [callback] = [v.callback for v in verbs if (v.name or v.callback.__name__) == verb]
+    line = "".join(re.findall(r'"(.*)"', rule[rule.index("shell:") :]))
+    written = re.findall(r"--([\w-]+) \{(?:output[.\w]*|params\.(?:folder|work|store))\}", line)
+    hints = command.get_type_hints(callback, include_extras=True)
+    values = {name: Path(name) for name in hints if name != "return"}
+    writes, _ = command._parted(hints, values)
+    assert {output.option.removeprefix("--") for output in writes} == {*written}
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
