@@ -1,11 +1,14 @@
 """README and docs: how long they are, where their links lead, and what the docs site is made of."""
 
+import importlib
+import importlib.util
 import re
 import tomllib
 
 import pytest
 
 from conftest import ROOT
+from residuum.__main__ import app
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -13,7 +16,18 @@ LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 WIDTH = 120
 FENCE = re.compile(r"^( *)```.*?^ *```[^\n]*$", re.M | re.S)
 LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
-MADE = {"reference/commands.md", "reference/stages.md"}  # by docs/site/assemble.py
+TICKED = re.compile(r"`([^`\n]+)`")
+
+
+def _assemble():
+    """Return docs/site/assemble.py as a module; it lies in no package."""
+    spec = importlib.util.spec_from_file_location("assemble", DOCS / "site" / "assemble.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+ASSEMBLE = _assemble()
 
 
 def prose(path):
@@ -65,6 +79,28 @@ def test_links_lead_to_files_and_headings(path):
         assert not wanted or wanted in anchors(target), address
 
 
+def named_files(path):
+    """Yield the files of code that a page names, `x/y.py`, by the whole path or its end."""
+    for text in TICKED.findall("\n".join(prose(path))):
+        for word in text.split():
+            if re.fullmatch(r"(?!/)[\w./-]*\w/[\w.-]+\.(py|smk|js|sh)", word):
+                yield word.replace("KIND", "table")
+
+
+PROJECT = [
+    f"/{path.relative_to(ROOT)}"
+    for folder in ("config", "docs", "envs", "profiles", "results", "rules", "tests", "workflow")
+    for path in (ROOT / folder).rglob("*")
+    if path.is_file()
+]
+
+
+@pytest.mark.parametrize("path", LINKING, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_files_that_pages_name_exist(path):
+    lost = [n for n in named_files(path) if not any(file.endswith(f"/{n}") for file in PROJECT)]
+    assert not lost
+
+
 def test_code_and_configuration_name_pages_that_exist():
     named = set()
     for folder, ending in (("workflow", ".py"), ("config", ".yaml"), ("rules", ".smk")):
@@ -83,9 +119,43 @@ def test_the_site_has_every_page_once():
         shown += [pages] if isinstance(pages, str) else [n for page in pages for n in page.values()]
     assert len(shown) == len(set(shown))
     written = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
-    elsewhere = {name for name in shown if name.startswith("project/")}
-    elsewhere |= {"reference/configuration.md", "reference/results.md"}
-    assert set(shown) == written | MADE | elsewhere
+    made = {f"reference/{name}" for name in ASSEMBLE.COMMANDS}
+    assert set(shown) == written | made | {*ASSEMBLE.OUTSIDE.values()}
+
+
+def described(page):
+    """Return the commands that a page has headings for."""
+    return re.findall(r"^#{3,4} `(.*)`$", page, re.M)
+
+
+def verbs(application, words):
+    """Yield the command lines of an application, without their options."""
+    for command in application.registered_commands:
+        yield f"{words} {command.name or command.callback.__name__.replace('_', '-')}"
+    for group in application.registered_groups:
+        yield from verbs(group.typer_instance, f"{words} {group.name}")
+
+
+def test_the_site_describes_each_command_of_each_stage():
+    modules = [
+        ".".join(path.relative_to(ROOT / "workflow").with_suffix("").parts)
+        for path in (ROOT / "workflow" / "residuum").rglob("*.py")
+        if "app = command.app" in path.read_text()
+    ]
+    stages = {*modules} - {"residuum.__main__", "residuum.config.loading"}
+    commands = [
+        line
+        for name in stages
+        for line in verbs(importlib.import_module(name).app, f"python -m {name}")
+    ]
+    assert len(commands) > len(stages) > 30
+    assert sorted(described(ASSEMBLE.of_stages())) == sorted(commands)
+
+
+def test_the_site_describes_each_command_that_reads_results():
+    headings = described(ASSEMBLE.of_results())
+    assert {*verbs(app, "residuum")} <= {*headings}
+    assert {*headings} - {*verbs(app, "residuum")} == {"residuum bundle", "residuum datasets"}
 
 
 def test_the_site_fetches_nothing_and_opens_from_disk():
