@@ -355,11 +355,20 @@ def test_ctrl_c_before_and_after_a_command_prints_no_traceback(tmp_path, place):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("module", ["residuum", "residuum.encode"])
+SCRIPT = Path(sys.executable).with_name("residuum")  # as pip installs it: `make install`
+
+
+@pytest.mark.parametrize("words", [
+    ["-m", "residuum"], ["-m", "residuum.encode"],
+    pytest.param(
+        [str(SCRIPT)],
+        marks=pytest.mark.skipif(not SCRIPT.is_file(), reason="the command is not installed"),
+    ),
+], ids=["residuum", "residuum.encode", "script"])  # fmt: skip
 @pytest.mark.parametrize("loaded", ["residuum.cli.interrupts", "typer", "residuum.cli.command"])
-def test_ctrl_c_while_packages_load_prints_no_traceback(tmp_path, module, loaded):
+def test_ctrl_c_while_packages_load_prints_no_traceback(tmp_path, words, loaded):
     """`-X importtime` prints a line when an import has ended: others are still to come then."""
-    command = [sys.executable, "-X", "importtime", "-m", module, "--help"]
+    command = [sys.executable, "-X", "importtime", *words, "--help"]
     with subprocess.Popen(
         command, env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True,
@@ -370,3 +379,4 @@ def test_ctrl_c_while_packages_load_prints_no_traceback(tmp_path, module, loaded
                 break
         rest = process.stderr.read()
     assert "Traceback" not in rest
+    assert process.returncode in (128 + signal.SIGINT, -signal.SIGINT)
