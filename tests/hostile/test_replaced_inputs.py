@@ -1,5 +1,6 @@
 """What a command writes takes the place of nothing that it reads, and has a name of its own."""
 
+import errno
 import importlib
 import json
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from residuum.artefacts import files, manifest
 from residuum.cli import command, outputs
 from residuum.cli.errors import ResiduumError
 
@@ -123,6 +125,23 @@ def test_a_folder_that_would_be_replaced_with_an_input_in_it_is_refused(folder):
     assert (folder / "corpus" / "queries.tsv").read_text() == "mine"
 
 
+TRAIN = "train --tuples around/t --corpus corpus --queries q.tsv --start model --spec [ --seed 1"
+
+
+@pytest.mark.parametrize(("stage", "line", "next_fault"), [
+    ("train", f"{TRAIN} --work around --output new", "^--spec: .*Invalid JSON"),
+    ("report", "write --results around/toy --output around", "^around: exists and holds no report"),
+    ("lexical", SEARCH.replace("q.tsv", "around/t") + " around/run.trec", "^--spec: "),
+])  # fmt: skip
+def test_a_folder_that_is_not_replaced_whole_may_hold_what_is_read(folder, stage, line, next_fault):
+    Path("around/toy").mkdir(parents=True)
+    Path("around/t").write_text("mine")
+    with pytest.raises(ResiduumError, match=next_fault) as fault:
+        called(stage, *shlex.split(line))
+    assert not re.search("is read|are read", str(fault.value))
+    assert Path("around/t").read_text() == "mine"
+
+
 def test_each_stage_has_a_rule_whose_outputs_are_looked_at():
     called_by_rules = {stage for stage, _ in COMMANDS}
     assert called_by_rules < {*STAGES} and {"lexical", "pages.table.make"} <= called_by_rules
@@ -187,10 +206,18 @@ def test_a_name_that_is_too_long_for_a_file_and_its_manifest_is_told(folder, nam
         called("lexical", *shlex.split(f"{SEARCH} {name}"))
 
 
-def test_the_longest_name_is_written_with_its_manifest(tmp_path):
-    path = tmp_path / ("x" * outputs.MOST_NAME)
-    from residuum.artefacts import files, manifest
-
+@pytest.mark.parametrize("letter", ["x", "\N{LATIN SMALL LETTER E WITH ACUTE}"])
+def test_the_longest_name_is_written_with_its_manifest_and_no_longer_one_could_be(tmp_path, letter):
+    """The bound is on bytes. A byte more, and the file system refuses the manifest's lock."""
+    size = len(letter.encode())
+    longest = letter * (outputs.MOST_NAME // size)
+    path = outputs.writable("--output", tmp_path / longest)
     files.write_text(path, "one\n")
     manifest.write(path, {}, {}, [], "residuum.lexical")
     assert len(list(tmp_path.iterdir())) == 2
+    longer = tmp_path / f"{longest}{'x' * (outputs.MOST_NAME - size * len(longest))}x"
+    with pytest.raises(ResiduumError, match=f"a name of {outputs.MOST_NAME + 1} bytes"):
+        outputs.writable("--output", longer)
+    files.write_text(longer, "one\n")
+    with pytest.raises(ResiduumError, match=os.strerror(errno.ENAMETOOLONG)):
+        manifest.write(longer, {}, {}, [], "residuum.lexical")
