@@ -232,8 +232,7 @@ def naming(spec, where, value):
 def test_a_page_that_names_a_row_which_it_lacks_is_named(results, tmp_path, where, value):
     place = manifest.beside(results / TABLE)
     spec = json.loads(place.read_text())["spec"]
-    key = "table" if "table" in spec else "entry"
-    edit(place, spec={**spec, key: naming(spec[key], where, value)})
+    edit(place, spec={**spec, "entry": naming(spec["entry"], where, value)})
     words = ["report", "--output", str(tmp_path / "site"), "--results", str(results)]
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, ResiduumError), done.exception
