@@ -98,9 +98,9 @@ def test_more_members_or_longer_names_than_a_bundle_has_are_refused(tmp_path, mo
 
 def test_an_archive_of_no_byte_is_one_line(tmp_path):
     (tmp_path / "empty.tar.gz").write_bytes(b"")
-    with pytest.raises(ResiduumError, match=r"damaged, or not a bundle \(.*\)\. Get it") as told:
+    with pytest.raises(ResiduumError, match=r"damaged, or not a bundle \(.*\)\. Get it") as refused:
         list(bundling.verify(tmp_path / "empty.tar.gz"))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("harm", ["cut", "behind", "checksum", "member behind"])

@@ -153,7 +153,7 @@ def test_a_file_that_was_cut_off_is_one_message(start: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
 def test_a_checkpoint_without_its_tokenizer_is_refused(start: Path, kind: str) -> None:
-    """transformers makes one that knows no word: every text would be the same one."""
+    """transformers makes a tokenizer that knows no word: all texts would be the same text."""
     for path in start.glob("tokenizer*"):
         path.unlink()
     written_as = {"bert": BertModel, "roberta": RobertaModel, "t5": T5Model}[kind]
@@ -258,7 +258,7 @@ def test_an_index_that_is_none_is_one_message(start: Path, data: bytes) -> None:
 
 
 def cut_up(folder: Path) -> Tensors:
-    """Put the weights of a checkpoint into two files, as large ones are saved; return them."""
+    """Put a checkpoint's weights into two files, as large ones are saved; return the weights."""
     held = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     names = sorted(held)
@@ -327,7 +327,7 @@ def test_weights_that_are_not_finite_are_told_before_any_work(start: Path, value
 def test_an_index_of_the_hub_is_looked_at_too(
     start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub's cache holds it as downloaded; its weights would be fetched by the names there."""
+    """The hub's cache holds an index as downloaded: weights would be fetched by the names in it."""
     commit = "a" * 40
     cache = tmp_path / "hub" / "models--some--model"
     (cache / "refs").mkdir(parents=True)

@@ -163,10 +163,10 @@ def test_parts_that_a_page_repeats_thousands_of_times_are_refused_at_once(
     pack(tmp_path / "members.tar.gz", {**members, name: json.dumps(made).encode()})
     harmed = rewritten(tmp_path / "members.tar.gz", tmp_path / "harmed.tar.gz", lambda data: data)
     started = time.monotonic()
-    found = faults(harmed)
+    by_part = faults(harmed)
     assert time.monotonic() - started < 20
     stem = page.partition("/")[2].removesuffix(".tsv")
-    assert f"{key}: '" in found[stem] and "is given twice" in found[stem]
+    assert f"{key}: '" in by_part[stem] and "is given twice" in by_part[stem]
 
 
 def test_the_name_of_a_part_must_stay(tmp_path):

@@ -1,4 +1,4 @@
-"""`residuum show`: what an entry comes to, from which line of which file, and who names it.
+"""`residuum show`: what an entry comes to, from which line of which file, and what names an entry.
 
 The files of a small configuration stand here, so that their lines can be counted by eye; then
 every entry of config/ is compared with the registry and, key by key, with the files' text.
@@ -572,17 +572,17 @@ def keys_at(file, line):
     return TEXTS[file].get(line, {})
 
 
-def _note(node, key, found):
+def _note(node, key, keys):
     if isinstance(node, yaml.MappingNode):
         for name, value in node.value:
             below = f"{key}.{name.value}" if key else name.value
-            found.setdefault(name.start_mark.line + 1, {})[below] = value
-            _note(value, below, found)
+            keys.setdefault(name.start_mark.line + 1, {})[below] = value
+            _note(value, below, keys)
     elif isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
             pairs = item.value if isinstance(item, yaml.MappingNode) else []
             own = {name.value: value.value for name, value in pairs}
-            _note(item, f"{key}.{own.get('id', number)}", found)
+            _note(item, f"{key}.{own.get('id', number)}", keys)
 
 
 def alike(node, value):
@@ -610,7 +610,7 @@ def assert_made_of_its_model(real, kind, node, model):
 
 
 def keys_of(path, model):
-    """Return the keys of a model in the file that is said to hold it."""
+    """Return the keys of a model in the file that is said to hold the model."""
     root = yaml.safe_load((ROOT / path).read_text())
     return [*root.get("entries", {Path(path).stem: root})[model]]
 

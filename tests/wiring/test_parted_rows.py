@@ -95,9 +95,9 @@ def test_a_row_without_a_system_at_all_is_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_columns_and_systems_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ResiduumError) as found:
+    with pytest.raises(ResiduumError) as refused:
         changed(tmp_path, clear={"dev-rrr": "bm25", "dl-ap": "bm26"})
-    text = str(found.value)
+    text = str(refused.value)
     assert "no column 'dev-rrr'" in text and "dev-rr" in text
     assert "no system 'bm26'" in text
 
