@@ -289,21 +289,21 @@ def test_what_weights_in_several_files_make_tells_them_by_all(
     Encoder(Source(str(start), new_head=True), form, Device("cpu", "fp32")).save(saved)
     (tmp_path / "queries.tsv").write_text("q1\triver moss\n")
 
-    def told(output: str) -> str:
+    def recorded(output: str) -> str:
         words = ["queries", "--model", saved, "--split", f"dev={tmp_path / 'queries.tsv'}"]
         words += ["--output", tmp_path / output, "--batch-size", "2"]
         encoding(list(map(str, words)), standalone_mode=False)
         record = json.loads((tmp_path / output / "manifest.json").read_text())
         return str(record["artefact"]["weights"])
 
-    whole, data = told("whole"), (saved / "model.safetensors").read_bytes()
+    whole, data = recorded("whole"), (saved / "model.safetensors").read_bytes()
     assert whole == hashlib.sha256(data).hexdigest()
     cut_up(saved)
     lines = [
         f"{name}\0{hashlib.sha256((saved / name).read_bytes()).hexdigest()}\n"
         for name in ("a.safetensors", "b.safetensors")
     ]
-    assert told("cut-up") == hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert recorded("cut-up") == hashlib.sha256("".join(lines).encode()).hexdigest()
     whole, cut = [
         json.loads((tmp_path / name / "manifest.json").read_text())["files"]
         for name in ("whole", "cut-up")

@@ -1,11 +1,11 @@
 """A stage's `--output` never takes the place of a folder that residuum did not make."""
 
-import importlib
 import json
 import re
 
 import pytest
 
+from commands import call
 from conftest import ROOT
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -26,12 +26,6 @@ FOLDERS = sorted(
 )
 
 
-def called(stage, verb, output):
-    """Call a verb with `--output` alone: what it may replace is asked before what is missing."""
-    application = importlib.import_module(f"residuum.{stage}").app
-    application([verb, "--output", str(output)], standalone_mode=False)
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.delenv(command.JOB, raising=False)
@@ -50,11 +44,12 @@ def test_every_rule_that_makes_a_folder_is_asked():
 @pytest.mark.parametrize(("stage", "verb"), FOLDERS)
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_folder_of_others_is_refused_before_any_work(folder, stage, verb, linked):
+    """Given `--output` alone: what it may replace is asked before what is missing."""
     output = folder.with_name("link") if linked else folder
     if linked:
         output.symlink_to(folder)
     with pytest.raises(ResiduumError, match=rf"--output {output}: a folder that holds files, and"):
-        called(stage, verb, output)
+        call(stage, verb, "--output", output)
     assert [p.name for p in folder.rglob("*")] == ["deep", "thesis.tex"]
 
 
@@ -62,17 +57,17 @@ def test_a_folder_of_others_is_refused_before_any_work(folder, stage, verb, link
 def test_a_manifest_of_another_program_is_none_of_ours(folder, text):
     (folder / "manifest.json").write_text(text)
     with pytest.raises(ResiduumError, match=r"no manifest\.json of residuum"):
-        called("lexical", "index", folder)
+        call("lexical", "index", "--output", folder)
 
 
 def test_what_residuum_made_and_what_snakemake_runs_is_replaced(folder, monkeypatch):
     missing = "Missing parameter"  # the next fault: the folder was taken
     with pytest.raises(Exception, match=missing):
-        called("lexical", "index", folder.with_name("new"))
+        call("lexical", "index", "--output", folder.with_name("new"))
     (folder / "manifest.json").write_text(json.dumps({"artefact": {}, "spec": {}, "inputs": {}}))
     with pytest.raises(Exception, match=missing):
-        called("lexical", "index", folder)
+        call("lexical", "index", "--output", folder)
     (folder / "manifest.json").unlink()
     monkeypatch.setenv(command.JOB, "1")
     with pytest.raises(Exception, match=missing):
-        called("lexical", "index", folder)
+        call("lexical", "index", "--output", folder)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import call
 from conftest import ROOT
 from residuum.artefacts import files, manifest
 from residuum.cli import command, outputs
@@ -28,12 +29,6 @@ STAGES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     if path.stem != "__main__" and "app = command.app" in path.read_text()
 ]
-
-
-def called(stage, *words):
-    """Run a verb as its command does, without what `main` makes of an error."""
-    application = importlib.import_module(f"residuum.{stage}").app
-    application([str(word) for word in words], standalone_mode=False)
 
 
 @pytest.fixture
@@ -113,7 +108,7 @@ def contents(folder):
 def test_an_output_that_is_an_input_is_refused_before_any_work(folder, stage, line, message):
     before = contents(folder)
     with pytest.raises(ResiduumError, match=re.escape(message)):
-        called(stage, *shlex.split(line))
+        call(stage, *shlex.split(line))
     assert contents(folder) == before
 
 
@@ -121,7 +116,7 @@ def test_a_folder_that_would_be_replaced_with_an_input_in_it_is_refused(folder):
     (folder / "corpus" / "queries.tsv").write_text("mine")
     words = "queries --split dev=corpus/queries.tsv --model model --batch-size 1 --output corpus"
     with pytest.raises(ResiduumError, match=r"--output corpus: holds corpus/queries\.tsv, which"):
-        called("encode", *words.split())
+        call("encode", *words.split())
     assert (folder / "corpus" / "queries.tsv").read_text() == "mine"
 
 
@@ -137,7 +132,7 @@ def test_a_folder_that_is_not_replaced_whole_may_hold_what_is_read(folder, stage
     Path("around/toy").mkdir(parents=True)
     Path("around/t").write_text("mine")
     with pytest.raises(ResiduumError, match=next_fault) as fault:
-        called(stage, *shlex.split(line))
+        call(stage, *shlex.split(line))
     assert not re.search("is read|are read", str(fault.value))
     assert Path("around/t").read_text() == "mine"
 
@@ -168,7 +163,7 @@ def test_every_output_of_a_rule_is_declared_as_one(rule, stage, verb):
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 def test_a_stream_is_no_output(folder, name):
     with pytest.raises(ResiduumError, match=rf"^--output {name}: a stream\. What is written app"):
-        called("lexical", *shlex.split(f"{SEARCH} {name}"))
+        call("lexical", *shlex.split(f"{SEARCH} {name}"))
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "/", "../../here/..", "{here}", "../to-here"])
@@ -178,7 +173,7 @@ def test_the_working_directory_keeps_its_place(folder, name):
         with pytest.raises(
             ResiduumError, match=r"^--output .*: the working directory, or a folder"
         ):
-            called(stage, *shlex.split(words), name.format(here=folder))
+            call(stage, *shlex.split(words), name.format(here=folder))
 
 
 OUTPUTS = {
@@ -195,7 +190,7 @@ def test_a_link_to_itself_is_named(folder):
         with pytest.raises(
             ResiduumError, match=r"^--output loop: a link that leads back to itself"
         ):
-            called(stage, *shlex.split(words), "loop")
+            call(stage, *shlex.split(words), "loop")
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * (outputs.MOST_NAME + 1), "é" * 120])
@@ -203,7 +198,7 @@ def test_a_name_that_is_too_long_for_a_file_and_its_manifest_is_told(folder, nam
     with pytest.raises(
         ResiduumError, match=rf"^--output {name[0]}{{20}}\.\.\.: a name of \d+ bytes"
     ):
-        called("lexical", *shlex.split(f"{SEARCH} {name}"))
+        call("lexical", *shlex.split(f"{SEARCH} {name}"))
 
 
 @pytest.mark.parametrize("letter", ["x", "\N{LATIN SMALL LETTER E WITH ACUTE}"])
