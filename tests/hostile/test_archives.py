@@ -15,17 +15,8 @@ from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling
 from residuum.pages.layout import Layout, TextCell, markdown
 from residuum.wiring.paths import Paths
-from results_fixture import build
 
 MEMBER = "results/metrics/data/dev/base.tsv"
-
-
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    results = build(tmp_path_factory.mktemp("here") / "results" / "toy")
-    path = tmp_path_factory.mktemp("bundle") / "toy.tar.gz"
-    bundling.write(results, path)
-    return path
 
 
 def header(name, size, kind=tarfile.REGTYPE, **more):

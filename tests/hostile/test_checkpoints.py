@@ -27,10 +27,10 @@ from transformers import (
     T5Model,
 )
 
+from commands import call
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.encode import app as encoding
 from residuum.neural import pretrained
 from residuum.neural.devices import Device
 from residuum.neural.encoders import Encoder
@@ -292,7 +292,7 @@ def test_what_weights_in_several_files_make_tells_them_by_all(
     def recorded(output: str) -> str:
         words = ["queries", "--model", saved, "--split", f"dev={tmp_path / 'queries.tsv'}"]
         words += ["--output", tmp_path / output, "--batch-size", "2"]
-        encoding(list(map(str, words)), standalone_mode=False)
+        call("encode", *words)
         record = json.loads((tmp_path / output / "manifest.json").read_text())
         return str(record["artefact"]["weights"])
 

@@ -24,12 +24,6 @@ from residuum.config import entries, loading
 from residuum.inspect import planning
 from residuum.preload import server
 from residuum.tuning.evaluation import evaluate
-from results_fixture import build
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
 
 
 def refusal(*arguments):

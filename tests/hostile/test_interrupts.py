@@ -20,10 +20,8 @@ from conftest import ROOT
 from residuum import train
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import bundling
 from residuum.neural import resumable
 from residuum.preload import server
-from results_fixture import build
 from tiny_models import model_spec, train_arguments, write_problem
 
 # A command that stops in the middle of its work, for as long as the test needs it.
@@ -55,20 +53,8 @@ COMMANDS = {
     "report": ["report", "--results", "{results}", "--output", "{out}/site"],
     "export": ["export", "data/dev", "--results", "{results}", "--output", "{out}/runs"],
     "write": ["bundle", "write", "--results", "{results}", "--output", "{out}/toy.tar.gz"],
-    "verify": ["bundle", "verify", "{bundle}"],
+    "verify": ["bundle", "verify", "{archive}"],
 }
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
-
-
-@pytest.fixture(scope="module")
-def bundle(results, tmp_path_factory):
-    path = tmp_path_factory.mktemp("bundle") / "toy.tar.gz"
-    bundling.write(results, path)
-    return path
 
 
 def environment(temporary):
@@ -111,12 +97,12 @@ def left(*folders):
 @pytest.mark.parametrize("by", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_an_interrupted_command_leaves_nothing_that_its_next_run_does_not_delete(
-    results, bundle, tmp_path, verb, by
+    results, archive, tmp_path, verb, by
 ):
     out, temporary = tmp_path / "out", tmp_path / "temporary"
     out.mkdir()
     temporary.mkdir()
-    words = [word.format(results=results, out=out, bundle=bundle) for word in COMMANDS[verb]]
+    words = [word.format(results=results, out=out, archive=archive) for word in COMMANDS[verb]]
     with stopped(words, temporary, tmp_path / "mark") as process:
         assert left(out, temporary)
         process.send_signal(by)
