@@ -6,13 +6,18 @@ import re
 import tomllib
 
 import pytest
+from typer.testing import CliRunner
 
 from conftest import ROOT
 from residuum.__main__ import app
+from residuum.cli.errors import ResiduumError
 
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+LINKING = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(DOCS.rglob("*.md")),
+]
+PAGES = [*LINKING, ROOT / "CHANGELOG.md"]
 WIDTH = 120
 FENCE = re.compile(r"^( *)```.*?^ *```[^\n]*$", re.M | re.S)
 LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
@@ -99,6 +104,74 @@ PROJECT = [
 def test_files_that_pages_name_exist(path):
     lost = [n for n in named_files(path) if not any(file.endswith(f"/{n}") for file in PROJECT)]
     assert not lost
+
+
+def blocks(path, language=""):
+    """Return the texts of a page's code blocks in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.M | re.S)
+
+
+def said(*words):
+    done = CliRunner().invoke(app, [*words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_the_values_that_the_docs_show_of_a_model_are_those_that_it_has(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    [block] = blocks(DOCS / "how-to" / "show.md")
+    command, *lines = block.splitlines()
+    printed = said(*command.removeprefix("$ residuum ").split()).splitlines()
+    shown = [line for line in lines if line != "..."]
+    assert len(shown) > 15 and "..." in lines
+    order = [printed.index(line) for line in shown if line]
+    assert order == sorted(order)
+    named = lines.index("Named by:")
+    assert lines[named:] == printed[printed.index("Named by:") :], "all of it"
+
+
+def test_what_the_docs_ask_of_show_is_answered(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    text = (DOCS / "how-to" / "show.md").read_text()
+    commands = re.findall(r"^\| .* \| `residuum (show .*)` \|$", text, re.M)
+    assert len(commands) == 5 and all(said(*command.split()) for command in commands)
+    [kinds] = re.findall(r"^Kinds are ([\w,\s]+)\.", text, re.M)
+    with pytest.raises(ResiduumError) as unknown:
+        said("show", "nothing")
+    known = re.search(r"known: (.*?)\.", str(unknown.value))[1]
+    assert sorted(re.split(r",\s+|\s+and\s+", kinds)) == known.split(", ")
+
+
+def counts(path):
+    """Return the rows of a page's tables and grids, by their first cells."""
+    rows = [line for line in path.read_text().splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]
+
+
+def test_the_counts_of_markers_are_the_same_in_the_readme_and_in_the_ledger():
+    header, *ledger = (
+        dict(zip(("paper", "printed"), row[:2], strict=True)) | {"counts": row[2:]}
+        for row in counts(DOCS / "how-to" / "read-a-page.md")
+        if len(row) == 14
+    )
+    markers = {row["paper"]: row["counts"] for row in ledger if row["printed"] == "comparisons"}
+    head, *rows = (row for row in counts(ROOT / "README.md") if len(row) == 8)
+    assert head[2:] == header["counts"][:6]
+    ids = {"CLEAR": "clear", "DualRM": "dualrm", "RoC": "roc", "ME-BERT": "mebert"}
+    papers = {row[0].partition(" (")[0]: row[2:] for row in rows}
+    assert papers.pop("BioASQ hybrids") == ["\N{EN DASH}"] * 6, "it prints no marker"
+    assert {ids[name]: row for name, row in papers.items()} == {
+        name: row[:6] for name, row in markers.items()
+    }
+    assert f"so {markers['dualrm'][-1]} more of its comparisons" in (ROOT / "README.md").read_text()
+
+
+def test_a_table_of_a_collection_of_ones_own_takes_as_many_lines_as_is_said():
+    files = blocks(DOCS / "how-to" / "dataset.md", "yaml")[:3]
+    lines = [line for text in files for line in text.splitlines() if not line.startswith("#")]
+    assert len(lines) == 17
+    for path in (DOCS / "how-to" / "dataset.md", DOCS / "tutorial.md", ROOT / "README.md"):
+        assert re.search("seventeen lines of YAML", path.read_text(), re.I), path
 
 
 def test_code_and_configuration_name_pages_that_exist():
