@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,28 @@ def official_home(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -
     topics.parent.mkdir(exist_ok=True)
     shutil.copy(home / "trec-robust04" / "queries.gz", topics)
     return home
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield a small results folder with a page of every kind; tests read it, and change copies."""
+    from contents import contents
+    from results_fixture import build
+
+    folder = build(tmp_path_factory.mktemp("here") / "results" / "toy")
+    made = contents(folder)
+    yield folder
+    assert contents(folder) == made, "a test changed what others read"
+
+
+@pytest.fixture(scope="session")
+def archive(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a bundle of the small results folder."""
+    from residuum.inspect import bundling
+
+    path = tmp_path_factory.mktemp("bundle") / "toy.tar.gz"
+    bundling.write(results, path)
+    return path
 
 
 def irds_process(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":

@@ -9,6 +9,8 @@ import polars as pl
 from residuum import evaluate, ledger, significance
 from residuum.artefacts import trec
 from residuum.config.schema.tests import Tests
+from residuum.pages import grids
+from residuum.pages.grids import GridCell
 from residuum.pages.table import make as tables
 from residuum.pages.table.entry import Table
 from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable
@@ -122,3 +124,9 @@ def make_pages(results: Path, made: BoundTable | None = None, groups: Sequence[P
     significance.compare(text, results / "metrics", tests, groups=[*groups])
     tables.render(text, results / "metrics", tests, page, [], groups=[*groups])
     ledger.write([text], [page], significance=[tests], output=results / "ledger.tsv")
+
+
+def cells(results: Path) -> dict[tuple[str, str], GridCell]:
+    """Return the cells of the table as its TSV has them, by row and column."""
+    path = results / "tables" / "toy-table1.tsv"
+    return grids.by_place(grids.rows(path, GridCell, optional=grids.OPTIONAL))

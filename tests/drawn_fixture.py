@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from pages import test_grouped
+from pages import test_figure_grouped
 from pages.test_venn import PAPER, hits, job, write
 from residuum import groups, ledger
 from residuum.config.specs import canonical_json
@@ -16,20 +16,20 @@ from results_fixture import record
 
 def build(folder: Path) -> Path:
     """Make the pages as their stages do, from metrics that have manifests; return the folder."""
-    metrics, drawn = folder / "metrics", test_grouped.job({"over": "halves", "reported": {}})
+    metrics, drawn = folder / "metrics", test_figure_grouped.job({"over": "halves", "reported": {}})
     for name, runs in (("a", ("nq-dpr", "nq-bm25")), ("b", ("nq-clear", "nq-bm25-too"))):
         for run, values in zip(runs, hits(PAPER[name]), strict=True):
             write(metrics, run, values)
-    test_grouped.sources(folder)
+    test_figure_grouped.sources(folder)
     shutil.rmtree(folder / "groups")
     for path in metrics.rglob("*.tsv"):
         record(path, {}, [], "residuum.evaluate")
     parted = folder / "groups" / "data" / "dev" / "halves.tsv"
     spec = canonical_json({"kind": "halves", "system": "bm25", "measure": "RR@10"})
     groups.halves(spec, [metrics / "data" / "dev" / "bm25.tsv"], parted)
-    made = {**test_grouped.FIGURE, "over": "halves", "groups": ["hard"]}
+    made = {**test_figure_grouped.FIGURE, "over": "halves", "groups": ["hard"]}
     made["reported"] = {"clear": {"gain/hard": "0.2"}}
-    drawn = test_grouped.job(made)
+    drawn = test_figure_grouped.job(made)
     figure, circles = folder / "figures" / "toy-figure4.tsv", folder / "venn" / "toy-figure1.tsv"
     text = canonical_json(drawn.model_dump(mode="json"))
     figures.draw(text, figure, metrics, groups=[parted])
@@ -49,7 +49,7 @@ def claimed(figure):
     holds = {"relation": "above", "page": "figure4", "rows": {"ours": ["dpr"]}, "columns": ["mean"]}
     claim = {"id": "better", "section": "4", "says": "Ours is better.", "holds": holds}
     page = {"kind": "claims", "title": "Words", "printed_in": "Toy, prose", "tests": "t"}
-    tests = {**test_grouped.TESTS, "compare": "all_pairs"}
+    tests = {**test_figure_grouped.TESTS, "compare": "all_pairs"}
     return BoundClaims.model_validate(
         {"id": "toy-claims", "entry": {**page, "claims": [claim]}, "tests": tests, "tables": {},
          "figures": {"figure4": figure.model_dump()}, "scale": "toy", "comparable": True,

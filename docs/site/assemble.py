@@ -1,4 +1,4 @@
-"""Assemble the pages of the docs site, with those that are made of code: `make docs`.
+"""Assemble the pages of the docs site, and write those that are made of code: `make docs`.
 
 Usage: `python docs/site/assemble.py build/docs`. Copies docs/ and the project's other pages into
 `pages/`, turns their links to the site's own pages, and writes the reference of commands.
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 CONFIG = "zensical.toml"
 SHOWN = {".md", ".png", ".svg", ".js", ".css"}
-OUTSIDE = {  # pages that lie elsewhere in the project, and their places on the site
+OUTSIDE = {  # pages that lie elsewhere in the project, and their paths on the site
     "README.md": "index.md",  # docs/index.md stands for it
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/reporting.md",
@@ -36,26 +36,26 @@ FENCED = r"^ *```.*?^ *```"
 CODE = r"`[^`\n]+`"
 
 
-def place(path: Path) -> str | None:
-    """Return where a file of the project lies on the site; None if it is no page of it."""
+def path_on_site(path: Path) -> str | None:
+    """Return the path on the site of a file of the project; None if the site has no such page."""
     if path.is_relative_to(DOCS):
         return path.relative_to(DOCS).as_posix()
     return OUTSIDE.get(path.relative_to(ROOT).as_posix())
 
 
-def apart(kept: str, text: str, turned: Callable[[str], str]) -> str:
-    """Return a text with all of it turned but what a pattern matches."""
+def apart(kept: str, text: str, change: Callable[[str], str]) -> str:
+    """Return a text in which `change` was applied to all but the matches of the pattern `kept`."""
     parts = re.split(f"({kept})", text, flags=re.M | re.S)
-    return "".join(part if n % 2 else turned(part) for n, part in enumerate(parts))
+    return "".join(part if n % 2 else change(part) for n, part in enumerate(parts))
 
 
 def linked(text: str, source: Path, target: str) -> str:
-    """Return a page with its links turned to the site; files that it lacks keep their names alone.
+    """Return a page whose links lead to pages of the site; a link to another file is its label.
 
     A link to a file that does not exist ends the program.
     """
 
-    def turned(match: re.Match[str]) -> str:
+    def relinked(match: re.Match[str]) -> str:
         label, address = match.groups()
         name, mark, anchor = address.partition("#")
         if not name or re.match(r"[a-z]+:", address):
@@ -63,12 +63,12 @@ def linked(text: str, source: Path, target: str) -> str:
         path = Path(os.path.normpath(source.parent / name))
         if not path.exists():
             raise SystemExit(f"{source}: a link to {name}, which does not exist. Mend the link.")
-        found = place(path)
-        if found is None:
+        page = path_on_site(path)
+        if page is None:
             return label[1:-1]
-        return f"{label}({os.path.relpath(found, os.path.dirname(target) or '.')}{mark}{anchor})"
+        return f"{label}({os.path.relpath(page, os.path.dirname(target) or '.')}{mark}{anchor})"
 
-    return apart(FENCED, text, lambda part: LINK.sub(turned, part))
+    return apart(FENCED, text, lambda part: LINK.sub(relinked, part))
 
 
 def written(app: typer.Typer, words: str, depth: int = 0) -> str:
@@ -90,11 +90,13 @@ def of_results() -> str:
 
 def of_stages() -> str:
     """Return the page of the stages' commands, which the graph runs."""
+    from residuum.pages.kinds import ENTRIES
+
     text = f"# Commands of stages\n\n{STAGES}\n"
-    for path in sorted((ROOT / "rules").glob("*.smk")):
-        if (ROOT / "workflow" / "residuum" / path.name).with_suffix(".py").exists():
-            module = importlib.import_module(f"residuum.{path.stem}")
-            text += "\n" + written(module.app, f"python -m residuum.{path.stem}", 1)
+    stages = {path.stem for path in (ROOT / "rules").glob("*.smk")} - {"wiring"}
+    modules = [f"pages.{stage}.make" if stage in ENTRIES else stage for stage in stages]
+    for name in (f"residuum.{module}" for module in sorted(modules)):
+        text += "\n" + written(importlib.import_module(name).app, f"python -m {name}", 1)
     return text
 
 
@@ -109,16 +111,16 @@ def main(folder: Path) -> None:
     sources = [p for p in DOCS.rglob("*") if p.suffix in SHOWN and p.is_file()]
     sources += [ROOT / name for name in OUTSIDE if not (DOCS / OUTSIDE[name]).exists()]
     for source in sources:
-        target = place(source)
+        target = path_on_site(source)
         assert target is not None
         (pages / target).parent.mkdir(parents=True, exist_ok=True)
         if source.suffix == ".md":
             (pages / target).write_text(linked(source.read_text(), source, target))
         else:
             shutil.copy(source, pages / target)
-    for name, made in COMMANDS.items():
+    for name, page in COMMANDS.items():
         (pages / "reference").mkdir(exist_ok=True)
-        (pages / "reference" / name).write_text(made())
+        (pages / "reference" / name).write_text(page())
     shutil.copy(DOCS / "site" / CONFIG, folder / CONFIG)
 
 

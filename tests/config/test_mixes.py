@@ -58,15 +58,15 @@ def test_a_mix_is_of_roles_the_largest_share_first_whatever_the_file_has_first(c
     assert list(model.shares.items()) == [("msmarco-train", 0.8), ("made", 0.2)]
     assert model.in_batch == {"msmarco-train": 8, "made": 2}
     assert [name for _, name in references(model, "role")] == ["made", "msmarco-train"]
-    places = {"msmarco-train": ("generated-mini", "train"), "made": ("generated-mini", "judged")}
-    assert list(loaded.train_splits("mix").items()) == list(places.items())
+    splits = {"msmarco-train": ("generated-mini", "train"), "made": ("generated-mini", "judged")}
+    assert list(loaded.train_splits("mix").items()) == list(splits.items())
     assert loaded.train_split("mix") == SplitId("generated-mini", "train")
     tuples = {"msmarco-train": "mix@generated-mini.train", "made": "mix@generated-mini.judged"}
     assert loaded.tuples_by_role("mix") == tuples
     assert {*tuples.values()} < {*loaded.tuples_ids()} and "mix" in loaded.model_ids()
     assert not {*tuples.values()} & {*loaded.model_ids()}, "no model is trained on one of them"
     for role, name in tuples.items():
-        assert loaded.train_split(name) == places[role]
+        assert loaded.train_split(name) == splits[role]
         assert loaded.tuples_by_role(name) == {"own": name}
     assert loaded.learned_on("mix") == SplitId("generated-mini", "tune"), "the collection's own"
     assert why_unavailable(loaded, "mix", SplitId("generated-mini", "dev"), all_available) is None
@@ -191,8 +191,8 @@ def test_a_model_with_an_unbound_role_is_not_trained(config, role):
     edit(config, "scales/smoke.yaml", lambda s: s["roles"].update(both(names[role])))
     edit(config, "scales/mini.yaml", lambda s: s["roles"].pop(names[role]))
     loaded = load(config)
-    place = SplitId("generated-mini", "dev")
-    why = why_unavailable(loaded, "mix", place, all_available)
+    dev = SplitId("generated-mini", "dev")
+    why = why_unavailable(loaded, "mix", dev, all_available)
     assert why == f"scale mini binds nothing to {names[role]}"
     assert not [name for name in loaded.tuples_ids() if name.startswith("mix@")]
 

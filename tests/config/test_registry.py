@@ -113,11 +113,11 @@ def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config):
     one = load(config, scale="full", encoder="org/other").backbone("cocondenser", "nq-250k")
     assert one == FromHub(hub="org/other", revision="main"), "encoder= replaces each of them"
     looked_up = []
-    place = SplitId("nq-250k", "dev")
+    dev = SplitId("nq-250k", "dev")
     availability.why_unavailable(
         load(config, scale="full"),
         "cocondenser-embedding",
-        place,
+        dev,
         lambda model: looked_up.append(model.hub),
     )
     assert looked_up == ["org/wiki"]
@@ -694,9 +694,9 @@ def test_what_is_trained_or_tuned_on_absent_data_is_not_run(config, monkeypatch,
         edit(config, "scales/mini.yaml", roles=roles)
         made = load(config, scale="mini")
         edit(config, "scales/mini.yaml", roles=data["roles"])
-        place = made.binding("msmarco-dev")
-        assert availability.why_unavailable(made, "bm25", place, nothing_missing) is None
-        why = availability.why_unavailable(made, "clear", place, nothing_missing)
+        dev = made.binding("msmarco-dev")
+        assert availability.why_unavailable(made, "bm25", dev, nothing_missing) is None
+        why = availability.why_unavailable(made, "clear", dev, nothing_missing)
         assert why.startswith(f"no such file: {tmp_path / 'cacm' / 'docs.jsonl'}"), role
 
 
@@ -1096,10 +1096,10 @@ def test_docs_in_place_of_pins_are_those_of_every_edition_and_nothing_else_chang
     }
     assert larger.shards("msmarco-passage", "clear") == 277, "500,000 docs each"
     assert larger.datasets["msmarco-passage-raw"] == pinned.datasets["msmarco-passage-raw"]
-    for split in ("train", "dev"):
-        place = SplitId("msmarco-passage", split)
-        assert sizes.queries(larger, place) == sizes.queries(pinned, place)
-        assert sizes.pairs(larger, place) == sizes.pairs(pinned, place)
+    for name in ("train", "dev"):
+        split = SplitId("msmarco-passage", name)
+        assert sizes.queries(larger, split) == sizes.queries(pinned, split)
+        assert sizes.pairs(larger, split) == sizes.pairs(pinned, split)
 
 
 def test_docs_of_a_dataset_without_pins_are_given_too(config):

@@ -15,17 +15,8 @@ from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling
 from residuum.pages.layout import Layout, TextCell, markdown
 from residuum.wiring.paths import Paths
-from results_fixture import build
 
 MEMBER = "results/metrics/data/dev/base.tsv"
-
-
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    results = build(tmp_path_factory.mktemp("here") / "results" / "toy")
-    path = tmp_path_factory.mktemp("bundle") / "toy.tar.gz"
-    bundling.write(results, path)
-    return path
 
 
 def header(name, size, kind=tarfile.REGTYPE, **more):
@@ -98,9 +89,9 @@ def test_more_members_or_longer_names_than_a_bundle_has_are_refused(tmp_path, mo
 
 def test_an_archive_of_no_byte_is_one_line(tmp_path):
     (tmp_path / "empty.tar.gz").write_bytes(b"")
-    with pytest.raises(ResiduumError, match=r"damaged, or not a bundle \(.*\)\. Get it") as told:
+    with pytest.raises(ResiduumError, match=r"damaged, or not a bundle \(.*\)\. Get it") as refused:
         list(bundling.verify(tmp_path / "empty.tar.gz"))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("harm", ["cut", "behind", "checksum", "member behind"])

@@ -27,10 +27,10 @@ from transformers import (
     T5Model,
 )
 
+from commands import call
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
-from residuum.encode import app as encoding
 from residuum.neural import pretrained
 from residuum.neural.devices import Device
 from residuum.neural.encoders import Encoder
@@ -289,21 +289,21 @@ def test_what_weights_in_several_files_make_tells_them_by_all(
     Encoder(Source(str(start), new_head=True), form, Device("cpu", "fp32")).save(saved)
     (tmp_path / "queries.tsv").write_text("q1\triver moss\n")
 
-    def told(output: str) -> str:
+    def recorded(output: str) -> str:
         words = ["queries", "--model", saved, "--split", f"dev={tmp_path / 'queries.tsv'}"]
         words += ["--output", tmp_path / output, "--batch-size", "2"]
-        encoding(list(map(str, words)), standalone_mode=False)
+        call("encode", *words)
         record = json.loads((tmp_path / output / "manifest.json").read_text())
         return str(record["artefact"]["weights"])
 
-    whole, data = told("whole"), (saved / "model.safetensors").read_bytes()
+    whole, data = recorded("whole"), (saved / "model.safetensors").read_bytes()
     assert whole == hashlib.sha256(data).hexdigest()
     cut_up(saved)
     lines = [
         f"{name}\0{hashlib.sha256((saved / name).read_bytes()).hexdigest()}\n"
         for name in ("a.safetensors", "b.safetensors")
     ]
-    assert told("cut-up") == hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert recorded("cut-up") == hashlib.sha256("".join(lines).encode()).hexdigest()
     whole, cut = [
         json.loads((tmp_path / name / "manifest.json").read_text())["files"]
         for name in ("whole", "cut-up")
@@ -327,7 +327,7 @@ def test_weights_that_are_not_finite_are_told_before_any_work(start: Path, value
 def test_an_index_of_the_hub_is_looked_at_too(
     start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub's cache holds it as downloaded; its weights would be fetched by the names there."""
+    """The hub's cache holds an index as downloaded: weights would be fetched by the names in it."""
     commit = "a" * 40
     cache = tmp_path / "hub" / "models--some--model"
     (cache / "refs").mkdir(parents=True)

@@ -1,6 +1,5 @@
 """Options that do not fit, names too long, terminals of other encodings: told in a line."""
 
-import importlib
 import os
 import shlex
 import shutil
@@ -13,31 +12,22 @@ import time
 import polars as pl
 import pytest
 import typer
-from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
+from commands import call
 from conftest import ROOT
 from residuum.__main__ import app
 from residuum.artefacts import trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
-from residuum.encode import app as encoding
-from residuum.evaluate import app as evaluating
 from residuum.inspect import dryrun, planning
-from residuum.pages.table.entry import Table
 from residuum.preload import server
 from residuum.tuning.evaluation import evaluate
-from results_fixture import build
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
-
-
-def told(*arguments):
-    """Return the message of the ResiduumError that a command line raises."""
+def refusal(*arguments):
+    """Return the error of a command line, which is one of ours."""
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert isinstance(done.exception, ResiduumError), done.output
     return str(done.exception)
@@ -48,7 +38,7 @@ def told(*arguments):
 def test_a_folder_that_is_no_configuration_is_refused(results, monkeypatch, tmp_path, verb, given):
     monkeypatch.chdir(tmp_path)
     config = ROOT / given
-    text = told(*verb, "--results", results, "--config", config)
+    text = refusal(*verb, "--results", results, "--config", config)
     assert text.startswith(f"--config {config}: no folder {config}/datasets. Name the folder that")
     assert not (tmp_path / "made").exists()
 
@@ -65,7 +55,7 @@ def test_an_original_run_that_is_none_is_named(tmp_path, name):
         (tmp_path / run).write_text("q1 Q0 d1 1 2.0 t\n")
     trec.write_qrels(tmp_path / "q", [("q1", "d1", 1)])
     files = [tmp_path / each for each in ("q", "a", "b")]
-    text = told("compare", *files, "--measures", "RR@10", "--original", name)
+    text = refusal("compare", *files, "--measures", "RR@10", "--original", name)
     assert text == f"--original: no run '{name}'; known: a, b."
 
 
@@ -248,16 +238,20 @@ def test_a_command_whose_errors_are_closed_says_nothing_and_ends_as_ever():
     assert done.stdout == "1\n"
 
 
-def test_a_working_directory_that_was_deleted_is_named(tmp_path):
-    gone, run_file, qrels = tmp_path / "gone", tmp_path / "a", tmp_path / "q"
+@pytest.mark.parametrize("words", [
+    ["compare", "{files}/qrels", "{files}/a", "{files}/b", "--measures", "RR@10"],
+    ["export", "data/dev", "--results", "{results}"], ["card", "clear", "--results", "{results}"],
+], ids=lambda words: words[0])  # fmt: skip
+def test_a_working_directory_that_was_deleted_is_named(results, tmp_path, words):
+    trec.write_qrels(tmp_path / "qrels", [("q1", "d1", 1)])
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("q1 Q0 d1 1 2.0 t\n")
+    gone = tmp_path / "gone"
     gone.mkdir()
-    run_file.write_text("q1 Q0 d1 1 2.0 t\n")
-    trec.write_qrels(qrels, [("q1", "d1", 1)])
-    words = [sys.executable, "-m", "residuum", "compare", qrels, run_file, run_file.with_name("b")]
-    run_file.with_name("b").write_text("q1 Q0 d1 1 2.0 t\n")
-    words += ["--measures", "RR@10", "--output", "x.tsv"]
+    words = [word.format(results=results, files=tmp_path) for word in words]
+    line = shlex.join([sys.executable, "-m", "residuum", *words, "--output", "x"])
     done = subprocess.run(
-        ["bash", "-c", f"cd {gone}; rmdir {gone}; {shlex.join(map(str, words))}"],
+        ["bash", "-c", f"cd {gone}; rmdir {gone}; {line}"],
         env={**os.environ, "PYTHONPATH": str(ROOT / "workflow")}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 1
@@ -273,35 +267,16 @@ def test_a_measure_that_divides_by_nothing_says_so():
 
 @pytest.mark.parametrize("verb", ["docs", "candidates"])
 def test_windows_that_are_no_json_are_told_before_anything_is_read(verb):
-    words = [
-        verb,
-        *[
-            "--corpus",
-            ".",
-            "--model",
-            ".",
-            "--shard",
-            "1",
-            "--of",
-            "1",
-            "--batch-size",
-            "1",
-            "--output",
-            "no",
-        ],
-    ]
-    words += ["--run", "."] if verb == "candidates" else []
+    line = f"{verb} --corpus . --model . --shard 1 --of 1 --batch-size 1 --output no --windows ["
+    words = line.split() + ["--run", "."] * (verb == "candidates")
     with pytest.raises(ResiduumError, match=r"^--windows: \(top level\): Invalid JSON"):
-        encoding([*words, "--windows", "["], standalone_mode=False)
+        call("encode", *words)
 
 
 @pytest.mark.parametrize("tag", ["", " ", "a b", "a\tb", "a\n", "\x1b[31m"])
 def test_a_tag_that_no_column_holds_is_refused(tag):
     with pytest.raises(ResiduumError, match=r"^--tag .*: a column of the run, apart by white"):
-        importlib.import_module("residuum.fusion").app(
-            ["fuse", "--tag", tag, "--spec", "{}", "--run", "a=b", "--output", "x"],
-            standalone_mode=False,
-        )
+        call("fusion", "fuse", "--tag", tag, "--spec", "{}", "--run", "a=b", "--output", "x")
 
 
 @pytest.mark.parametrize("text", ["bm25=", "bm25"])
@@ -315,7 +290,7 @@ def test_what_a_stage_reads_is_a_file_that_can_be_read_twice(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     words = ["run", "--run", tmp_path / "pipe", "--qrels", "/dev/null", "--measure", "RR@10"]
     with pytest.raises(ResiduumError, match=r"^--run .*/pipe: a pipe or a device$"):
-        evaluating([*map(str, words), "--output", str(tmp_path / "m")], standalone_mode=False)
+        call("evaluate", *words, "--output", tmp_path / "m")
 
 
 @pytest.mark.parametrize("count", ["0", "-3"])
@@ -328,26 +303,6 @@ def test_a_comparison_has_a_thread_or_more(count):
 
 @pytest.mark.parametrize("address", ["a/" * 2500, "a/b\nc/d/e", "a\x1b[31m/b/c/d"])
 def test_an_address_that_is_none_is_one_short_line(results, address):
-    text = told("explain", address, "--results", results)
+    text = refusal("explain", address, "--results", results)
     assert "no address, which has at most" in text and len(text) < 400
     assert "\n" not in text and "\x1b" not in text
-
-
-@pytest.mark.parametrize("verb", [["export", "data/dev"], ["card", "clear"]])
-def test_a_working_directory_that_was_deleted_is_named_by_what_writes(results, tmp_path, verb):
-    words = [sys.executable, "-m", "residuum", *verb, "--results", results, "--output", "x"]
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    done = subprocess.run(
-        ["bash", "-c", f"cd {gone}; rmdir {gone}; {shlex.join(map(str, words))}"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "workflow")}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "error: the working directory was deleted. Change to one that exists\n" in done.stderr
-
-
-def test_a_tolerance_is_no_less_than_nothing():
-    schema = Table.model_fields["tolerance"]
-    assert TypeAdapter(schema.annotation).validate_python({"default": 0.0}) == {"default": 0.0}
-    with pytest.raises(ValidationError, match="greater than or equal to 0"):
-        TypeAdapter(schema.annotation).validate_python({"default": -1.0})

@@ -7,6 +7,7 @@ import sys
 from itertools import pairwise
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
@@ -14,6 +15,7 @@ from residuum.config import entries, loading, measures
 from residuum.config.schema.scales import FromHub
 from residuum.config.schema.systems import FusionSystem, LexicalSystem
 from residuum.config.schema.tests import Tests
+from residuum.pages.table.entry import Table
 from residuum.wiring.base import Part
 
 ANALYSIS = {"stemmer": "porter", "stopwords": "lucene"}
@@ -179,3 +181,10 @@ def test_a_heap_that_is_no_size(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_JVM_HEAP", "banana")
     with pytest.raises(ResiduumError, match="RESIDUUM_JVM_HEAP=banana: write a size such as"):
         jvm.options(tmp_path)
+
+
+def test_a_tolerance_is_no_less_than_nothing():
+    schema = Table.model_fields["tolerance"]
+    assert TypeAdapter(schema.annotation).validate_python({"default": 0.0}) == {"default": 0.0}
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        TypeAdapter(schema.annotation).validate_python({"default": -1.0})

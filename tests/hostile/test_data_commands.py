@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import call
 from corpora import make_corpus
-from residuum import data
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 
@@ -31,7 +31,7 @@ def mine(tmp_path, monkeypatch):
 def called(verb, spec=SPEC, **options):
     words = [verb, "--dataset", "mine", "--spec", json.dumps(spec)]
     words += [w for name, v in options.items() for w in (f"--{name.replace('_', '-')}", str(v))]
-    return data.app(words, standalone_mode=False)
+    return call("data", *words)
 
 
 def refused(message, verb, **options):

@@ -1,7 +1,6 @@
 """Files of others, damaged or made to harm: one clear message or the right value, never a crash."""
 
 import gzip
-import importlib
 import json
 import math
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from commands import call
 from corpora import make_weights
 from residuum import evaluate as evaluating
 from residuum import lexical
@@ -233,7 +233,7 @@ def test_metrics_replace_none_of_the_files_that_they_are_of(tmp_path):
     for output in (run, judged):
         with pytest.raises(ResiduumError, match="is one of the files that are read"):
             words = ["run", "--run", run, "--qrels", judged, "--measure", "RR@10"]
-            evaluating.app([*map(str, words), "--output", str(output)], standalone_mode=False)
+            call("evaluate", *words, "--output", output)
     evaluating.run(run, judged, ["RR@10", "RR@10"], tmp_path / "m.tsv")
     assert trec.read_metrics(tmp_path / "m.tsv").height == 1
     assert run.read_text() == "q1 Q0 d1 1 2.0 t\n" and judged.read_text() == "q1 0 d1 1\n"
@@ -303,9 +303,7 @@ def test_fusing_runs_of_two_splits_writes_nothing(tmp_path, stage):
     words = ["fuse", "--spec", json.dumps(spec), "--tag", "t", "--output", tmp_path / "o.gz"]
     words += [w for name in "ab" for w in ("--run", f"{name}={tmp_path / name}.gz")]
     with pytest.raises(ResiduumError, match=r"a\.gz: none of its 2 queries, such as aq1, is in"):
-        importlib.import_module(f"residuum.{stage}").app(
-            list(map(str, words)), standalone_mode=False
-        )
+        call(stage, *words)
     assert not (tmp_path / "o.gz").exists()
 
 

@@ -14,52 +14,47 @@ from residuum.artefacts import contracts, files, manifest
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, checkpoints, provenance
 from residuum.site import writing
-from results_fixture import build, edit, seal
+from results_fixture import edit, seal
 
 TABLE, RUN = "tables/toy-table1.tsv", "runs/data/dev/base.trec.gz"
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
-
-
 @pytest.fixture
-def results(whole, tmp_path):
-    return shutil.copytree(whole, tmp_path / "results" / "toy")
+def copy(results, tmp_path):
+    return shutil.copytree(results, tmp_path / "results" / "toy")
 
 
-def specs(results, change):
+def specs(copy, change):
     """Change the spec of each page's manifest."""
-    for place in results.rglob("*.manifest.json"):
+    for place in copy.rglob("*.manifest.json"):
         made = json.loads(place.read_text())
         if "scale" in made["spec"]:
             edit(place, spec={**made["spec"], **change})
 
 
 @pytest.mark.parametrize("scale", ["../../victim", "/{}/victim", "a/b", ".", "Toy"])
-def test_a_scale_that_is_a_path_writes_nothing(results, tmp_path, scale):
+def test_a_scale_that_is_a_path_writes_nothing(copy, tmp_path, scale):
     victim = tmp_path / "victim"
     victim.mkdir()
-    specs(results, {"scale": scale.format(tmp_path)})
+    specs(copy, {"scale": scale.format(tmp_path)})
     with pytest.raises(ResiduumError, match=r"manifest\.json") as error:
-        writing.write([results], tmp_path / "a" / "site")
+        writing.write([copy], tmp_path / "a" / "site")
     assert "make it again" in str(error.value)
     assert not [*victim.iterdir()] and not (tmp_path / "a" / "site").exists()
 
 
-def test_a_page_whose_manifest_lacks_what_it_shows_is_named(results, tmp_path):
-    place = manifest.beside(results / "cases" / "toy-table3.tsv")
-    (results / "cases" / "toy-table3.md").write_text("## A\n")
+def test_a_page_whose_manifest_lacks_what_it_shows_is_named(copy, tmp_path):
+    place = manifest.beside(copy / "cases" / "toy-table3.tsv")
+    (copy / "cases" / "toy-table3.md").write_text("## A\n")
     edit(place, spec={"id": "toy-table3", "entry": {"kind": "cases"}})
     why = r"toy-table3\.tsv\.manifest\.json: spec: entry\.title: missing key"
     with pytest.raises(ResiduumError, match=why):
-        writing.write([results], tmp_path / "site")
+        writing.write([copy], tmp_path / "site")
 
 
 @pytest.mark.parametrize("name", ["/etc/hosts", "../../x.jsonl.gz"])
-def test_a_shard_outside_its_corpus_is_not_read(results, name):
-    corpus = results / "data" / "data" / "corpus"
+def test_a_shard_outside_its_corpus_is_not_read(copy, name):
+    corpus = copy / "data" / "data" / "corpus"
     made = json.loads((corpus / "manifest.json").read_text())
     made["artefact"]["shards"][0]["name"] = name
     (corpus / "manifest.json").write_text(json.dumps(made))
@@ -76,54 +71,52 @@ def test_a_shard_outside_its_corpus_is_not_read(results, name):
         ("figures/toy-figure1.pdf", b"%PDF"),
     ],
 )
-def test_an_edited_page_is_no_page_of_the_report(results, tmp_path, name, data):
-    (results / name).write_bytes(data)
+def test_an_edited_page_is_no_page_of_the_report(copy, tmp_path, name, data):
+    (copy / name).write_bytes(data)
     with pytest.raises(ResiduumError, match=f"{name}: not the file that was made"):
-        writing.write([results], tmp_path / "site")
+        writing.write([copy], tmp_path / "site")
 
 
-def test_edited_data_is_not_compared(results, whole, tmp_path):
-    path = whole.parent / "other" / "toy"
-    other = shutil.copytree(whole, path)
+def test_edited_data_is_not_compared(copy, results, tmp_path):
+    other = shutil.copytree(results, tmp_path / "other" / "toy")
     (other / "cases" / "toy-table3.md").write_text("## A\n")
     with (other / "cases" / "toy-table3.tsv").open("a") as lines:
         lines.write("q\td\n")
     with pytest.raises(ResiduumError, match=r"toy-table3\.tsv"):
-        writing.write([results], tmp_path / "site", other)
+        writing.write([copy], tmp_path / "site", other)
 
 
-def test_a_page_that_is_not_utf8_is_one_message(results, tmp_path):
-    page = results / "tables" / "toy-table1.md"
+def test_a_page_that_is_not_utf8_is_one_message(copy, tmp_path):
+    page = copy / "tables" / "toy-table1.md"
     page.write_bytes(b"## caf\xe9\n")
     seal(page)
     done = CliRunner().invoke(
-        app, ["report", "--results", str(results), "--output", str(tmp_path / "site")]
+        app, ["report", "--results", str(copy), "--output", str(tmp_path / "site")]
     )
     assert isinstance(done.exception, ResiduumError)
     assert f"{page}, line 1: not UTF-8" in str(done.exception)
 
 
-def in_a_circle(results):
+def in_a_circle(copy):
     """Have the manifests of a run and of a table name each other."""
     for path, other in ((RUN, TABLE), (TABLE, RUN)):
-        place = manifest.beside(results / path)
+        place = manifest.beside(copy / path)
         made = json.loads(place.read_text())
         prefix = made["environment"]["path"].removesuffix(f"{path}.manifest.json")
         edit(place, inputs={**made["inputs"], f"{prefix}{other}": "0" * 64})
 
 
-def test_manifests_in_a_circle_are_one_message(results, tmp_path, whole):
-    bundling.write(whole, tmp_path / "toy.tar.gz")
-    in_a_circle(results)
+def test_manifests_in_a_circle_are_one_message(copy, tmp_path, archive):
+    in_a_circle(copy)
     what = r"manifests say that .* was made from itself: .* -> "
     with pytest.raises(ResiduumError, match=what):
-        writing.write([results], tmp_path / "site")
+        writing.write([copy], tmp_path / "site")
     with pytest.raises(ResiduumError, match=what):
-        bundling.write(results, tmp_path / "circle.tar.gz")
-    members = contents(tmp_path / "toy.tar.gz")
+        bundling.write(copy, tmp_path / "circle.tar.gz")
+    members = contents(archive)
     for path in (RUN, TABLE):
         name = f"{path}.manifest.json"
-        members[f"results/{name}"] = (results / name).read_bytes()
+        members[f"results/{name}"] = (copy / name).read_bytes()
     pack(tmp_path / "members.tar.gz", members)
     harmed = rewritten(tmp_path / "members.tar.gz", tmp_path / "harmed.tar.gz", lambda data: data)
     with pytest.raises(ResiduumError, match=what):
@@ -154,20 +147,19 @@ def test_an_archive_of_nothing_is_no_bundle_without_fault(tmp_path):
     ],
 )
 def test_parts_that_a_page_repeats_thousands_of_times_are_refused_at_once(
-    whole, tmp_path, page, key
+    archive, tmp_path, page, key
 ):
-    bundling.write(whole, tmp_path / "toy.tar.gz")
-    members = contents(tmp_path / "toy.tar.gz")
+    members = contents(archive)
     name = f"results/{page}.manifest.json"
     made = json.loads(members[name])
     made["spec"]["entry"][key] *= 5_000
     pack(tmp_path / "members.tar.gz", {**members, name: json.dumps(made).encode()})
     harmed = rewritten(tmp_path / "members.tar.gz", tmp_path / "harmed.tar.gz", lambda data: data)
     started = time.monotonic()
-    found = faults(harmed)
+    by_part = faults(harmed)
     assert time.monotonic() - started < 20
     stem = page.partition("/")[2].removesuffix(".tsv")
-    assert f"{key}: '" in found[stem] and "is given twice" in found[stem]
+    assert f"{key}: '" in by_part[stem] and "is given twice" in by_part[stem]
 
 
 def test_the_name_of_a_part_must_stay(tmp_path):
@@ -178,36 +170,36 @@ def test_the_name_of_a_part_must_stay(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["manifest.json", "", "/", "x/y"])
-def test_a_manifest_of_another_place_is_one_message(results, path):
-    place = next(results.rglob("*/*/manifest.json"))
+def test_a_manifest_of_another_place_is_one_message(copy, path):
+    place = next(copy.rglob("*/*/manifest.json"))
     held = json.loads(place.read_text())
     held["environment"]["path"] = path
     place.write_text(json.dumps(held))
     with pytest.raises(ResiduumError, match=r"environment\.path is no path of .*manifest\.json"):
-        provenance.read(results)
+        provenance.read(copy)
 
 
 @pytest.mark.parametrize("verb", [["ledger"], ["checklist"], ["report", "--output", "made"]])
-def test_a_ledger_without_its_manifest_is_not_shown(results, tmp_path, monkeypatch, verb):
+def test_a_ledger_without_its_manifest_is_not_shown(copy, tmp_path, monkeypatch, verb):
     monkeypatch.chdir(tmp_path)
-    manifest.beside(results / "ledger.tsv").unlink()
-    done = CliRunner().invoke(app, [*verb, "--results", str(results)])
+    manifest.beside(copy / "ledger.tsv").unlink()
+    done = CliRunner().invoke(app, [*verb, "--results", str(copy)])
     assert isinstance(done.exception, ResiduumError) and "manifest" in str(done.exception)
 
 
-def test_metrics_without_their_manifest_are_not_shown(results, tmp_path):
-    metrics = sorted(results.glob("metrics/**/*.tsv"))
+def test_metrics_without_their_manifest_are_not_shown(copy, tmp_path):
+    metrics = sorted(copy.glob("metrics/**/*.tsv"))
     assert metrics
     for path in metrics:
         manifest.beside(path).unlink(missing_ok=True)
     with pytest.raises(ResiduumError, match="no manifest"):
-        writing.write([results], tmp_path / "made")
+        writing.write([copy], tmp_path / "made")
 
 
-def test_a_bundle_is_written_over_none_of_its_results(results):
+def test_a_bundle_is_written_over_none_of_its_results(copy):
     for name in ("ledger.tsv", "new.tar.gz"):
         with pytest.raises(ResiduumError, match="among the results that are packed"):
-            bundling.write(results, results / name)
+            bundling.write(copy, copy / name)
 
 
 def naming(spec, where, value):
@@ -230,12 +222,11 @@ def naming(spec, where, value):
         ("reported", {"nobody": {"a": "0.5"}}),
     ],
 )
-def test_a_page_that_names_a_row_which_it_lacks_is_named(results, tmp_path, where, value):
-    place = manifest.beside(results / TABLE)
+def test_a_page_that_names_a_row_which_it_lacks_is_named(copy, tmp_path, where, value):
+    place = manifest.beside(copy / TABLE)
     spec = json.loads(place.read_text())["spec"]
-    key = "table" if "table" in spec else "entry"
-    edit(place, spec={**spec, key: naming(spec[key], where, value)})
-    words = ["report", "--output", str(tmp_path / "site"), "--results", str(results)]
+    edit(place, spec={**spec, "entry": naming(spec["entry"], where, value)})
+    words = ["report", "--output", str(tmp_path / "site"), "--results", str(copy)]
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, ResiduumError), done.exception
     assert f"{TABLE}.manifest.json: made by another version" in str(done.exception)

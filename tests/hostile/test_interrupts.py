@@ -20,10 +20,8 @@ from conftest import ROOT
 from residuum import train
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import bundling
 from residuum.neural import resumable
 from residuum.preload import server
-from results_fixture import build
 from tiny_models import model_spec, train_arguments, write_problem
 
 # A command that stops in the middle of its work, for as long as the test needs it.
@@ -55,20 +53,8 @@ COMMANDS = {
     "report": ["report", "--results", "{results}", "--output", "{out}/site"],
     "export": ["export", "data/dev", "--results", "{results}", "--output", "{out}/runs"],
     "write": ["bundle", "write", "--results", "{results}", "--output", "{out}/toy.tar.gz"],
-    "verify": ["bundle", "verify", "{bundle}"],
+    "verify": ["bundle", "verify", "{archive}"],
 }
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
-
-
-@pytest.fixture(scope="module")
-def bundle(results, tmp_path_factory):
-    path = tmp_path_factory.mktemp("bundle") / "toy.tar.gz"
-    bundling.write(results, path)
-    return path
 
 
 def environment(temporary):
@@ -111,12 +97,12 @@ def left(*folders):
 @pytest.mark.parametrize("by", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_an_interrupted_command_leaves_nothing_that_its_next_run_does_not_delete(
-    results, bundle, tmp_path, verb, by
+    results, archive, tmp_path, verb, by
 ):
     out, temporary = tmp_path / "out", tmp_path / "temporary"
     out.mkdir()
     temporary.mkdir()
-    words = [word.format(results=results, out=out, bundle=bundle) for word in COMMANDS[verb]]
+    words = [word.format(results=results, out=out, archive=archive) for word in COMMANDS[verb]]
     with stopped(words, temporary, tmp_path / "mark") as process:
         assert left(out, temporary)
         process.send_signal(by)
@@ -355,11 +341,20 @@ def test_ctrl_c_before_and_after_a_command_prints_no_traceback(tmp_path, place):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("module", ["residuum", "residuum.encode"])
+SCRIPT = Path(sys.executable).with_name("residuum")  # as pip installs it: `make install`
+
+
+@pytest.mark.parametrize("words", [
+    ["-m", "residuum"], ["-m", "residuum.encode"],
+    pytest.param(
+        [str(SCRIPT)],
+        marks=pytest.mark.skipif(not SCRIPT.is_file(), reason="the command is not installed"),
+    ),
+], ids=["residuum", "residuum.encode", "script"])  # fmt: skip
 @pytest.mark.parametrize("loaded", ["residuum", "typer", "residuum.cli.command"])
-def test_ctrl_c_while_packages_load_prints_no_traceback(tmp_path, module, loaded):
+def test_ctrl_c_while_packages_load_prints_no_traceback(tmp_path, words, loaded):
     """`-X importtime` prints a line when an import has ended: others are still to come then."""
-    command = [sys.executable, "-X", "importtime", "-m", module, "--help"]
+    command = [sys.executable, "-X", "importtime", *words, "--help"]
     with subprocess.Popen(
         command, env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True,
@@ -370,3 +365,4 @@ def test_ctrl_c_while_packages_load_prints_no_traceback(tmp_path, module, loaded
                 break
         rest = process.stderr.read()
     assert "Traceback" not in rest
+    assert process.returncode in (128 + signal.SIGINT, -signal.SIGINT)

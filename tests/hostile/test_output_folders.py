@@ -1,53 +1,55 @@
 """A stage's `--output` never takes the place of a folder that residuum did not make."""
 
-import importlib
 import json
 import re
 
 import pytest
 
+from commands import call
 from conftest import ROOT
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 
-RULES = "\n".join(path.read_text() for path in sorted((ROOT / "rules").glob("*.smk")))
+RULES = [
+    rule
+    for path in sorted((ROOT / "rules").glob("*.smk"))
+    for rule in re.split(r"^rule ", path.read_text(), flags=re.M)[1:]
+]
+# Stage and verb of each rule that makes a folder. `report` keeps a list of its own files, of which
+# test_report_folder.py asks.
 FOLDERS = sorted(
-    found.groups()
-    for rule in RULES.split("\nrule ")
+    command
+    for rule in RULES
     if "options.output_folder" in rule
-    and (found := re.search(r"residuum\.(\w+) ([\w-]+)", rule[rule.index("shell:") :]))
-    and found[1] != "report"  # which keeps a list of its own files: test_report_folder.py
+    for command in re.findall(r"python -m residuum\.([\w.]+) ([\w-]+)", rule)
+    if command[0] != "report"
 )
-
-
-def called(stage, verb, output):
-    """Call a verb with `--output` alone: what it may replace is asked before what is missing."""
-    application = importlib.import_module(f"residuum.{stage}").app
-    application([verb, "--output", str(output)], standalone_mode=False)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.delenv(command.JOB, raising=False)
-    made = tmp_path / "of-mine"
-    (made / "deep").mkdir(parents=True)
-    (made / "deep" / "thesis.tex").write_text("years")
-    return made
+    others = tmp_path / "of-mine"
+    (others / "deep").mkdir(parents=True)
+    (others / "deep" / "thesis.tex").write_text("years")
+    return others
 
 
 def test_every_rule_that_makes_a_folder_is_asked():
-    assert len(FOLDERS) >= 14
+    made_by = [rule.partition("_")[0] for rule in RULES if "options.output_folder" in rule]
+    assert len(FOLDERS) == len([stage for stage in made_by if stage != "report"]) >= 14
     assert {"data", "dense", "encode", "lexical", "train"} <= {stage for stage, _ in FOLDERS}
 
 
 @pytest.mark.parametrize(("stage", "verb"), FOLDERS)
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_folder_of_others_is_refused_before_any_work(folder, stage, verb, linked):
+    """Given `--output` alone: what it may replace is asked before what is missing."""
     output = folder.with_name("link") if linked else folder
     if linked:
         output.symlink_to(folder)
     with pytest.raises(ResiduumError, match=rf"--output {output}: a folder that holds files, and"):
-        called(stage, verb, output)
+        call(stage, verb, "--output", output)
     assert [p.name for p in folder.rglob("*")] == ["deep", "thesis.tex"]
 
 
@@ -55,17 +57,17 @@ def test_a_folder_of_others_is_refused_before_any_work(folder, stage, verb, link
 def test_a_manifest_of_another_program_is_none_of_ours(folder, text):
     (folder / "manifest.json").write_text(text)
     with pytest.raises(ResiduumError, match=r"no manifest\.json of residuum"):
-        called("lexical", "index", folder)
+        call("lexical", "index", "--output", folder)
 
 
 def test_what_residuum_made_and_what_snakemake_runs_is_replaced(folder, monkeypatch):
     missing = "Missing parameter"  # the next fault: the folder was taken
     with pytest.raises(Exception, match=missing):
-        called("lexical", "index", folder.with_name("new"))
+        call("lexical", "index", "--output", folder.with_name("new"))
     (folder / "manifest.json").write_text(json.dumps({"artefact": {}, "spec": {}, "inputs": {}}))
     with pytest.raises(Exception, match=missing):
-        called("lexical", "index", folder)
+        call("lexical", "index", "--output", folder)
     (folder / "manifest.json").unlink()
     monkeypatch.setenv(command.JOB, "1")
     with pytest.raises(Exception, match=missing):
-        called("lexical", "index", folder)
+        call("lexical", "index", "--output", folder)

@@ -1,5 +1,6 @@
 """What a command writes takes the place of nothing that it reads, and has a name of its own."""
 
+import errno
 import importlib
 import json
 import os
@@ -9,22 +10,25 @@ from pathlib import Path
 
 import pytest
 
+from commands import call
 from conftest import ROOT
+from residuum.artefacts import files, manifest
 from residuum.cli import command, outputs
 from residuum.cli.errors import ResiduumError
 
-RULES = "\n".join(path.read_text() for path in sorted((ROOT / "rules").glob("*.smk")))
-STAGES = [
-    path.stem
-    for path in sorted((ROOT / "workflow" / "residuum").glob("*.py"))
-    if not path.stem.startswith("__") and "command.main(app)" in path.read_text()
+PACKAGE = ROOT / "workflow" / "residuum"
+RULES = [
+    rule
+    for path in sorted((ROOT / "rules").glob("*.smk"))
+    for rule in re.split(r"^rule ", path.read_text(), flags=re.M)[1:]
 ]
-
-
-def called(stage, *words):
-    """Run a verb as its command does, without what `main` makes of an error."""
-    application = importlib.import_module(f"residuum.{stage}").app
-    application([str(word) for word in words], standalone_mode=False)
+# The command of each rule: its stage's module, which may lie in a folder, and its verb.
+COMMANDS = [re.search(r"python -m residuum\.([\w.]+) ([\w-]+)", rule).groups() for rule in RULES]
+STAGES = [
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.stem != "__main__" and "app = command.app" in path.read_text()
+]
 
 
 @pytest.fixture
@@ -104,7 +108,7 @@ def contents(folder):
 def test_an_output_that_is_an_input_is_refused_before_any_work(folder, stage, line, message):
     before = contents(folder)
     with pytest.raises(ResiduumError, match=re.escape(message)):
-        called(stage, *shlex.split(line))
+        call(stage, *shlex.split(line))
     assert contents(folder) == before
 
 
@@ -112,33 +116,54 @@ def test_a_folder_that_would_be_replaced_with_an_input_in_it_is_refused(folder):
     (folder / "corpus" / "queries.tsv").write_text("mine")
     words = "queries --split dev=corpus/queries.tsv --model model --batch-size 1 --output corpus"
     with pytest.raises(ResiduumError, match=r"--output corpus: holds corpus/queries\.tsv, which"):
-        called("encode", *words.split())
+        call("encode", *words.split())
     assert (folder / "corpus" / "queries.tsv").read_text() == "mine"
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_every_output_of_a_rule_is_declared_as_one(stage):
+TRAIN = "train --tuples around/t --corpus corpus --queries q.tsv --start model --spec [ --seed 1"
+
+
+@pytest.mark.parametrize(("stage", "line", "next_fault"), [
+    ("train", f"{TRAIN} --work around --output new", "^--spec: .*Invalid JSON"),
+    ("report", "write --results around/toy --output around", "^around: exists and holds no report"),
+    ("lexical", SEARCH.replace("q.tsv", "around/t") + " around/run.trec", "^--spec: "),
+])  # fmt: skip
+def test_a_folder_that_is_not_replaced_whole_may_hold_what_is_read(folder, stage, line, next_fault):
+    Path("around/toy").mkdir(parents=True)
+    Path("around/t").write_text("mine")
+    with pytest.raises(ResiduumError, match=next_fault) as fault:
+        call(stage, *shlex.split(line))
+    assert not re.search("is read|are read", str(fault.value))
+    assert Path("around/t").read_text() == "mine"
+
+
+def test_each_stage_has_a_rule_whose_outputs_are_looked_at():
+    called_by_rules = {stage for stage, _ in COMMANDS}
+    assert called_by_rules < {*STAGES} and {"lexical", "pages.table.make"} <= called_by_rules
+    assert {*STAGES} - called_by_rules == {"config.loading"}, "it writes the schemas"
+
+
+@pytest.mark.parametrize(
+    ("rule", "stage", "verb"),
+    [(rule, *command) for rule, command in zip(RULES, COMMANDS, strict=True)],
+    ids=[rule.partition(":")[0] for rule in RULES],
+)
+def test_every_output_of_a_rule_is_declared_as_one(rule, stage, verb):
     """A rule's `{output...}`, and folders that its params name, are written: others are read."""
     verbs = importlib.import_module(f"residuum.{stage}").app.registered_commands
-    for rule in RULES.split("\nrule ")[1:]:
-        found = re.search(rf"residuum\.{stage} ([\w-]+)", rule)
-        if not found:
-            continue
-        [verb] = [v.callback for v in verbs if (v.name or v.callback.__name__) == found[1]]
-        line = "".join(re.findall(r'"(.*)"', rule[rule.index("shell:") :]))
-        given = set(
-            re.findall(r"--([\w-]+) \{(?:output[.\w]*|params\.(?:folder|work|store))\}", line)
-        )
-        hints = command.get_type_hints(verb, include_extras=True)
-        values = {name: Path(name) for name in hints if name != "return"}
-        writes, _ = command._parted(hints, values)
-        assert {output.option.removeprefix("--") for output in writes} == given, rule
+    [callback] = [v.callback for v in verbs if (v.name or v.callback.__name__) == verb]
+    line = "".join(re.findall(r'"(.*)"', rule[rule.index("shell:") :]))
+    written = re.findall(r"--([\w-]+) \{(?:output[.\w]*|params\.(?:folder|work|store))\}", line)
+    hints = command.get_type_hints(callback, include_extras=True)
+    values = {name: Path(name) for name in hints if name != "return"}
+    writes, _ = command._parted(hints, values)
+    assert {output.option.removeprefix("--") for output in writes} == {*written}
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 def test_a_stream_is_no_output(folder, name):
     with pytest.raises(ResiduumError, match=rf"^--output {name}: a stream\. An output gets its"):
-        called("lexical", *shlex.split(f"{SEARCH} {name}"))
+        call("lexical", *shlex.split(f"{SEARCH} {name}"))
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "/", "../../here/..", "{here}", "../to-here"])
@@ -148,7 +173,7 @@ def test_the_working_directory_keeps_its_place(folder, name):
         with pytest.raises(
             ResiduumError, match=r"^--output .*: the working directory, or a folder"
         ):
-            called(stage, *shlex.split(words), name.format(here=folder))
+            call(stage, *shlex.split(words), name.format(here=folder))
 
 
 OUTPUTS = {
@@ -165,7 +190,7 @@ def test_a_link_to_itself_is_named(folder):
         with pytest.raises(
             ResiduumError, match=r"^--output loop: a link that leads back to itself"
         ):
-            called(stage, *shlex.split(words), "loop")
+            call(stage, *shlex.split(words), "loop")
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * (outputs.MOST_NAME + 1), "é" * 120])
@@ -173,13 +198,21 @@ def test_a_name_that_is_too_long_for_a_file_and_its_manifest_is_told(folder, nam
     with pytest.raises(
         ResiduumError, match=rf"^--output {name[0]}{{20}}\.\.\.: a name of \d+ bytes"
     ):
-        called("lexical", *shlex.split(f"{SEARCH} {name}"))
+        call("lexical", *shlex.split(f"{SEARCH} {name}"))
 
 
-def test_the_longest_name_is_written_with_its_manifest(tmp_path):
-    path = tmp_path / ("x" * outputs.MOST_NAME)
-    from residuum.artefacts import files, manifest
-
+@pytest.mark.parametrize("letter", ["x", "\N{LATIN SMALL LETTER E WITH ACUTE}"])
+def test_the_longest_name_is_written_with_its_manifest_and_no_longer_one_could_be(tmp_path, letter):
+    """The bound is on bytes. A byte more, and the file system refuses the manifest's lock."""
+    size = len(letter.encode())
+    longest = letter * (outputs.MOST_NAME // size)
+    path = outputs.writable("--output", tmp_path / longest)
     files.write_text(path, "one\n")
     manifest.write(path, {}, {}, [], "residuum.lexical")
     assert len(list(tmp_path.iterdir())) == 2
+    longer = tmp_path / f"{longest}{'x' * (outputs.MOST_NAME - size * len(longest))}x"
+    with pytest.raises(ResiduumError, match=f"a name of {outputs.MOST_NAME + 1} bytes"):
+        outputs.writable("--output", longer)
+    files.write_text(longer, "one\n")
+    with pytest.raises(ResiduumError, match=os.strerror(errno.ENAMETOOLONG)):
+        manifest.write(longer, {}, {}, [], "residuum.lexical")

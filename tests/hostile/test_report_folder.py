@@ -9,15 +9,9 @@ import pytest
 from residuum.cli.errors import ResiduumError
 from residuum.site import writing
 from residuum.site.replacing import replaced
-from results_fixture import build
 
 LIST = "assets/files.txt"
 STRANGERS = ["CNAME", ".git/config", ".nojekyll", "toy/notes.txt", "assets/logo.svg", "about.html"]
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
 
 
 @pytest.fixture(scope="module")

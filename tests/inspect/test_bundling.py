@@ -16,21 +16,9 @@ from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling
 from residuum.wiring.paths import Template
-from results_fixture import build, change, seal
+from results_fixture import change, seal
 
 METRIC = "results/metrics/data/dev/base.tsv"
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
-
-
-@pytest.fixture(scope="module")
-def archive(results, tmp_path_factory):
-    path = tmp_path_factory.mktemp("bundle") / "toy.tar.gz"
-    bundling.write(results, path)
-    return path
 
 
 def tampered(archive, path, name, old, new, indexed=False):

@@ -21,13 +21,13 @@ def requested(**changes):
     return Tests.model_validate({**TESTS, "resamples": 9999, **changes})
 
 
-def write_run(path, split_id_of, length=10, first=1, queries=QUERIES):
+def write_run(path, ranks, length=10, first=1, queries=QUERIES):
     """Write a run whose one relevant doc, `right`, stands at the given rank of each query."""
     lines = []
-    for query, place in zip(queries, split_id_of, strict=True):
+    for query, rank in zip(queries, ranks, strict=True):
         docs = [f"d{i}" for i in range(length)]
-        if place <= length:
-            docs[place - 1] = "right"
+        if rank <= length:
+            docs[rank - 1] = "right"
         lines += [f"{query} Q0 {d} {i + first} {length - i} x" for i, d in enumerate(docs)]
     path.write_text("\n".join(lines) + "\n")
     return path

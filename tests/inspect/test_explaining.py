@@ -21,11 +21,6 @@ CELL = "toy/table1/base/rr"
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
-
-
-@pytest.fixture(scope="module")
 def other(tmp_path_factory):
     return build(tmp_path_factory.mktemp("there") / "results" / "toy", k1=1.2)
 

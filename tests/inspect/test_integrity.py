@@ -14,7 +14,7 @@ from residuum.__main__ import app
 from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, differing, explaining, integrity, provenance
-from results_fixture import build, edit
+from results_fixture import edit
 
 CELL = "toy/table1/base/rr"
 RUN, METRIC = "runs/data/dev/base.trec.gz", "metrics/data/dev/base.tsv"
@@ -31,11 +31,6 @@ READ = {  # what explain reads itself: it stops there, as every reader does
     "significance/toy-table1.tsv": lambda data: data[: data.rindex(b"\n", 0, -1) + 1],
     "ledger.tsv": lambda data: data[: data.rindex(b"\n", 0, -1) + 1],
 }
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
 
 
 def damaged(results, tmp_path, name, harm, old_time):
@@ -148,13 +143,6 @@ def test_the_commands_take_deep_and_say_what_they_skipped(results, tmp_path, mon
 
 TABLE = "results/tables/toy-table1.tsv.manifest.json"
 METRICS = "results/metrics/data/dev/ablation.tsv"
-
-
-@pytest.fixture(scope="module")
-def archive(results, tmp_path_factory):
-    path = tmp_path_factory.mktemp("bundle") / "toy.tar.gz"
-    bundling.write(results, path)
-    return path
 
 
 def rewritten(archive, path, name, change):

@@ -10,11 +10,10 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from derived_fixture import QUERIES, TABLE, build, job, make_pages, seeds
+from derived_fixture import QUERIES, TABLE, build, cells, job, make_pages, seeds
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, explaining
 from residuum.pages import derived, grids, layout
-from residuum.pages.grids import GridCell
 from residuum.pages.table.entry import Column
 from residuum.paired import ScoreMatrix
 from residuum.paired.coverage import Coverage, wilson
@@ -27,11 +26,6 @@ DENSE = {"sum": "dense-sum", "ours": "dense-ours"}
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return build(tmp_path_factory.mktemp("derived") / "results" / "toy")
-
-
-def cells(results) -> dict[tuple[str, str], GridCell]:
-    path = results / "tables/toy-table1.tsv"
-    return grids.by_place(grids.rows(path, GridCell, optional=grids.OPTIONAL))
 
 
 def ranks(results, run) -> dict[str, int]:

@@ -7,11 +7,11 @@ import pytest
 from comparison_fixture import comparison
 from residuum import ledger
 from residuum.pages import verdicts
-from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import BoundCharacteristics
 from residuum.pages.grids import GridCell, blank
 from residuum.pages.table.job import BoundTable
 from residuum.pages.verdicts import Before
+from results_fixture import COUNTED
 from tables_fixture import TABLE, job
 
 OWN = {"id": "theirs-table2", "printed_in": "Theirs, Table 2"}
@@ -106,17 +106,8 @@ def test_the_counts_and_the_summary_take_each_once():
 
 
 def test_characteristics_of_the_same_split_are_one_number():
-    cell = GridCell("a-table1", "queries", "rr", "queries", "data/dev", reported=12.0)
-    other = GridCell("b-table2", "queries", "rr", "queries", "data/dev", reported=12.0)
-    before = Before()
-    counted = {
-        "kind": "characteristics",
-        "title": "T",
-        "printed_in": "T",
-        "columns": [],
-        "rows": [],
-    }
-    entry = Characteristics.model_construct(**counted)
-    made = BoundCharacteristics.model_construct(entry=entry, id="a-table1")  # of no run
+    cell = GridCell("a-table1", "queries", "dev", "queries", "data/dev", reported=12.0)
+    other = GridCell("b-table2", "queries", "dev", "queries", "data/dev", reported=12.0)
+    before, made = Before(), BoundCharacteristics.model_validate({**COUNTED, "id": "a-table1"})
     assert before.number(made, cell) is None
-    assert before.number(made, other) == "a/table1/queries/rr"
+    assert before.number(made, other) == "a/table1/queries/dev"

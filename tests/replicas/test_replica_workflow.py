@@ -73,7 +73,7 @@ def made(tmp_path_factory):
         "HF_HUB_OFFLINE": "1",
         "HTTPS_PROXY": "http://127.0.0.1:9",
     }
-    expected = [f"results/replica/metrics/{place}/clear.seed1.tsv" for place in HYBRIDS]
+    expected = [f"results/replica/metrics/{split}/clear.seed1.tsv" for split in HYBRIDS]
     expected += [f"results/replica/{path}" for path in ROC]
     snakemake(project, "all", *expected, env=env, scale="replica")
     return Made(project, env, replicas)
@@ -159,15 +159,15 @@ def test_no_number_is_compared_with_the_papers(made):
     assert "528,030" in index and "2,500" in index
 
 
-@pytest.mark.parametrize("place", HYBRIDS)
-def test_dense_and_hybrid_runs_exist_for_every_collection(made, place):
-    metrics = trec.read_metrics(made.results / "metrics" / place / "clear.seed1.tsv")
-    name, split = place.split("/")
-    pin = pinned(name)[0].splits[split]
-    judged = pin.queries - (1 if place == "robust04/test" else 0)  # topic 672 has no judgement
+@pytest.mark.parametrize("split", HYBRIDS)
+def test_dense_and_hybrid_runs_exist_for_every_collection(made, split):
+    metrics = trec.read_metrics(made.results / "metrics" / split / "clear.seed1.tsv")
+    dataset, _, name = split.partition("/")
+    pin = pinned(dataset)[0].splits[name]
+    judged = pin.queries - (1 if split == "robust04/test" else 0)  # topic 672 has no judgement
     assert metrics["query_id"].n_unique() == judged
     for system in ("clear-embedding.seed1", "clear.seed1"):
-        run = trec.read_run(made.results / "runs" / place / f"{system}.trec.gz")
+        run = trec.read_run(made.results / "runs" / split / f"{system}.trec.gz")
         assert run["query_id"].n_unique() == pin.queries
 
 

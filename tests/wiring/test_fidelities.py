@@ -26,10 +26,10 @@ def load(scale, folder=ROOT / "config"):
 
 def test_a_page_reads_its_measurements_and_these_the_vectors_of_all_docs():
     parts = Fidelities(load("mini"), Paths("r"), all_available)
-    place = "r/fidelity/generated-mini/dev"
+    folder = "r/fidelity/generated-mini/dev"
     names = ("luan2021", "luan2021-boolean", "luan2021-gaussian")
     pages = DimensionsInputs(load("mini"), Paths("r"), all_available)
-    shown = [f"{place}/{name}/manifest.json" for name in names]
+    shown = [f"{folder}/{name}/manifest.json" for name in names]
     assert pages.measured(named(page="mebert-figure2")) == shown
     assert pages.measured(named(page="mebert-figure3")) == shown[:1]
     of = named(dataset="generated-mini", split="dev", fidelity="luan2021")
@@ -63,9 +63,11 @@ def test_vectors_that_are_projected_already_are_refused(tmp_path):
     config = entry_files.copy(tmp_path / "config")
     path = config / "fidelities" / "luan2021.yaml"
     path.write_text(path.read_text().replace("bm25-unigram-vectors", "bm25-projection"))
-    says = r"luan2021\.yaml:\d+: model: 'bm25-projection' is projected already"
+    says = r"fidelities/luan2021\.yaml:\d+: model: 'bm25-projection' is projected already"
     with pytest.raises(ResiduumError, match=says):
         load("mini", config)
     path.write_text(path.read_text().replace("bm25-projection", "clear"))
-    with pytest.raises(ResiduumError, match=r"luan2021\.yaml:\d+: model: .*dual-encoder"):
+    with pytest.raises(
+        ResiduumError, match=r"fidelities/luan2021\.yaml:\d+: model: .*dual-encoder"
+    ):
         load("mini", config)

@@ -163,8 +163,8 @@ def test_pages_that_report_are_made_and_judged_even_where_no_split_has_their_rol
     assert "r/venn/roc-figure1.md" in made and "r/figures/roc-figure6.md" not in made
     bound = bind_venn(empty, "roc-figure1", all_available)
     assert (bound.split, bound.runs, {*bound.absent}) == (None, {}, {"a", "b", "c"})
-    told = {gap.row for gap in gaps(empty, all_available) if gap.page == "roc-figure1"}
-    assert told == {"a", "b", "c"}
+    lacking = {gap.row for gap in gaps(empty, all_available) if gap.page == "roc-figure1"}
+    assert lacking == {"a", "b", "c"}
 
 
 def test_a_series_may_have_a_role_of_its_own(tmp_path):
@@ -205,10 +205,10 @@ def test_a_series_over_snapshots_without_its_split_is_absent(tmp_path):
     bound = bind_figure(made, "roc-figure5", all_available)
     assert {*bound.absent} == {"clear-adverse", "ours-adverse"}
     assert {*bound.snapshots} == {"clear-original", "ours-original"}
-    told = {
+    gapped = {
         (gap.row, gap.unbound) for gap in gaps(made, all_available) if gap.page == "roc-figure5"
     }
-    assert told == {("clear-adverse", True), ("ours-adverse", True)}
+    assert gapped == {("clear-adverse", True), ("ours-adverse", True)}
     assert [(panel.id, series.id) for panel, series in bound.plotted()] == [
         ("clear", "clear-original"), ("ours", "ours-original"),
     ]  # fmt: skip

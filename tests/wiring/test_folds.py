@@ -137,9 +137,9 @@ def test_one_verdict_is_made_of_what_all_trainings_held_out(
 
 
 def test_a_page_says_which_models_are_trained_by_folds(full: Registry) -> None:
-    place, elsewhere = SplitId("robust04", "test-mcdonald"), SplitId("nq-250k", "test")
+    topics, questions = SplitId("robust04", "test-mcdonald"), SplitId("nq-250k", "test")
     systems = ("dpr-sum", "bm25-interaction", "clear", "bm25-default")
-    cells = [(system, at) for system in systems for at in (place, elsewhere, None)]
+    cells = [(system, split) for system in systems for split in (topics, questions, None)]
     folds = trained_by_folds(full, cells)
     assert folds == {f"dpr@{OF}": FOLDS, f"interaction-bert@{OF}": FOLDS}
     made = {"id": "roc-table4", "scale": "full", "reason": "none"}

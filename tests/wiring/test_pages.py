@@ -78,9 +78,9 @@ def characteristics(registry):
 
 def test_characteristics_count_the_splits_that_have_data(mini):
     counts, page = characteristics(mini), named(page="dualrm-table1")
-    places = ["generated-mini/dev", "generated-mini/judged"]
+    splits = ["generated-mini/dev", "generated-mini/judged"]
     names = ("queries.tsv", "qrels.trec")
-    assert counts.files(page) == [f"r/data/{place}/{name}" for name in names for place in places]
+    assert counts.files(page) == [f"r/data/{split}/{name}" for name in names for split in splits]
     assert counts.options(page) == (
         "--split dev=r/data/generated-mini/dev --split dl=r/data/generated-mini/judged"
     )

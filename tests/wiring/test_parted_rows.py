@@ -88,14 +88,16 @@ def test_the_models_behind_a_cell_are_those_of_its_system(tmp_path: Path) -> Non
 
 
 def test_a_row_without_a_system_at_all_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ResiduumError, match=r"table1\.yaml:\d+: rows.*: system: name a system"):
+    with pytest.raises(
+        ResiduumError, match=r"table1\.yaml:\d+: rows.*: system: name a system, or one "
+    ):
         changed(tmp_path, clear={})
 
 
 def test_unknown_columns_and_systems_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ResiduumError) as found:
+    with pytest.raises(ResiduumError) as refused:
         changed(tmp_path, clear={"dev-rrr": "bm25", "dl-ap": "bm26"})
-    text = str(found.value)
+    text = str(refused.value)
     assert "no column 'dev-rrr'" in text and "dev-rr" in text
     assert "no system 'bm26'" in text
 
@@ -109,9 +111,9 @@ def test_what_another_system_plays_is_told_of_each(tmp_path: Path) -> None:
 
 
 def test_headers_name_the_dataset_where_splits_of_several_are_named_alike() -> None:
-    def headers(**places: str) -> list[str]:
+    def headers(**splits: str) -> list[str]:
         table = job(rows=[{"id": "a", "label": "A", "system": "one"}], reported={})
-        bound = table.model_copy(update={"splits": places})
+        bound = table.model_copy(update={"splits": splits})
         return [notes.header(bound, column) for column in bound.entry.columns]
 
     assert headers(rr="data/dev", far="data/test") == ["dev RR@10", "test P@5"]
@@ -127,8 +129,8 @@ def test_what_is_reranked_on_a_dataset_is_what_pages_show_there(tmp_path: Path) 
     assert shown["me-bert-document-reranked"] == shown["me-hybrid-document-reranked"] == pages
     assert shown["de-bert-reranked"] == passages | pages
     assert shown["clear-bert-base"] == {*mebert.datasets}  # no chosen page names it
-    of = [SplitId(*name, "dev") for name in (passages, pages)]
-    firsts = [candidates(mebert, "cross-attention@seed1", place, all_available) for place in of]
+    splits = [SplitId(*name, "dev") for name in (passages, pages)]
+    firsts = [candidates(mebert, "cross-attention@seed1", dev, all_available) for dev in splits]
     assert {*firsts[0]} == {"bm25-unigrams", "de-bert.seed1", "me-bert.seed1", "me-hybrid.seed1"}
     assert "me-bert-document.seed1" in firsts[1] and "me-bert.seed1" not in firsts[1]
     runs = Runs(mebert, Paths(), all_available)
@@ -141,30 +143,30 @@ def test_what_is_reranked_on_a_dataset_is_what_pages_show_there(tmp_path: Path) 
 
 def test_a_figure_over_depths_has_all_of_a_grid_whatever_depth_a_table_shows() -> None:
     mebert = loading.load(ROOT / "config", {"scale": "mini", "papers": ["mebert"]})
-    place = SplitId("generated-mini", "dev")
-    runs = reranked(mebert, "cross-attention@seed1", place, all_available)
+    dev = SplitId("generated-mini", "dev")
+    runs = reranked(mebert, "cross-attention@seed1", dev, all_available)
     assert {tuple(run.grid) for run in runs.values()} == {(3, 5, 10)}
     clear = loading.load(ROOT / "config", {"scale": "mini", "papers": ["clear"]})
-    runs = reranked(clear, "bert-large-reranker", place, all_available)
+    runs = reranked(clear, "bert-large-reranker", dev, all_available)
     assert runs["clear-bert-large-deepest.seed1"].grid == [50], "no figure draws it"
     assert runs["clear-bert-large.seed1"].grid == [5, 10, 20, 50]
 
 
 def test_what_a_scale_leaves_out_has_no_runs_nor_has_what_is_made_of_it(tmp_path: Path) -> None:
     mini = loading.load(ROOT / "config", {"scale": "mini", "papers": ["mebert"]})
-    place, why = SplitId("ict-50", "test"), "scale mini leaves de-bert-512 out (left_out)"
-    assert why_unavailable(mini, "de-bert-512", place, all_available) == why
-    assert why_unavailable(mini, "de-bert-768", place, all_available) is None
+    test, why = SplitId("ict-50", "test"), "scale mini leaves de-bert-512 out (left_out)"
+    assert why_unavailable(mini, "de-bert-512", test, all_available) == why
+    assert why_unavailable(mini, "de-bert-768", test, all_available) is None
     table = bind_table(mini, "mebert-a1ict", all_available)
     own = table.absent["de-bert-512"]
     assert len(own) == 8 and {*own.values()} == {why}
     lengths = loading.load(ROOT / "config", {"scale": "lengths", "papers": ["mebert"]})
-    assert why_unavailable(lengths, "de-bert-512", place, all_available) is None
+    assert why_unavailable(lengths, "de-bert-512", test, all_available) is None
     shutil.copytree(ROOT / "config", tmp_path / "config")
     path = tmp_path / "config" / "scales" / "mini.yaml"
     path.write_text(path.read_text().replace("left_out: [de-bert-512", "left_out: [me-bert-768"))
     without = loading.load(tmp_path / "config", {"scale": "mini", "papers": ["mebert"]})
-    hybrid = why_unavailable(without, "hybrid-me-bert-uni", place, all_available)
+    hybrid = why_unavailable(without, "hybrid-me-bert-uni", test, all_available)
     assert hybrid == "scale mini leaves me-bert-768 out (left_out)"
     path.write_text(path.read_text().replace("left_out: [me-bert-768", "left_out: [de-bert-first"))
     without = loading.load(tmp_path / "config", {"scale": "mini", "papers": ["mebert"]})

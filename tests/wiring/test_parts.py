@@ -306,7 +306,7 @@ def test_a_fixed_depth_asks_nothing_of_another_split():
     lists = [f"r/runs/toy/dev/vectors.seed{seed}.trec.gz" for seed in (1, 2)]
     assert runs.candidates(on_dev) == lists
     assert runs.depths(on_dev) == " ".join(f"--run {path} --depth 10" for path in lists)
-    unbound = {role: place for role, place in TOY.scale.roles.items() if role != "tune"}
+    unbound = {role: split for role, split in TOY.scale.roles.items() if role != "tune"}
     scale = TOY.scale.model_copy(update={"roles": unbound})
     without = replace(fixed, scales={"toy": scale})
     assert why_unavailable(without, "ten", DEV, all_available) is None
@@ -423,8 +423,8 @@ def test_ids_that_differ_behind_the_at_sign_make_a_short_expression_of_these_ids
     assert all(re.fullmatch(expression, one) for one in ids)
     wrong = ["trial", "own", "dual@toy.train", "trial@toy.train", "own@toy-train", "dual@", ""]
     assert not any(re.fullmatch(expression, one) for one in wrong)
-    names, places = [f"model-{n}" for n in range(60)], [f"data-{n}.train" for n in range(20)]
-    many = [f"{name}@{place}" for name in names for place in places]
+    names, splits = [f"model-{n}" for n in range(60)], [f"data-{n}.train" for n in range(20)]
+    many = [f"{name}@{split}" for name in names for split in splits]
     assert len(either_id(many)) < 2_000 < len("|".join(many))
     assert not re.fullmatch(either_id([]), "")
 

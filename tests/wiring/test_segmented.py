@@ -76,8 +76,8 @@ def test_what_is_cut_lacks_what_its_source_lacks(
     other = loading.load(ROOT / "config", {"scale": "nfcorpus", "papers": ["mebert"]})
     unbound = why_no_export(other, "ict-100", None)
     assert unbound and "wikipedia-sample" in unbound
-    place = SplitId("nq-100", "test")
-    assert why_unavailable(other, "bm25-unigrams", place, all_available) is not None
+    test = SplitId("nq-100", "test")
+    assert why_unavailable(other, "bm25-unigrams", test, all_available) is not None
 
 
 def test_positives_come_from_answers_where_nothing_is_judged(
@@ -121,8 +121,8 @@ def test_lines_are_drawn_from_their_table_in_its_rows_order(mini: Registry) -> N
     assert bound.labels[:2] == [
         ("cross-attention", "Cross-Attention"), ("hybrid-uni", "HYBRID-ME-BERT-uni"),
     ]  # fmt: skip
-    places = [[point.at for point in panel.points] for panel in bound.entry.panels]
-    assert places == [["50", "100", "200", "400"]] * 2
+    shown_at = [[point.at for point in panel.points] for panel in bound.entry.panels]
+    assert shown_at == [["50", "100", "200", "400"]] * 2
     assert why_not_made(mini, page, all_available) is None
 
 
@@ -132,12 +132,12 @@ def test_candidates_are_encoded_alone_where_they_are_few_of_a_corpus(
     """Of full's 39,000,000 passages of 50 wordpieces, 3,610 queries put 200 each into order."""
     at = {"dataset": "nq-50", "split": "test", "run": "de-bert-64.seed1"}
     reranked = named(**at, other="candidates-unigrams")
-    place, model = SplitId("nq-50", "test"), "de-bert-64@nq-50.train"
+    test, model = SplitId("nq-50", "test"), "de-bert-64@nq-50.train"
     asked = full.datasets["nq-50"].splits["test"].questions_of
-    queries = sizes.queries(full, place)
-    assert asked and queries * 200 == sizes.listed(full, place, "candidates-unigrams") < 10**6
+    queries = sizes.queries(full, test)
+    assert asked and queries * 200 == sizes.listed(full, test, "candidates-unigrams") < 10**6
     alone = Listed(full, Paths("r"), all_available)
-    shards = shards_alone(full, place, model, "candidates-unigrams")
+    shards = shards_alone(full, test, model, "candidates-unigrams")
     folder = "r/embeddings/nq-50/test.on.candidates-unigrams"
     assert alone.scoring(reranked) == [
         f"{folder}/{model}/seed1/shard-{n:05d}/manifest.json" for n in range(shards)

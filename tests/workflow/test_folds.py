@@ -265,8 +265,8 @@ def test_the_pooled_run_has_each_query_once_answered_by_the_model_that_has_not_s
         scores = scores_of(encoder, own, docs)
         for part in (run, scored):
             rows = part.filter(pl.col("query_id").is_in(list(own)))
-            found = rows.select("query_id", "doc_id").rows()
-            np.testing.assert_allclose(rows["score"], [scores[pair] for pair in found], atol=1e-5)
+            pairs = rows.select("query_id", "doc_id").rows()
+            np.testing.assert_allclose(rows["score"], [scores[pair] for pair in pairs], atol=1e-5)
         best = run.filter(rank=1, query_id=min(own))["score"].item()
         assert best == pytest.approx(max(scores[min(own), d] for d in docs), abs=1e-5)
     inputs = record(made / "runs" / "tiny" / "all" / "dense.seed1.trec.gz.manifest.json")["inputs"]

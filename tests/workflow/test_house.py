@@ -35,6 +35,7 @@ STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.ste
 # A kind of page is a folder: its stage is `make`, which has the rules and the test of its name.
 MODULES = {name: f"pages.{name}.make" if name in ENTRIES else name for name in STAGES}
 DIRECTIVES = ["input", "output", "log", "resources", "shell"]
+ENVIRONMENTS = {"NEURAL", 'f"{ENVS}/lucene.yaml"'}  # a rule that names none has base.yaml
 NEURAL = "    conda:\n        NEURAL\n"
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
 RULES = {
@@ -64,13 +65,54 @@ def test_a_kind_of_page_is_a_folder_and_a_line_in_each_table():
         assert kinds.BINDERS[kind].__module__ == f"residuum.pages.{kind}.bind"
 
 
+PAGE_CLASSES = {form.__name__ for table in (ENTRIES, kinds.JOBS) for form in table.values()}
+# Where a page's kind is asked for all the same.
+ASKING = {
+    ("site/folder.py", "s.kind == 'claims'"),
+    ("site/numbers.py", "sheet.kind == 'claims'"),
+    ("site/places.py", "sheet.kind == 'claims'"),
+}
+
+
+def asking(tree):
+    """Yield the expressions of a module that ask of what kind a page is."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            names = re.findall(r"\w+", ast.unparse(node.args[1]))
+        elif isinstance(node, ast.MatchClass):
+            names = re.findall(r"\w+", ast.unparse(node.cls))
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            asked = any(re.search(r"\.kind$|\['kind'\]$", ast.unparse(side)) for side in sides)
+            texts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+            if asked and ENTRIES.keys() & {*map(str, texts)}:
+                yield ast.unparse(node)
+            continue
+        else:
+            continue
+        if PAGE_CLASSES & {*names}:
+            yield ast.unparse(node)
+
+
+@pytest.mark.parametrize("code", [
+    "isinstance(page, Table)", "isinstance(one.page, Cases | entry.Figure)", "page.kind == 'venn'",
+    "isinstance(pages[f(x, y)], (Venn, Lines))", "isinstance(job, BoundTable)",
+    "job['kind'] not in ('table', 'figure')",
+])  # fmt: skip
+def test_a_question_for_a_kind_of_page_is_found(code):
+    assert [*asking(ast.parse(code))] == [code]
+    assert not [*asking(ast.parse("isinstance(a, dict) and source.kind == 'files'"))]
+
+
 def test_no_module_outside_a_kind_of_page_asks_which_kind_a_page_is():
     """What differs is a method of its entry or its job, or a line in a table of kinds."""
-    named = "|".join([*(form.__name__ for form in ENTRIES.values())])
-    asked = re.compile(rf"isinstance\([^()]*, (?:[\w | ]*\b)?(?:Bound)?(?:{named})\b")
-    for path in PACKAGE.rglob("*.py"):
-        if path.relative_to(PACKAGE).parts[0] != "pages" or path.parent.name == "pages":
-            assert not asked.search(path.read_text()), path
+    outside = [p for p in PACKAGE.rglob("*.py") if not (p.parent / "entry.py").is_file()]
+    found = {
+        (path.relative_to(PACKAGE).as_posix(), text)
+        for path in outside
+        for text in asking(ast.parse(path.read_text()))
+    }
+    assert found == ASKING, "one that is no longer there leaves ASKING too"
 
 
 def test_every_stage_module_has_its_rules():
@@ -124,12 +166,22 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
         assert re.search(rf"^    {directive}:", body, re.M), directive
     said = re.search(r"^    benchmark:|base\.yaml", body, re.M)
     assert not said, "what all have (wiring/driver.py)"
+    assert {*re.findall(r"^    conda:\n        (.*)$", body, re.M)} <= ENVIRONMENTS
     assert re.search(r"\*\*RESOURCES\.(cpu|card|training)\(ESTIMATES\.\w+, mem_mb=", body)
     assert "| tee {log}" in body
     assert ("--threads" in body or "torchrun" in body or "{params.compute}" in body) == bool(
         re.search(r"^    threads: RESOURCES\.threads", body, re.M)
     ), "one thread, unless its command takes the scale's"
     assert not re.search(r"^    (run|script|message):", body, re.M)
+
+
+def test_a_rule_without_an_environment_has_the_base():
+    """wiring/defaults.py completes the rules; tests/wiring/test_defaults.py tests it."""
+    assert '\nWIRING.complete(f"{ENVS}/base.yaml")\n' in (ROOT / "Snakefile").read_text()
+    shared = (ROOT / "rules" / "wiring.smk").read_text()
+    assert '\nENVS = f"{HOME}/envs"\nNEURAL = f"{ENVS}/{RESOURCES.neural_env}.yaml"\n' in shared
+    names = {path.stem for path in (ROOT / "envs").glob("*.yaml")}
+    assert names == {"base", "lucene", "neural", "neural-gpu"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.smk")), ids=lambda p: p.name)

@@ -720,8 +720,8 @@ def test_margins_of_projections_are_those_of_dense_arrays(project):
         assert facts["least_margin"] == pytest.approx(every.min(), rel=1e-9)
         table = pl.read_csv(folder / "margins.tsv", separator="\t").filter(length="all")
         expected = {(q, n): own[n - 1] for q, own in margins.items() for n in (1, 10)}
-        found = {(query, n): margin for _, query, n, margin in table.iter_rows()}
-        assert found == pytest.approx(expected, rel=1e-9)
+        written = {(query, n): margin for _, query, n, margin in table.iter_rows()}
+        assert written == pytest.approx(expected, rel=1e-9)
         most = facts["most_terms"]
         assert not present or every.min() >= (2 * most["query"] * most["doc"]) ** -0.5
     cells = pl.read_csv(results / "dimensions" / "mebert-figure2.tsv", separator="\t")

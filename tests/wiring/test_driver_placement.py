@@ -30,10 +30,10 @@ def workflow(nodes=None, remote=False, local=True, given=None, deployed=frozense
     )
 
 
-def placement(monkeypatch, found, flow=None, made=BUILD, **config):
+def placement(monkeypatch, present, flow=None, made=BUILD, **config):
     """Return the placement of a run on a machine with these cards."""
     monkeypatch.setattr(cards, "build", lambda: made)
-    monkeypatch.setattr(cards, "usable", lambda build: found)
+    monkeypatch.setattr(cards, "usable", lambda build: present)
     monkeypatch.setenv(cards.NAMES, "of a run around this one")
     return Placement(flow or workflow(), Config(scale="any", papers=["any"], **config))
 

@@ -1,15 +1,18 @@
 """Plans of sizes that nobody has: their page, the real plan's at its own sizes, and no real run."""
 
 import re
+from collections import Counter
 
 import pytest
 from typer.testing import CliRunner
 
+from conftest import ROOT
 from projects import copy_project, invoke
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
 from residuum.inspect import dryrun, planning
+from residuum.inspect.dryrun import Job
 from residuum.wiring import driver
 
 PINNED = 8_841_823
@@ -32,6 +35,25 @@ def test_docs_in_place_of_pins_are_no_collection_to_run_on():
     with pytest.raises(ResiduumError, match=r"docs: \{msmarco-passage: 1000000000\} is for plans"):
         driver.refuse_planned(config)
     driver.refuse_planned(config.model_copy(update={"docs": {}}))
+
+
+@pytest.mark.parametrize(("options", "limit"), [
+    ((), None), (("--node-gb", "8"), "| data_corpus | 8 GB | 16 GB | 2 | 500 M |"),
+    (("--node-gb", "64"), "| data_corpus | 64 GB | 16 GB | 0.25 | 4 G |"),
+])  # fmt: skip
+def test_the_memory_of_a_node_is_what_the_command_is_given(monkeypatch, options, limit):
+    """A job of 16 GB, as one at half the docs of 8: it fits a node of 256 GB, unless told."""
+
+    def jobs(mem_mb):
+        takes = Counter(mem_mb=mem_mb)
+        return [Job("data_corpus", {"dataset": "generated-mini"}, [], ["corpus"], 1, takes)]
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(planning, "dry_runs", lambda requests: [jobs(16_000), jobs(8000)])
+    docs = ["--docs", "generated-mini=1e9"]
+    text = re.sub(r"\s+", " ", shown("--scale", "mini", "--paper", "clear", *docs, *options))
+    memory = "| memory of a job "
+    assert f"{memory}{limit}" in text if limit else memory not in text
 
 
 @pytest.mark.workflow

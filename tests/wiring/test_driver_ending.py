@@ -16,9 +16,9 @@ def test_pages_requested_by_name_are_printed(tmp_path):
 def test_of_all_pages_the_ledger_is_printed_up_to_its_mark(tmp_path):
     *paths, ledger = _written(tmp_path, "tables/a", "tables/b", "figures/c", "ledger")
     Path(ledger).write_text(f"counts\n{MORE}\nrows\n")
-    found = show(paths, ledger, {"all"})
+    text = show(paths, ledger, {"all"})
     counts = f"Pages: 2 in {tmp_path}/tables, 1 in {tmp_path}/figures, 1 in {tmp_path}"
-    assert found == f"\n{counts}\n\n{ledger}\n\ncounts\n"
+    assert text == f"\n{counts}\n\n{ledger}\n\ncounts\n"
 
 
 def _written(folder, *names):

@@ -6,12 +6,10 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from derived_fixture import HIT, QUERIES, build, job, make_pages
+from derived_fixture import HIT, QUERIES, build, cells, job, make_pages
 from residuum import groups
 from residuum.artefacts import trec
 from residuum.inspect import bundling, explaining
-from residuum.pages import grids
-from residuum.pages.grids import GridCell
 
 # Batches of 25, 20 and 15 queries.
 BATCHES = {"b1": QUERIES[:25], "b2": QUERIES[25:45], "b3": QUERIES[45:]}
@@ -57,11 +55,6 @@ def values(results, run, measure="RR@10"):
     lines = (results / f"metrics/data/nq/{run}.tsv").read_text().splitlines()[1:]
     rows = (line.split("\t") for line in lines)
     return {query: float(value) for query, name, value in rows if name == measure}
-
-
-def cells(results):
-    path = results / "tables/toy-table1.tsv"
-    return grids.by_place(grids.rows(path, GridCell, optional=grids.OPTIONAL))
 
 
 @pytest.mark.parametrize("batch", BATCHES)
