@@ -202,7 +202,6 @@ def lines(path: Path, keys: Iterable[object]) -> list[int]:
 
 @cache
 def _composed(text: str) -> yaml.Node:
-    """Return the node tree of a text that `load` has read."""
     return yaml.compose(text, Loader=_Loader) or yaml.ScalarNode(TEXT, "", _START, _START)
 
 
