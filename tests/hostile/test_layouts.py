@@ -1,6 +1,7 @@
 """Folders of others in BEIR's, TREC's and tables' forms, damaged: one error that says where."""
 
 import gzip
+import json
 
 import polars as pl
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import layouts
 from residuum import data
 from residuum.cli.errors import ResiduumError
-from residuum.collections import files, splits
+from residuum.collections import bioasq, files, sgml, splits
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import canonical_json
 
@@ -353,3 +354,22 @@ def test_columns_of_one_name_are_a_fault():
 def test_truncated_sgml_is_named(read):
     with pytest.raises(ResiduumError, match=r"one\.gz: the compressed data is cut short"):
         read("trec", "docs/a/one.gz", gzip.compress(LONG.encode())[:-9])()
+
+
+def test_truncated_topics_in_xml_are_named(tmp_path):
+    """The first line can be read, so that the damage is met by the parser of XML."""
+    path = tmp_path / "topics.xml.gz"
+    topics = "".join(f"<topic id='{n}'><title>cats {n * n}</title></topic>\n" for n in range(5000))
+    path.write_bytes(gzip.compress(f"<topics>\n{topics}</topics>".encode())[:-20])
+    with pytest.raises(ResiduumError, match=r"topics\.xml\.gz: the compressed data is cut short"):
+        list(sgml.topics(path, "title", "utf-8"))
+
+
+def test_documents_of_a_bioasq_question_that_are_no_list_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    question = {"id": "1", "body": "why?", "documents": 3}
+    (tmp_path / "b.json").write_text(json.dumps({"questions": [question]}))
+    source = {"kind": "bioasq", "articles": "a.json"}
+    dataset = Dataset.model_validate({"source": source, "splits": {"t": {"bioasq": ["b.json"]}}})
+    with pytest.raises(ResiduumError, match=r"b\.json, question 1: documents is no list"):
+        bioasq.split(dataset, "t")

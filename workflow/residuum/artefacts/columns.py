@@ -65,7 +65,6 @@ def _parsed(text: bytes, columns: Columns, header: bool) -> pl.DataFrame | None:
 
 
 def _refuse_line(path: Path, text: bytes, columns: Columns, header: bool) -> NoReturn:
-    """Raise ResiduumError that describes the first line that cannot be read."""
     lines = text.removesuffix(b"\n").split(b"\n")[header:]
     for number, coded in enumerate(lines, 1 + header):
         try:

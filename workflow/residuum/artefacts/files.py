@@ -152,7 +152,6 @@ def sign(lock: IO[str]) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Delete a file, a link or a whole folder, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

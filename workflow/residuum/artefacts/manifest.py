@@ -139,7 +139,6 @@ def command_line() -> str | None:
 
 
 def _running() -> str | None:
-    """Return the stage that is this process's main program, or None."""
     name = str(getattr(sys.modules["__main__"].__spec__, "name", ""))
     return name if name.startswith("residuum.") else None
 

@@ -122,7 +122,6 @@ def _look(path: Path, error: Exception) -> Fault | None:
 
 
 def _texts(path: Path) -> Iterator[tuple[str | None, Packed]]:
-    """Yield a file's text, or the text of each member of a tar."""
     with opened(path) as handle:
         if path.suffix.lower() == ".gz" and ".tar" in path.suffixes:
             yield from streamed(handle)

@@ -78,7 +78,6 @@ ORDER = (*places.SPLITS[1:], places.SPLITS[0])  # train gives way to the others
 
 
 def _asking(seed: int, split: str, texts: list[str]) -> list[str]:
-    """Turn queries for a statement into questions for the statement's person."""
     rng = Stream(seed, f"{split} by whom")
     return [rng.pick(words.questions).format(query=text) for text in texts]
 

@@ -194,13 +194,11 @@ class World:
         return pattern.format(attribute=requested, place=name)
 
     def _which_place(self, rng: Stream, passage: Doc) -> str:
-        """Return a question for the name of the described place."""
         requested, kind, *others = self._requested(rng, passage)
         pattern = rng.pick(patterns["questions"])
         return pattern.format(attribute=requested, place=_description(rng, kind, others))
 
     def _keywords(self, rng: Stream, passage: Doc) -> str:
-        """Return a query of keywords: the attribute and the place."""
         return f"{self._requested(rng, passage)[0]} {self.names[passage.places[0]]}"
 
     def name(self, doc: int) -> str:
