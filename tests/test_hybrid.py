@@ -346,7 +346,7 @@ def test_a_fixed_weight_needs_no_tuning(made, tmp_path):
     assert [*run.filter(query_id="q0")["doc_id"]] == [doc for doc, _ in made.lists(1.5)["q0"]]
     with pytest.raises(ResiduumError, match=r"lambda is fixed at 1\.5: there is nothing to tune"):
         hybrid.tune(system(**fixed), found, tmp_path / "no", tmp_path / "no.json")
-    with pytest.raises(ResiduumError, match="give --tuning where lambda is tuned"):
+    with pytest.raises(ResiduumError, match="give --tuning if lambda is tuned"):
         hybrid.gather(system(), found, "h", tmp_path / "other.trec.gz")
 
 

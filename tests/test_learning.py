@@ -244,7 +244,7 @@ def test_a_training_takes_the_rate_of_the_record(toy: Path, tmp_path: Path) -> N
     learning.choose(
         [trial(tmp_path, 0.001, 0.1), trial(tmp_path, 0.002, 0.2)], tmp_path / "rate.json"
     )
-    with pytest.raises(ResiduumError, match="give --rate, its record"):
+    with pytest.raises(ResiduumError, match="give --rate, the record of its choice"):
         train_toy(toy, tmp_path / "model", spec)
     model = train_toy(toy, tmp_path / "model", spec, rate=tmp_path / "rate.json")
     record = json.loads((model / "manifest.json").read_text())

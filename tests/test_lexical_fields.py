@@ -136,7 +136,7 @@ def test_term_weights_of_another_corpus_are_refused(tmp_path):
     weights = make_weights(tmp_path / "fewer", TERMS[:1])
     with pytest.raises(ResiduumError, match="d9 and no doc are at the same position"):
         lexical.index(corpus, form(), tmp_path / "index", weights)
-    with pytest.raises(ResiduumError, match="index them without fields"):
+    with pytest.raises(ResiduumError, match="Index them without fields"):
         lexical.index(corpus, form(fields=["title"]), tmp_path / "index", weights)
 
 

@@ -252,7 +252,7 @@ def test_faulty_files_of_a_mix_are_refused(toy: Path, tmp_path: Path) -> None:
         training(queries=files["queries"][:1])
     with pytest.raises(ResiduumError, match="--tuples: no name 'real-'; known: made, real"):
         training(tuples=[files["tuples"][0].replace("real=", "real-="), files["tuples"][1]])
-    with pytest.raises(ResiduumError, match="--tuples: train_on names one role, test, and 2 files"):
+    with pytest.raises(ResiduumError, match="--tuples: train_on names one role, test, but 2 files"):
         training(mix_spec("test", steps=1))
     with pytest.raises(ResiduumError, match="--fold: a mix has no folds"):
         training(fold=[f"one={tmp_path / 'real' / 'queries.tsv'}"], held_out="one")
