@@ -502,7 +502,7 @@ ICT = {
          "no row has the index 9"),
         ("papers/clear/table1.yaml", {"rows": [
             {"id": name, "label": name, "system": name, "index": 1} for name in ("bm25", "clear")]},
-         "rows.clear.index: 1 is that of the row 'bm25'"),
+         "rows.clear.index: the row 'bm25' has the index 1 too"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ↓"}}},
          "an arrow, but the row has no `below:`"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["RR10"]}}, **ONE},

@@ -28,13 +28,18 @@ def run(
     qrels: command.Qrels,
     measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
     output: Annotated[Path, command.written("metrics TSV to write")],
-    answers: Annotated[Path | None, typer.Option(help="for measures by answers")] = None,
-    corpus: Annotated[Path | None, typer.Option(help="corpus folder, for the same")] = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="answers of the questions, for measures by answers")
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="corpus folder, for measures by answers")
+    ] = None,
 ) -> None:
-    """Write query_id, measure, value for every judged query; missing from the run = 0.
+    """Write query_id, measure and value for every judged query; a query without a list has 0.
 
-    Where the run was refused, so are the metrics. The manifest has of the run's the index, how many
-    docs judged before were removed from it, and for what share of queries a union is exact.
+    If the run was refused, the metrics are refused too. The manifest repeats what the run's
+    manifest records: its index, how many docs judged before were removed, and the share of queries
+    for which a union is exact.
     """
     inputs = [qrels, *([answers, corpus / "manifest.json"] if answers and corpus else [])]
     measure = list(dict.fromkeys(measure))

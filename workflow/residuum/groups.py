@@ -65,7 +65,7 @@ def folds(
     fold: Annotated[list[Path], typer.Option(help="queries of a fold: <fold>/queries.tsv; repeat")],
     output: Output,
 ) -> None:
-    """Group queries by the folds of their split, which are called as their folders are."""
+    """Group queries by the folds of their split. A group has the name of its fold's folder."""
     job, judged = command.parse_spec(Folds, spec), {*trec.read_qrels(qrels)["query_id"]}
     members = {path.parent.name: {*trec.read_queries(path)} for path in fold}
     lines = [(name, q, None) for name, ids in members.items() for q in sorted(ids & judged)]

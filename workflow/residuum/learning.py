@@ -1,7 +1,7 @@
-"""Whether a model learned: what it makes of candidates that no step saw, and its start of them.
+"""Whether a model learned: how it and its start score candidates that no training step saw.
 
-Command: `python -m residuum.learning score|judge ...`. The candidates are those of a lexical run,
-cut, and all relevant docs: the whole corpus would have to be encoded for each model otherwise.
+Command: `python -m residuum.learning score|judge ...`. Candidates are the first docs of a lexical
+run and all relevant docs. With the whole corpus, each model would have to encode it.
 """
 
 import math
@@ -33,7 +33,7 @@ Model = Annotated[Path, typer.Option(help="checkpoint that training ended with")
 @app.command("score")
 def score(
     run: Annotated[Path, typer.Option(help="lexical run whose docs are candidates")],
-    top: Annotated[int, typer.Option(min=1, help="docs of it for each query")],
+    top: Annotated[int, typer.Option(min=1, help="docs of the run for each query")],
     queries: command.Queries,
     qrels: command.Qrels,
     corpus: command.Corpus,
@@ -49,7 +49,7 @@ def score(
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
 ) -> None:
-    """Write what the trained model, and what it is compared with, make of the candidates."""
+    """Score the candidates with the trained model, and with what it is compared with."""
     form = command.parse_spec(pydantic.RootModel[Trained], spec).root
     chosen = devices.choose(device, precision, threads, arithmetic)
     held = held_out(run, top, queries, qrels, corpus, batch_size)
@@ -106,16 +106,16 @@ def _check_present(judged: int, present: int, qrels: Path, corpus: Path) -> None
 
 @app.command("judge")
 def judge(
-    scores: Annotated[list[Path], typer.Option(help="TSV that score wrote; of each training")],
+    scores: Annotated[list[Path], typer.Option(help="TSV that `score` wrote, for each training")],
     qrels: command.Qrels,
     model: Annotated[list[Path], typer.Option(help="checkpoint of each training")],
     measure: Annotated[str, typer.Option(help="ir_measures name, by which orders are judged")],
     output: Annotated[Path, command.written("JSON to write")],
 ) -> None:
-    """Say whether a model learned, on which numbers; repeat what its start saw at first.
+    """Say whether a model learned, with the numbers behind it and the pre-flight of its start.
 
-    A model that is trained for each fold of its queries is judged on all of them, each by the
-    training that has not seen it; what starts saw is then the mean over trainings.
+    A model that is trained by folds is judged on all queries: each query by the training that has
+    not seen it. Its pre-flight is the mean over trainings.
     """
     types = {"query_id": pl.String, "doc_id": pl.String}
     table = pl.concat(

@@ -18,7 +18,7 @@ app = command.app(__doc__)
 @app.command()
 def write(
     results: Annotated[Path, typer.Option(help="results folder with a ledger")],
-    output: Annotated[Path, command.written("folder to write; a report there gives way")],
+    output: Annotated[Path, command.written("folder to write; a report in it is replaced")],
 ) -> None:
     """Write the report of a results folder."""
     print(f"report: {writing.write([results], output)}")

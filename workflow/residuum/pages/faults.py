@@ -35,7 +35,10 @@ def reported_faults(
     names: dict[int, str] = {}
     for row in rows:
         if row.index and names.setdefault(row.index, row.id) != row.id:
-            yield f"rows.{row.id}.index", f"{row.index} is that of the row '{names[row.index]}'"
+            yield (
+                f"rows.{row.id}.index",
+                f"the row '{names[row.index]}' has the index {row.index} too",
+            )
     for name, column, cell in page.cells():
         key = f"reported.{name}.{column}"
         if not {column.partition("/")[0], "default"} & {*page.tolerance}:
@@ -43,7 +46,7 @@ def reported_faults(
         if cell.below and not below.get(name):
             yield key, "an arrow, but the row has no `below:`"
         if cell.tick and not page.ticks:
-            yield key, "a tick, which a column of a table alone prints"
+            yield key, "a tick, which only a column of a table prints"
         for index in sorted(set(cell.beats) - {*names}):
             yield key, f"no row has the index {index}"
         marked = [*map(names.get, cell.beats), below.get(name) if cell.below else None]

@@ -4,6 +4,7 @@ Usage: `tests_of(folder, sheet)`.
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -54,7 +55,7 @@ def tests_of(folder: Folder, sheet: Sheet) -> list[Test]:
 
 def _of_table(test: Comparison) -> Test:
     how = f"{test.test} test, correction {test.correction}"
-    made = _test(vars(test), (test.column, test.a, test.b), how)
+    made = _test(asdict(test), (test.column, test.a, test.b), how)
     made = made._replace(family=test.family, wins=test.wins, ties=test.ties, losses=test.losses)
     if test.seed_low is None:
         return made

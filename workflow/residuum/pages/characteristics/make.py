@@ -1,4 +1,4 @@
-"""What query sets and collections are like: queries, judgements, docs, and words of the latter.
+"""Characteristics of query sets and collections: counts of queries, judgements, docs and words.
 
 Command: `python -m residuum.pages.characteristics.make count ...`. Counts come from the exported
 queries, qrels and corpora.

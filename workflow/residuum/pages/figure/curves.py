@@ -71,8 +71,8 @@ def cost_notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
         held = f"{facts['vectors']:,} vectors of {facts['dimensions']} floats, {size:.3g} GB"
         yield f"{_run(path)}: {held}; shards, each with an index: {facts['indexes']}."
     yield (
-        f"timings/{job.id}.pdf draws how long searches took. No two runs take equally long, so "
-        "this page leaves it out."
+        f"How long searches took is drawn in timings/{job.id}.pdf. No two runs take equally long, "
+        "so this page leaves it out."
     )
 
 

@@ -14,15 +14,13 @@ from residuum.config.specs import FOR_READERS
 from residuum.pages.entries import parts_of
 from residuum.pages.inputs import PageInputs, split_ref
 from residuum.pages.sides import apart, dense_and_lexical, paired_runs
-from residuum.pages.table.entry import Column, Table
+from residuum.pages.table.entry import Column, Row, Table
 from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable, Sides, metrics_files
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import models_behind, rate_record, trained_by_folds
 from residuum.wiring.runs import played_rerankers, tuning_split
-
-Players = Mapping[str, str]  # ROW, or ROW/COLUMN: its system
 
 
 @memoised
@@ -31,13 +29,22 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     table, (comparable, reason) = registry.entry(page, Table), registry.comparability
     systems = registry.players(table)
     split_ids = {column.id: registry.binding(column.role) for column in table.columns}
-    reasons = reasons_of(registry, systems, table, hub)
-    cells = [
-        (systems[table.part(row, column)], split_ids[column])
-        for row, by_column in reasons.items()
-        for column, why in by_column.items()
-        if not why
-    ]
+    absent: dict[str, dict[str, str]] = {}
+    derived: dict[str, dict[str, Sides]] = {}
+    cells = []
+    for row, column in product(table.rows, table.columns):
+        system = systems.get(table.part(row.id, column.id))
+        if system is None:
+            continue
+        other = column.than and systems.get(table.part(column.than, column.id))
+        reasons = absent.setdefault(row.id, {})
+        why = ITSELF if column.than == row.id else why_empty(registry, system, column, other, hub)
+        if why:
+            reasons[column.id] = why
+        else:
+            cells.append((system, split_ids[column.id]))
+        if sides := _sides(registry, system, row, column, other):
+            derived.setdefault(row.id, {})[column.id] = sides
     return BoundTable(
         id=page,
         entry=table,
@@ -47,12 +54,9 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         systems={
             p: registry.systems[n].model_dump(exclude=FOR_READERS) for p, n in systems.items()
         },
-        absent={
-            row: {column: why for column, why in by_column.items() if why}
-            for row, by_column in reasons.items()
-        },
+        absent=absent,
         rerankers=played_rerankers(registry, systems.values()),
-        derived={r: sides for r in reasons if (sides := sides_of(registry, systems, r, table))},
+        derived=derived,
         residual=residual_of(registry, split_ids.values()),
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
@@ -60,20 +64,6 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         comparable=comparable,
         reason=reason,
     )
-
-
-def reasons_of(
-    registry: Registry, systems: Players, table: Table, hub: Hub
-) -> dict[str, dict[str, str | None]]:
-    """Return, by row and column, why a cell has no runs, or None if it has runs."""
-    cells = ((row.id, c) for row in table.rows for c in table.columns)
-    reasons: dict[str, dict[str, str | None]] = {}
-    for row, column in cells:
-        if system := systems.get(table.part(row, column.id)):
-            other = column.than and systems.get(table.part(column.than, column.id))
-            why = ITSELF if column.than == row else why_empty(registry, system, column, other, hub)
-            reasons.setdefault(row, {})[column.id] = why
-    return reasons
 
 
 def why_empty(
@@ -94,28 +84,17 @@ def why_empty(
     return why_unavailable(registry, other, split_id, hub) or apart(registry, [system, other])
 
 
-def sides_of(registry: Registry, systems: Players, row: str, table: Table) -> dict[str, Sides]:
-    """Return the runs of both sides of a row's derived cells, by their columns."""
-    derived = {c.id: _pair(registry, systems, row, c, table) for c in table.columns}
-    return {
-        column: Sides(first=first, second=second)
-        for column, pair in derived.items()
-        if pair
-        for first, second in [paired_runs(registry, pair)]
-    }
-
-
-def _pair(
-    registry: Registry, systems: Players, row: str, column: Column, table: Table
-) -> tuple[str, str] | None:
-    """Return the two systems that a cell is derived from; None if it is not derived."""
-    system = systems.get(table.part(row, column.id))
-    if system is None:
+def _sides(
+    registry: Registry, system: str, row: Row, column: Column, other: str | None
+) -> Sides | None:
+    """Return the runs of both sides of a cell; None if the cell is not derived from two runs."""
+    pair = dense_and_lexical(registry, system) if column.of_parts else None
+    if other and column.than != row.id:
+        pair = system, other
+    if pair is None:
         return None
-    if column.of_parts:
-        return dense_and_lexical(registry, system)
-    other = column.than and systems.get(table.part(column.than, column.id))
-    return (system, other) if other and column.than != row else None
+    first, second = paired_runs(registry, pair)
+    return Sides(first=first, second=second)
 
 
 def family(registry: Registry, page: str) -> list[str]:

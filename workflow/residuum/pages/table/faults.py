@@ -54,7 +54,7 @@ def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
     if column.tick and change:
         return "a number, but the column prints ticks"
     if cell.signed != change:
-        return "a number with a sign, and no change" if cell.signed else "a change has a sign"
+        return "a sign, but the cell is no change" if cell.signed else "a change needs a sign"
     if (cell.beats or cell.below) and (change or column.derived == RATIO or not column.compared):
         untested = "RoC is not tested" if column.compared else "the column is not compared"
         return "a marker, but a change has ticks alone" if change else f"a marker: {untested}"
