@@ -44,7 +44,7 @@ SHOWN_ELSEWHERE = {  # settings that other parts of the card show
 
 
 COLUMNS = ["collection", "licence", "access"]
-IN_BATCH = "none were searched for; the other docs of a batch are (in_batch)"
+IN_BATCH = "the other docs of a batch (in_batch); none were searched for"
 
 
 def write(results: Path, model: str, seed: int, output: Path, config: Path) -> str:
@@ -173,10 +173,10 @@ def _data(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
         rows.append([place, about.title, about.licence, about.access])
     yield grid(["trained on" if checkpoint.trained else "made with", *COLUMNS], rows)
     roles = checkpoint.settings.get("train_on") or checkpoint.settings.get("corpora")
-    yield "\nOf the weights no licence is recorded; those of collections and start hold."
+    yield "\nNo licence of the weights is recorded. The licences of collections and start apply."
     yield f"\nIn the role of: {listed({'': roles}).strip()}. Pairs: {_fact(checkpoint, 'pairs')}."
     if mix := checkpoint.made.artefact.get("mix"):
-        yield f"Of the mix: {listed(mix)}."
+        yield f"Shares of the mix: {listed(mix)}."
     if checkpoint.trained and (negatives := _negatives(checkpoint)):
         yield f"\nNegatives: {negatives}."
 
@@ -206,7 +206,7 @@ def _training(checkpoint: Checkpoint) -> Iterator[str]:
     rows += [[f"{key} at the end", str(_fact(checkpoint, key))] for key in ("steps", "loss")]
     rows = [row for row in rows if row[1] not in ("None", UNKNOWN)]
     if not checkpoint.trained:
-        yield "It was made, not trained.\n"
+        yield "The model was made without training.\n"
     yield grid(["setting", "value"], rows)
     preflight = checkpoint.made.artefact.get("preflight")
     if checkpoint.trained and preflight:
@@ -217,7 +217,7 @@ def _learned(checkpoint: Checkpoint) -> str:
     """Return the verdict on learning, or a sentence that no verdict was made."""
     if (made := verdict(checkpoint)) is None:
         return "No verdict on learning was made of this checkpoint."
-    answer = "Yes" if made.learned else "No: a table would say `not learned` of it"
+    answer = "Yes" if made.learned else "No: tables say `not learned`"
     on = f"on {made.examples} held-out examples of {made.split_ref}"
     return f"{answer}. {made.reason} ({made.measure}, {on}; {listed(dict(made.means))})."
 
@@ -225,7 +225,7 @@ def _learned(checkpoint: Checkpoint) -> str:
 def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
     """Yield the means and the pages of every run that used the checkpoint."""
     if not measured:
-        yield "No run of it was evaluated. Models that were made with it have results of their own."
+        yield "No run of this checkpoint was evaluated. Models made from it have their own results."
         return
     rows = [
         [f"{r.dataset}/{r.split}", r.run, ", ".join(r.made_of) or ALONE, str(r.queries), text]
@@ -235,13 +235,13 @@ def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
     yield grid(["split", "run", "made of", "queries", "means"], rows)
     if any(r.made_of for r in measured):
         yield (
-            "\nA run that is made of others, as a fusion or a reranked list, has the means of all "
-            "together. Its parts are named by their systems, a reranker by its role or model."
+            "\nA combined run, such as a fusion or a reranked list, has the means of all its parts "
+            "together. Parts are named by their systems, a reranker by its role or model."
         )
     for scale, compares in scales_of(checkpoint.graph).items():
         yield f"\nScale {scale}: {compares}"
     if pages := pages_of(checkpoint):
-        yield "\nPages that it stands behind:\n"
+        yield "\nPages with results of this checkpoint:\n"
         yield from (f"- {name} ({printed})" for name, printed in pages.items())
 
 
@@ -257,7 +257,7 @@ def _provenance(checkpoint: Checkpoint) -> Iterator[str]:
         ["packages", listed(packages) if isinstance(packages, dict) else UNKNOWN],
         ["processor", checkpoint.made.cpu.model if checkpoint.made.cpu else UNKNOWN],
     ]
-    yield grid(["of the job", ""], rows)
+    yield grid(["fact of the job", "value"], rows)
     yield f"\n`{manifest.FOLDER}` has the hashes of its inputs and files."
 
 
@@ -400,5 +400,5 @@ def _cut(settings: Mapping[str, object]) -> str:
 
 
 def _ours(kind: str) -> str:
-    more = ", whose classes read more than one dense vector a text" * (kind == "dual-encoder")
-    return f"The package residuum is on the path{more}; the folder is a local one."
+    more = " Its classes read several vectors a text." * (kind == "dual-encoder")
+    return f"This needs the package residuum on Python's path, and a local folder.{more}"
