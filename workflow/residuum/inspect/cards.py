@@ -348,17 +348,12 @@ FORMS = {"ForMaskedLM": "AutoModelForMaskedLM", "": "AutoModel"}  # by ending of
 
 def library(folder: Path, kind: str) -> tuple[str, str | None]:
     """Return (library that loads a checkpoint, task in the hub's terms or None)."""
-    ours = kind in OURS and not _single(folder, kind)
-    if ours:
+    pooling = _read(folder, "residuum.json").get("pooling")
+    one_vector = kind == "dual-encoder" and isinstance(pooling, str)
+    if kind in OURS and not one_vector:  # sentence-transformers reads one vector a text
         return RESIDUUM, TASKS.get(kind)
     sentences = kind == "cross-encoder" or (folder / "modules.json").is_file()
     return SENTENCES if sentences else TRANSFORMERS, TASKS.get(kind)
-
-
-def _single(folder: Path, kind: str) -> bool:
-    """Say whether a dual encoder makes one vector per text, as sentence-transformers needs."""
-    pooling = _read(folder, "residuum.json").get("pooling")
-    return kind == "dual-encoder" and isinstance(pooling, str)
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:
@@ -372,7 +367,9 @@ def how(folder: Path, kind: str, shown: str = "OWNER/NAME") -> str:
     reads, _ = library(folder, kind)
     if reads == RESIDUUM:
         room, name, use = OURS[kind]
-        code, note = OWN.format(folder=shown, room=room, name=name, use=use), _ours(kind)
+        code = OWN.format(folder=shown, room=room, name=name, use=use)
+        note = "This needs the package residuum on Python's path, and a local folder."
+        note += " Its classes read several vectors a text." * (kind == "dual-encoder")
     elif kind == "cross-encoder":
         code, note = RERANK.format(folder=shown), _cut(settings)
     elif reads == SENTENCES:
@@ -390,15 +387,9 @@ def how(folder: Path, kind: str, shown: str = "OWNER/NAME") -> str:
 def _cut(settings: Mapping[str, object]) -> str:
     """Return the lengths, in tokens, to which queries and docs (or pairs) were truncated."""
     if "length" in settings:
-        return (
-            f"Queries were cut at {settings['query_length']} tokens, pairs at {settings['length']}."
-        )
-    if "doc_length" in settings:
-        query, doc = settings["query_length"], settings["doc_length"]
-        return f"Queries were cut at {query} tokens, docs at {doc}."
-    return ""
-
-
-def _ours(kind: str) -> str:
-    more = " Its classes read several vectors a text." * (kind == "dual-encoder")
-    return f"This needs the package residuum on Python's path, and a local folder.{more}"
+        kind, length = "pairs", settings["length"]
+    elif "doc_length" in settings:
+        kind, length = "docs", settings["doc_length"]
+    else:
+        return ""
+    return f"Queries were cut at {settings['query_length']} tokens, {kind} at {length}."
