@@ -66,7 +66,7 @@ def test_docs_of_a_dataset_that_no_page_uses_are_refused_before_anything_is_plan
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(planning, "dry_runs", plan)
     with pytest.raises(
-        ResiduumError, match=r"docs of robust04: nothing .* uses it, but generated-mini"
+        ResiduumError, match=r"docs of robust04: no planned job uses it; .* generated-mini"
     ):
         planning.plan("mini", ["clear"], None, None, ["robust04=1e9"])
     with pytest.raises(AssertionError, match="planned"):

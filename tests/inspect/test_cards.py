@@ -332,9 +332,9 @@ def test_an_edited_checkpoint_and_a_folder_that_exists_are_refused(results, conf
 def test_a_backbone_has_a_card_too(results, config, tmp_path):
     cards.write(results, "mini-bert", 1, tmp_path / "card", config)
     text = (tmp_path / "card" / "README.md").read_text()
-    assert "kind backbone" in text and "made, not trained" in text
+    assert "kind backbone" in text and "made without training" in text
     assert "| made with" in text and "trained on" not in text
-    assert "No run of it was evaluated." in text
+    assert "No run of this checkpoint was evaluated." in text
 
 
 def test_a_card_tells_no_training_of_what_was_not_trained(results, config, tmp_path):
@@ -345,7 +345,7 @@ def test_a_card_tells_no_training_of_what_was_not_trained(results, config, tmp_p
     path.write_text(json.dumps(made))
     cards.write(copy, "clear", 1, tmp_path / "card", config)
     text = (tmp_path / "card" / "README.md").read_text()
-    assert "A model of kind dual-encoder, made from" in text and "made, not trained" in text
+    assert "A model of kind dual-encoder, made from" in text and "made without training" in text
     for absent in ("residual_margin", "batch_size", "trained on", "Negatives", "first step"):
         assert absent not in text
     assert "datasets" not in ModelCard.load(tmp_path / "card" / "README.md").data.to_dict()

@@ -91,7 +91,7 @@ def test_files_of_the_hub_are_listed_and_nothing_is_downloaded(mine, monkeypatch
     assert files[names[0]].url == (
         f"https://huggingface.co/datasets/me/mine/tree/{commit}/corpus.jsonl"
     )
-    assert printed(config, "corpus") == f"not checked, for want of {names[0]}"
+    assert printed(config, "corpus") == f"not checked, because of absent files: {names[0]}"
     cached = tmp_path / "hub" / "datasets--me--mine"
     (cached / "snapshots" / commit).mkdir(parents=True)
     (cached / "snapshots" / commit / "corpus.jsonl.gz").write_bytes(b"")
@@ -165,7 +165,7 @@ def test_an_absent_file_says_where_it_belongs_and_whom_to_ask(mine):
     assert text == f"get it by hand; it belongs at {data / 'docs.tsv'}: ask the librarian"
     result = marks(config)
     assert result["corpus"] is None and result["split test"] is True
-    assert "for want of mine/docs.tsv" in printed(config, "corpus")
+    assert "absent files: mine/docs.tsv" in printed(config, "corpus")
 
 
 def test_an_unknown_dataset_and_a_folder_without_any_are_told(mine, tmp_path):

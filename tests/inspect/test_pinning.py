@@ -96,7 +96,7 @@ def test_a_pin_of_other_counts_stays_unless_it_is_forced(mine):
 def test_what_another_edition_pins_is_not_written_twice(mine):
     text = YAML + PIN.replace("pinned", "theirs").replace(", relevance: {0: 1, 1: 2, 2: 1}", "")
     mine.write_text(text)
-    assert "as its edition 'theirs' pins it; nothing was written" in pin(mine)
+    assert "its edition 'theirs' pins these counts already; nothing" in pin(mine)
     assert mine.read_text() == text
 
 
@@ -206,7 +206,7 @@ def test_an_id_that_stands_twice_is_seen_before_a_run(mine):
     corpus.write_text(f"{corpus.read_text().rstrip()}\n{first}\n")
     checked = [str(finding) for finding in datasets.check(mine.parents[1], "mine")]
     assert (
-        "FAULT  corpus: 4 docs; nothing is pinned; 1 have another's id, which no run takes"
+        "FAULT  corpus: 4 docs; nothing is pinned; 1 repeat an id, which no run accepts"
         in checked
     )
     with pytest.raises(ResiduumError, match="1 docs of the corpus have an id that another has"):

@@ -128,7 +128,7 @@ def test_what_is_no_number_of_docs_is_refused(number):
 
 def test_docs_of_what_no_job_uses_are_refused():
     planning.refuse_unused({"toy": 9}, ["toy", "", "toy"])
-    with pytest.raises(ResiduumError, match=r"^docs of cacm: nothing .* uses it, but toy\. "):
+    with pytest.raises(ResiduumError, match=r"^docs of cacm: no planned job .* use toy\. "):
         planning.refuse_unused({"toy": 9, "cacm": 9}, ["toy", ""])
 
 

@@ -44,7 +44,7 @@ SHOWN_ELSEWHERE = {  # settings that other parts of the card show
 
 
 COLUMNS = ["collection", "licence", "access"]
-IN_BATCH = "none were searched for; the other docs of a batch are (in_batch)"
+IN_BATCH = "the other docs of a batch (in_batch); none were searched for"
 
 
 def write(results: Path, model: str, seed: int, output: Path, config: Path) -> str:
@@ -173,10 +173,10 @@ def _data(checkpoint: Checkpoint, known: Known) -> Iterator[str]:
         rows.append([place, about.title, about.licence, about.access])
     yield grid(["trained on" if checkpoint.trained else "made with", *COLUMNS], rows)
     roles = checkpoint.settings.get("train_on") or checkpoint.settings.get("corpora")
-    yield "\nOf the weights no licence is recorded; those of collections and start hold."
+    yield "\nNo licence of the weights is recorded. The licences of collections and start apply."
     yield f"\nIn the role of: {listed({'': roles}).strip()}. Pairs: {_fact(checkpoint, 'pairs')}."
     if mix := checkpoint.made.artefact.get("mix"):
-        yield f"Of the mix: {listed(mix)}."
+        yield f"Shares of the mix: {listed(mix)}."
     if checkpoint.trained and (negatives := _negatives(checkpoint)):
         yield f"\nNegatives: {negatives}."
 
@@ -206,7 +206,7 @@ def _training(checkpoint: Checkpoint) -> Iterator[str]:
     rows += [[f"{key} at the end", str(_fact(checkpoint, key))] for key in ("steps", "loss")]
     rows = [row for row in rows if row[1] not in ("None", UNKNOWN)]
     if not checkpoint.trained:
-        yield "It was made, not trained.\n"
+        yield "The model was made without training.\n"
     yield grid(["setting", "value"], rows)
     preflight = checkpoint.made.artefact.get("preflight")
     if checkpoint.trained and preflight:
@@ -217,7 +217,7 @@ def _learned(checkpoint: Checkpoint) -> str:
     """Return the verdict on learning, or a sentence that no verdict was made."""
     if (made := verdict(checkpoint)) is None:
         return "No verdict on learning was made of this checkpoint."
-    answer = "Yes" if made.learned else "No: a table would say `not learned` of it"
+    answer = "Yes" if made.learned else "No: tables say `not learned`"
     on = f"on {made.examples} held-out examples of {made.split_ref}"
     return f"{answer}. {made.reason} ({made.measure}, {on}; {listed(dict(made.means))})."
 
@@ -225,7 +225,7 @@ def _learned(checkpoint: Checkpoint) -> str:
 def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
     """Yield the means and the pages of every run that used the checkpoint."""
     if not measured:
-        yield "No run of it was evaluated. Models that were made with it have results of their own."
+        yield "No run of this checkpoint was evaluated. Models made from it have their own results."
         return
     rows = [
         [f"{r.dataset}/{r.split}", r.run, ", ".join(r.made_of) or ALONE, str(r.queries), text]
@@ -235,13 +235,13 @@ def _measured(checkpoint: Checkpoint, measured: list[Result]) -> Iterator[str]:
     yield grid(["split", "run", "made of", "queries", "means"], rows)
     if any(r.made_of for r in measured):
         yield (
-            "\nA run that is made of others, as a fusion or a reranked list, has the means of all "
-            "together. Its parts are named by their systems, a reranker by its role or model."
+            "\nA combined run, such as a fusion or a reranked list, has the means of all its parts "
+            "together. Parts are named by their systems, a reranker by its role or model."
         )
     for scale, compares in scales_of(checkpoint.graph).items():
         yield f"\nScale {scale}: {compares}"
     if pages := pages_of(checkpoint):
-        yield "\nPages that it stands behind:\n"
+        yield "\nPages with results of this checkpoint:\n"
         yield from (f"- {name} ({printed})" for name, printed in pages.items())
 
 
@@ -257,7 +257,7 @@ def _provenance(checkpoint: Checkpoint) -> Iterator[str]:
         ["packages", listed(packages) if isinstance(packages, dict) else UNKNOWN],
         ["processor", checkpoint.made.cpu.model if checkpoint.made.cpu else UNKNOWN],
     ]
-    yield grid(["of the job", ""], rows)
+    yield grid(["fact of the job", "value"], rows)
     yield f"\n`{manifest.FOLDER}` has the hashes of its inputs and files."
 
 
@@ -348,17 +348,12 @@ FORMS = {"ForMaskedLM": "AutoModelForMaskedLM", "": "AutoModel"}  # by ending of
 
 def library(folder: Path, kind: str) -> tuple[str, str | None]:
     """Return (library that loads a checkpoint, task in the hub's terms or None)."""
-    ours = kind in OURS and not _single(folder, kind)
-    if ours:
+    pooling = _read(folder, "residuum.json").get("pooling")
+    one_vector = kind == "dual-encoder" and isinstance(pooling, str)
+    if kind in OURS and not one_vector:  # sentence-transformers reads one vector a text
         return RESIDUUM, TASKS.get(kind)
     sentences = kind == "cross-encoder" or (folder / "modules.json").is_file()
     return SENTENCES if sentences else TRANSFORMERS, TASKS.get(kind)
-
-
-def _single(folder: Path, kind: str) -> bool:
-    """Say whether a dual encoder makes one vector per text, as sentence-transformers needs."""
-    pooling = _read(folder, "residuum.json").get("pooling")
-    return kind == "dual-encoder" and isinstance(pooling, str)
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:
@@ -372,7 +367,9 @@ def how(folder: Path, kind: str, shown: str = "OWNER/NAME") -> str:
     reads, _ = library(folder, kind)
     if reads == RESIDUUM:
         room, name, use = OURS[kind]
-        code, note = OWN.format(folder=shown, room=room, name=name, use=use), _ours(kind)
+        code = OWN.format(folder=shown, room=room, name=name, use=use)
+        note = "This needs the package residuum on Python's path, and a local folder."
+        note += " Its classes read several vectors a text." * (kind == "dual-encoder")
     elif kind == "cross-encoder":
         code, note = RERANK.format(folder=shown), _cut(settings)
     elif reads == SENTENCES:
@@ -390,15 +387,9 @@ def how(folder: Path, kind: str, shown: str = "OWNER/NAME") -> str:
 def _cut(settings: Mapping[str, object]) -> str:
     """Return the lengths, in tokens, to which queries and docs (or pairs) were truncated."""
     if "length" in settings:
-        return (
-            f"Queries were cut at {settings['query_length']} tokens, pairs at {settings['length']}."
-        )
-    if "doc_length" in settings:
-        query, doc = settings["query_length"], settings["doc_length"]
-        return f"Queries were cut at {query} tokens, docs at {doc}."
-    return ""
-
-
-def _ours(kind: str) -> str:
-    more = ", whose classes read more than one dense vector a text" * (kind == "dual-encoder")
-    return f"The package residuum is on the path{more}; the folder is a local one."
+        kind, length = "pairs", settings["length"]
+    elif "doc_length" in settings:
+        kind, length = "docs", settings["doc_length"]
+    else:
+        return ""
+    return f"Queries were cut at {settings['query_length']} tokens, {kind} at {length}."

@@ -32,10 +32,10 @@ NOT_RUN = "not run"
 HEAD = """\
 # Artifact checklist, {scale}
 
-Written by residuum {version} from the files of `{results}`; what made those stands under "Code and
-machines". The questions are those of the ACM's artifact review and badging ({acm}), the machine
-learning reproducibility checklist ({ml}), the NeurIPS paper checklist ({neurips}), the
-reproducibility tracks of ECIR and SIGIR ({ir}). What no file has is *{unknown}*: answer it by hand.
+Written by residuum {version} from the files of `{results}`. "Code and machines" says what made
+them. The questions are those of the ACM's artifact review and badging ({acm}), the machine learning
+reproducibility checklist ({ml}), the NeurIPS paper checklist ({neurips}), the reproducibility
+tracks of ECIR and SIGIR ({ir}). Answer by hand where it says *{unknown}*.
 """
 
 

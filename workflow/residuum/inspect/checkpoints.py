@@ -81,11 +81,11 @@ def verdict(checkpoint: Checkpoint) -> Learned | None:
 
 def find(results: Path, graph: Graph, model: str, seed: int) -> Checkpoint:
     """Find the checkpoint of a model's id and seed, below models/ or backbones/."""
-    paths = [
-        folder_of(PATHS.checkpoint.fill(model=model, seed=seed)),
-        folder_of(PATHS.backbone.fill(model=model)),
-    ]
-    for path in paths:
+    trained, backbone = (
+        PATHS.checkpoint.fill(model=model, seed=seed),
+        PATHS.backbone.fill(model=model),
+    )
+    for path in map(folder_of, (trained, backbone)):
         if made := graph[path].manifest:
             return Checkpoint(results, graph, path, made)
     known = sorted(filter(None, map(named, graph)))
@@ -175,9 +175,10 @@ def _behind(checkpoint: Checkpoint, joint: bool = False) -> list[str]:
 
 def _joins(path: str, parent: str) -> bool:
     """Say whether a file joins several systems' lists, and the file it was made from does not."""
-    several = any(form.parse(path) is not None for form in (PATHS.pairs, PATHS.depth_curve))
-    of_docs = PATHS.scores.parse(path) is not None and PATHS.run.parse(parent) is not None
-    return of_docs or (several and not _joins(parent, ""))
+    if PATHS.scores.parse(path):
+        return PATHS.run.parse(parent) is not None
+    several = any(form.parse(path) for form in (PATHS.pairs, PATHS.depth_curve))
+    return several and not _joins(parent, "")
 
 
 def _made_of(checkpoint: Checkpoint, metrics: str) -> list[str]:

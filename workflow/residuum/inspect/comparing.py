@@ -263,15 +263,11 @@ def complementarity_page(
     """Lay out every pair of runs in both roles, or each run with each baseline."""
     names = list(dict.fromkeys(name for name, _ in scores))
     roles = [(d, s) for d, s in itertools.permutations(names, 2) if not baselines or s in baselines]
-    lines = [
-        list(
-            map(
-                TextCell, (measure, d, s, *_cells(coverage(scores[d, measure], scores[s, measure])))
-            )
-        )
-        for measure in hits
-        for d, s in roles
-    ]
+    lines = []
+    for measure in hits:
+        for d, s in roles:
+            cells = _cells(coverage(scores[d, measure], scores[s, measure]))
+            lines.append([TextCell(text) for text in (measure, d, s, *cells)])
     align = "lll" + "r" * 7
     return Layout("Complementarity", "Lee et al., ACL 2023", HEADER, lines, [REMARK], align)
 

@@ -279,13 +279,13 @@ def check(config: Path, name: str) -> Iterator[Finding]:
         absent = ", ".join(file.name for file in files if not file.available)
         good = None
         if absent:
-            message = f"not checked, for want of {absent}"
+            message = f"not checked, because of absent files: {absent}"
         elif isinstance(dataset.source, Segmented):
-            message = f"not checked: a run makes it of the docs that play {dataset.source.of}"
+            message = f"not checked: a run cuts it from the docs bound to {dataset.source.of}"
         elif split and (synthetic := dataset.splits[split].synthetic):
             message = f"not checked: a run has {synthetic.generator} write it"
         elif not files and dataset.source.kind == "irds":
-            message = "not checked, because the YAML lists no downloads: reading may download it"
+            message = "not checked: the YAML lists no downloads, so reading might download it"
         else:
             try:
                 with hub.cached_only():
@@ -331,7 +331,7 @@ def _count(name: str, dataset: Dataset, split: str | None, known: list[Ids]) -> 
         known.append(ids)
         edition = editions.matching(name, dataset.editions, ids.count)
         pins = f", as pinned ({edition})" if edition else "; nothing is pinned"
-        twice = f"; {ids.twice:,} have another's id, which no run takes" if ids.twice else ""
+        twice = f"; {ids.twice:,} repeat an id, which no run accepts" if ids.twice else ""
         return f"{ids.count:,} docs{pins}{twice}", not ids.twice
     rows = data.load_split(name, split, dataset)
     pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)

@@ -62,8 +62,8 @@ def dry_runs(requests: Iterable[tuple[Sequence[str], Sequence[str]]]) -> list[li
     """Run dry runs together, each with its values of `--config` and options; return their jobs."""
     if importlib.util.find_spec("snakemake") is None:
         raise ResiduumError(
-            "no Snakemake in this environment, and it is Snakemake that plans the jobs. Install "
-            "the project whole: make, or pip install '.[graph]'"
+            "no Snakemake in this environment, but Snakemake plans the jobs. Install the whole "
+            "project: make, or pip install '.[graph]'"
         )
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
     command += ["--quiet", "host"]  # in place of the profile's quiet rules

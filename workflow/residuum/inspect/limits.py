@@ -66,7 +66,7 @@ class Limit(NamedTuple):
 def page(rows: list[list[str]]) -> Iterator[str]:
     """Yield the limits as a grid, with an explanation of each kind of limit."""
     if rows:
-        yield "What breaks first, and up to how many docs each would do:"
+        yield "Limits, the first to break first, with the docs that each would bear:"
         yield layout.grid(HEADER, rows)
         yield from (wrapped(text, "- ") for text in TEXTS)
 

@@ -37,15 +37,15 @@ def pin(config: Path, name: str, edition: str, force: bool) -> str:
     made = counted(name, dataset, edition)
     pinned = {one.name: one for one in dataset.editions}
     if made in pinned.values():
-        return f"{path}: pinned already, and so it is:\n{_block([made])}"
+        return f"{path}: these counts are pinned already:\n{_block([made])}"
     same = next((one.name for one in pinned.values() if _agrees(one, made)), None)
     if same and not force:
-        return f"{path}: what is here is as its edition '{same}' pins it; nothing was written"
+        return f"{path}: its edition '{same}' pins these counts already; nothing was written"
     if edition in pinned and not force:
         raise ResiduumError(
-            f"{path}: its edition '{edition}' pins other counts than those of what is here:\n"
-            f"{_block([made])}Is a file cut short? If this is another edition, add it with --name; "
-            "--force replaces all that is pinned."
+            f"{path}: its edition '{edition}' pins other counts than these, which were counted:\n"
+            f"{_block([made])}Is a file cut short? Add another edition with --name, or replace all "
+            "that is pinned with --force."
         )
     kept = [] if force else [*pinned.values()]
     _write(location, [*kept, made], bool(kept))

@@ -92,7 +92,7 @@ def refuse_unused(docs: Iterable[str], used: Iterable[str]) -> None:
     used = sorted(filter(None, {*used}))
     if unused := [name for name in docs if name not in used]:
         raise ResiduumError(
-            f"docs of {unused[0]}: nothing that is planned uses it, but {', '.join(used)}. "
+            f"docs of {unused[0]}: no planned job uses it; planned jobs use {', '.join(used)}. "
             "Give docs of these, or choose other papers or another scale"
         )
 
@@ -150,7 +150,7 @@ def _imagined(
     refuse_unused(docs, named_by(registry))
     for name in docs:
         if why := why_no_export(registry, name, None):
-            raise ResiduumError(f"docs of {name}: nothing that is planned can use it: {why}")
+            raise ResiduumError(f"docs of {name}: no planned job can use it: {why}")
     half = {name: max(1, size // 2) for name, size in docs.items()}
     configs = [_pairs({**chosen, "docs": sized}) for sized in (docs, half)]
     every, halved = dry_runs((config, [ALL]) for config in configs)

@@ -215,9 +215,12 @@ class Shown:
         The lines of such names are indented, and have the name as key.
         """
         marks: dict[str, dict[tuple[Ref, str], None]] = {}
-        for key, mark, value in () if kind in BOUND else walk(self._entry(kind, name)):
-            if isinstance(mark, Ref):
-                marks.setdefault(key, {})[mark, value] = None
+        if kind not in BOUND:
+            trained = kind == "model"  # with the settings of its training
+            entry = self.registry.model(name) if trained else self.entries(kind)[name]
+            for key, mark, value in walk(entry):
+                if isinstance(mark, Ref):
+                    marks.setdefault(key, {})[mark, value] = None
         for node in self.nodes(kind, name):
             if node.leaf:
                 yield Line(node.key, _written(node.value), _origin(node))
@@ -225,10 +228,6 @@ class Shown:
                 yield from self._stands_for(kind, name, mark, value)
             if node.key == "seeds" and kind == "model":
                 yield from self._seeds(bool(node.value))
-
-    def _entry(self, kind: str, name: str) -> BaseModel:
-        """Return an entry; for a training's id, the model with that training's settings."""
-        return self.registry.model(name) if kind == "model" else self.entries(kind)[name]
 
     def _seeds(self, stated: bool) -> Iterator[Line]:
         """Yield the seeds of config or scale that replace a model's; `stated`: it has seeds."""

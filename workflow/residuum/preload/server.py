@@ -102,7 +102,6 @@ def _drop_dead(place: Path) -> None:
 
 
 def _listens(path: Path) -> bool:
-    """Say whether a process listens at a socket."""
     with socket.socket(socket.AF_UNIX) as caller:
         caller.settimeout(1)
         try:
@@ -265,7 +264,6 @@ class Parent:
         self.idle.append(child)
 
     def _ended(self, child: Child) -> None:
-        """Record a child's end."""
         _, status, used = os.wait4(child.process, 0)
         code = os.waitstatus_to_exitcode(status)
         self.waiting.unregister(child.handle)
