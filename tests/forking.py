@@ -16,10 +16,13 @@ from pathlib import Path
 
 from conftest import ROOT
 from preloading import ONE_THREAD
+from residuum.preload import server
 
-# What the commands of a package import, of which nothing depends on their environment.
+# What commands import, of which nothing depends on their environment. Those of `snakemake` and
+# `stages` are run in copies of the project, each of which has a residuum of its own.
 PACKAGES = {
     "snakemake": "snakemake.cli pydantic typer yaml",
+    "stages": " ".join(server.PACKAGES["neural"]),
     "residuum": """numpy polars pydantic typer yaml ijson lxml.etree requests tqdm
         residuum.data residuum.__main__""",
 }
@@ -27,7 +30,7 @@ PARENT = """
 import importlib, json, os, sys
 from residuum.preload import jobs, server
 
-if sys.argv[1] == "snakemake":  # each copy of the project has a residuum of its own
+if sys.argv[1] != "residuum":
     jobs.forget()
 for package in sys.argv[2:]:
     importlib.import_module(package)
@@ -38,6 +41,7 @@ for line in sys.stdin:
     if not child:
         os.environ.clear()
         os.environ.update(environment)
+        sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
         streams = [os.open(path, os.O_RDWR | os.O_APPEND) for path in [os.devnull, *paths]]
         request = jobs.Request(0, module, words, folder, environment)
         jobs.become(request, streams, parent)
@@ -56,7 +60,8 @@ def run(
 
     `merged`: standard error too comes as stdout, in its order.
     """
-    parent = _parent(module.split(".")[0])
+    name = module.split(".")[0]
+    parent = _parent("stages" if name == "residuum" and project != ROOT else name)
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in (["both"] * 2 if merged else ["out", "err"])]
         for path in paths:

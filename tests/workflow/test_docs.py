@@ -106,11 +106,6 @@ def test_files_that_pages_name_exist(path):
     assert not lost
 
 
-def blocks(path, language=""):
-    """Return the texts of a page's code blocks in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.M | re.S)
-
-
 def said(*words):
     done = CliRunner().invoke(app, [*words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
@@ -119,7 +114,8 @@ def said(*words):
 
 def test_the_values_that_the_docs_show_of_a_model_are_those_that_it_has(monkeypatch):
     monkeypatch.chdir(ROOT)
-    [block] = blocks(DOCS / "how-to" / "show.md")
+    text = (DOCS / "how-to" / "show.md").read_text()
+    [block] = re.findall(r"^```\n(.*?)^```$", text, re.M | re.S)
     command, *lines = block.splitlines()
     printed = said(*command.removeprefix("$ residuum ").split()).splitlines()
     shown = [line for line in lines if line != "..."]
@@ -164,14 +160,6 @@ def test_the_counts_of_markers_are_the_same_in_the_readme_and_in_the_ledger():
         name: row[:6] for name, row in markers.items()
     }
     assert f"so {markers['dualrm'][-1]} more of its comparisons" in (ROOT / "README.md").read_text()
-
-
-def test_a_table_of_a_collection_of_ones_own_takes_as_many_lines_as_is_said():
-    files = blocks(DOCS / "how-to" / "dataset.md", "yaml")[:3]
-    lines = [line for text in files for line in text.splitlines() if not line.startswith("#")]
-    assert len(lines) == 17
-    for path in (DOCS / "how-to" / "dataset.md", DOCS / "tutorial.md", ROOT / "README.md"):
-        assert re.search("seventeen lines of YAML", path.read_text(), re.I), path
 
 
 def test_code_and_configuration_name_pages_that_exist():

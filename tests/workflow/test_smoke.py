@@ -23,6 +23,7 @@ import polars as pl
 import psutil
 import pytest
 
+import forking
 from by_hand import best_products, reciprocal_ranks, relevant_of, run_of
 from conftest import ROOT
 from projects import PARTS, arguments, choose, copy_project, invoke, snakemake
@@ -226,8 +227,8 @@ def reading(project):
 
 def residuum(project, *arguments):
     """Run the command and return what it printed; a failure fails the test."""
-    words = [sys.executable, "-m", "residuum", *map(str, arguments)]
-    done = subprocess.run(words, cwd=project, env=reading(project), capture_output=True, text=True)
+    words = [*map(str, arguments)]
+    done = forking.run("residuum.__main__", words, reading(project), project)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -466,9 +467,10 @@ def remade(project, artefact, aside):
     beside = path / "manifest.json" if path.is_dir() else Path(f"{path}.manifest.json")
     words = shlex.split(json.loads(beside.read_text())["environment"]["command"])
     shutil.copytree(folder, aside)
-    environment = reading(project)
+    assert words[:2] == ["python", "-m"]
     try:
-        subprocess.run([sys.executable, *words[1:]], cwd=project, env=environment, check=True)
+        done = forking.run(words[2], words[3:], reading(project), project)
+        assert done.returncode == 0, done.stderr
         return contents(folder) != contents(aside)
     finally:
         shutil.rmtree(folder)
@@ -782,7 +784,7 @@ def kill_when(project, pattern, *targets):
             words = " ".join(word for one in below for word in one.cmdline())
     process.kill()
     assert process.wait() == -signal.SIGKILL, f"ended before {pattern} appeared"
-    _, alive = psutil.wait_procs(below, timeout=10)
+    _, alive = psutil.wait_procs(below, timeout=60)  # a bound on hanging, not a benchmark
     assert not alive
 
 
