@@ -28,7 +28,10 @@ def numbered(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
 def ended(path: Path, encoding: str = "utf-8", hint: str = AGAIN) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line with its end); damaged data raises ResiduumError."""
     with undamaged(path, AGAIN), opened(path) as handle:
-        yield from decoded(path, handle, encoding, hint)
+        for number, line in decoded(path, handle, encoding, hint):
+            if number > 1 and line.startswith(BOM):
+                raise ResiduumError(f"{path}, line {number}: {JOINED}")
+            yield number, line.removeprefix(BOM)
 
 
 def decoded(
@@ -41,10 +44,7 @@ def decoded(
     number = 0
     try:
         for number, line in enumerate(lines, start=1):
-            text = line.decode(encoding)
-            if number > 1 and text.startswith(BOM):
-                raise ResiduumError(f"{where}, line {number}: {JOINED}")
-            yield number, text.removeprefix(BOM)
+            yield number, line.decode(encoding)
     except UnicodeDecodeError as error:
         raise ResiduumError(
             f"{where}, line {number}: not {encoding.upper()} ({error.reason} at byte {error.start} "
