@@ -198,5 +198,5 @@ def test_corpora_are_given_as_the_spec_has_them(task: Path, tmp_path: Path) -> N
         fit(task, tmp_path / "none", spec())
     short = tmp_path / "short"
     make_corpus(short, [("d", "amber basil")])
-    with pytest.raises(ResiduumError, match=r"short: no doc has a span of 3 tokens"):
+    with pytest.raises(ResiduumError, match=r"short: no doc has more than the 3 tokens of a span"):
         fit(task, tmp_path / "short-docs", spec(), short)
