@@ -195,7 +195,9 @@ def test_a_tick_on_another_page_is_a_fault(config):
     reported = yaml.safe_load(page.read_text())["reported"]
     row, cells = next(iter(reported.items()))
     edit(page, reported={**reported, row: dict.fromkeys(cells, "✓")})
-    with pytest.raises(ResiduumError, match=f"reported.{row}.* a tick, which a column of a table"):
+    with pytest.raises(
+        ResiduumError, match=f"reported.{row}.* a tick, which only a column of a table"
+    ):
         load(config)
 
 

@@ -20,8 +20,8 @@ from residuum.pages.claims.judging import Values, axis, compare, in_words
 from residuum.pages.claims.judging import judge as judged
 from residuum.pages.figure import curves
 from residuum.pages.figure.job import BoundFigure
+from residuum.pages.figure.metrics import of_runs, without_unlearned
 from residuum.pages.figure.points import Point
-from residuum.pages.figure.runs import of_runs, without_unlearned
 from residuum.pages.grids import Parted, read_groups
 from residuum.pages.layout import TextCell
 from residuum.pages.table.job import BoundTable, metrics_files

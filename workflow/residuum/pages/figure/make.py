@@ -19,8 +19,8 @@ from residuum.pages.drawing import panel_name
 from residuum.pages.figure.curves import cost_notes, measured, vectors_compared
 from residuum.pages.figure.entry import COSTS, DEPTH, EFFORT
 from residuum.pages.figure.job import BoundFigure
+from residuum.pages.figure.metrics import cells, labelled, of_runs, over_groups, without_unlearned
 from residuum.pages.figure.points import Point, compare
-from residuum.pages.figure.runs import cells, labelled, of_runs, over_groups, without_unlearned
 from residuum.pages.grids import GridCell, Parted, read_groups
 from residuum.pages.layout import DASH, TextCell
 from residuum.paired import ScoreMatrix
