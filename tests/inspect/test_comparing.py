@@ -224,7 +224,7 @@ def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
         ("test", r"options: test: .*'permutation'.*\(found \"t\"\)"),
         ("baseline", r"--baseline: no run 'bets'; known: best, good\. Did you mean best\?"),
         ("original", r"--original: no run 'bets'; known: best, good\. Did you mean best\?"),
-        ("both", "--original compares every run with that one: leave out --baseline"),
+        ("both", "--original compares all runs with the original run: leave out --baseline"),
         ("columns", r"columns\.trec, line 1: expected 6 columns"),
         ("many", r"many\.trec, line 2: expected 6 columns .*, found 7"),
         ("folder", r"folder\.trec: cannot be read \(Is a directory\)"),

@@ -209,5 +209,5 @@ def test_an_id_that_stands_twice_is_seen_before_a_run(mine):
         "FAULT  corpus: 4 docs; nothing is pinned; 1 repeat an id, which no run accepts"
         in checked
     )
-    with pytest.raises(ResiduumError, match="1 docs of the corpus have an id that another has"):
+    with pytest.raises(ResiduumError, match="1 docs of the corpus repeat an id"):
         pin(mine)

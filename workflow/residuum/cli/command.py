@@ -62,8 +62,8 @@ def _replaceable(option: typer.CallbackParam, output: Path) -> Path:
 def _tag(tag: str) -> str:
     if tag.split() != [tag] or not tag.isprintable():
         raise ResiduumError(
-            f"--tag {tag!r}: a column of the run, apart by white space from the others: give a "
-            "name without spaces or control characters"
+            f"--tag {tag!r}: the tag is a column of the run. Give a name without spaces or control "
+            "characters"
         )
     return tag
 
@@ -94,7 +94,7 @@ Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start
 Windows = Annotated[str | None, typer.Option(help="JSON of Windows: docs are read in passages")]
 Revision = Annotated[str | None, typer.Option(help="hub commit of a model of the hub")]
 Pickled = Annotated[
-    bool, typer.Option("--pickled", help="read weights that are a pickle, tensors alone of it")
+    bool, typer.Option("--pickled", help="read pickled weights, and only their tensors")
 ]
 Work = Annotated[Path, written("folder of the resumable checkpoint")]
 SaveEvery = Annotated[

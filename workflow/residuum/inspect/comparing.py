@@ -90,7 +90,9 @@ def report(
 def _original(name: str, runs: Mapping[str, object], baselines: Sequence[str]) -> str:
     """Return the original run's name, or refuse an unknown run and further baselines."""
     if baselines:
-        raise ResiduumError("--original compares every run with that one: leave out --baseline")
+        raise ResiduumError(
+            "--original compares all runs with the original run: leave out --baseline"
+        )
     if name not in runs:
         raise ResiduumError(f"--original: {unknown('run', name, runs)}")
     return name

@@ -45,7 +45,7 @@ def export(
     """
     dataset, _, split = place.partition("/")
     if metadata and form != "trec":
-        raise ResiduumError(f"--ir-metadata stands above a run in TREC's form, not with {form}")
+        raise ResiduumError(f"--ir-metadata needs runs in TREC's form (--form trec), not {form}")
     names = chosen(results, dataset, split, runs)
     entry = citing.known(config, [dataset]).get(dataset)
     refused: dict[str, str] = {}

@@ -65,8 +65,8 @@ def counted(name: str, dataset: Dataset, edition: str) -> Edition:
     if not ids.count:
         raise ResiduumError(f"{name}: the corpus has no docs. Are its files empty?")
     if ids.twice:
-        text = f"{ids.twice} docs of the corpus have an id that another has"
-        raise ResiduumError(f"{name}: {text}; no run takes such a corpus: give each its own")
+        text = f"{ids.twice} docs of the corpus repeat an id"
+        raise ResiduumError(f"{name}: {text}; no run accepts that: give each doc its own id")
     sizes = {split: _size(name, dataset, split) for split in dataset.splits}
     known = {split: size for split, size in sizes.items() if size}
     return Edition.model_validate({"name": edition, "docs": ids.count, "splits": known})

@@ -88,16 +88,22 @@ def read(results: Path) -> Graph:
     Paths are relative to `results`, wherever the folder was when they were written. Artefacts that
     a manifest names are included even without a manifest. A faulty manifest raises ResiduumError.
     """
-    graph, faults = readable(results)
-    for name, fault in faults.items():
-        raise ResiduumError(f"{results / name}: {fault}; delete it, then {AGAIN}")
-    if not graph:
+    made: Made = {}
+    for name in finished(results, MANIFESTS):
+        try:
+            made[name] = _manifest(results / name, name)
+        except ResiduumError as error:
+            raise ResiduumError(f"{results / name}: {error}; delete it, then {AGAIN}") from None
+    if not made:
         raise ResiduumError(f"{results}: no manifests; is it a results folder, results/<scale>?")
-    return graph
+    return _graph(results, made)
 
 
 def readable(results: Path) -> tuple[Graph, dict[str, str]]:
-    """Read every readable manifest; also return {path: fault} of the other manifests."""
+    """Read every readable manifest; also return {path: fault} of the other manifests.
+
+    It is apart from `read`, because results must not depend on the words of errors.
+    """
     made: Made = {}
     faults: dict[str, str] = {}
     for name in finished(results, MANIFESTS):
