@@ -19,7 +19,7 @@ RESOURCES, ESTIMATES = WIRING.resources, WIRING.estimates
 ENVS = f"{HOME}/envs"
 NEURAL = f"{ENVS}/{RESOURCES.neural_env}.yaml"
 
-SHOWN = driver.Reported(WIRING.registry, report)
+SHOWN = WIRING.reported(report)
 
 shell.prefix(WIRING.shell_prefix())
 

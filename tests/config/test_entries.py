@@ -167,7 +167,7 @@ def test_what_refers_to_an_entry_of_a_broken_file_is_no_fault_of_its_own(folder)
     (folder / "paper.yaml").write_text(PAPER.replace("k: 5000", "k: [5000"))
     held = Folder(folder)
     assert held.may_hold("deep") and held.may_hold("paper") and not held.may_hold("elsewhere")
-    assert [*held.unread] == [folder / "paper.yaml"]
+    assert held.unread == [folder / "paper.yaml"]
     with pytest.raises(ValueError, match=r"paper\.yaml: not valid YAML: .*line 1"):
         held.entry("deep", System)
     assert [f.partition(":")[0] for f in entries.faults_of(held)] == [f"{folder}/paper.yaml"]

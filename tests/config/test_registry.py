@@ -480,7 +480,7 @@ ICT = {
         ("datasets/ict-50.yaml", {"source": {**ICT, "length": 7}, "budgets": []},
          "length: 7 is none of lengths: "),
         ("datasets/ict-50.yaml", {"source": {**ICT, "changed": [2, 1]}, "budgets": []},
-         "changed [2, 1]: the first"),
+         "changed: [2, 1]: the first"),
         ("datasets/ict-50.yaml", {"source": {**ICT, "of": "cacmm"}, "budgets": []},
          "source.of: no role 'cacmm'"),
         ("systems/candidates-bigrams.yaml",

@@ -78,7 +78,7 @@ def test_a_training_holds_its_fold_out_and_shares_the_tuples(models: Models) -> 
     elsewhere = job(model="dpr-ei@nq-250k.train", seed="1")
     assert (models.folds(elsewhere), models.held_out(elsewhere)) == ([], "")
     assert json.loads(models.spec(elsewhere))["training"]["snapshots"] == 10
-    with pytest.raises(ResiduumError, match=rf"it is trained for each fold .*{OF}\.mcdonald1, "):
+    with pytest.raises(ResiduumError, match=rf"is trained for each fold .*{OF}\.mcdonald1, "):
         models.folds(job(model=f"dpr@{OF}", seed="1"))
 
 

@@ -57,7 +57,7 @@ def edited(folder: Path, model: str, **changes: object) -> Path:
 
 def test_a_gate_of_another_split_or_kind_is_a_fault(tmp_path):
     config = edited(tmp_path / "one", "sparterm-gate", train_on="msmarco-train", negatives={})
-    with pytest.raises(ResiduumError, match="gate: it is trained on msmarco-train, and what it"):
+    with pytest.raises(ResiduumError, match="gate: the gate is trained on msmarco-train, and this"):
         loading.load(config, CONFIG)
     entry = entries.parse(config / "models" / "sparterm.yaml", dict[str, Any])
     encoder = json.loads(json.dumps(entry["encoder"]))

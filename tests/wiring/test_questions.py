@@ -263,7 +263,7 @@ def test_corpora_of_spans_are_read_in_training_and_have_to_be_there():
     ("changes", "says"),
     [
         ({"splits": {"train": {"synthetic": synthetic()}}}, "made with a generated-articles"),
-        ({"own": {"train": "train", "tune": "synthetic"}}, "own.tune: 'synthetic' is what a gen"),
+        ({"own": {"train": "train", "tune": "synthetic"}}, "own.tune: 'synthetic' holds generated"),
         ({"splits": {"test": {"folds": ["batch1", "synthetic"]}}}, "folds: 'synthetic' is what a"),
     ],
 )

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,9 +20,6 @@ from residuum.cli.command import describe
 from residuum.cli.errors import unknown
 from residuum.config.origins import brought, without
 from residuum.config.schema.base import ID
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeForm
 
 MOST_SHOWN = 200  # characters of an invalid name in a message
 WHOLE = ("train_on",)  # keys whose mapping is replaced whole: its shares add up to 1
@@ -89,20 +86,19 @@ def ordered(by_id: Mapping[str, Value]) -> dict[str, Value]:
 class Folder:
     """The entries in the files of a folder: the location of each id.
 
-    `unread` holds the fault of each file that cannot be read, `again` the entries whose id is
-    taken already.
+    `unread` lists the files that cannot be read, `again` the entries whose id is taken already.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.unread: dict[Path, str] = {}
+        self.unread: list[Path] = []  # without the faults, whose words jobs must not rest on
         self.again: list[Location] = []
         locations: dict[str, Location] = {}
         for file in sorted(path.glob("*.yaml")):
             try:
                 held = _held(file)
-            except ValueError as error:
-                self.unread[file] = str(error)
+            except ValueError:
+                self.unread.append(file)
                 continue
             for location in held:
                 if locations.setdefault(location.id, location) is not location:
@@ -125,9 +121,9 @@ class Folder:
         """Return the location of an entry. Raises ValueError with the reason if it is not found."""
         if name in self:
             return self.locations[name]
-        for file, fault in self.unread.items():
+        for file in self.unread:
             if _may_hold(file, name):
-                raise ValueError(fault)
+                _held(file)  # raises what is wrong with it
         file = self.file(name)
         why = f"it holds no entry '{name}'" if file.is_file() else "not a file that can be read"
         raise ValueError(f"{file}: {why}")
@@ -146,7 +142,7 @@ class Folder:
             return location.at(*keys)
         return f"{location.at(*keys)} (base: {base.id}, {base.path}:{base.line(*keys)})"
 
-    def entry(self, name: str, form: "TypeForm[Value]") -> Value:
+    def entry(self, name: str, form: type[Value]) -> Value:
         """Load an entry; raise ValueError with all its faults, each with file, line and key.
 
         An entry with `base:` is laid over the base, which has no base itself.
@@ -154,7 +150,7 @@ class Folder:
         entry: Value = self.checked(name, self.stated(name, form), form)
         return entry
 
-    def stated(self, name: str, form: "TypeForm[object]") -> Any:
+    def stated(self, name: str, form: object) -> Any:
         """Return an entry as files state it, laid over its base, with the spots of its keys."""
         location = self.located(name)
         data = location.read()
@@ -170,7 +166,7 @@ class Folder:
             whole = [n for n, e in entries.items() if isinstance(e, dict) and "base" not in e]
             text = unknown(f"entry of {self.path} without a base", base[:MOST_SHOWN], whole)
             raise ValueError(f"{where}: base: {text}")
-        self.entry(base, form)  # reports the base's faults as its own, not as this entry's
+        self.checked(base, under, form)  # reports the base's faults as its own, not as this entry's
         return merge(brought(under, f"base {base}"), data)
 
     def checked(self, name: str, data: object, form: Any, laid_over: str = "") -> Any:
@@ -220,7 +216,11 @@ def _may_hold(file: Path, name: str) -> bool:
 def faults_of(held: Folder) -> Iterator[str]:
     """Yield the faults of a folder's files: endings, unreadable files, repeated ids."""
     yield from (f"{path}: name it {path.stem}.yaml" for path in sorted(held.path.glob("*.yml")))
-    yield from held.unread.values()
+    for file in held.unread:
+        try:
+            _held(file)
+        except ValueError as error:
+            yield str(error)
     for location in held.again:
         first = held.locations[location.id].at()
         text = f"'{location.id}' is defined already, at {first}; give each id once"
@@ -229,7 +229,7 @@ def faults_of(held: Folder) -> Iterator[str]:
 
 def load_folder(
     held: Folder,
-    form: "TypeForm[Value]",
+    form: type[Value],
     faults: list[str],
     given: dict[str, object] | None = None,
 ) -> dict[str, Value]:
@@ -248,7 +248,7 @@ def load_folder(
     return entries
 
 
-def parse(path: Path, form: "TypeForm[Value]") -> Value:
+def parse(path: Path, form: type[Value]) -> Value:
     """Load the entry FOLDER/ID.yaml from this file, or the entry ID from another file there.
 
     Raises ValueError with all faults, each with file, line and key.

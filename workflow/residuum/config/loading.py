@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from residuum.artefacts import files, yamls
 from residuum.artefacts.yamls import Keys, Spot
@@ -30,11 +30,8 @@ from residuum.config.schema.scales import Config, Scale
 from residuum.config.schema.tests import Tests
 from residuum.pages import kinds as pages
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeForm
-
 Entries = dict[str, Any]  # by id
-FORMS: dict[str, "TypeForm[BaseModel]"] = {
+FORMS: dict[str, Any] = {
     "datasets": datasets.Dataset,
     "models": models.Model,
     "systems": systems.System,
@@ -153,7 +150,7 @@ def _load_pages(folder: Path, faults: list[str], given: Entries) -> Entries:
             faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
         held, stated = Folder(paper), Entries()
-        for name, page in entries.load_folder(held, pages.Page, faults, stated).items():
+        for name, page in entries.load_folder(held, FORMS["papers"], faults, stated).items():
             loaded[f"{paper.name}-{name}"], given[f"{paper.name}-{name}"] = page, stated[name]
             if "-" in name:
                 faults.append(f"{held.at(name)}: a page's name has no hyphen; write _ for it")
@@ -163,7 +160,7 @@ def _load_pages(folder: Path, faults: list[str], given: Entries) -> Entries:
 def _lay_budgets(
     loaded: Entries,
     given: Entries,
-    form: "TypeForm[BaseModel]",
+    form: object,
     held: Folder,
     scale: Mapping[str, Any],
     file: Path,

@@ -77,7 +77,7 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
         yield split_id and why_not_by_folds(registry, entry, trained, split_id)
     tuned = isinstance(entry, LexicalSystem) and entry.tunes_rm3
     if tuned and split_id and not rm3_measure(registry, system, split_id):
-        yield f"{system}: rm3.measures names no role that {'/'.join(split_id)} plays"
+        yield f"{system}: rm3.measures names no role that this scale binds to {'/'.join(split_id)}"
     if entry.kind == "rerank":
         name = registry.reranker(system)
         player = registry.reranker_binding(name)

@@ -214,6 +214,10 @@ class Wiring:
         """Return the shell code that precedes every command of this scale."""
         return shell_prefix(self._workflow, self.registry.config.arithmetic)
 
+    def reported(self, mark: Mark) -> Reported:
+        """Return the marker of outputs for Snakemake's report, given its function `report`."""
+        return Reported(self.registry, mark)
+
     def complete(self, environment: str) -> None:
         """Give rules a benchmark file, an environment and batches.
 

@@ -65,7 +65,7 @@ class NextText(OnTexts):
     kind: Literal["next-text"]
     mask: Probability = Field(0.15, description="share of the tokens that are predicted")
     length: Positive = Field(
-        description="tokens kept of a doc, special ones of both its halves included"
+        description="tokens kept of a doc, special ones of both halves included"
     )
     least: Positive = Field(8, description="least tokens of a half")
 

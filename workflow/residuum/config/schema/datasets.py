@@ -219,9 +219,7 @@ class Dataset(Collection):
         description="its training and tuning splits; default for files: train, and tune or dev",
     )
     windows: Windows | None = None
-    downloads: list[Download] = Field(
-        [], description="files behind it; lists, plans and hints show them"
-    )
+    downloads: list[Download] = Field([], description="its files, which lists and plans show")
     budgets: base.Budgets = Field(default=[])
     disk_gb: float = Field(0, ge=0, description="estimated GB that ir_datasets keeps on disk")
 

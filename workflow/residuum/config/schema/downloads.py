@@ -16,13 +16,9 @@ class Download(Strict):
     url: str | None = Field(None, description="address of a file that ir_datasets does not list")
     bytes: Positive | None = Field(None, description="size, where ir_datasets does not list it")
     md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
-    splits: list[SplitId] = Field(
-        [], description="splits that need it; absent: the corpus needs it"
-    )
+    splits: list[SplitId] = Field([], description="splits that need it; absent: the corpus does")
     docpairs: bool = Field(False, description="only the training triples of these splits need it")
-    makes: list[str] = Field(
-        [], description="files that ir_datasets makes of it; it reads these instead"
-    )
+    makes: list[str] = Field([], description="files that ir_datasets makes of it and reads")
 
     def check(self) -> None:
         if sum(place is not None for place in (self.irds, self.home, self.file)) != 1:

@@ -45,7 +45,7 @@ class Encoder(Strict):
         description="size of a linear layer with a layer norm behind the pooling; absent: neither",
     )
     norm: bool = Field(
-        True, exclude_if=bool, description="false: the linear layer alone is behind the pooling"
+        True, exclude_if=bool, description="false: a linear layer without a layer norm"
     )
     score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
 

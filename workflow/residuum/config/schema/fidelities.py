@@ -40,16 +40,12 @@ class Fidelity(Entry):
         description="model whose vectors are projected; they have a dimension for each term"
     )
     present: bool = Field(False, description="1 for each term that is there: Boolean vectors")
-    distribution: Literal["rademacher", "gaussian"] = Field(
-        description="distribution of the matrix's entries"
-    )
+    distribution: Literal["rademacher", "gaussian"] = Field(description="of the matrix's entries")
     dimensions: Tried
     draws: Positive = Field(description="matrices that are drawn")
     seed: int = Field(1, ge=0, description="seed of the first draw; the others follow")
     error: float = Field(0.05, gt=0, lt=0.5, description="share of pairs that may be turned")
-    bins: Positive = Field(
-        description="number of equally wide bins of pairs, by 1/(eps^2/2 - eps^3/3)"
-    )
+    bins: Positive = Field(description="equally wide bins of pairs, by 1/(eps^2/2 - eps^3/3)")
     fewest: Positive = Field(description="pairs of a bin that is shown: fewer say little")
     lengths: Rising = Field(description="bounds of groups of docs: to 50, to 100, ... terms")
     nearest: Rising = Field(description="ranks of a query's smallest margins that are kept")

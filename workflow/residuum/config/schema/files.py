@@ -174,9 +174,7 @@ class TrecSource(InFiles):
     docs: YourFile = Field(description="a file, or a folder all of whose files are read")
     below: Below = None
     text_fields: TextFields = Field(default=["title", "body"])
-    encoding: str = Field(
-        "utf-8", description="encoding of docs and topics; TREC's disks are latin-1"
-    )
+    encoding: str = Field("utf-8", description="encoding of docs, topics; TREC's disks: latin-1")
 
     @property
     def within(self) -> roots.Within:

@@ -90,9 +90,7 @@ class QuestionGenerator(PairsAlone):
         gt=0,
         description="first gain of the layer norm before the logits; small models have flat ones",
     )
-    spans: SpanWriting | None = Field(
-        None, description="spans of docs, written beside the questions"
-    )
+    spans: SpanWriting | None = Field(None, description="spans of docs to write beside questions")
 
     def check(self) -> None:
         super().check()
@@ -123,7 +121,7 @@ class Perturbation(Strict):
     """Masking, in training only, of a doc's tokens that its query has too (RoC, Eq. 10)."""
 
     share: Probability = Field(
-        0.15, description="share of such tokens that is masked; each is drawn by itself"
+        0.15, description="share of these tokens that is masked, drawn singly"
     )
 
 
@@ -153,9 +151,7 @@ class Contrastive(OnPairs):
 
     loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = None
     losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(default=[])
-    group: Positive = Field(
-        1, description="stored negatives beside each positive at a visit, in turn"
-    )
+    group: Positive = Field(1, description="stored negatives beside a positive at a visit, in turn")
     perturbation: Perturbation | None = None
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 

@@ -64,9 +64,7 @@ class Pairs(Strict):
     negatives: Negatives = Field(default_factory=lambda: Negatives())
     training: Training
     trained: bool = Field(True, description="false: its start as it is, no step taken: a control")
-    seeds: base.Seeds | None = Field(
-        None, description="seeds of its trainings; absent: the scale's"
-    )
+    seeds: base.Seeds | None = Field(None, description="seeds of trainings; absent: the scale's")
     mixable: ClassVar[bool] = False  # whether it takes the docs of a batch as negatives
 
     @property

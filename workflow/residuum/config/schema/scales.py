@@ -116,18 +116,14 @@ class Learning(Strict):
 
     candidates: Annotated[Id, Ref("system", kinds=("lexical",))]
     top: Positive = Field(description="docs of the system for each query")
-    measure: JudgedMeasure = Field(
-        description="measure by which start and trained model are compared"
-    )
+    measure: JudgedMeasure = Field(description="measure that compares start and trained model")
 
 
 class Scale(Strict):
     """config/scales/<id>.yaml: the bindings of roles, the budgets and the seeds."""
 
     description: str
-    comparable: bool = Field(
-        description="whether measured numbers compare with the papers' numbers"
-    )
+    comparable: bool = Field(description="whether numbers compare with the papers' numbers")
     reason: str = Field(description="why they do or do not; printed under tables and in ledger")
     editions: dict[DatasetId, list[Edition]] = Field({}, description="pins of a dataset's replica")
     seeds: Seeds
@@ -146,16 +142,10 @@ class Scale(Strict):
     learning: Learning | None = Field(
         None, description="test whether a model learned; absent: no test, and all models count"
     )
-    systems: dict[SystemId, SystemId] = Field(
-        {}, description="system on pages: system that plays it"
-    )
-    left_out: list[SystemId] = Field(
-        [], description="systems that make no runs at this scale, to save time"
-    )
+    systems: dict[SystemId, SystemId] = Field({}, description="a page's system: its player")
+    left_out: list[SystemId] = Field([], description="systems without runs here, to save time")
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
-    threads: Positive = Field(
-        description="threads of a process; the last digits of neural models depend on them"
-    )
+    threads: Positive = Field(description="threads of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most vectors in an embedding shard")
     batch_size: Positive = Field(description="texts encoded at once; halved if a GPU is too small")
     pair_batch_size: Positive = Field(
@@ -192,9 +182,7 @@ class Config(Strict):
     arithmetic: Literal["native", "portable"] = Field(
         "native", description="kernels of this kind of CPU, or those that every x86-64 has"
     )
-    gpus: Positive = Field(
-        1, description="GPUs that train one model; its last digits depend on them"
-    )
+    gpus: Positive = Field(1, description="GPUs that train a model; its last digits depend on them")
     tflops: float = Field(312, gt=0, description="rated speed of a GPU, for estimates of time")
     utilisation: float = Field(0.4, gt=0, le=1, description="share of it that is reached")
     docs: dict[DatasetId, Positive] = Field(

@@ -73,7 +73,7 @@ class Interpolation(Setting[float, LambdaGrid]):
     """
 
     weighted: Part = Field(
-        description="part whose scores are weighted; in CLEAR Eq. 8 the lexical part"
+        description="part whose scores are weighted; CLEAR Eq. 8: the lexical part"
     )
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
     measure: base.Measure | None = None

@@ -36,7 +36,7 @@ class IrdsSource(Strict):
     quoted: list[str] = Field([], description="doc fields that ir_datasets leaves in CSV quotes")
     sample: Sample | None = Field(None, description="export a part of the docs only")
     repeated: Literal["error", "first"] = Field(
-        "error", description="what to do with docs of the same id"
+        "error", description="docs of the same id: fault, or first"
     )
 
     def check(self) -> None:
@@ -52,9 +52,7 @@ class PubmedSource(OfYours):
     """
 
     kind: Literal["pubmed"]
-    folder: str = Field(
-        description="folder of pubmedYYnNNNN.xml.gz, below the folder of RESIDUUM_DATA"
-    )
+    folder: str = Field(description="folder of pubmedYYnNNNN.xml.gz, below that of RESIDUUM_DATA")
 
     @property
     def within(self) -> roots.Within:
@@ -69,9 +67,7 @@ class TaskASource(OfYours):
     """Articles with an abstract from BioASQ's task A, one a line, as released."""
 
     kind: Literal["bioasq"]
-    articles: str = Field(
-        description="JSON file, gzipped or not, below the folder of RESIDUUM_DATA"
-    )
+    articles: str = Field(description="JSON file, maybe gzipped, below the folder of RESIDUUM_DATA")
 
     @property
     def corpus_file(self) -> str:
@@ -102,9 +98,7 @@ class Containing(Segmented):
     """
 
     kind: Literal["containing"]
-    lengths: list[Positive] = Field(
-        min_length=1, description="lengths of all collections with these queries"
-    )
+    lengths: list[Positive] = Field(min_length=1, description="of all collections of these queries")
     docs: Positive = Field(description="all docs, distractors included")
     queries: dict[SplitId, Positive] = Field(min_length=1, description="split: number of queries")
     tokens: Span = Field(description="least and most wordpieces of a query")

@@ -56,9 +56,7 @@ class Split(Strict):
     judged_only: bool | None = Field(
         None, description="leave out queries without a judgement; default: true for BEIR's layout"
     )
-    bioasq: list[str] = Field(
-        [], description="JSON files of BioASQ's task B: questions, their docs"
-    )
+    bioasq: list[str] = Field([], description="JSON files of BioASQ's task B: questions and docs")
     docpairs: YourFile | None = Field(
         None, description="triples: ir_datasets id, or TSV: query, positive, negative; ids or texts"
     )
@@ -73,9 +71,7 @@ class Split(Strict):
     relevant_by: Literal["answers"] | None = Field(
         None, description="docs that hold an answer are relevant, in place of published judgements"
     )
-    folds: list[SplitId] = Field(
-        [], description="splits that divide its queries, for cross-validation"
-    )
+    folds: list[SplitId] = Field([], description="splits that divide it, for cross-validation")
     residual_of: list[SplitId] = Field(
         [], description="earlier splits, whose judged docs leave every run of the same query"
     )
@@ -84,9 +80,7 @@ class Split(Strict):
     adverse: Adverse | None = Field(None, description="another split's queries, reworded")
     synthetic: Synthetic | None = Field(None, description="questions that a generator writes")
     positive_level: Positive = Field(1, description="least relevance of a train positive")
-    measures: list[base.Measure] = Field(
-        [], description="measures beside those that tables ask for"
-    )
+    measures: list[base.Measure] = Field([], description="measures beside those of tables")
 
     def check(self) -> None:
         if self.judged_only and self.unjudged:

@@ -15,14 +15,10 @@ class RateGrid(Strict):
         min_length=1, description="rates to try, rising; of equals, the smallest is chosen"
     )
     of: Annotated[Id, Ref("model", use="rate")] = Field(description="model that is trained at each")
-    role: Role = Field(
-        description="role whose queries choose the rate, by `learning:` of the scale"
-    )
+    role: Role = Field(description="role whose queries choose the rate, by the scale's `learning:`")
     measure: base.JudgedMeasure
     seed: int = Field(1, ge=0, description="seed of these trainings")
-    epochs: float | None = Field(
-        None, gt=0, description="epochs of each training; absent: the model's"
-    )
+    epochs: float | None = Field(None, gt=0, description="epochs of each; absent: the model's")
 
     def check(self) -> None:
         if self.grid != sorted({*self.grid}):
@@ -48,7 +44,7 @@ class Training(Strict):
         None, description="epochs at the full rate, which then halves with every epoch that begins"
     )
     weight_decay: float = Field(
-        0.0, ge=0, description="decoupled weight decay; biases and layer norms have none"
+        0.0, ge=0, description="decoupled; biases and layer norms have none"
     )
     clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
     batch_size: Positive
