@@ -206,8 +206,7 @@ def test_an_id_that_stands_twice_is_seen_before_a_run(mine):
     corpus.write_text(f"{corpus.read_text().rstrip()}\n{first}\n")
     checked = [str(finding) for finding in datasets.check(mine.parents[1], "mine")]
     assert (
-        "FAULT  corpus: 4 docs; nothing is pinned; 1 repeat an id, which no run accepts"
-        in checked
+        "FAULT  corpus: 4 docs; nothing is pinned; 1 repeat an id, which no run accepts" in checked
     )
     with pytest.raises(ResiduumError, match="1 docs of the corpus repeat an id"):
         pin(mine)
