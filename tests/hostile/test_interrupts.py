@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import forking
 from bundles import faults
 from conftest import ROOT
 from residuum import train
@@ -62,8 +63,7 @@ def environment(temporary):
 
 
 def run(words, temporary):
-    command = [sys.executable, "-m", "residuum", *words]
-    return subprocess.run(command, env=environment(temporary), capture_output=True, text=True)
+    return forking.run("residuum.__main__", [*map(str, words)], environment(temporary))
 
 
 @contextmanager
