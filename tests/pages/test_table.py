@@ -206,7 +206,7 @@ def test_what_a_reranker_is_and_the_precision_behind_a_table_stand_under_it(tmp_
     significance.compare(spec(made), metrics, tests)
     model = tmp_path / "models" / "net" / "seed1" / "manifest.json"
     model.parent.mkdir(parents=True)
-    model.write_text(json.dumps({"spec": {"device": "cuda", "precision": "bf16"}}))
+    model.write_text(json.dumps({"artefact": {}, "spec": {"device": "cuda", "precision": "bf16"}}))
     tables.render(spec(made), metrics, tests, tmp_path / "t.tsv", [], [model])
     page = (tmp_path / "t.md").read_text()
     assert "- large: org/net at 1234abcd: it saw dev.\n" in page

@@ -32,7 +32,7 @@ def manifests(tmp_path):
     for name, spec in specs.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"spec": spec}))
+        path.write_text(json.dumps({"artefact": {}, "spec": spec}))
     return [tmp_path / name for name in specs]
 
 
