@@ -257,4 +257,4 @@ def test_the_command(results):
     assert done.exit_code == 0, done.output
     assert [path.name for path in output.iterdir()] == ["bm25.json"]
     done = CliRunner().invoke(app, [*words, "--output", str(output) + "2", "--ir-metadata"])
-    assert "not with beir" in str(done.exception)
+    assert "not beir" in str(done.exception)
