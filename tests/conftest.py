@@ -60,6 +60,22 @@ def archive(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def _config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from entry_files import copy
+
+    return copy(tmp_path_factory.mktemp("project") / "config")
+
+
+@pytest.fixture
+def config(_config: Path) -> Iterator[Path]:
+    """Lend a copy of config/, each entry in a file of its own, whose files a test may damage."""
+    from entry_files import restored
+
+    with restored(_config):
+        yield _config
+
+
 def irds_process(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
     """Run Python with a home of ir_datasets and without a network."""
     environment = {

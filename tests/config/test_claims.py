@@ -1,7 +1,5 @@
 """Claims of the configuration: what they name must be there, on a page that can show it."""
 
-import shutil
-
 import pytest
 import yaml
 
@@ -23,9 +21,8 @@ BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
         ({"relation": "rises", "rows": ["clear"]}, "rises reads a figure"),
     ],
 )
-def test_what_a_claim_names_is_checked(tmp_path, changes, message):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    path = tmp_path / "config" / "papers" / "clear" / "claims.yaml"
+def test_what_a_claim_names_is_checked(config, changes, message):
+    path = config / "papers" / "clear" / "claims.yaml"
     page = yaml.safe_load(path.read_text())
     (claim,) = [c for c in page["claims"] if c["id"] == "over-lexical"]
     claim["holds"] |= changes
@@ -33,23 +30,22 @@ def test_what_a_claim_names_is_checked(tmp_path, changes, message):
     with pytest.raises(
         ResiduumError, match=rf"clear/claims\.yaml:\d+: claims\.over-lexical\S*: {message}"
     ):
-        loading.load(tmp_path / "config", BASE)
+        loading.load(config, BASE)
     claim["not_judged"] = "why"
     path.write_text(yaml.safe_dump(page))
     with pytest.raises(ResiduumError, match="give exactly one of holds and not_judged"):
-        loading.load(tmp_path / "config", BASE)
+        loading.load(config, BASE)
 
 
-def test_a_page_that_does_not_load_is_one_fault(tmp_path):
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    path = tmp_path / "config" / "papers" / "clear" / "table1.yaml"
+def test_a_page_that_does_not_load_is_one_fault(config):
+    path = config / "papers" / "clear" / "table1.yaml"
     path.write_text(path.read_text().replace("columns:", "colums:"))
     with pytest.raises(ResiduumError) as caught:
-        loading.load(tmp_path / "config", BASE)
+        loading.load(config, BASE)
     text = unlined(caught.value)
     assert "table1.yaml: colums: unknown key" in text and "claims.yaml" not in text
     claims = path.with_name("claims.yaml")
     claims.write_text(claims.read_text().replace("page: table1", "page: table3"))
     path.write_text(path.read_text().replace("colums:", "columns:"))
     with pytest.raises(ResiduumError, match=r"page: no table or figure 'table3'"):
-        loading.load(tmp_path / "config", BASE)
+        loading.load(config, BASE)

@@ -5,7 +5,6 @@ import json
 import pytest
 import yaml
 
-import entry_files
 from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, specs
@@ -20,17 +19,17 @@ MODEL = {
     "train_on": {"made": 0.2, "msmarco-train": 0.8},
     "encoder": {"query_length": 8, "doc_length": 16}, "training": TRAINING,
 }  # fmt: skip
-PLACES = {"made": "generated-mini/judged", "other": "nfcorpus/train"}
+ROLES = {"made": "generated-mini/judged", "other": "nfcorpus/train"}
 
 
 @pytest.fixture
-def config(tmp_path):
-    folder = entry_files.copy(tmp_path / "config")
-    edit(folder, "scales/mini.yaml", lambda scale: scale["roles"].update(PLACES))
-    (folder / "models" / "mix.yaml").write_text(yaml.safe_dump(MODEL))
+def config(config):
+    """Return a configuration with a model that is trained on a mix, and its system."""
+    edit(config, "scales/mini.yaml", lambda scale: scale["roles"].update(ROLES))
+    (config / "models" / "mix.yaml").write_text(yaml.safe_dump(MODEL))
     system = {"kind": "dense", "model": "mix", "k": 10}
-    (folder / "systems" / "mix.yaml").write_text(yaml.safe_dump(system))
-    return folder
+    (config / "systems" / "mix.yaml").write_text(yaml.safe_dump(system))
+    return config
 
 
 def edit(folder, name, change):

@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 import yaml
 
-import entry_files
 from conftest import ROOT
 from entry_files import unlined
 from residuum.cli.errors import ResiduumError
@@ -36,12 +35,6 @@ OWN = {  # RoC: what coCondenser was pretrained on, by what a model is trained o
     "nq-dpr": "Luyu/co-condenser-wiki",
     "robust04": "Luyu/co-condenser-marco",
 }
-
-
-@pytest.fixture
-def config(tmp_path):
-    """Return a copy of config/ whose files a test may damage."""
-    return entry_files.copy(tmp_path / "config")
 
 
 def edit(folder, name, **changes):

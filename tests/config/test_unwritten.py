@@ -3,18 +3,12 @@
 import pytest
 import yaml
 
-import entry_files
 from conftest import ROOT
 from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading, specs
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
-
-
-@pytest.fixture
-def config(tmp_path):
-    return entry_files.copy(tmp_path / "config")
 
 
 def load(folder):
