@@ -20,8 +20,8 @@ from residuum.__main__ import app
 from residuum.artefacts import trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config import entries, loading
-from residuum.inspect import dryrun, planning
+from residuum.config import entries
+from residuum.inspect import planning
 from residuum.preload import server
 from residuum.tuning.evaluation import evaluate
 
@@ -81,16 +81,6 @@ def test_docs_of_a_dataset_whose_files_are_absent_are_refused_with_the_reason(mo
         ResiduumError, match=r"docs of cacm: no planned job can use it: no such file: "
     ):
         planning.plan("mini", [], None, None, ["cacm=1e9"])
-
-
-@pytest.mark.workflow
-def test_what_a_plan_uses_is_named_by_its_pages(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    base = entries.parse(ROOT / "config" / "config.yaml", dict[str, object])
-    registry = loading.load(ROOT / "config", {**base, "scale": "mini"})
-    [jobs] = dryrun.dry_runs([(["scale=mini"], [dryrun.ALL])])
-    used = {job.wildcards["dataset"] for job in jobs if "dataset" in job.wildcards}
-    assert used <= planning.named_by(registry)
 
 
 @pytest.mark.parametrize(

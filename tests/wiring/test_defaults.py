@@ -1,13 +1,7 @@
 """What rules have that do not say it: each benchmark beside its log, each job an environment."""
 
-import os
-import re
 from types import SimpleNamespace
 
-import pytest
-
-import forking
-from projects import arguments
 from residuum.wiring.driver import complete
 from residuum.wiring.paths import Paths
 
@@ -28,16 +22,3 @@ def test_a_rule_gets_what_it_does_not_say_and_keeps_what_it_says():
     assert plain.benchmark == PATHS.time("a.b/{x}.c") and plain.benchmark_modifier == "modifier"
     assert (plain.conda_env, own.conda_env) == ("envs/base.yaml", "envs/neural.yaml")
     assert (target.conda_env, target.benchmark) == (None, None), "`all` runs nothing"
-
-
-@pytest.mark.workflow
-def test_each_job_has_a_benchmark_named_as_its_log():
-    options = ("--dry-run", "--quiet", "host", "--forceall")
-    words = arguments("all", options=options)
-    done = forking.run("snakemake", words, os.environ, merged=True)
-    assert done.returncode == 0, done.stdout[-2000:]
-    pairs = re.findall(r"    log: (.*)\n(?:    jobid: .*\n)?    benchmark: (.*)\n", done.stdout)
-    jobs = re.findall(r"^rule (?!all:)\w+:$", done.stdout, re.M)
-    assert len(pairs) == len(jobs) > 900
-    for log, benchmark in pairs:
-        assert log.replace("/logs/", "/benchmarks/").replace(".log", ".tsv") == benchmark

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-import entry_files
 from conftest import ROOT
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
@@ -33,18 +32,17 @@ def edit(path: Path, **changes: object) -> None:
 
 
 @pytest.fixture
-def config(tmp_path):
+def config(config):
     """Return a configuration in which a judged split of mini plays both roles of NQ."""
-    folder = entry_files.copy(tmp_path / "config")
-    for path in (folder / "papers/roc").glob("*.yaml"):
+    for path in (config / "papers/roc").glob("*.yaml"):
         path.unlink()
     for path in (TABLE1, TABLE5):
         text = path.read_text().replace("AnswerAccuracy@", "Success@")
-        (folder / "papers/roc" / path.name).write_text(text)
-    scale = folder / "scales/mini.yaml"
+        (config / "papers/roc" / path.name).write_text(text)
+    scale = config / "scales/mini.yaml"
     roles = yaml.safe_load(scale.read_text())["roles"]
     edit(scale, roles={**roles, "nq-test": SPLIT, "nq-open": SPLIT})
-    return folder
+    return config
 
 
 def bound(config, page="roc-table1", **more) -> BoundTable:

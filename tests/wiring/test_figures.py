@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -34,10 +33,8 @@ PATHS = Paths("r")
 ON = "r/metrics/generated-mini"
 
 
-def load(folder, unbound=(), scale="mini", **changes):
-    """Load config/ at a scale, without some roles; `changes` are laid over RoC's pages."""
-    config = folder / "config"
-    shutil.copytree(ROOT / "config", config)
+def load(config, unbound=(), scale="mini", **changes):
+    """Load a copy of config/ without some roles; `changes` are laid over RoC's pages."""
     for name, over in changes.items():
         path = config / "papers" / "roc" / f"{name}.yaml"
         path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **over}))
@@ -49,8 +46,8 @@ def load(folder, unbound=(), scale="mini", **changes):
 
 
 @pytest.fixture(scope="module")
-def roc(tmp_path_factory):
-    return load(tmp_path_factory.mktemp("roc"))
+def roc():
+    return loading.load(ROOT / "config", {**BASE, "scale": "mini", "papers": ["roc"], "seeds": [1]})
 
 
 def test_groups_and_metrics_are_what_a_figure_reads(roc):
@@ -78,11 +75,11 @@ def test_circles_read_the_parts_and_never_the_hybrid(roc):
     assert metrics == [f"{ON}/questions/{run}.tsv" for run in runs]
 
 
-def test_a_hybrid_is_no_side_of_a_circle(tmp_path):
+def test_a_hybrid_is_no_side_of_a_circle(config):
     rows = yaml.safe_load((PAPER / "figure1.yaml").read_text())["rows"][:1]
     rows[0]["dense"] = "dpr-sum"
     with pytest.raises(ResiduumError, match=r"rows\.a\.dense: .*dpr-sum.*dense"):
-        load(tmp_path, figure1={"rows": rows, "reported": {}})
+        load(config, figure1={"rows": rows, "reported": {}})
 
 
 def seeded(made, **seeds):
@@ -119,18 +116,18 @@ def test_what_is_shown_together_has_the_seeds_that_all_have(roc):
         ("figure6", "groups", ["80-40"], "groups: '80-40' is no group of lengths"),
     ],
 )  # fmt: skip
-def test_a_group_that_none_can_be_is_a_fault_of_its_page(tmp_path, page, key, value, message):
+def test_a_group_that_none_can_be_is_a_fault_of_its_page(config, page, key, value, message):
     with pytest.raises(ResiduumError) as error:
-        load(tmp_path, **{page: {key: value}})
+        load(config, **{page: {key: value}})
     assert f"{page}.yaml: {message}" in unlined(error.value)
 
 
-def test_a_claim_leaves_out_groups_that_there_are(tmp_path):
+def test_a_claim_leaves_out_groups_that_there_are(config):
     claims = yaml.safe_load((PAPER / "claims.yaml").read_text())["claims"]
     grouped = next(c for c in claims if c.get("holds", {}).get("page") == "figure6")
     grouped["holds"]["but"] = ["0-4O"]
     with pytest.raises(ResiduumError, match=r"holds\.but: '0-4O' is no group of lengths"):
-        load(tmp_path, claims={"claims": claims})
+        load(config, claims={"claims": claims})
 
 
 def test_what_is_shown_is_evaluated_where_it_is_shown(roc):
@@ -152,12 +149,12 @@ def test_a_grouping_reads_its_system_and_takes_a_scales_width(roc):
     assert only.endswith("{grouping,bm25-halves}.tsv")
 
 
-def test_pages_that_report_are_made_and_judged_even_where_no_split_has_their_role(roc, tmp_path):
+def test_pages_that_report_are_made_and_judged_even_where_no_split_has_their_role(roc, config):
     judged = [json.loads(s)["id"] for s in shlex.split(Pages(roc, PATHS, all_available)
               .judged_specs(None))[1::2]]  # fmt: skip
     drawn = [page for page in judged if page.startswith("roc-figure")]
     assert drawn == ["roc-figure4", "roc-figure1", "roc-figure3"], "figure6 reports nothing"
-    empty = load(tmp_path, unbound=("nq-test",))
+    empty = load(config, unbound=("nq-test",))
     pages = Pages(empty, PATHS, all_available)
     made = pages.all(None)
     assert "r/venn/roc-figure1.md" in made and "r/figures/roc-figure6.md" not in made
@@ -167,10 +164,10 @@ def test_pages_that_report_are_made_and_judged_even_where_no_split_has_their_rol
     assert lacking == {"a", "b", "c"}
 
 
-def test_a_series_may_have_a_role_of_its_own(tmp_path):
+def test_a_series_may_have_a_role_of_its_own(config):
     series = yaml.safe_load((PAPER / "figure6.yaml").read_text())["series"]
     series[1]["role"] = "msmarco-tune"
-    made = load(tmp_path, figure6={"role": "msmarco-dev", "series": series})
+    made = load(config, figure6={"role": "msmarco-dev", "series": series})
     bound = bind_figure(made, "roc-figure6", all_available)
     on = {"ours": "dev", "clear": "tune", "dpr": "dev", "bm25": "dev"}
     assert bound.splits == {name: f"generated-mini/{split}" for name, split in on.items()}
@@ -200,8 +197,8 @@ def test_a_figure_over_snapshots_reads_the_runs_of_all_models_that_a_training_ke
     assert learned == [f"r/learning/{model}@{of}.json" for model in ("clear-dpr", "dpr-ei")]
 
 
-def test_a_series_over_snapshots_without_its_split_is_absent(tmp_path):
-    made = load(tmp_path, unbound=("msmarco-adverse",))
+def test_a_series_over_snapshots_without_its_split_is_absent(config):
+    made = load(config, unbound=("msmarco-adverse",))
     bound = bind_figure(made, "roc-figure5", all_available)
     assert {*bound.absent} == {"clear-adverse", "ours-adverse"}
     assert {*bound.snapshots} == {"clear-original", "ours-original"}
@@ -254,7 +251,7 @@ def test_a_series_over_snapshots_without_its_split_is_absent(tmp_path):
         ("figure1", {"reported": {"d": {"dense": "0.1"}}}, "no row 'd'; known: a, b, c"),
     ],
 )  # fmt: skip
-def test_faults_of_figures_name_the_key(tmp_path, page, changes, says):
+def test_faults_of_figures_name_the_key(config, page, changes, says):
     with pytest.raises(ResiduumError) as caught:
-        load(tmp_path, **{page: changes})
+        load(config, **{page: changes})
     assert says in str(caught.value)
