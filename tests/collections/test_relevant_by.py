@@ -236,3 +236,19 @@ def test_a_listed_query_that_is_held_out_is_not_there(mine, tmp_path):
     mine["splits"]["one"] = {"part": {"of": "test", "ids": ["0"]}}
     with pytest.raises(ResiduumError, match="lists 1 queries that 'test' does not have: 0"):
         exported(mine, tmp_path, "one")
+
+
+def test_judgements_below_a_level_are_exported_as_not_relevant(mine, tmp_path):
+    """The level decides what is relevant, and neither which docs are judged nor the pins."""
+    (tmp_path / "queries.tsv").write_text("q1\tone\nq2\ttwo\n")
+    (tmp_path / "qrels").write_text("q1 0 d0 -1\nq1 0 d1 1\nq1 0 d2 2\nq2 0 d3 3\nq2 0 d4 0\n")
+    split = {"queries": "queries.tsv", "qrels": "qrels", "relevant_from": 2}
+    pins = {"queries": 2, "qrels": 5, "relevance": {"-1": 1, "0": 1, "1": 1, "2": 1, "3": 1}}
+    spec = mine | {
+        "splits": {"test": split},
+        "editions": [{"name": "first", "docs": 5, "splits": {"test": pins}}],
+    }
+    queries, qrels = tmp_path / "out.tsv", tmp_path / "out.trec"
+    data.split("x", "test", canonical_json(spec), queries, qrels)
+    lines = ["q1 0 d0 -1", "q1 0 d1 0", "q1 0 d2 2", "q2 0 d3 3", "q2 0 d4 0"]
+    assert qrels.read_text().splitlines() == lines

@@ -46,6 +46,8 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     origin = collection.origin(name)
     rows = whole(dataset, collection, origin)
     _check_counts(dataset, origin, collection, rows)
+    if level := collection.splits[origin].relevant_from:
+        rows = _graded_from(rows, level)
     if collection.splits[origin].published:
         _check_relevance(f"{dataset}/{origin}", rows)
     holdouts = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
@@ -98,6 +100,12 @@ def _listed(where: str, rows: Rows, listed: Listed) -> Rows:
             f"{', '.join(unknown[:5])}. Fix the list; those of a holdout are the holdout's."
         )
     return rows.of_queries({*listed.ids})
+
+
+def _graded_from(rows: Rows, level: int) -> Rows:
+    """Return the rows with 0 in place of each relevance from 1 to below `level`."""
+    graded = [(q, doc, 0 if 0 < grade < level else grade) for q, doc, grade in rows.qrels]
+    return rows._replace(qrels=graded)
 
 
 def _eligible(rows: Rows, by_answers: bool) -> list[str]:

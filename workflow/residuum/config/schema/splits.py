@@ -71,6 +71,9 @@ class Split(Strict):
     relevant_by: Literal["answers"] | None = Field(
         None, description="docs that hold an answer are relevant, in place of published judgements"
     )
+    relevant_from: Positive | None = Field(
+        None, description="judgements of a lower level are exported as 0, not relevant"
+    )
     folds: list[SplitId] = Field([], description="splits that divide it, for cross-validation")
     residual_of: list[SplitId] = Field(
         [], description="earlier splits, whose judged docs leave every run of the same query"
@@ -138,6 +141,7 @@ OF_ORIGIN |= {
     "questions_of",
     "unjudged",
     "relevant_by",
+    "relevant_from",
     "residual_of",
     "holdout",
 }
