@@ -112,7 +112,7 @@ def test_lexical_errors_come_from_the_pool(split, tmp_path):
     pools = split.search(HITS["top"])
     tuples, facts = split.mine(ERRORS, tmp_path / "t.jsonl.gz", positive_level=2)
     assert all(set(item.negatives) <= set(pools[item.query_id]) for item in tuples)
-    assert facts["random_fallbacks"] == facts["drawn_with_replacement"] == 0
+    assert facts["random_fallbacks"] == facts["fewer_than_per_pair"] == 0
 
 
 @pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE])
@@ -257,15 +257,15 @@ def test_no_id_of_the_corpus_stays_in_memory_or_on_disk(split, tmp_path, monkeyp
     }
 
 
-def test_small_pools_repeat_and_empty_ones_fall_back_to_random_docs(tmp_path):
+def test_small_pools_are_stored_whole_and_empty_ones_fall_back_to_random_docs(tmp_path):
     docs = [("p", "red apple"), ("near", "green apple"), *((f"far{i}", "sky") for i in range(9))]
     queries = [("few", "apple"), ("none", "zebra")]
     split = Split(tmp_path, docs, queries, [("few", "p", 1), ("none", "p", 1)])
     (few, none), facts = split.mine(ERRORS, tmp_path / "t.jsonl.gz")
-    assert few.negatives == ["near"] * 5
+    assert few.negatives == ["near"], "none is stored twice"
     assert len(set(none.negatives)) == 5 and "p" not in none.negatives
     assert none.positive_score == 0.0 and none.negative_scores == [0.0] * 5
-    assert (facts["random_fallbacks"], facts["drawn_with_replacement"]) == (1, 1)
+    assert (facts["random_fallbacks"], facts["fewer_than_per_pair"]) == (1, 1)
 
 
 def test_a_corpus_of_relevant_docs_only_is_an_error(tmp_path):

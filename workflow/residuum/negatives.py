@@ -229,7 +229,7 @@ class Pair(NamedTuple):
 
 
 class Miner:
-    """Draws negatives, and counts fallbacks and the differences of scores."""
+    """Draws negatives, and counts fallbacks, short lists and the differences of scores."""
 
     def __init__(
         self,
@@ -247,11 +247,11 @@ class Miner:
         self._pools = [POOLS[pool.kind].model_validate(pool) for pool in pools]
         self._runs = dict(runs)
         self._left_out = defaultdict[str, set[str]](set)
-        self._counts = {"random_fallbacks": 0, "drawn_with_replacement": 0}
+        self._counts = {"random_fallbacks": 0, "fewer_than_per_pair": 0}
         self._gaps = array("d")  # positives' scores less their negatives'
 
     def facts(self) -> dict[str, object]:
-        """Return counts of random fallbacks and repeated docs, and the score differences."""
+        """Return counts of random fallbacks and short lists, and the score differences."""
         spread = None
         if self._gaps:
             values = [np.mean(self._gaps), *np.percentile(self._gaps, [5, 50, 95])]
@@ -334,7 +334,7 @@ class Miner:
         return [doc_id for doc_id in union if doc_id not in draw.relevant]
 
     def _draw(self, query_id: str, positive: str, ranked: Ranked) -> list[str]:
-        """Draw the negatives of a pair; [] if all possible docs are excluded."""
+        """Draw the negatives of a pair, none twice; [] if all possible docs are excluded."""
         draw, left_out = self._draw_of(query_id, positive, ranked), self._left_out.get(query_id, ())
         random, per_pair = draw.random, draw.per_pair
         docs = [doc_id for doc_id in self._pooled(draw) if doc_id not in left_out]
@@ -344,10 +344,8 @@ class Miner:
         if not docs:
             self._counts["pairs_without_a_negative"] += 1
             return []
-        if len(docs) >= per_pair:
-            return random.sample(docs, per_pair)
-        self._counts["drawn_with_replacement"] += 1
-        return random.choices(docs, k=per_pair)
+        self._counts["fewer_than_per_pair"] += len(docs) < per_pair
+        return random.sample(docs, min(per_pair, len(docs)))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,9 @@ class Negatives(Strict):
 
     pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(default={})
     scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = None
-    per_pair: Positive | None = Field(default=None, description="stored for each training pair")
+    per_pair: Positive | None = Field(
+        default=None, description="stored for each training pair; all of the pools, if they are fewer"
+    )
     without_answers: bool = Field(
         default=False,
         description="docs that hold an answer are left out, where the split has answers",
