@@ -29,6 +29,7 @@ def entry(where, relevant=True, **changes):
     return {
         "kind": "cases",
         "title": "Toy cases",
+        "notes": ["A choice."],
         "printed_in": "Toy, Table 3",
         "role": "dev",
         "lists": {"bm25": "bm25", "clear": "clear"},
@@ -142,6 +143,7 @@ def test_the_page_shows_what_matched_by_words(tmp_path):
                              "rank.clear", "gain", "shown", "excerpt"]  # fmt: skip
     assert table["rank.bm25"].to_list() == [None, 3]
     page = output.with_suffix(".md").read_text()
+    assert "\n- A choice.\n" in page, "a note of the entry"
     assert "who is **robert** gray" in page
     assert "alias and is **Robert** Grey." in page
     assert "Legal **definition** of **brief**: a concise statement \\| of a case." in page

@@ -30,6 +30,7 @@ def job(**changes):
     table = {
         "kind": "characteristics",
         "title": "Toy characteristics",
+        "notes": ["A choice."],
         "printed_in": "Toy, Table 1",
         "columns": [
             {"id": "dev", "role": "msmarco-dev", "header": "Dev"},
@@ -86,6 +87,7 @@ def test_the_page_rounds_and_the_tsv_does_not(tmp_path):
     table, output = count(tmp_path, job(), {"dev": dev, "dl": judged})
     assert values(table, "dev") == {"queries": 3, "relevant_per_query": 4 / 3, "grades": 2}
     page = output.with_suffix(".md").read_text()
+    assert "\n- A choice.\n" in page, "a note of the entry"
     lines = [[c.strip() for c in x.split("|")[1:-1]] for x in page.splitlines() if x[:1] == "|"]
     assert lines[0] == ["", "data/dev", "data/judged"]
     assert lines[2:] == [

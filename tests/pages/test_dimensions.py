@@ -22,6 +22,7 @@ from residuum.vectors import bounds
 PAGE = {
     "kind": "dimensions",
     "title": "Toy dimensions",
+    "notes": ["A choice."],
     "printed_in": "Toy, Figure 2",
     "role": "car",
     "recalls": [0.5, 0.9],
@@ -101,6 +102,7 @@ def test_quantities_by_hand(tmp_path):
     assert cells["b", "0.9/all"].not_run == dimensions.NOT_REACHED
     assert (cells["a", "10th/1-50"].n, cells["a", "10th/51-100"].n) == (3, 2), "margins there"
     text = output.with_suffix(".md").read_text()
+    assert "\n- A choice.\n" in text, "a note of the entry"
     assert "of 40 pairs, 10 lie beyond the last bin and 3 in bins with too few" in text
     assert "20 docs" in text
     record = json.loads((tmp_path / "toy-figure2.tsv.manifest.json").read_text())

@@ -22,6 +22,7 @@ QUERIES = [f"q{i:02d}" for i in range(20)]
 FIGURE = {
     "kind": "figure",
     "title": "Toy depths",
+    "notes": ["A choice."],
     "printed_in": "Toy, Figure 1",
     "role": "dev",
     "series": [
@@ -144,6 +145,7 @@ def test_the_drawing_is_a_picture_without_dates_and_with_its_fonts(drawn):
 
 def test_the_caption_says_what_is_seen(drawn):
     text = (drawn[1] / "toy-figure1.md").read_text()
+    assert "\n- A choice.\n" in text, "a note of the entry"
     assert "![Toy depths](toy-figure1.png)" in text
     assert "Reciprocal rank at 10 (RR@10) (the paper's MRR@10): data/dev in the role of dev" in text
     assert "correction holm, family: each panel" in text

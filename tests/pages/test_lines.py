@@ -29,6 +29,7 @@ def spec(labels=(("second", "Second"), ("first", "First"), ("third", "Third"))) 
         for panel in PANELS
     ]
     page = {"kind": "lines", "title": "T", "printed_in": "X", "table": "table1", "axis": "Length"}
+    page["notes"] = ["A choice."]
     bound = {"entry": {**page, "measure": "MRR@10", "panels": panels}, "labels": labels}
     return json.dumps({"id": "x-figure1", "scale": "toy", "reason": "a toy.", **bound})
 
@@ -71,6 +72,7 @@ def test_each_number_of_the_table_is_a_point_in_its_place(tmp_path, table):
 def test_the_caption_has_the_order_of_the_page_and_a_dash_where_there_is_no_number(tmp_path, table):
     lines.draw(spec(), table, tmp_path / "x-figure1.tsv")
     text = (tmp_path / "x-figure1.md").read_text()
+    assert "\n- A choice.\n" in text, "a note of the entry"
     rows = [
         [part.strip() for part in line.split("|")[1:-1]]
         for line in text.splitlines()

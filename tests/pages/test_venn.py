@@ -26,6 +26,7 @@ PAPER = {"a": (152, 324, 59, 465), "b": (200, 340, 42, 418)}
 VENN = {
     "kind": "venn",
     "title": "Toy circles",
+    "notes": ["A choice."],
     "printed_in": "Toy, Figure 1",
     "role": "nq",
     "measure": "Success@10",
@@ -148,6 +149,7 @@ def test_reported_numbers_reach_the_ledger(drawn, tmp_path):
 def test_the_caption_and_the_drawing(drawn):
     folder = drawn[1]
     text = (folder / "toy-figure1.md").read_text()
+    assert "\n- A choice.\n" in text, "a note of the entry"
     row = next(line for line in text.splitlines() if line.startswith("| BM25+DPR"))
     assert [c.strip() for c in row.split("|")[2:8]] == [
         "0.476", "0.383", "0.152", "0.324", "0.465", "0.319"

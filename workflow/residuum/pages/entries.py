@@ -45,6 +45,7 @@ class Printed(Strict):
     kind: str
     title: str
     printed_in: str = Field(description="where the paper prints it")
+    notes: list[str] = Field([], description="printed below the page: what no cell can say")
 
     def systems(self) -> dict[str, str]:
         """Return the system of each part: a row, a series, a list."""

@@ -168,6 +168,7 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
     cases = job.entry
     conditions = "; ".join(in_words(condition) for condition in cases.where)
     kind = "judged relevant (1 or more)" if cases.relevant else "judged 0 or unjudged"
+    yield from cases.notes
     yield f"Rule: docs {kind}; {conditions}. One case per query, most ranks gained first."
     meeting = f"{pairs.height} pairs of {pairs['query_id'].n_unique()} queries meet the rule"
     yield f"{meeting}; {examined} judged queries examined; {shown or 'none'} shown."

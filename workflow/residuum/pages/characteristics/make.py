@@ -164,7 +164,8 @@ def _shown(cell: GridCell) -> TextCell:
 
 
 def _notes(job: BoundCharacteristics) -> list[str]:
-    notes = [note for column in job.entry.columns for note in _of_column(job, column)]
+    notes = list(job.entry.notes)
+    notes += [note for column in job.entry.columns for note in _of_column(job, column)]
     if job.entry.asks(ALWAYS, "relevant_per_query", "grades"):
         what = "queries with a judgement; docs of relevance 1 or more; levels from 0"
         notes.append(f"Counted: {what}.")

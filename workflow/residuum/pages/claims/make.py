@@ -134,6 +134,7 @@ def page(
     }
     named = [(f"{t.family}: {t.a} and {t.b} in {t.column}", t) for t in tests]
     lines_below = [
+        *job.entry.notes,
         "A claim holds if all its comparisons hold. One reversed comparison decides against it.",
         notes.tests_note(job.tests, "claim"),
         *notes.remarks(named, job.tests.alpha),

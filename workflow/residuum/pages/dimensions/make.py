@@ -237,6 +237,7 @@ def _bounds(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
 
 
 def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
+    yield from job.entry.notes
     yield f"{job.split or 'No split'} in the role of {job.entry.role}."
     for row in job.entry.rows:
         if why := job.absent.get(row.id):

@@ -194,6 +194,7 @@ def _shown(point: Point | None) -> str:
 
 def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[str]:
     figure, drawn = job.entry, job.drawn()
+    yield from figure.notes
     yield from dict.fromkeys(_panels(job, points))  # two may differ in series alone
     for series in drawn:
         yield f"{series.label}: {series.system}, runs {', '.join(job.runs[series.id])}."

@@ -135,6 +135,7 @@ def _page(job: BoundLines, drawn: Sequence[Line]) -> layout.Layout:
             rows.append([TextCell(label), *map(TextCell, texts)])
     lines, paper = job.entry, job.id.rpartition("-")[0]
     notes = [
+        *lines.notes,
         f"{lines.measure} by {lines.axis.lower()}; the numbers are those of {paper}-{lines.table}, "
         "which says how they are measured and tested, and why others are absent.",
         f"Scale {job.scale}: {job.reason}",

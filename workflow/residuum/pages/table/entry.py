@@ -143,7 +143,6 @@ class Table(Reported):
     tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
     index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
-    notes: list[str] = Field([], description="printed under the table: what no cell can say")
 
     def labels(self) -> dict[str, str]:
         return {row.id: row.label for row in self.rows}

@@ -198,6 +198,7 @@ def _notes(
 ) -> Iterator[str]:
     venn, split_ref = job.entry, job.split or "no split"
     queries = next((f", {counts.queries} queries" for counts in coverages.values()), "")
+    yield from venn.notes
     yield f"{measures.words(venn.measure)}: {split_ref} in the role of {venn.role}{queries}."
     yield (
         "Shares of the queries: D is what the dense part alone answers, S what the lexical part "
