@@ -1365,12 +1365,13 @@ class Claims:
         known = None not in (first, second)
         reported = first - second if known else None
         fields = {"reported": reported, "measured": None, "effect_ratio": None, "delta_ri": None}
-        fields |= {"p_adjusted": None, "p_over_seeds": None}
+        fields |= {"p_adjusted": None, "p_over_seeds": None, "seeds_agreeing": ""}
         if pair is None:
             return fields
         fields["measured"] = sign * pair.difference
         fields["p_adjusted"] = parsed(pair.theirs["p_adjusted"])
         fields["p_over_seeds"] = parsed(pair.theirs["p_over_seeds"])
+        fields["seeds_agreeing"] = pair.theirs["seeds_agreeing"]
         base = float((pair.second if sign == 1 else pair.first).mean())
         if known and reported:
             fields["effect_ratio"] = fields["measured"] / reported
@@ -1819,7 +1820,7 @@ def check_shares(results, page, folder, ledger):
         return report
     table = Circles(results, spec) if folder == "venn" else Points(results, spec)
     for theirs in rows:
-        if "panel" in theirs:
+        if folder == "figures":
             theirs = point_as_cell(theirs)
         row, column = theirs["row"], theirs["column"]
         compare_cell(f"{row}/{column}", table.cell(row, column), theirs, report)
@@ -1840,12 +1841,15 @@ def kept(results, spec):
 
 
 def point_as_cell(theirs):
-    """Return a point of a curve with the columns of a cell."""
+    """Return a point of a figure with the columns of a cell, without those of its test."""
+    if "panel" not in theirs:
+        return {key: value for key, value in theirs.items() if key not in ("ci_low", "ci_high")}
     point = theirs.get("depth", theirs.get("snapshot"))
     seeds = [float(text) for text in theirs["per_seed"].split()]
     spread = repr(float(np.std(seeds, ddof=1))) if len(seeds) > 1 else ""
     added = {"row": theirs["series"], "column": f"{theirs['panel']}/{point}", "std": spread}
-    return {**theirs, **added, "measured": theirs["mean"], "not_learned": "false"}
+    added |= {"measured": theirs["mean"], "not_learned": "false", "ci_low": "", "ci_high": ""}
+    return {**theirs, **added}
 
 
 FOLDERS = ("tables", "claims", "venn", "figures")
@@ -1860,14 +1864,14 @@ def pages_of(results):
     return found
 
 
-def recompute(root, pages=None):
+def recompute(root, pages=None, verdicts=True):
     """Return a report for each page of a results folder; by default of all that it knows.
 
-    Verdicts are compared with ledger.tsv, where the folder has one.
+    Verdicts are compared with ledger.tsv, where the folder has one; not with `verdicts=False`.
     """
     results = Results(root)
     path = results.root / "ledger.tsv"
-    ledger = Ledger(read_table(path)) if path.is_file() else None
+    ledger = Ledger(read_table(path)) if verdicts and path.is_file() else None
     reports = []
     for page in pages or pages_of(results):
         places = [name for name in FOLDERS if (results.root / name / f"{page}.tsv").is_file()]
