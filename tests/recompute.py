@@ -1750,7 +1750,8 @@ class Circles:
     def cell(self, row, column):
         """Return a share of the queries: of D, S, D (1 - S), D S or neither; or RoC.
 
-        Disjoint circles are those of two parts that answer no query both.
+        Disjoint circles are those of two parts that answer no query both, as in RoC's Figure 1c:
+        failure is max(0, 1 - D - S) there.
         """
         place = self.spec["place"]
         sides = [self.spec["runs"].get(f"{row}/{side}", []) for side in ("dense", "lexical")]
@@ -1773,6 +1774,9 @@ class Circles:
             "failure": 1 - dense - lexical + both,
         }
         count = dense.shape[1]
+        if column == "failure":
+            shares = [max(0.0, share) for share in means(parts["failure"])]
+            return Cell(MEASURED, shares, None, count)
         if column != "RoC":
             return Cell(MEASURED, means(parts[column]), None, count)
         hits = dense.sum(axis=1)
