@@ -47,9 +47,29 @@ def read_table(path):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
+# Keys of specs as earlier versions wrote them.
+EARLIER = {
+    "table": "entry",
+    "figure": "entry",
+    "claims": "entry",
+    "places": "splits",
+    "place": "split",
+}
+
+
 def spec_of(path):
     """Return what the manifest beside a page says that the page was made from."""
-    return json.loads(Path(f"{path}.manifest.json").read_text(encoding="utf-8"))["spec"]
+    text = Path(f"{path}.manifest.json").read_text(encoding="utf-8")
+    return in_current_words(json.loads(text)["spec"])
+
+
+def in_current_words(spec):
+    """Return a page's spec with the keys of today, those of the pages within it too."""
+    found = {EARLIER.get(key, key): value for key, value in spec.items()}
+    for pages in ("tables", "figures"):
+        if pages in found:
+            found[pages] = {page: in_current_words(one) for page, one in found[pages].items()}
+    return found
 
 
 class Run:
@@ -444,7 +464,7 @@ class Table:
 
     def __init__(self, results, spec):
         self.results, self.spec = results, spec
-        self.entry = spec["table"]
+        self.entry = spec["entry"]
         self.rows = {row["id"]: row for row in self.entry["rows"]}
         self.columns = {column["id"]: column for column in self.entry["columns"]}
         self._cells = {}
@@ -481,7 +501,7 @@ class Table:
 
     def _measured(self, row, column):
         spec, entry = self.spec, self.columns[column]
-        place = spec["places"].get(column)
+        place = spec["splits"].get(column)
         runs = self.runs(row, column)
         absent = column in spec["absent"].get(row, {})
         if self.rows[row]["not_run"] or absent or place is None or not runs:
@@ -1395,11 +1415,11 @@ class Figure:
     """What sentences need of a figure: the values of each series in each panel and point."""
 
     def __init__(self, results, spec):
-        self.results, self.spec, self.entry = results, spec, spec["figure"]
+        self.results, self.spec, self.entry = results, spec, spec["entry"]
 
     def series(self, name, panel):
         """Return a series in a panel."""
-        place, runs = self.spec["places"].get(name), self.spec["runs"].get(name, [])
+        place, runs = self.spec["splits"].get(name), self.spec["runs"].get(name, [])
         if place is None or not runs or self.spec["absent"].get(name):
             return Series({}, NOT_RUN)
         models = self.spec["models"]
@@ -1594,7 +1614,7 @@ def check_claims(results, page, ledger):
     path = results.root / "claims" / f"{page}.tsv"
     spec, rows = spec_of(path), read_table(path)
     tests = spec["tests"]
-    sentences = [Sentence(results, spec, claim) for claim in spec["claims"]["claims"]]
+    sentences = [Sentence(results, spec, claim) for claim in spec["entry"]["claims"]]
     pairs = []
     for sentence in sentences:
         if sentence.states:
@@ -1602,8 +1622,8 @@ def check_claims(results, page, ledger):
         pairs += sentence.pairs
     compare_tests(pairs, read_table(results.root / "significance" / f"{page}.tsv"), tests, report)
     shown = {row["row"]: row for row in rows}
-    if set(shown) != {claim["id"] for claim in spec["claims"]["claims"]}:
-        report.differ("claims", "ids", len(spec["claims"]["claims"]), len(shown))
+    if set(shown) != {claim["id"] for claim in spec["entry"]["claims"]}:
+        report.differ("claims", "ids", len(spec["entry"]["claims"]), len(shown))
     for sentence in sentences:
         compare_sentence(results, spec, sentence, shown, ledger, report)
     finish(page, ledger, report)
@@ -1661,7 +1681,7 @@ def check_table(results, page, ledger):
     """Compare a table: cells, tests, markers, and the ledger's rows about it."""
     path = results.root / "tables" / f"{page}.tsv"
     spec, rows, report = spec_of(path), read_table(path), Report(page)
-    if spec["table"]["kind"] == "characteristics":
+    if spec["entry"]["kind"] == "characteristics":
         return check_characteristics(results, page, spec, rows, ledger, report)
     table, tests = Table(results, spec), spec["tests"]
     compare_cells(table, rows, report)
@@ -1681,13 +1701,13 @@ class Characteristics:
     """Counts of collections, in the place of a table's cells."""
 
     def __init__(self, results, spec):
-        self.results, self.spec, self.entry = results, spec, spec["table"]
+        self.results, self.spec, self.entry = results, spec, spec["entry"]
         self.rows = {row["id"]: row for row in self.entry["rows"]}
         self.columns = {column["id"]: column for column in self.entry["columns"]}
 
     def cell(self, row, column):
         """Return the cell of a quantity and a split."""
-        place = self.spec["places"].get(column)
+        place = self.spec["splits"].get(column)
         if place is None or column in self.spec["absent"]:
             return Cell(NOT_RUN)
         value = self._count(self.rows[row]["quantity"], place, self.spec["trained"].get(column))
@@ -1744,7 +1764,7 @@ class Circles:
     """The shares of circles, in the place of a table's cells."""
 
     def __init__(self, results, spec):
-        self.results, self.spec, self.entry = results, spec, spec["table"]
+        self.results, self.spec, self.entry = results, spec, spec["entry"]
         self.rows = {row["id"]: row for row in self.entry["rows"]}
 
     def cell(self, row, column):
@@ -1753,7 +1773,7 @@ class Circles:
         Disjoint circles are those of two parts that answer no query both, as in RoC's Figure 1c:
         failure is max(0, 1 - D - S) there.
         """
-        place = self.spec["place"]
+        place = self.spec["split"]
         sides = [self.spec["runs"].get(f"{row}/{side}", []) for side in ("dense", "lexical")]
         if place is None or row in self.spec["absent"] or not all(sides):
             return Cell(NOT_RUN)
@@ -1790,7 +1810,7 @@ class Points:
     """The points of a figure, in the place of a table's cells: columns are `panel/point`."""
 
     def __init__(self, results, spec):
-        self.figure, self.entry = Figure(results, spec), spec["figure"]
+        self.figure, self.entry = Figure(results, spec), spec["entry"]
         self._series = {}
 
     def cell(self, name, column):
@@ -1838,9 +1858,9 @@ def check_shares(results, page, folder, ledger):
 
 def kept(results, spec):
     """Return whether the runs behind a figure are there; those of a sweep never are."""
-    if spec["figure"]["over"] == "effort":
+    if spec["entry"]["over"] == "effort":
         return False
-    runs = [(place, run) for name, place in spec["places"].items() for run in spec["runs"][name]]
+    runs = [(place, run) for name, place in spec["splits"].items() for run in spec["runs"][name]]
     return all(results.run_path(place, run).is_file() for place, run in runs)
 
 

@@ -61,9 +61,9 @@ def page_spec():
     }  # fmt: skip
     tests = {"test": "permutation", "alpha": 0.05, "resamples": 9999, "compare": "all_pairs"}
     return {
-        "id": "tiny-table", "table": table, "comparable": False, "models": {}, "derived": {},
+        "id": "tiny-table", "entry": table, "comparable": False, "models": {}, "derived": {},
         "tests": {**tests, "correction": "none", "family": "column"},
-        "places": {"rr": "tiny/dev"}, "runs": {"a": ["a"], "b": ["b"]},
+        "splits": {"rr": "tiny/dev"}, "runs": {"a": ["a"], "b": ["b"]},
         "systems": {"a": {"kind": "lexical"}, "b": {"kind": "lexical"}}, "absent": {},
     }  # fmt: skip
 
@@ -166,6 +166,13 @@ def test_it_rests_on_nothing_that_the_results_rest_on_but_numpy_and_scipy():
         "argparse", "collections", "csv", "dataclasses", "functools", "gzip", "json", "math",
         "numpy", "pathlib", "re", "scipy", "sys", "time", "unicodedata",
     }  # fmt: skip
+
+
+def test_results_of_earlier_versions_are_read_too(results):
+    path = results / "tables" / "tiny-table.tsv.manifest.json"
+    text = path.read_text()
+    path.write_text(text.replace('"entry"', '"table"').replace('"splits"', '"places"'))
+    assert differences(results) == []
 
 
 @pytest.mark.parametrize(
