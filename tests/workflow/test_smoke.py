@@ -24,6 +24,7 @@ import psutil
 import pytest
 
 import forking
+import recompute
 from by_hand import best_products, reciprocal_ranks, relevant_of, run_of
 from conftest import ROOT
 from projects import PARTS, arguments, choose, copy_project, invoke, snakemake
@@ -180,6 +181,58 @@ def test_every_page_of_the_papers_is_made(project):
     ]:  # fmt: skip
         made = {p.name for p in (results / folder).iterdir() if "manifest" not in p.name}
         assert made == {f"{page}.{kind}" for page in pages for kind in kinds}
+
+
+def test_cells_tests_and_verdicts_are_those_of_a_recomputation(project):
+    """Tables, sentences and figures are made again from runs and judgements, by other code."""
+    results = project / "results" / "smoke"
+    reports = recompute.recompute(results)
+    assert not [one for report in reports for one in report.differences]
+    rows = [pl.read_csv(path, separator="\t") for path in (results / "tables").glob("*.tsv")]
+    measured = sum(table["measured"].count() for table in rows)
+    found = (results / "significance").glob("*.tsv")
+    tests = sum(pl.read_csv(path, separator="\t").height for path in found)
+    pages = (results / "claims").glob("*.tsv")
+    sentences = sum(pl.read_csv(path, separator="\t").height for path in pages)
+    ledger = pl.read_csv(results / "ledger.tsv", separator="\t").height
+    points = 2 * 14  # of CLEAR's and DualRM's figure: 2 series at 3 depths, and 0 when reranked
+    assert sum(report.cells for report in reports) == measured + points
+    assert sum(report.tests for report in reports) == tests
+    assert sum(report.verdicts for report in reports) == ledger + sentences
+    # No folder that lacks pages is equal by having nothing: Table 1 of CLEAR has 8 rows and a
+    # control in 5 columns, its 28 pairs are tested in each, and DualRM's Table 2 repeats them.
+    assert measured > 9 * 5 + 8 * 5 and tests > 2 * 28 * 5 and ledger > 2 * 125
+
+
+@pytest.mark.parametrize(
+    ("file", "column"),
+    [
+        ("tables/clear-table1.tsv", "measured"),
+        ("significance/clear-table1.tsv", "p"),
+        ("ledger.tsv", "verdict"),
+    ],
+)
+def test_a_recomputation_finds_one_changed_value(project, tmp_path, file, column):
+    results = project / "results" / "smoke"
+    for path in results.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    folder = tmp_path / Path(file).parts[0]
+    if folder.is_dir():
+        folder.unlink()
+        shutil.copytree(results / folder.name, folder)
+    path = tmp_path / file
+    table = pl.read_csv(results / file, separator="\t", infer_schema=False)
+    chosen = pl.int_range(pl.len()) == table[column].is_not_null().arg_max()
+    if file == "ledger.tsv":
+        chosen = pl.col("table").eq("clear-table1") & pl.col("verdict").eq("inconclusive")
+        chosen &= chosen.cum_sum() == 1
+    other = pl.lit("holds") if column == "verdict" else pl.lit("0.87654321")
+    path.unlink()
+    table.with_columns(pl.when(chosen).then(other).otherwise(column).alias(column)).write_csv(
+        path, separator="\t"
+    )
+    [report] = recompute.recompute(tmp_path, ["clear-table1"])
+    assert report.differences and all(" found " in one for one in report.differences)
 
 
 def test_a_pair_is_scored_once_for_all_first_stages(project):
@@ -675,6 +728,9 @@ def test_circles_of_roc_are_those_of_plain_python_and_its_ablation_stands_beside
         assert ratio == pytest.approx(len(dense - sparse) / len(dense), abs=1e-12)
     table = pl.read_csv(results / "tables" / "roc-table4.tsv", separator="\t")
     assert table["measured"].null_count() == 0 and table.height == 4 * 3
+    reports = recompute.recompute(results, ["roc-figure1", "roc-table4"], verdicts=False)
+    assert [report.cells for report in reports] == [3 * 6, 4 * 3] and reports[1].tests
+    assert not [one for report in reports for one in report.differences]
     assert (
         "Replaced at this scale by other systems: dpr-e by dpr-ei, dpr-i by dpr-ei."
         in (results / "tables" / "roc-table4.md").read_text()
@@ -746,6 +802,8 @@ def test_pages_are_found_by_the_best_vector_of_their_passages(project):
         assert docs == pytest.approx({doc: best[query][doc] for doc in docs}, abs=2e-6)
     table = pl.read_csv(results / "tables" / "mebert-table2document.tsv", separator="\t")
     assert table["measured"].null_count() == 0 and table.height == 5 * 3
+    [report] = recompute.recompute(results, ["mebert-table2document"], verdicts=False)
+    assert report.cells == 5 * 3 and report.tests == 2 * 10 and not report.differences
     holes = table.filter(row="me-bert", column="holes")["measured"].item()
     qrels = (results / "data" / dataset / "judged" / "qrels.trec").read_text().splitlines()
     judged = {(query, doc) for query, _, doc, _ in map(str.split, qrels)}

@@ -1,0 +1,1941 @@
+"""Recompute the cells, tests and verdicts of a results folder, with no code of residuum.
+
+    python tests/recompute.py results/mini [PAGE ...]
+
+It reads runs, judgements, answers and scores, and what the manifests of pages say of their rows
+and columns. It imports nothing of `residuum`, and none of the libraries that it measures with.
+Without pages it compares all tables and claims of the folder, circles, figures and the ledger.
+
+The exit status is 1 where a value differs. `taken over` counts what is read and not recomputed.
+Of significance files it leaves out bootstrap intervals and detectable differences. Of the ledger
+it leaves out `same_as`, `rests_on` and the words of reasons.
+"""
+
+import argparse
+import csv
+import gzip
+import json
+import math
+import re
+import sys
+import time
+import unicodedata
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+CLOSE = 1e-9  # values of cells and of exact tests
+ROUNDING = 1e-12  # differences at most that large are none (docs/statistics.md)
+RESAMPLES = 19_999  # of our own permutation tests
+SEED = 271_828  # of our own permutation tests; theirs have seed 1
+ERRORS = 5  # Monte-Carlo standard errors that two estimates of one p may lie apart
+HEAD = 100  # first docs of a list that are kept where a split has answers
+
+MEASURED, NOT_RUN, NOT_LEARNED = "measured", "not run", "not learned"
+
+
+# Reading
+
+
+def read_table(path):
+    """Return the rows of a tab-separated file with a header, as dicts of texts."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+# Keys of specs as earlier versions wrote them.
+EARLIER = {
+    "table": "entry",
+    "figure": "entry",
+    "claims": "entry",
+    "places": "splits",
+    "place": "split",
+}
+
+
+def spec_of(path):
+    """Return what the manifest beside a page says that the page was made from."""
+    text = Path(f"{path}.manifest.json").read_text(encoding="utf-8")
+    return in_current_words(json.loads(text)["spec"])
+
+
+def in_current_words(spec):
+    """Return a page's spec with the keys of today, those of the pages within it too."""
+    found = {EARLIER.get(key, key): value for key, value in spec.items()}
+    for pages in ("tables", "figures"):
+        if pages in found:
+            found[pages] = {page: in_current_words(one) for page, one in found[pages].items()}
+    return found
+
+
+class Run:
+    """A TREC run file: six fields a line, parted by single spaces, ranked from 1 for each query.
+
+    Fields are found by the places of spaces and line ends, not by splitting millions of lines.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self.data = gzip.decompress(Path(path).read_bytes())
+        letters = np.frombuffer(self.data, dtype=np.uint8)
+        self.ends = np.flatnonzero(letters == ord("\n"))
+        spaces = np.flatnonzero(letters == ord(" "))
+        if len(spaces) != 5 * len(self.ends):
+            raise ValueError(f"{path}: a line has not six fields")
+        self.spaces = spaces.reshape(-1, 5)
+        self.starts = np.concatenate([[0], self.ends[:-1] + 1]).astype(np.int64)
+        self.blocks = self._blocks(self._ranks(letters))
+
+    def _ranks(self, letters):
+        before, after = self.spaces[:, 2], self.spaces[:, 3]
+        ranks = np.zeros(len(before), dtype=np.int64)
+        for place in range(int((after - before).max(initial=1)) - 1):
+            digit = after - 1 - place
+            digits = letters[digit].astype(np.int64) - ord("0")
+            ranks += np.where(digit > before, digits * 10**place, 0)
+        return ranks
+
+    def _blocks(self, ranks):
+        firsts = np.flatnonzero(ranks == 1)
+        lasts = np.append(firsts[1:], len(ranks))
+        counted = np.arange(len(ranks)) - np.repeat(firsts, lasts - firsts) + 1
+        if not np.array_equal(counted, ranks):
+            raise ValueError(f"{self.path}: ranks are not 1, 2, 3 for each query")
+        blocks = {}
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+            query = self._field(first, 0)
+            if query != self._field(last - 1, 0) or query in blocks:
+                raise ValueError(f"{self.path}: lines of query {query} are not together")
+            blocks[query] = first, last
+        return blocks
+
+    def _field(self, line, number):
+        start = self.starts[line] if number == 0 else self.spaces[line, number - 1] + 1
+        return self.data[start : self.spaces[line, number]].decode()
+
+    def first(self, query, depth):
+        """Return the first docs of a query's list, at most depth of them."""
+        first, last = self.blocks.get(query, (0, 0))
+        return [self._field(line, 2) for line in range(first, min(last, first + depth))]
+
+    def length(self, query):
+        """Return how many docs the list of a query has."""
+        first, last = self.blocks.get(query, (0, 0))
+        return last - first
+
+    def rank(self, query, doc):
+        """Return the rank of a doc in a query's list, or None where it is not there."""
+        if query not in self.blocks:
+            return None
+        first, last = self.blocks[query]
+        start, end = int(self.starts[first]), int(self.ends[last - 1])
+        place = self.data.find(b" Q0 " + doc.encode() + b" ", start, end)
+        if place < 0:
+            return None
+        return int(np.searchsorted(self.ends, place)) - first + 1
+
+    def scores(self, query):
+        """Return the scores of a query's docs."""
+        first, last = self.blocks.get(query, (0, 0))
+        return {self._field(n, 2): float(self._field(n, 4)) for n in range(first, last)}
+
+
+@cache
+def category(letter):
+    """Return the first letter of a character's Unicode category."""
+    return unicodedata.category(letter)[0]
+
+
+def tokens(text):
+    """Return the tokens of a text as Karpukhin et al. (2020) match answers.
+
+    The text is decomposed (NFD). A token is a run of letters, digits and marks, or another
+    character that is no separator and no control. Tokens are in lower case.
+    """
+    found, word = [], []
+    for letter in unicodedata.normalize("NFD", text):
+        kind = category(letter)
+        if kind in "LNM":
+            word.append(letter)
+            continue
+        if word:
+            found.append("".join(word).lower())
+            word = []
+        if kind not in "ZC":
+            found.append(letter.lower())
+    return [*found, "".join(word).lower()] if word else found
+
+
+def joined(text):
+    """Return the tokens of a text, each between two line ends, which no token holds."""
+    return "\n" + "".join(token + "\n" for token in tokens(text))
+
+
+@dataclass
+class Split:
+    """Judgements and answers of a split; `queries` has those that measures are averaged over."""
+
+    levels: dict
+    answers: dict
+    queries: list
+    names: list
+
+
+class Results:
+    """A results folder: its splits, corpora, runs and verdicts on trainings, each read once."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self._passages = {}
+        self._lists = {}
+        self._values = {}
+
+    @cache  # noqa: B019
+    def split(self, place):
+        """Return a split, named `dataset/split`."""
+        folder = self.root / "data" / place
+        levels = defaultdict(dict)
+        for line in (folder / "qrels.trec").read_text(encoding="utf-8").splitlines():
+            if not line.startswith("#"):
+                query, _, doc, level = line.split()
+                levels[query][doc] = int(level)
+        answers = {}
+        if (folder / "answers.jsonl").is_file():
+            for line in (folder / "answers.jsonl").read_text(encoding="utf-8").splitlines():
+                entry = json.loads(line)
+                answers[entry["query_id"]] = entry["answers"]
+        lines = (folder / "queries.tsv").read_text(encoding="utf-8").splitlines()
+        names = [line.split("\t")[0] for line in lines]
+        return Split(dict(levels), answers, sorted(levels) or sorted(answers), names)
+
+    @cache  # noqa: B019
+    def corpus(self, dataset):
+        """Return the texts of a dataset's docs."""
+        docs = {}
+        for path in sorted((self.root / "data" / dataset / "corpus").glob("part-*.jsonl.gz")):
+            with gzip.open(path, "rt", encoding="utf-8") as file:
+                for line in file:
+                    doc = json.loads(line)
+                    docs[doc["doc_id"]] = doc["text"]
+        return docs
+
+    def holds_answer(self, dataset, doc, needles):
+        """Return whether a doc holds one of the answers, each joined as `joined` does."""
+        key = dataset, doc
+        if key not in self._passages:
+            self._passages[key] = joined(self.corpus(dataset)[doc])
+        return any(needle in self._passages[key] for needle in needles)
+
+    def run_path(self, place, run):
+        """Return where the run of a split lies, or that of an order of candidates."""
+        folder = "scores" if ".on." in run else "runs"
+        return self.root / folder / place / f"{run}.trec.gz"
+
+    def lists(self, place, run):
+        """Return what measures need of a run: for each query hits, first docs, and length.
+
+        Hits are pairs of the rank and level of relevant docs. First docs are 100 where the split
+        has answers, 10 elsewhere.
+        """
+        key = place, run
+        if key not in self._lists:
+            split = self.split(place)
+            file = Run(self.run_path(place, run))
+            depth = HEAD if split.answers else 10
+            kept = {}
+            for query in split.queries:
+                hits = []
+                for doc, level in split.levels.get(query, {}).items():
+                    rank = file.rank(query, doc) if level > 0 else None
+                    if rank is not None:
+                        hits.append((rank, level))
+                kept[query] = sorted(hits), file.first(query, depth), file.length(query)
+            self._lists[key] = kept
+        return self._lists[key]
+
+    def values(self, place, run, measure):
+        """Return the value of a measure for each query of a split, in the order of the split."""
+        key = place, run, measure
+        if key not in self._values:
+            split, lists = self.split(place), self.lists(place, run)
+            every = []
+            for query in split.queries:
+                if measure.startswith("AnswerAccuracy@"):
+                    every.append(self._answered(place, query, lists[query][1], measure))
+                else:
+                    every.append(measure_of(measure, split.levels.get(query, {}), *lists[query]))
+            self._values[key] = np.array(every, dtype=float)
+        return self._values[key]
+
+    def _answered(self, place, query, docs, measure):
+        depth = int(measure.partition("@")[2])
+        if depth > HEAD:
+            raise ValueError(f"{measure}: only {HEAD} docs are kept")
+        split, dataset = self.split(place), place.rpartition("/")[0]
+        needles = [joined(answer) for answer in split.answers.get(query, [])]
+        needles = [needle for needle in needles if len(needle) > 1]
+        return float(any(self.holds_answer(dataset, doc, needles) for doc in docs[:depth]))
+
+    def learned(self, place, run, models):
+        """Return whether all models behind a run learned, as `learning/` says of each.
+
+        A model without a verdict counts as learned.
+        """
+        dataset = place.rpartition("/")[0]
+        for model in models.get(dataset, {}).get(run, []):
+            path = self.root / "learning" / f"{model}.json"
+            if path.is_file() and not json.loads(path.read_text())["learned"]:
+                return False
+        return True
+
+    @cache  # noqa: B019
+    def group(self, place, grouping, group):
+        """Return a mask over the queries of a split: those of a group."""
+        rows = read_table(self.root / "groups" / place / f"{grouping}.tsv")
+        members = {row["query_id"] for row in rows if row["group"] == group}
+        return np.array([query in members for query in self.split(place).queries])
+
+    @cache  # noqa: B019
+    def curve(self, place, run, depths):
+        """Return values of RR@10 and of recall at each rerank depth of a run of a reranker.
+
+        The first K docs of the first stage are ordered by the reranker's scores. The others follow
+        as they were. Keys are the depths; values are pairs of arrays over the split's queries.
+        """
+        manifest = json.loads(Path(f"{self.run_path(place, run)}.manifest.json").read_text())
+        split = self.split(place)
+        runs = [name for name in manifest["inputs"] if f"/runs/{place}/" in name]
+        scored = [name for name in manifest["inputs"] if f"/rerank/{place}/" in name]
+        [first], [second] = map(set, (runs, [n for n in scored if n.endswith(".trec.gz")]))
+        stage, scores = (Run(self._inside(name)) for name in (first, second))
+        points = {depth: ([], []) for depth in depths}
+        for query in split.queries:
+            docs = stage.first(query, max(10, *depths))
+            given = scores.scores(query)
+            relevant = {doc for doc, level in split.levels.get(query, {}).items() if level > 0}
+            for depth in depths:
+                top = sorted(docs[:depth], key=lambda doc, given=given: -given[doc])
+                ranked = [*top, *docs[depth:]][:10]
+                points[depth][0].append(reciprocal([doc in relevant for doc in ranked]))
+                points[depth][1].append(len(relevant & set(top)) / max(1, len(relevant)))
+        return {depth: tuple(map(np.array, pair)) for depth, pair in points.items()}
+
+    def _inside(self, name):
+        return self.root / name.split("/", 2)[2]
+
+    def chosen_depth(self, place, run):
+        """Return the rerank depth of a run and over how many queries it is chosen.
+
+        It is the first depth of the grid that has the best mean on the tuning split.
+        """
+        manifest = json.loads(Path(f"{self.run_path(place, run)}.manifest.json").read_text())
+        depth = manifest["spec"]["depth"]
+        if depth["value"] is not None:
+            return float(depth["value"]), None
+        [curve] = [n for n in manifest["inputs"] if n.endswith(".depths.tsv")]
+        _, dataset, split, name = self._inside(curve).relative_to(self.root).parts
+        if depth["measure"] != "RR@10":
+            raise ValueError(f"{run}: depth chosen by {depth['measure']}")
+        there = f"{dataset}/{split}"
+        scores = Run(self.root / "rerank" / there / name.replace(".depths.tsv", ".trec.gz"))
+        [first] = [n for n in manifest["inputs"] if f"/runs/{place}/" in n]
+        stage = Run(self.run_path(there, Path(first).name.removesuffix(".trec.gz")))
+        means = []
+        for tried in depth["grid"]:
+            values = self._reranked(there, stage, scores, tried)
+            means.append(math.fsum(values) / len(values))
+        best = max(range(len(means)), key=lambda n: (means[n], -n))
+        return float(depth["grid"][best]), len(self.split(there).queries)
+
+    def _reranked(self, place, stage, scores, depth):
+        split = self.split(place)
+        values = []
+        for query in split.queries:
+            docs, given = stage.first(query, max(10, depth)), scores.scores(query)
+            relevant = {doc for doc, level in split.levels.get(query, {}).items() if level > 0}
+            top = sorted(docs[:depth], key=lambda doc, given=given: -given[doc])
+            ranked = [*top, *docs[depth:]][:10]
+            values.append(reciprocal([doc in relevant for doc in ranked]))
+        return values
+
+
+# Measures
+
+
+def reciprocal(relevant):
+    """Return the reciprocal rank of the first relevant doc: RR = 1 / rank, 0 without one."""
+    return next((1 / rank for rank, hit in enumerate(relevant, 1) if hit), 0.0)
+
+
+NAME = re.compile(r"([A-Za-z_]+?)(?:\(rel=(\d+)\))?(?:@(\d+))?")
+
+
+def measure_of(name, levels, hits, docs, length):
+    """Return the value of a measure for one query.
+
+    hits are (rank, level) of relevant docs, docs the first docs, length that of the list.
+
+    - RR@k = 1 / rank of the first relevant doc.
+    - P@k = hits / k; R@k = hits / relevant docs; Success@k = 1 where there is a hit.
+    - AP@k = sum of P@rank over hits / relevant docs (Buckley and Voorhees 2000).
+    - BioASQ_AP@k divides by min(k, relevant docs) (BioASQ's evaluation since its eighth edition).
+    - nDCG@k = DCG / ideal DCG, DCG = sum of level / log2(rank + 1) (Järvelin and Kekäläinen 2002).
+    - Holes@k = share of the first k docs without a judgement (of all, where there are fewer).
+    """
+    kind, least, cut = NAME.fullmatch(name).groups()
+    least, cut = int(least or 1), int(cut) if cut else 10**9
+    relevant = sum(level >= least for level in levels.values())
+    ranks = [rank for rank, level in hits if level >= least and rank <= cut]
+    if kind == "RR":
+        return 1 / ranks[0] if ranks else 0.0
+    if kind == "P":
+        return len(ranks) / cut
+    if kind == "R":
+        return len(ranks) / relevant if relevant else 0.0
+    if kind == "Success":
+        return float(bool(ranks))
+    if kind in ("AP", "BioASQ_AP"):
+        total = math.fsum(number / rank for number, rank in enumerate(ranks, 1))
+        wanted = min(cut, relevant) if kind == "BioASQ_AP" else relevant
+        return total / wanted if wanted else 0.0
+    if kind == "nDCG":
+        gains = sorted((level for level in levels.values() if level > 0), reverse=True)[:cut]
+        ideal = math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+        found = math.fsum(level / math.log2(rank + 1) for rank, level in hits if rank <= cut)
+        return found / ideal if ideal else 0.0
+    if kind == "Holes":
+        first = docs[:cut]
+        if len(first) < min(cut, length):
+            raise ValueError(f"{name}: only {len(docs)} docs are kept")
+        return sum(doc not in levels for doc in first) / len(first) if first else 0.0
+    raise ValueError(f"unknown measure {name}")
+
+
+def wilson(hits, count):
+    """Return Wilson's 95% interval of a share (Wilson 1927): hits of count."""
+    z = stats.norm.ppf(0.975)
+    share = hits / count
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    half /= 1 + z * z / count
+    return middle - half, middle + half
+
+
+# Cells
+
+
+@dataclass
+class Cell:
+    """A cell: its state, and where it is measured its value in each seed.
+
+    `values` has a row for each seed and a column for each query. It is None where the cell has no
+    value for a query. `tested` are the values that comparisons take.
+    """
+
+    state: str
+    seeds: list = field(default_factory=list)
+    tested: np.ndarray | None = None
+    count: int | None = None
+    interval: tuple | None = None
+    runs: tuple = ()
+
+    @property
+    def mean(self):
+        """Return the mean over seeds."""
+        return math.fsum(self.seeds) / len(self.seeds)
+
+    @property
+    def deviation(self):
+        """Return the standard deviation over seeds, of a sample; None for one seed."""
+        return float(np.std(self.seeds, ddof=1)) if len(self.seeds) > 1 else None
+
+
+def means(values):
+    """Return the mean of each row."""
+    return [math.fsum(row) / len(row) for row in values]
+
+
+class Table:
+    """The cells of a table, made from what its manifest says of rows, columns and runs."""
+
+    def __init__(self, results, spec):
+        self.results, self.spec = results, spec
+        self.entry = spec["entry"]
+        self.rows = {row["id"]: row for row in self.entry["rows"]}
+        self.columns = {column["id"]: column for column in self.entry["columns"]}
+        self._cells = {}
+
+    def cell(self, row, column):
+        """Return the cell as it is shown: a change where the column says so."""
+        base = self.columns[column].get("change_from")
+        cell = self.plain(row, column)
+        if base in (None, row) or cell.state != MEASURED:
+            return cell
+        other = self.plain(base, column)
+        if other.state != MEASURED:
+            return Cell(other.state)
+        others = other.seeds
+        if len(others) != len(cell.seeds):
+            others = [other.mean] * len(cell.seeds)
+        changes = [a - b for a, b in zip(cell.seeds, others, strict=True)]
+        return Cell(MEASURED, changes, cell.tested, cell.count, None, cell.runs)
+
+    def plain(self, row, column):
+        """Return the cell without the change."""
+        if (row, column) not in self._cells:
+            self._cells[row, column] = self._measured(row, column)
+        return self._cells[row, column]
+
+    def runs(self, row, column):
+        """Return the run ids behind a cell, seed by seed."""
+        runs = self.spec["runs"]
+        return runs.get(f"{row}/{column}", runs.get(row, []))
+
+    def _system(self, row, column):
+        systems = self.spec["systems"]
+        return systems.get(f"{row}/{column}", systems.get(row, {}))
+
+    def _measured(self, row, column):
+        spec, entry = self.spec, self.columns[column]
+        place = spec["splits"].get(column)
+        runs = self.runs(row, column)
+        absent = column in spec["absent"].get(row, {})
+        if self.rows[row]["not_run"] or absent or place is None or not runs:
+            return Cell(NOT_RUN)
+        if entry["measure"] == "depth" and self._system(row, column)["kind"] != "rerank":
+            return Cell(NOT_RUN)
+        if entry["derived"]:
+            return self._derived(row, column, place)
+        if entry["over"]:
+            runs = [self._over(row, column, run) for run in runs]
+        if not self._learned(place, runs):
+            return Cell(NOT_LEARNED)
+        if entry["measure"] == "depth":
+            chosen = [self.results.chosen_depth(place, run) for run in runs]
+            return Cell(MEASURED, [depth for depth, _ in chosen], None, chosen[0][1])
+        values = np.array([self.results.values(place, r, entry["measure"]) for r in runs])
+        if entry["within"]:
+            within = entry["within"]
+            mask = self.results.group(place, within["grouping"], within["group"])
+            values = values[:, mask]
+        return Cell(MEASURED, means(values), values, values.shape[1], None, tuple(runs))
+
+    def _learned(self, place, runs):
+        models = self.spec["models"]
+        names = [run.partition(".on.")[0] for run in runs]
+        return all(self.results.learned(place, name, models) for name in names)
+
+    def _over(self, row, column, run):
+        over = self.columns[column]["over"]
+        if self._system(row, column).get("first_stage") == over:
+            return run
+        return f"{run}.on.{over}"
+
+    def _derived(self, row, column, place):
+        """Return a cell made of two runs: residual D (1 - S), overlap D S, RoC, or better.
+
+        RoC = sum of residuals / hits of D, in each seed (Lee et al. 2023, Eq. 1). `better` is the
+        share of queries in which the row's value is higher.
+        """
+        entry = self.columns[column]
+        measure, kind = entry["measure"], entry["derived"]
+        sides = self.spec["derived"].get(row, {}).get(column)
+        if sides is None:
+            return Cell(NOT_RUN)
+        if not self._learned(place, [*sides["first"], *sides["second"]]):
+            return Cell(NOT_LEARNED)
+        first = np.array([self.results.values(place, run, measure) for run in sides["first"]])
+        second = np.array([self.results.values(place, run, measure) for run in sides["second"]])
+        runs = (*sides["first"], *sides["second"])
+        if kind == "better":
+            values = (first > second + ROUNDING).astype(float)
+        elif kind == "overlap":
+            values = first * second
+        else:
+            values = first * (1 - second)
+        if kind != "RoC":
+            return Cell(MEASURED, means(values), values, values.shape[1], None, runs)
+        hits = first.sum(axis=1)
+        if not hits.all():
+            return Cell(NOT_RUN)
+        ratios = [float(a / b) for a, b in zip(values.sum(axis=1), hits, strict=True)]
+        share, count = math.fsum(ratios) / len(ratios), float(hits.mean())
+        interval = wilson(share * count, count)
+        return Cell(MEASURED, ratios, None, values.shape[1], interval, runs)
+
+
+# Tests
+
+
+def differences(first, second):
+    """Return a - b of each query, seeds averaged; rounding counts as 0."""
+    gaps = first.mean(axis=0) - second.mean(axis=0)
+    return np.where(np.abs(gaps) <= ROUNDING, 0.0, gaps)
+
+
+class Flips:
+    """Sign flips of our own for permutation tests, the same for all pairs of as many queries."""
+
+    def __init__(self, seed=SEED, resamples=RESAMPLES):
+        self.seed, self.resamples = seed, resamples
+
+    def p_values(self, gaps, theirs):
+        """Return p of each row of gaps, and whether it is exact.
+
+        p is the share of sign flips whose |sum| reaches the observed one (Fisher's randomisation):
+        of all 2^k where k queries differ and 2^k is at most theirs + 1, else
+        (reached + 1) / (drawn + 1).
+        """
+        p, exact = np.ones(len(gaps)), np.ones(len(gaps), dtype=bool)
+        drawn = []
+        for number, row in enumerate(gaps):
+            nonzero = row[row != 0]
+            if 2 ** len(nonzero) <= theirs + 1:
+                p[number] = self._enumerated(nonzero)
+            else:
+                drawn.append(number)
+        exact[drawn] = False
+        if drawn:
+            p[drawn] = self._drawn(gaps[drawn])
+        return p, exact
+
+    @staticmethod
+    def _enumerated(gaps):
+        sums = np.zeros(1)
+        for gap in gaps:
+            sums = np.concatenate([sums + gap, sums - gap])
+        return float(np.mean(np.abs(sums) >= abs(gaps.sum()) - CLOSE))
+
+    def _drawn(self, gaps):
+        columns = np.ascontiguousarray(gaps.T)
+        observed = np.abs(columns.sum(axis=0)) - CLOSE
+        reached = np.zeros(len(gaps))
+        generator = np.random.default_rng([self.seed, len(columns)])
+        left = self.resamples
+        while left:
+            block = min(left, 4000)
+            bits = generator.integers(0, 2, size=(block, len(columns)), dtype=np.int8)
+            sums = (2.0 * bits - 1.0) @ columns
+            reached += (np.abs(sums) >= observed).sum(axis=0)
+            left -= block
+        return (reached + 1) / (self.resamples + 1)
+
+
+def t_test(gaps):
+    """Return p of Student's paired t-test, two-sided: t = mean / (s / sqrt(n)), n - 1 df."""
+    if len(gaps) < 2 or not gaps.any():
+        return 1.0
+    spread = gaps.std(ddof=1)
+    if spread <= ROUNDING:
+        return 0.0
+    t = gaps.mean() / (spread / math.sqrt(len(gaps)))
+    return float(2 * stats.t.sf(abs(t), len(gaps) - 1))
+
+
+def signed_ranks(gaps):
+    """Return the ranks of |gap| of queries that differ, with signs; ties share their mean.
+
+    Sizes that rounding alone tells apart tie, as 1/2 - 1/3 and 1/3 - 1/6 do.
+    """
+    nonzero = gaps[gaps != 0]
+    sizes = np.abs(nonzero)
+    order = np.argsort(sizes)
+    apart = np.diff(sizes[order], prepend=0.0) > ROUNDING
+    level = np.empty(len(sizes), dtype=int)
+    level[order] = np.cumsum(apart)
+    return stats.rankdata(level) * np.sign(nonzero)
+
+
+def wilcoxon(gaps):
+    """Return p of Wilcoxon's signed-rank test (1945), two-sided.
+
+    Zeros are dropped. It is exact up to 13 queries, and up to 50 without ties and zeros. Beyond,
+    z = W / sqrt(sum of squared ranks), which allows for ties, without continuity correction.
+    """
+    ranks = signed_ranks(gaps)
+    if not len(ranks):
+        return 1.0
+    tied = len(np.unique(np.abs(ranks))) < len(ranks) or len(ranks) < len(gaps)
+    if len(gaps) <= 13 or (len(gaps) <= 50 and not tied):
+        doubled = np.rint(2 * np.abs(ranks)).astype(int)
+        ways = np.zeros(doubled.sum() + 1)
+        ways[0] = 1
+        for step in doubled:
+            ways[step:] = ways[step:] + ways[: len(ways) - step]
+        shares = ways / ways.sum()
+        positive = round(2 * ranks[ranks > 0].sum())
+        low, high = shares[: positive + 1].sum(), shares[positive:].sum()
+        return float(min(1.0, 2 * min(low, high)))
+    z = ranks.sum() / math.sqrt((ranks**2).sum())
+    return float(2 * stats.norm.sf(abs(z)))
+
+
+def mixed_effects(first, second):
+    """Return p, low and high of a - b over queries and seeds, or None for one seed.
+
+    Crossed two-way random effects without replication (Searle, Casella and McCulloch), degrees of
+    freedom by Satterthwaite (1946); docs/statistics.md, Several seeds.
+    """
+    seeds = max(len(first), len(second))
+    if seeds < 2 or min(len(first), len(second)) not in (1, seeds):
+        return None
+    gaps = first - second
+    count = gaps.shape[1]
+    if count < 2:
+        return None
+    mean, by_query, by_seed = gaps.mean(), gaps.mean(axis=0), gaps.mean(axis=1)
+    rest = gaps - by_query - by_seed[:, None] + mean
+    square_query = seeds * ((by_query - mean) ** 2).sum() / (count - 1)
+    square_seed = count * ((by_seed - mean) ** 2).sum() / (seeds - 1)
+    square_rest = (rest**2).sum() / ((count - 1) * (seeds - 1))
+    total = count * seeds
+    variance = max(square_query + square_seed - square_rest, square_rest) / total
+    parts = square_query**2 / (count - 1) + square_seed**2 / (seeds - 1)
+    parts += square_rest**2 / ((count - 1) * (seeds - 1))
+    if variance <= 0 or parts <= 0:
+        return (1.0 if abs(mean) <= ROUNDING else 0.0), mean, mean
+    freedom = (total * variance) ** 2 / parts
+    error = math.sqrt(variance)
+    half = stats.t.ppf(0.975, freedom) * error
+    p = float(2 * stats.t.sf(abs(mean) / error, freedom))
+    return p, float(mean - half), float(mean + half)
+
+
+def corrected(p_values, correction):
+    """Return p-values adjusted within their family.
+
+    Bonferroni: m p. Holm (1979): of p sorted upwards, the largest of (m - j + 1) p_j so far.
+    """
+    count = len(p_values)
+    if correction == "none":
+        return list(p_values)
+    if correction == "bonferroni":
+        return [min(1.0, count * p) for p in p_values]
+    if correction != "holm":
+        raise ValueError(f"unknown correction {correction}")
+    adjusted, largest = [0.0] * count, 0.0
+    for number, place in enumerate(sorted(range(count), key=lambda n: p_values[n])):
+        largest = max(largest, min(1.0, (count - number) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted
+
+
+@dataclass
+class Pair:
+    """Two rows in a column and their test; `theirs` is the row of the significance file."""
+
+    column: str
+    a: str
+    b: str
+    first: np.ndarray
+    second: np.ndarray
+    family: str
+    relation: str = "above"
+    p: float = 1.0
+    exact: bool = True
+    seed_p: list = field(default_factory=list)
+    seed_exact: list = field(default_factory=list)
+    theirs: dict | None = None
+    significant: bool = False
+    over_seeds: bool | None = None
+    holm: bool = False
+    holm_over_seeds: bool | None = None
+
+    @cached_property
+    def gaps(self):
+        return differences(self.first, self.second)
+
+    @cached_property
+    def difference(self):
+        return math.fsum(self.first.mean(axis=0) - self.second.mean(axis=0)) / self.gaps.size
+
+    @cached_property
+    def mixed(self):
+        return mixed_effects(self.first, self.second)
+
+    @cached_property
+    def seed_gaps(self):
+        """Return the differences of each seed alone, where both have seeds that meet."""
+        seeds = max(len(self.first), len(self.second))
+        if self.mixed is None:
+            return []
+        gaps = np.broadcast_to(self.first - self.second, (seeds, self.first.shape[1]))
+        return np.where(np.abs(gaps) <= ROUNDING, 0.0, gaps)
+
+    def direction(self, test):
+        """Return the sign of what is tested: of signed ranks, or of the mean difference."""
+        return sign_of(self.gaps, test)
+
+    def error(self, theirs):
+        """Return the Monte-Carlo standard error of the gap between two estimates of p."""
+        return monte_carlo(self.p, theirs, self.exact)
+
+
+def sign_of(gaps, test):
+    """Return the sign of the sum of signed ranks (Wilcoxon), or of the sum of differences."""
+    total = signed_ranks(gaps).sum() if test == "wilcoxon" else gaps.sum()
+    return 0 if abs(total) <= ROUNDING * max(1, gaps.size) else int(math.copysign(1, total))
+
+
+def monte_carlo(p, resamples, exact):
+    """Return sqrt(p (1 - p) (1 / ours + 1 / theirs)), and 0 for an exact p."""
+    if exact:
+        return 0.0
+    return math.sqrt(p * (1 - p) * (1 / (RESAMPLES + 1) + 1 / (resamples + 1)))
+
+
+def run_tests(pairs, tests):
+    """Give each pair its p, and that of each of its seeds alone."""
+    if tests["test"] != "permutation":
+        test = {"t-test": t_test, "wilcoxon": wilcoxon}[tests["test"]]
+        for pair in pairs:
+            pair.p, pair.seed_p = test(pair.gaps), [test(gaps) for gaps in pair.seed_gaps]
+            pair.seed_exact = [True] * len(pair.seed_p)
+        return
+    by_count = defaultdict(list)
+    for pair in pairs:
+        by_count[pair.gaps.size].append(pair)
+    flips = Flips()
+    for some in by_count.values():
+        rows = [gaps for pair in some for gaps in (pair.gaps, *pair.seed_gaps)]
+        p, exact = flips.p_values(np.array(rows), tests["resamples"])
+        place = 0
+        for pair in some:
+            count = len(pair.seed_gaps)
+            pair.p, pair.exact = float(p[place]), bool(exact[place])
+            pair.seed_p = p[place + 1 : place + 1 + count].tolist()
+            pair.seed_exact = exact[place + 1 : place + 1 + count].tolist()
+            place += 1 + count
+
+
+# Comparing
+
+
+def parsed(text):
+    """Return the number of a field, None where it is empty."""
+    return float(text) if text not in ("", None) else None
+
+
+def close(ours, theirs, relative=False):
+    """Return whether two values are equal within 1e-9; relative for p-values far below that."""
+    if ours is None or theirs is None:
+        return ours is None and theirs is None
+    largest = max(abs(ours), abs(theirs))
+    return abs(ours - theirs) <= CLOSE * (largest if relative else max(1.0, largest)) + 1e-300
+
+
+class Report:
+    """What a page's comparison found: counts, differences, and what was taken over."""
+
+    def __init__(self, page):
+        self.page = page
+        self.cells = self.tests = self.verdicts = self.markers = 0
+        self.near_alpha = 0
+        self.differences = []
+        self.taken_over = Counter()
+
+    def differ(self, where, what, ours, theirs):
+        """Note a difference, with both values."""
+        self.differences.append(f"{self.page}: {where}: {what}: recomputed {ours}, found {theirs}")
+
+    def same(self, where, what, ours, theirs, relative=False):
+        """Note a difference of two numbers unless they are equal; return whether they are."""
+        if close(ours, theirs, relative):
+            return True
+        self.differ(where, what, ours, theirs)
+        return False
+
+    def __str__(self):
+        line = (
+            f"{self.page}: cells {self.cells}, markers {self.markers}, tests {self.tests}, "
+            f"verdicts {self.verdicts}, differences {len(self.differences)}"
+        )
+        if self.near_alpha:
+            line += f"; {self.near_alpha} p within Monte-Carlo error of alpha"
+        for what, count in sorted(self.taken_over.items()):
+            line += f"\n    taken over: {count} {what}"
+        return "\n".join([line, *(f"    DIFFERS {one}" for one in self.differences)])
+
+
+def compare_cells(table, rows, report):
+    """Compare the rows of a table's file with its cells."""
+    expected = {(row, column) for row in table.rows for column in table.columns}
+    found = {(row["row"], row["column"]): row for row in rows}
+    for row, column in sorted(expected ^ set(found)):
+        ours, theirs = ("there", "absent") if (row, column) in expected else ("absent", "there")
+        report.differ(f"{row}/{column}", "cell", ours, theirs)
+    for row, column in sorted(expected & set(found)):
+        theirs, cell = found[row, column], table.cell(row, column)
+        compare_cell(f"{row}/{column}", cell, theirs, report)
+
+
+def compare_cell(where, cell, theirs, report):
+    """Compare a cell: its state, mean, seeds, standard deviation, count and interval."""
+    state = MEASURED if theirs["measured"] != "" else NOT_RUN
+    state = NOT_LEARNED if theirs["not_learned"] == "true" else state
+    if state != cell.state:
+        report.differ(where, "state", cell.state, state)
+        return
+    if state == NOT_LEARNED:
+        report.taken_over["cells `not learned`: that a model did not is read of learning/"] += 1
+        return
+    if state == NOT_RUN:
+        report.taken_over["empty cells: that data, a system or a split is absent is read"] += 1
+        return
+    seeds = [float(text) for text in theirs["per_seed"].split()]
+    report.cells += 1
+    report.same(where, "mean", cell.mean, parsed(theirs["measured"]))
+    if len(seeds) != len(cell.seeds):
+        report.differ(where, "seeds", cell.seeds, seeds)
+        return
+    for place, (ours, other) in enumerate(zip(cell.seeds, seeds, strict=True), 1):
+        report.same(where, f"seed {place}", ours, other)
+    report.same(where, "lowest", min(cell.seeds), parsed(theirs["lowest"]))
+    report.same(where, "highest", max(cell.seeds), parsed(theirs["highest"]))
+    report.same(where, "standard deviation", cell.deviation, parsed(theirs["std"]))
+    if cell.count is not None:
+        report.same(where, "n", cell.count, parsed(theirs["n"]))
+    if "ci_low" in theirs and (cell.interval or theirs["ci_low"]):
+        low, high = cell.interval or (None, None)
+        report.same(where, "interval's low end", low, parsed(theirs["ci_low"]))
+        report.same(where, "interval's high end", high, parsed(theirs["ci_high"]))
+
+
+def compare_tests(pairs, rows, tests, report):
+    """Compare tests with the rows of a significance file, and settle what is significant."""
+    run_tests(pairs, tests)
+    found = {(row["column"], row["a"], row["b"], row["family"]): row for row in rows}
+    if len(found) != len(rows):
+        report.differ("significance", "rows", len(found), len(rows))
+    for pair in pairs:
+        pair.theirs = found.pop((pair.column, pair.a, pair.b, pair.family), None)
+        if pair.theirs is None:
+            report.differ(name(pair), "test", "made", "absent")
+    for row in found.values():
+        report.differ(f"{row['column']}: {row['a']}, {row['b']}", "test", "none", "made")
+    pairs[:] = [pair for pair in pairs if pair.theirs is not None]
+    for pair in pairs:
+        compare_test(pair, tests, report)
+    families = defaultdict(list)
+    for pair in pairs:
+        families[pair.family].append(pair)
+    for family in families.values():
+        settle(family, tests, report)
+    columns = defaultdict(list)
+    for pair in pairs:
+        columns[pair.column].append(pair)
+    for column in columns.values():
+        settle_under_holm(column, tests)
+
+
+def name(pair):
+    """Return how a pair is named in messages."""
+    return f"{pair.column}: {pair.a}, {pair.b}"
+
+
+def compare_test(pair, tests, report):
+    """Compare a test: means, difference, intervals, effect, wins, p, p over seeds, seeds."""
+    where, theirs, gaps = name(pair), pair.theirs, pair.gaps
+    report.tests += 1
+    count = gaps.size
+    report.same(where, "n", count, parsed(theirs["n"]))
+    report.same(where, "mean of a", float(pair.first.mean()), parsed(theirs["mean_a"]))
+    report.same(where, "mean of b", float(pair.second.mean()), parsed(theirs["mean_b"]))
+    report.same(where, "difference", pair.difference, parsed(theirs["difference"]))
+    spread = float(gaps.std(ddof=1)) if count > 1 else None
+    if spread is not None:
+        half = stats.t.ppf(0.975, count - 1) * spread / math.sqrt(count)
+        report.same(where, "ci_low", float(gaps.mean() - half), parsed(theirs["ci_low"]))
+        report.same(where, "ci_high", float(gaps.mean() + half), parsed(theirs["ci_high"]))
+    effect = float(gaps.mean() / spread) if spread and spread > ROUNDING else None
+    report.same(where, "effect", effect, parsed(theirs["effect"]))
+    counted = {"wins": gaps > 0, "ties": gaps == 0, "losses": gaps < 0}
+    for what, mask in counted.items():
+        report.same(where, what, int(mask.sum()), parsed(theirs[what]))
+    report.same(where, "direction", pair.direction(tests["test"]), parsed(theirs["direction"]))
+    compare_p(where, pair, parsed(theirs["p"]), tests, report)
+    mixed = pair.mixed or (None, None, None)
+    columns = ("p_mixed_effects", "seed_low", "seed_high")
+    for what, ours in zip(columns, mixed, strict=True):
+        report.same(where, what, ours, parsed(theirs[what]), what == "p_mixed_effects")
+    compare_agreeing(where, pair, tests, report)
+
+
+def compare_p(where, pair, theirs, tests, report):
+    """Compare p: exactly, or within Monte-Carlo error where flips are drawn."""
+    if pair.exact:
+        report.same(where, "p", pair.p, theirs, relative=True)
+        return
+    error = monte_carlo((pair.p + theirs) / 2, tests["resamples"], False)
+    if abs(pair.p - theirs) > ERRORS * error:
+        report.differ(where, f"p, of Monte-Carlo error {error:.2g}", pair.p, theirs)
+
+
+def compare_agreeing(where, pair, tests, report):
+    """Compare how many seeds are significant alone, in the same direction.
+
+    Seeds whose p is within Monte-Carlo error of alpha may count either way.
+    """
+    theirs = pair.theirs["seeds_agreeing"]
+    if not pair.seed_p:
+        if theirs:
+            report.differ(where, "seeds agreeing", "", theirs)
+        return
+    sure = near = 0
+    direction = pair.direction(tests["test"])
+    for gaps, p, exact in zip(pair.seed_gaps, pair.seed_p, pair.seed_exact, strict=True):
+        if sign_of(gaps, tests["test"]) != direction:
+            continue
+        error = monte_carlo(p, tests["resamples"], exact)
+        if abs(p - tests["alpha"]) <= ERRORS * error:
+            near += 1
+        elif p < tests["alpha"]:
+            sure += 1
+    agreeing, _, seeds = theirs.partition("/")
+    if int(seeds or 0) != len(pair.seed_p) or not sure <= int(agreeing) <= sure + near:
+        ours = f"{sure} to {sure + near}/{len(pair.seed_p)}"
+        report.differ(where, "seeds agreeing", ours, theirs)
+
+
+def decide(ours, theirs, pair, tests):
+    """Return whether an adjusted p is below alpha, and whether our p alone decides that.
+
+    Where ours is within Monte-Carlo error of alpha, theirs decides.
+    """
+    error = monte_carlo(pair.p, tests["resamples"], pair.exact)
+    error *= max(1.0, ours / pair.p) if pair.p > 0 else 1.0
+    if abs(ours - tests["alpha"]) > ERRORS * error:
+        return ours < tests["alpha"], True
+    return theirs < tests["alpha"], False
+
+
+def over(p, pair):
+    """Return the larger of p and of p over queries and seeds."""
+    return max(p, pair.mixed[0]) if pair.mixed else p
+
+
+def settle(family, tests, report):
+    """Correct the p-values of a family, compare, and settle what is significant in it."""
+    correction = tests["correction"]
+    found = [parsed(pair.theirs["p"]) for pair in family]
+    ours = corrected([pair.p for pair in family], correction)
+    theirs = corrected(found, correction)
+    ours_over = corrected([over(pair.p, pair) for pair in family], correction)
+    theirs_over = corrected([over(p, x) for p, x in zip(found, family, strict=True)], correction)
+    for place, pair in enumerate(family):
+        where = name(pair)
+        adjusted = parsed(pair.theirs["p_adjusted"])
+        report.same(where, "p adjusted, of their p", theirs[place], adjusted, relative=True)
+        pair.significant, sure = decide(ours[place], theirs[place], pair, tests)
+        report.near_alpha += not sure
+        if pair.significant != (pair.theirs["significant"] == "true"):
+            report.differ(where, "significant", pair.significant, pair.theirs["significant"])
+        if pair.mixed is None:
+            continue
+        adjusted = parsed(pair.theirs["p_over_seeds"])
+        report.same(where, "p over seeds, of their p", theirs_over[place], adjusted, relative=True)
+        pair.over_seeds, _ = decide(ours_over[place], theirs_over[place], pair, tests)
+        if pair.over_seeds != (pair.theirs["holds_over_seeds"] == "true"):
+            report.differ(where, "over seeds", pair.over_seeds, pair.theirs["holds_over_seeds"])
+
+
+def settle_under_holm(column, tests):
+    """Settle what is significant where Holm corrects all comparisons of a column."""
+    found = [parsed(pair.theirs["p"]) for pair in column]
+    ours, theirs = (corrected(p, "holm") for p in ([pair.p for pair in column], found))
+    ours_over = corrected([over(pair.p, pair) for pair in column], "holm")
+    theirs_over = corrected([over(p, x) for p, x in zip(found, column, strict=True)], "holm")
+    for place, pair in enumerate(column):
+        pair.holm, _ = decide(ours[place], theirs[place], pair, tests)
+        if pair.mixed is not None:
+            pair.holm_over_seeds, _ = decide(ours_over[place], theirs_over[place], pair, tests)
+
+
+# Markers
+
+
+def tested_pairs(table, tests):
+    """Return the pairs of rows that a table tests, in each column.
+
+    Rows with values for each query are tested, controls are not. With baselines, a pair has one.
+    """
+    baselines = table.entry["baselines"]
+    pairs = []
+    for column, entry in table.columns.items():
+        if not entry["compared"]:
+            continue
+        cells = {row: table.plain(row, column) for row in table.rows}
+        shown = [row for row in table.rows if cells[row].tested is not None]
+        shown = [row for row in shown if not table.rows[row]["control"] or row in baselines]
+        family = table.spec["id"]
+        if tests["family"] == "column":
+            family = f"{family}/{column}"
+        for place, a in enumerate(shown):
+            for b in shown[place + 1 :]:
+                if tests["compare"] == "all_pairs" or a in baselines or b in baselines:
+                    first, second = cells[a].tested, cells[b].tested
+                    pairs.append(Pair(column, a, b, first, second, family))
+    return pairs
+
+
+class Outcomes:
+    """The settled tests of a table, looked up by the rows in either order."""
+
+    def __init__(self, pairs, test):
+        self.test = test
+        self.pairs = {(pair.column, pair.a, pair.b): pair for pair in pairs}
+
+    def find(self, column, a, b):
+        """Return the pair, and 1 where it is a, b and -1 where it is b, a; None without a test."""
+        if (column, a, b) in self.pairs:
+            return self.pairs[column, a, b], 1
+        if (column, b, a) in self.pairs:
+            return self.pairs[column, b, a], -1
+        return None, 0
+
+    def above(self, column, a, b):
+        """Return whether a is significantly above b, by the test and by the means."""
+        pair, sign = self.find(column, a, b)
+        if pair is None or not pair.significant:
+            return False
+        return pair.direction(self.test) == sign == np.sign(pair.difference)
+
+
+def compare_markers(table, outcomes, rows, report):
+    """Compare superscripts, arrows and ticks with those that our tests give."""
+    numbered = {row["index"]: row["id"] for row in table.rows.values() if row["index"]}
+    for theirs in rows:
+        row, column = theirs["row"], theirs["column"]
+        varied = table.rows[row]["below"]
+        beaten = [n for n, other in numbered.items() if outcomes.above(column, row, other)]
+        beaten = [] if varied is not None else beaten  # variants have arrows in place of these
+        found = indexes(theirs["beats"])
+        report.markers += 1
+        if sorted(beaten) != sorted(found):
+            report.differ(f"{row}/{column}", "superscripts", beaten, found)
+        below = varied is not None and outcomes.above(column, varied, row)
+        if below != (theirs["below"] == "true"):
+            report.differ(f"{row}/{column}", "arrow", below, theirs["below"])
+        if theirs.get("tick"):
+            entry = table.columns[column]
+            pair = (row, entry["change_from"])
+            ticked = outcomes.above(column, *(pair if entry["tick"] == "above" else pair[::-1]))
+            if ticked != (theirs["tick"] == "true"):
+                report.differ(f"{row}/{column}", "tick", ticked, theirs["tick"])
+
+
+# Verdicts
+
+
+def judged(significant, over_seeds, sign, wanted):
+    """Return the verdict of a comparison that a paper claims (docs/verdicts.md).
+
+    sign is 1 where a is above b, by test and means alike, -1 below, 0 where these differ.
+    """
+    if not significant or sign == 0:
+        return "inconclusive"
+    if over_seeds is False:
+        return "these models only"
+    return "holds" if sign == wanted else "reversed"
+
+
+def judged_blank(significant, over_seeds, sign):
+    """Return the verdict of a pair without a marker (docs/verdicts.md)."""
+    if not significant:
+        return "agrees"
+    if sign == 0:
+        return "inconclusive"
+    return "these models only" if over_seeds is False else "significant here"
+
+
+def agreed_sign(pair, sign, test):
+    """Return the sign of a pair's difference, 0 where the test's is another one."""
+    direction = pair.direction(test)
+    return sign * direction if direction == np.sign(pair.difference) else 0
+
+
+@dataclass
+class Printed:
+    """What a paper prints in a cell: a number, markers, and the size of its last digit."""
+
+    value: float | None
+    beats: list
+    arrow: bool
+    tick: bool
+    unit: float = 0.0
+
+
+def printed(text):
+    """Return what a cell of `reported:` says, such as `0.308 ^1-4`, `8.8M`, `+0.05` or `✓`."""
+    match = re.match(r"([+-]?)(\d+(?:\.(\d+))?)(e-?\d+)?([KM]?)", text)
+    value, unit = None, 0.0
+    if match:
+        sign, digits, decimals, power, suffix = match.groups()
+        scale = float(f"1{power or ''}") * {"": 1, "K": 1e3, "M": 1e6}[suffix]
+        value = float(digits) * scale * (-1 if sign == "-" else 1)
+        unit = 10.0 ** -len(decimals or "") * scale
+    marks = re.search(r"\^([\d,-]+)", text)
+    beats = indexes(marks.group(1)) if marks else []
+    return Printed(value, beats, "↓" in text, "✓" in text, unit)
+
+
+def indexes(text):
+    """Return the numbers of rows that a superscript such as `1-3,5` lists."""
+    found = []
+    for part in text.split(",") if text else []:
+        low, _, high = part.partition("-")
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+class Ledger:
+    """The rows of a ledger, each taken once by the page that it judges."""
+
+    def __init__(self, rows):
+        self.rows = {}
+        for row in rows:
+            self.rows[self._key(row)] = row
+
+    @staticmethod
+    def _key(row):
+        claim = row["claim"] if row["kind"] in ("comparison", "no marker") else ""
+        return row["table"], row["row"], row["column"], row["kind"], claim
+
+    def take(self, table, row, column, kind, claim=""):
+        """Return the row, which then counts as judged, or None."""
+        return self.rows.pop((table, row, column, kind, claim), None)
+
+    def left(self, table):
+        """Return the rows of a page that nobody took."""
+        return [key for key in self.rows if key[0] == table]
+
+
+def compare_verdict(report, where, found, expected):
+    """Compare fields of a ledger's row: verdicts as texts, numbers within 1e-9."""
+    if found is None:
+        report.differ(where, "row of the ledger", expected["verdict"], "absent")
+        return
+    report.verdicts += 1
+    for what, ours in expected.items():
+        theirs = found[what]
+        if isinstance(ours, str):
+            if ours != theirs:
+                report.differ(where, what, ours, theirs)
+        else:
+            report.same(where, what, ours, parsed(theirs))
+
+
+def numbers_of(table, page, comparable, ledger, report):
+    """Compare the verdict of each number that the paper prints."""
+    entry = table.entry
+    for row, cells in entry["reported"].items():
+        for column, text in cells.items():
+            mark = printed(text)
+            if mark.value is None:
+                continue
+            cell = table.cell(row, column)
+            tolerance = entry["tolerance"].get(column)
+            if tolerance is None:
+                tolerance = entry["tolerance"].get(row, entry["tolerance"].get("default"))
+            if entry["last_digits"]:
+                tolerance *= mark.unit
+            expected = judged_number(cell, mark.value, tolerance, comparable)
+            where = f"ledger, {row}/{column}, number"
+            compare_verdict(report, where, ledger.take(page, row, column, "number"), expected)
+
+
+def judged_number(cell, reported, tolerance, comparable):
+    """Return the fields of a number's row of the ledger (docs/verdicts.md)."""
+    fields = {"reported": reported, "tolerance": tolerance}
+    if cell.state != MEASURED:
+        return {**fields, "measured": None, "delta": None, "verdict": cell.state}
+    delta = cell.mean - reported
+    if not comparable:
+        verdict = "not comparable"
+    elif abs(delta) <= tolerance * (1 + ROUNDING):
+        verdict = "reproduced"
+    elif min(cell.seeds) <= reported <= max(cell.seeds):
+        verdict = "close"
+    else:
+        verdict = "differs"
+    return {**fields, "measured": cell.mean, "delta": delta, "verdict": verdict}
+
+
+class Claims:
+    """The comparisons that a table's markers and blanks state, judged by our tests."""
+
+    def __init__(self, table, outcomes, page, ledger, report):
+        self.table, self.outcomes, self.page = table, outcomes, page
+        self.ledger, self.report = ledger, report
+        self.marks = {}
+        for row, cells in table.entry["reported"].items():
+            self.marks.update({(row, column): printed(text) for column, text in cells.items()})
+        self.numbered = {row["index"]: row["id"] for row in table.rows.values() if row["index"]}
+
+    def compare(self):
+        """Compare all markers, then all blanks, with the rows of the ledger."""
+        for column in self.table.columns:
+            stated = self._marked(column)
+            for a, b, wanted in stated:
+                self._comparison(column, a, b, wanted)
+            if stated:
+                for a, b in self._blanks(column, stated):
+                    self._blank(column, a, b, stated)
+
+    def _marked(self, column):
+        """Return the pairs that markers of a column state: a, b, and 1 for above or -1."""
+        stated = []
+        for (row, where), mark in self.marks.items():
+            if where != column:
+                continue
+            stated += [(row, self.numbered[index], 1) for index in mark.beats]
+            if mark.arrow:
+                stated.append((row, self.table.rows[row]["below"], -1))
+            if mark.tick:
+                entry = self.table.columns[column]
+                wanted = 1 if entry["tick"] == "above" else -1
+                stated.append((row, entry["change_from"], wanted))
+        return stated
+
+    def _value(self, row, column):
+        mark = self.marks.get((row, column))
+        return None if mark is None else mark.value
+
+    def _blanks(self, column, stated):
+        """Return the pairs without a marker of which a is above b by the printed numbers."""
+        mentioned = {frozenset((a, b)) for a, b, _ in stated}
+        baselines, rows = self.table.entry["baselines"], self.table.rows
+        candidates = []
+        for a in rows:
+            for b in rows:
+                values = self._value(a, column), self._value(b, column)
+                if a == b or None in values or frozenset((a, b)) in mentioned:
+                    continue
+                if rows[b]["below"] is not None:
+                    compared = rows[b]["below"] == a
+                elif baselines:
+                    compared = b in baselines and self.table.runs(a, column)
+                else:
+                    compared = rows[a]["index"] and rows[b]["index"]
+                if compared and values[0] > values[1]:
+                    candidates.append((a, b))
+        return candidates
+
+    def _comparison(self, column, a, b, wanted):
+        word = "above" if wanted == 1 else "below"
+        claim = f"{a} significantly {word} {b}"
+        verdict, pair, sign = self._state(column, a, b)
+        under_holm = verdict
+        if pair is not None:
+            agreed = agreed_sign(pair, sign, self.outcomes.test)
+            verdict = judged(pair.significant, pair.over_seeds, agreed, wanted)
+            under_holm = judged(pair.holm, pair.holm_over_seeds, agreed, wanted)
+        fields = self._effect(column, a, b, pair, sign)
+        reported, measured = fields["reported"], fields["measured"]
+        known = None not in (reported, measured)
+        fields["delta"] = measured - reported if known else None
+        fields |= {"verdict": verdict, "under_holm": under_holm}
+        where = f"ledger, {column}, {claim}"
+        found = self.ledger.take(self.page, a, column, "comparison", claim)
+        compare_verdict(self.report, where, found, fields)
+
+    def _blank(self, column, a, b, stated):
+        claim = f"{a} above {b}, unmarked"
+        verdict, pair, sign = self._state(column, a, b)
+        if pair is not None:
+            agreed = agreed_sign(pair, sign, self.outcomes.test)
+            verdict = judged_blank(pair.significant, pair.over_seeds, agreed)
+        if self._says_nothing(column, a, b, stated):
+            verdict = "not judged"
+        fields = self._effect(column, a, b, pair, sign) | {"verdict": verdict}
+        where = f"ledger, {column}, {claim}"
+        found = self.ledger.take(self.page, a, column, "no marker", claim)
+        compare_verdict(self.report, where, found, fields)
+
+    def _says_nothing(self, column, a, b, stated):
+        """Return whether the column marks a row over the same b whose number is nearer."""
+        gap = abs(self._value(a, column) - self._value(b, column))
+        for other, over_b, sense in stated:
+            value = self._value(other, column)
+            if over_b != b or sense != 1 or value is None:
+                continue
+            if abs(value - self._value(b, column)) < gap:
+                return True
+        return False
+
+    def _state(self, column, a, b):
+        """Return why a pair cannot be judged, or its test and the sign of its order."""
+        states = {self.table.plain(row, column).state for row in (a, b)}
+        for state in (NOT_LEARNED, NOT_RUN):
+            if state in states:
+                return state, None, 0
+        pair, sign = self.outcomes.find(column, a, b)
+        return "no test", pair, sign
+
+    def _effect(self, column, a, b, pair, sign):
+        """Return reported and measured difference, effect ratio and delta RI (Breuer et al. 2020).
+
+        effect ratio = (a' - b') / (a - b); delta RI = (a - b) / b - (a' - b') / b'.
+        """
+        first, second = self._value(a, column), self._value(b, column)
+        known = None not in (first, second)
+        reported = first - second if known else None
+        fields = {"reported": reported, "measured": None, "effect_ratio": None, "delta_ri": None}
+        fields |= {"p_adjusted": None, "p_over_seeds": None, "seeds_agreeing": ""}
+        if pair is None:
+            return fields
+        fields["measured"] = sign * pair.difference
+        fields["p_adjusted"] = parsed(pair.theirs["p_adjusted"])
+        fields["p_over_seeds"] = parsed(pair.theirs["p_over_seeds"])
+        fields["seeds_agreeing"] = pair.theirs["seeds_agreeing"]
+        base = float((pair.second if sign == 1 else pair.first).mean())
+        if known and reported:
+            fields["effect_ratio"] = fields["measured"] / reported
+        if known and second and base:
+            fields["delta_ri"] = reported / second - fields["measured"] / base
+        return fields
+
+
+# Sentences
+
+
+@dataclass
+class Series:
+    """A series of a figure, with values for each query at each of its points."""
+
+    points: dict
+    state: str = MEASURED
+
+
+class Figure:
+    """What sentences need of a figure: the values of each series in each panel and point."""
+
+    def __init__(self, results, spec):
+        self.results, self.spec, self.entry = results, spec, spec["entry"]
+
+    def series(self, name, panel):
+        """Return a series in a panel."""
+        place, runs = self.spec["splits"].get(name), self.spec["runs"].get(name, [])
+        if place is None or not runs or self.spec["absent"].get(name):
+            return Series({}, NOT_RUN)
+        models = self.spec["models"]
+        if not all(self.results.learned(place, run, models) for run in runs):
+            return Series({}, NOT_LEARNED)
+        [shown] = [one for one in self.entry["panels"] if one["id"] == panel]
+        if self.entry["over"] == "depth":
+            return Series(self._depths(place, runs, shown))
+        if self.entry["over"] == "snapshot":
+            return Series(self._snapshots(name, place, runs, shown))
+        return Series(self._groups(place, runs, shown))
+
+    def _depths(self, place, runs, shown):
+        path = f"{self.results.run_path(place, runs[0])}.manifest.json"
+        grid = json.loads(Path(path).read_text())["spec"]["depth"]["grid"]
+        curves = [self.results.curve(place, run, (0, *grid)) for run in runs]
+        value = 1 if shown["shows"] == "recall" else 0
+        if value == 0 and shown["measure"] != "RR@10":
+            raise ValueError(f"{self.spec['id']}: curves of {shown['measure']}")
+        return {depth: np.array([curve[depth][value] for curve in curves]) for depth in (0, *grid)}
+
+    def _snapshots(self, name, place, runs, shown):
+        last = self.spec["snapshots"][name]
+        points = {}
+        for count in range(1, last + 1):
+            kept = [run if count == last else f"{run}@{count}" for run in runs]
+            values = [self.results.values(place, run, shown["measure"]) for run in kept]
+            points[count] = np.array(values)
+        return points
+
+    def _groups(self, place, runs, shown):
+        values = [self.results.values(place, run, shown["measure"]) for run in runs]
+        if shown["shows"] == "better":
+            than = self.spec["runs"][f"{shown['id']}/than"]
+            others = [self.results.values(place, run, shown["measure"]) for run in than]
+            values = np.array(values) > np.array(others) + ROUNDING
+        values = np.array(values, dtype=float)
+        grouping = self.entry["over"]
+        groups = self.entry["groups"] or self._named(place, grouping)
+        points = {}
+        for group in groups:
+            points[group] = values[:, self.results.group(place, grouping, group)]
+        return points
+
+    def _named(self, place, grouping):
+        rows = read_table(self.results.root / "groups" / place / f"{grouping}.tsv")
+        return list(dict.fromkeys(row["group"] for row in rows))
+
+
+class Sentence:
+    """The comparisons of a sentence: pairs, or the state of a row that cannot be compared."""
+
+    def __init__(self, results, spec, claim):
+        self.results, self.spec, self.claim = results, spec, claim
+        self.holds = claim["holds"]
+        self.pairs = []
+        self.states = set()
+        if self.holds is not None and self.holds["relation"] != "factor":
+            self._collect()
+
+    def _collect(self):
+        page = self.holds["page"]
+        if page in self.spec["tables"]:
+            table = Table(self.results, self.spec["tables"][page])
+            for column in self.holds["columns"]:
+                self._rows(table, column)
+            return
+        figure = Figure(self.results, self.spec["figures"][page])
+        for panel in self.holds["columns"]:
+            self._lines(figure, panel)
+
+    def _rows(self, table, column):
+        for row, others in self.holds["rows"].items():
+            for other in others:
+                cells = table.plain(row, column), table.plain(other, column)
+                self.states |= {cell.state for cell in cells} - {MEASURED}
+                if all(cell.tested is not None for cell in cells):
+                    first, second = (cell.tested for cell in cells)
+                    self._pair(column, row, other, first, second, self.holds["relation"])
+
+    def _pair(self, column, a, b, first, second, relation):
+        pair = Pair(column, a, b, first, second, self.claim["id"], relation)
+        self.pairs.append(pair)
+
+    def _lines(self, figure, panel):
+        relation, rows = self.holds["relation"], self.holds["rows"]
+        if relation in ("above", "below", "apart"):
+            for a, others in rows.items():
+                for b in others:
+                    self._points(figure, panel, a, b, relation)
+        elif relation in ("rises", "needs_largest"):
+            for row in rows:
+                self._grows(figure, panel, row, relation)
+        else:
+            for a, b in rows.items():
+                self._gap(figure, panel, a, b, relation)
+
+    def _series(self, figure, panel, *names):
+        found = [figure.series(name, panel) for name in names]
+        self.states |= {one.state for one in found} - {MEASURED}
+        return [one.points for one in found]
+
+    def _points(self, figure, panel, a, b, relation):
+        first, second = self._series(figure, panel, a, b)
+        for point in first:
+            skipped = point == 0 or point in self.holds["but"]
+            if point in second and not skipped:
+                self._pair(f"{panel}/{point}", a, b, first[point], second[point], relation)
+
+    def _grows(self, figure, panel, row, relation):
+        [points] = self._series(figure, panel, row)
+        depths = sorted(depth for depth in points if depth != 0)
+        if len(depths) < 2:
+            self.states.add(NOT_RUN)
+            return
+        label = f"{row} at K {{}}".format
+        if relation == "needs_largest":
+            steps = [(depths[-1], depth, "above") for depth in depths[:-1]]
+        else:
+            steps = [(depths[-1], depths[0], "above")]
+            later = zip(depths[1:], depths[:-1], strict=True)
+            steps += [(high, low, "not below") for high, low in later if len(depths) > 2]
+        for high, low, wanted in steps:
+            self._pair(panel, label(high), label(low), points[high], points[low], wanted)
+
+    def _gap(self, figure, panel, a, b, relation):
+        first, second = self._series(figure, panel, a, b)
+        points = sorted(point for point in first if point in second and point != 0)
+        if len(points) < 2:
+            self.states.add(NOT_RUN)
+            return
+        word = "K" if figure.entry["over"] == "depth" else figure.entry["over"]
+        gaps = {point: first[point] - second[point] for point in (points[0], points[-1])}
+        labels = [f"{a} - {b} at {word} {point}" for point in (points[-1], points[0])]
+        wanted = "below" if relation == "narrows" else "not apart"
+        self._pair(panel, *labels, gaps[points[-1]], gaps[points[0]], wanted)
+
+
+def judged_relation(pair, test):
+    """Return the verdict of a comparison of a sentence (docs/verdicts.md)."""
+    sign = agreed_sign(pair, 1, test)
+    if pair.relation in ("above", "below"):
+        wanted = 1 if pair.relation == "above" else -1
+        return judged(pair.significant, pair.over_seeds, sign, wanted)
+    differs = judged(pair.significant, pair.over_seeds, sign, sign)
+    if pair.relation == "apart":
+        return differs
+    if pair.relation == "not apart":
+        return "reversed" if differs == "holds" else differs
+    if differs == "inconclusive" or sign == 1:
+        return "holds" if sign != 0 or not pair.significant else "inconclusive"
+    return "reversed" if differs == "holds" else differs
+
+
+WORST = ["reversed", "inconclusive", "these models only", "holds"]
+
+
+def judged_sentence(sentence, test):
+    """Return the verdict of a sentence: that of a state, or the worst of its comparisons."""
+    if sentence.holds is None:
+        return "not judged"
+    for state in (NOT_LEARNED, NOT_RUN):
+        if state in sentence.states:
+            return state
+    found = {judged_relation(pair, test) for pair in sentence.pairs}
+    return next(verdict for verdict in WORST if verdict in found)
+
+
+def judged_factor(results, spec, claim):
+    """Return the verdict of a factor between two rerank depths, both read from the table."""
+    holds = claim["holds"]
+    table = Table(results, spec["tables"][holds["page"]])
+    low, high = holds["between"]
+    states, factors = set(), []
+    for column in holds["columns"]:
+        for row, other in holds["rows"].items():
+            cells = table.plain(row, column), table.plain(other, column)
+            states |= {cell.state for cell in cells} - {MEASURED}
+            if not states:
+                factors.append(cells[0].mean / cells[1].mean)
+    for state in (NOT_LEARNED, NOT_RUN):
+        if state in states:
+            return state
+    if not spec["comparable"]:
+        return "not comparable"
+    return "holds" if all(low <= factor <= high for factor in factors) else "differs"
+
+
+def check_claims(results, page, ledger):
+    """Compare a page of sentences: its tests and its verdicts."""
+    report = Report(page)
+    path = results.root / "claims" / f"{page}.tsv"
+    spec, rows = spec_of(path), read_table(path)
+    tests = spec["tests"]
+    sentences = [Sentence(results, spec, claim) for claim in spec["entry"]["claims"]]
+    pairs = []
+    for sentence in sentences:
+        if sentence.states:
+            sentence.pairs = []
+        pairs += sentence.pairs
+    compare_tests(pairs, read_table(results.root / "significance" / f"{page}.tsv"), tests, report)
+    shown = {row["row"]: row for row in rows}
+    if set(shown) != {claim["id"] for claim in spec["entry"]["claims"]}:
+        report.differ("claims", "ids", len(spec["entry"]["claims"]), len(shown))
+    for sentence in sentences:
+        compare_sentence(results, spec, sentence, shown, ledger, report)
+    finish(page, ledger, report)
+    return report
+
+
+def compare_sentence(results, spec, sentence, shown, ledger, report):
+    """Compare the verdict of a sentence on its page and in the ledger."""
+    claim, test = sentence.claim, spec["tests"]["test"]
+    holds = claim["holds"]
+    if holds is not None and holds["relation"] == "factor":
+        verdict = judged_factor(results, spec, claim)
+    else:
+        verdict = judged_sentence(sentence, test)
+    found = shown.get(claim["id"])
+    compare_verdict(report, f"{claim['id']}, on the page", found, {"verdict": verdict})
+    if found is not None and found["measured"] and sentence.pairs:
+        shown_one(sentence, found, test, report)
+    if ledger is not None:
+        taken = ledger.take(report.page, claim["id"], claim["section"], "claim")
+        where = f"ledger, {claim['id']}"
+        compare_verdict(report, where, taken, {"verdict": verdict})
+        for what in ("measured", "p_adjusted", "p_over_seeds", "seeds_agreeing"):
+            if taken is not None and found is not None and taken[what] != found[what]:
+                report.differ(where, what, found[what], taken[what])
+    if verdict == "not judged":
+        report.taken_over["sentences `not judged`: the page enters no test of them"] += 1
+    elif verdict in (NOT_LEARNED, NOT_RUN):
+        report.taken_over[f"sentences `{verdict}`: what is absent or did not learn is read"] += 1
+
+
+def shown_one(sentence, found, test, report):
+    """Compare the numbers that a sentence shows: those of a comparison of its verdict."""
+    measured, adjusted = parsed(found["measured"]), parsed(found["p_adjusted"])
+    for pair in sentence.pairs:
+        same = close(pair.difference, measured)
+        same = same and close(parsed(pair.theirs["p_adjusted"]), adjusted, relative=True)
+        if same and judged_relation(pair, test) == found["verdict"]:
+            return
+    where = f"{sentence.claim['id']}, on the page"
+    ours = "those of a comparison of its verdict"
+    report.differ(where, "numbers shown", ours, f"{measured}, p {adjusted}")
+
+
+# Pages
+
+
+def finish(page, ledger, report):
+    """Note rows of the ledger about a page that nothing here led to."""
+    for _, row, column, kind, claim in ledger.left(page) if ledger is not None else []:
+        report.differ(f"ledger, {row}/{column}, {kind} {claim}", "row", "none", "there")
+
+
+def check_table(results, page, ledger):
+    """Compare a table: cells, tests, markers, and the ledger's rows about it."""
+    path = results.root / "tables" / f"{page}.tsv"
+    spec, rows, report = spec_of(path), read_table(path), Report(page)
+    if spec["entry"]["kind"] == "characteristics":
+        return check_characteristics(results, page, spec, rows, ledger, report)
+    table, tests = Table(results, spec), spec["tests"]
+    compare_cells(table, rows, report)
+    pairs = tested_pairs(table, tests)
+    found = results.root / "significance" / f"{page}.tsv"
+    compare_tests(pairs, read_table(found), tests, report)
+    outcomes = Outcomes(pairs, tests["test"])
+    compare_markers(table, outcomes, rows, report)
+    if ledger is not None:
+        numbers_of(table, page, spec["comparable"], ledger, report)
+        Claims(table, outcomes, page, ledger, report).compare()
+        finish(page, ledger, report)
+    return report
+
+
+class Characteristics:
+    """Counts of collections, in the place of a table's cells."""
+
+    def __init__(self, results, spec):
+        self.results, self.spec, self.entry = results, spec, spec["entry"]
+        self.rows = {row["id"]: row for row in self.entry["rows"]}
+        self.columns = {column["id"]: column for column in self.entry["columns"]}
+
+    def cell(self, row, column):
+        """Return the cell of a quantity and a split."""
+        place = self.spec["splits"].get(column)
+        if place is None or column in self.spec["absent"]:
+            return Cell(NOT_RUN)
+        value = self._count(self.rows[row]["quantity"], place, self.spec["trained"].get(column))
+        if value is None:
+            return Cell(NOT_RUN)
+        return Cell(MEASURED, [float(value)], None, len(self.results.split(place).queries))
+
+    def _count(self, quantity, place, trained):
+        split, dataset = self.results.split(place), place.rpartition("/")[0]
+        if quantity == "docs":
+            return len(self.results.corpus(dataset))
+        if quantity == "doc_words":
+            docs = self.results.corpus(dataset)
+            return sum(len(text.split()) for text in docs.values()) / len(docs)
+        if quantity == "queries":
+            return len(split.queries)
+        if quantity == "test_queries":
+            return len(split.names)
+        if quantity == "query_words":
+            path = self.results.root / "data" / place / "queries.tsv"
+            lines = path.read_text(encoding="utf-8").splitlines()
+            return sum(len(line.split("\t")[1].split()) for line in lines) / len(lines)
+        if quantity == "relevant_per_query":
+            levels = [level for docs in split.levels.values() for level in docs.values()]
+            return sum(level > 0 for level in levels) / len(split.queries)
+        if quantity == "grades":
+            found = {level for docs in split.levels.values() for level in docs.values()}
+            return len(found | {0})
+        if quantity in ("train_queries", "train_pairs"):
+            training = self.results.split(trained)
+            if quantity == "train_queries":
+                return len(training.names)
+            pairs = [level for docs in training.levels.values() for level in docs.values()]
+            return sum(level > 0 for level in pairs) or None
+        raise ValueError(f"unknown quantity {quantity}")
+
+
+def check_characteristics(results, page, spec, rows, ledger, report):
+    """Compare a table of counts, and the ledger's rows about it."""
+    table = Characteristics(results, spec)
+    if spec["folds"]:
+        report.taken_over["cells of splits with folds"] += len(rows)
+        return report
+    for theirs in rows:
+        row, column = theirs["row"], theirs["column"]
+        compare_cell(f"{row}/{column}", table.cell(row, column), theirs, report)
+    if ledger is not None:
+        numbers_of(table, page, spec["comparable"], ledger, report)
+        finish(page, ledger, report)
+    return report
+
+
+class Circles:
+    """The shares of circles, in the place of a table's cells."""
+
+    def __init__(self, results, spec):
+        self.results, self.spec, self.entry = results, spec, spec["entry"]
+        self.rows = {row["id"]: row for row in self.entry["rows"]}
+
+    def cell(self, row, column):
+        """Return a share of the queries: of D, S, D (1 - S), D S or neither; or RoC.
+
+        Disjoint circles are those of two parts that answer no query both, as in RoC's Figure 1c:
+        failure is max(0, 1 - D - S) there.
+        """
+        place = self.spec["split"]
+        sides = [self.spec["runs"].get(f"{row}/{side}", []) for side in ("dense", "lexical")]
+        if place is None or row in self.spec["absent"] or not all(sides):
+            return Cell(NOT_RUN)
+        models = self.spec["models"]
+        runs = [*sides[0], *sides[1]]
+        if not all(self.results.learned(place, run, models) for run in runs):
+            return Cell(NOT_LEARNED)
+        measure = self.entry["measure"]
+        dense, lexical = (
+            np.array([self.results.values(place, run, measure) for run in runs]) for runs in sides
+        )
+        both = np.zeros_like(dense) if self.rows[row]["disjoint"] else dense * lexical
+        parts = {
+            "dense": dense,
+            "lexical": np.broadcast_to(lexical, dense.shape),
+            "residual": dense - both,
+            "overlap": both,
+            "failure": 1 - dense - lexical + both,
+        }
+        count = dense.shape[1]
+        if column == "failure":
+            shares = [max(0.0, share) for share in means(parts["failure"])]
+            return Cell(MEASURED, shares, None, count)
+        if column != "RoC":
+            return Cell(MEASURED, means(parts[column]), None, count)
+        hits = dense.sum(axis=1)
+        if not hits.all():
+            return Cell(NOT_RUN)
+        ratios = (parts["residual"].sum(axis=1) / hits).tolist()
+        return Cell(MEASURED, ratios, None, count)
+
+
+class Points:
+    """The points of a figure, in the place of a table's cells: columns are `panel/point`."""
+
+    def __init__(self, results, spec):
+        self.figure, self.entry = Figure(results, spec), spec["entry"]
+        self._series = {}
+
+    def cell(self, name, column):
+        """Return the mean of a series at a point, or its change where the panel says so."""
+        panel, _, point = column.partition("/")
+        [shown] = [one for one in self.entry["panels"] if one["id"] == panel]
+        cell = self._plain(name, panel, point)
+        base = shown["change_from"]
+        if base is None or cell.state != MEASURED:
+            return cell
+        others = self._plain(base, panel, point)
+        changes = [a - b for a, b in zip(cell.seeds, others.seeds, strict=True)]
+        return Cell(MEASURED, changes, None, cell.count)
+
+    def _plain(self, name, panel, point):
+        if (name, panel) not in self._series:
+            self._series[name, panel] = self.figure.series(name, panel)
+        series = self._series[name, panel]
+        if series.state != MEASURED:
+            return Cell(series.state)
+        values = {str(key): found for key, found in series.points.items()}[point]
+        return Cell(MEASURED, means(values), None, values.shape[1])
+
+
+def check_shares(results, page, folder, ledger):
+    """Compare the cells of circles or of a figure, and the ledger's rows about them."""
+    path = results.root / folder / f"{page}.tsv"
+    spec, rows, report = spec_of(path), read_table(path), Report(page)
+    if folder == "figures" and not kept(results, spec):
+        report.taken_over["points of searches or rerankings whose runs are not kept"] += len(rows)
+        return report
+    table = Circles(results, spec) if folder == "venn" else Points(results, spec)
+    for theirs in rows:
+        if folder == "figures":
+            theirs = point_as_cell(theirs)
+        row, column = theirs["row"], theirs["column"]
+        compare_cell(f"{row}/{column}", table.cell(row, column), theirs, report)
+    if folder == "figures":
+        report.taken_over["points' tests against the first series"] += len(rows)
+    if ledger is not None:
+        numbers_of(table, page, spec["comparable"], ledger, report)
+        finish(page, ledger, report)
+    return report
+
+
+def kept(results, spec):
+    """Return whether the runs behind a figure are there; those of a sweep never are."""
+    if spec["entry"]["over"] == "effort":
+        return False
+    runs = [(place, run) for name, place in spec["splits"].items() for run in spec["runs"][name]]
+    return all(results.run_path(place, run).is_file() for place, run in runs)
+
+
+def point_as_cell(theirs):
+    """Return a point of a figure with the columns of a cell, without those of its test."""
+    if "panel" not in theirs:
+        return {key: value for key, value in theirs.items() if key not in ("ci_low", "ci_high")}
+    point = theirs.get("depth", theirs.get("snapshot"))
+    seeds = [float(text) for text in theirs["per_seed"].split()]
+    spread = repr(float(np.std(seeds, ddof=1))) if len(seeds) > 1 else ""
+    added = {"row": theirs["series"], "column": f"{theirs['panel']}/{point}", "std": spread}
+    added |= {"measured": theirs["mean"], "not_learned": "false", "ci_low": "", "ci_high": ""}
+    return {**theirs, **added}
+
+
+FOLDERS = ("tables", "claims", "venn", "figures")
+
+
+def pages_of(results):
+    """Return the pages that are compared by default, folder by folder."""
+    found = []
+    for folder in FOLDERS:
+        paths = (results.root / folder).glob("*.tsv")
+        found += sorted(path.stem for path in paths)
+    return found
+
+
+def recompute(root, pages=None, verdicts=True):
+    """Return a report for each page of a results folder; by default of all that it knows.
+
+    Verdicts are compared with ledger.tsv, where the folder has one; not with `verdicts=False`.
+    """
+    results = Results(root)
+    path = results.root / "ledger.tsv"
+    ledger = Ledger(read_table(path)) if verdicts and path.is_file() else None
+    reports = []
+    for page in pages or pages_of(results):
+        places = [name for name in FOLDERS if (results.root / name / f"{page}.tsv").is_file()]
+        if not places:
+            raise SystemExit(f"no page {page} in {', '.join(FOLDERS)} of {results.root}")
+        if places[0] == "tables":
+            reports.append(check_table(results, page, ledger))
+        elif places[0] == "claims":
+            reports.append(check_claims(results, page, ledger))
+        else:
+            reports.append(check_shares(results, page, places[0], ledger))
+    if ledger is not None and not pages:
+        report = Report("ledger")
+        for page, _, _, kind, _ in ledger.rows:
+            if page not in pages_of(results):
+                report.taken_over[f"rows ({kind}) about {page}, which is not recomputed"] += 1
+        reports.append(report)
+    return reports
+
+
+def main(arguments=None):
+    """Print a report for each page, and return 1 where a value differs."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("results", type=Path, help="a results folder, such as results/mini")
+    parser.add_argument("pages", nargs="*", help="pages such as clear-table1; default: all")
+    options = parser.parse_args(arguments)
+    start = time.perf_counter()
+    reports = recompute(options.results, options.pages)
+    for report in reports:
+        print(report)
+    totals = {
+        what: sum(getattr(report, what) for report in reports)
+        for what in ("cells", "markers", "tests", "verdicts")
+    }
+    differing = sum(len(report.differences) for report in reports)
+    counts = ", ".join(f"{what} {count}" for what, count in totals.items())
+    print(f"{len(reports)} pages: {counts}, differences {differing}", end="; ")
+    print(f"{time.perf_counter() - start:.0f} s")
+    return int(differing > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
