@@ -47,29 +47,9 @@ def read_table(path):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-# Keys of specs as earlier versions wrote them.
-EARLIER = {
-    "table": "entry",
-    "figure": "entry",
-    "claims": "entry",
-    "places": "splits",
-    "place": "split",
-}
-
-
 def spec_of(path):
     """Return what the manifest beside a page says that the page was made from."""
-    text = Path(f"{path}.manifest.json").read_text(encoding="utf-8")
-    return in_current_words(json.loads(text)["spec"])
-
-
-def in_current_words(spec):
-    """Return a page's spec with the keys of today, those of the pages within it too."""
-    found = {EARLIER.get(key, key): value for key, value in spec.items()}
-    for pages in ("tables", "figures"):
-        if pages in found:
-            found[pages] = {page: in_current_words(one) for page, one in found[pages].items()}
-    return found
+    return json.loads(Path(f"{path}.manifest.json").read_text(encoding="utf-8"))["spec"]
 
 
 class Run:

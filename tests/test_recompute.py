@@ -168,13 +168,6 @@ def test_it_rests_on_nothing_that_the_results_rest_on_but_numpy_and_scipy():
     }  # fmt: skip
 
 
-def test_results_of_earlier_versions_are_read_too(results):
-    path = results / "tables" / "tiny-table.tsv.manifest.json"
-    text = path.read_text()
-    path.write_text(text.replace('"entry"', '"table"').replace('"splits"', '"places"'))
-    assert differences(results) == []
-
-
 @pytest.mark.parametrize(
     ("measure", "value"),
     [
