@@ -128,7 +128,9 @@ def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
     assert f'"python -m residuum.{MODULES[stage]} {name.removeprefix(f"{stage}_")} ' in body
     verb = name.removeprefix(f"{stage}_")
     decided = re.findall(
-        rf'^        \*\*decided_by\("residuum\.{MODULES[stage]}", "{verb}"(, .*)?\),$', body, re.M
+        rf'^        \*\*decided_by\(\s*"residuum\.{MODULES[stage]}", "{verb}"(, .*)?\s*\),$',
+        body,
+        re.M,
     )
     assert len(decided) == 1, "its code, for the kinds of its spec"
     spec = (
