@@ -90,7 +90,11 @@ def irds_process(home: Path, *arguments: object) -> "subprocess.CompletedProcess
 
 
 # The files that take longest, the longest first.
-LONGEST = ["test_smoke.py", "test_replica_workflow.py"]
+LONGEST = [
+    *("test_smoke.py", "test_replica_workflow.py", "test_registry.py", "test_lengths.py"),
+    *("test_bioasq.py", "test_your_folder.py", "test_interrupts.py", "test_processes.py"),
+    *("test_folds.py", "test_synthetic.py", "test_planning_sizes.py", "test_planning_dryrun.py"),
+]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -99,10 +103,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the end-to-end files first, so that workers that share the files end together."""
-    place = {name: number for number, name in enumerate(LONGEST)}
+    """Start the longest files first, so that workers that share the files end together."""
+    order = {name: number for number, name in enumerate(LONGEST)}
     ends = len(LONGEST)
-    items.sort(key=lambda item: place.get(item.path.name, ends + ("workflow" not in item.keywords)))
+    items.sort(key=lambda item: order.get(item.path.name, ends + ("workflow" not in item.keywords)))
 
 
 @pytest.hookimpl(tryfirst=True)

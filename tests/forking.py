@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -36,42 +36,71 @@ for package in sys.argv[2:]:
     importlib.import_module(package)
 assert "ir_datasets" not in sys.modules and server._settled()
 for line in sys.stdin:
-    module, words, folder, environment, paths = json.loads(line)
+    module, words, folder, environment, paths, child = json.loads(line)
+    if child:
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
     parent, child = os.getpid(), os.fork()
     if not child:
+        os.setsid()
         os.environ.clear()
         os.environ.update(environment)
         sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
         streams = [os.open(path, os.O_RDWR | os.O_APPEND) for path in [os.devnull, *paths]]
         request = jobs.Request(0, module, words, folder, environment)
         jobs.become(request, streams, parent)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    print(child, flush=True)
 """
+
+
+class Command:
+    """A forked `python -m module words` in a project's folder, a group of processes of its own.
+
+    `merged`: standard error too comes as stdout, in its order. `neural`: torch is loaded already.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        project: Path = ROOT,
+        merged: bool = False,
+        neural: bool = False,
+    ) -> None:
+        package = module.split(".")[0]
+        stage = package == "residuum" and (neural or project != ROOT)
+        self._parent, self._merged = _parent("stages" if stage else package), merged
+        self._folder = tempfile.TemporaryDirectory()
+        names = ["both"] * 2 if merged else ["out", "err"]
+        self._said = [Path(self._folder.name) / name for name in names]
+        for path in self._said:
+            path.touch()
+        said = list(map(str, self._said))
+        self.process = self._ask(module, [*words], str(project), dict(environment), said, 0)
+
+    def _ask(self, *request: object) -> int:
+        print(json.dumps(request), file=self._parent.stdin, flush=True)
+        assert self._parent.stdout
+        return int(self._parent.stdout.readline())
+
+    def finish(self) -> "subprocess.CompletedProcess[str]":
+        """Wait for the end; return the exit status, and what was said."""
+        status = self._ask("", [], "", {}, [], self.process)
+        out, err = (path.read_text() for path in self._said)
+        self._folder.cleanup()
+        return subprocess.CompletedProcess([], status, out, "" if self._merged else err)
 
 
 def run(
     module: str,
-    words: list[str],
+    words: Sequence[str],
     environment: Mapping[str, str],
     project: Path = ROOT,
     merged: bool = False,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `python -m module words` in a project's folder; return its status and output.
-
-    `merged`: standard error too comes as stdout, in its order.
-    """
-    name = module.split(".")[0]
-    parent = _parent("stages" if name == "residuum" and project != ROOT else name)
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in (["both"] * 2 if merged else ["out", "err"])]
-        for path in paths:
-            path.touch()
-        job = [module, words, str(project), dict(environment), list(map(str, paths))]
-        print(json.dumps(job), file=parent.stdin, flush=True)
-        assert parent.stdout
-        status = int(parent.stdout.readline())
-        out, err = (path.read_text() for path in paths)
-    return subprocess.CompletedProcess([module, *words], status, out, "" if merged else err)
+    """Run a command to its end; return its status and output."""
+    return Command(module, words, environment, project, merged).finish()
 
 
 @cache

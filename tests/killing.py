@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
+import psutil
 import pytest
 
+import forking
 from residuum.code import tables
 
 WORKFLOW = Path(__file__).resolve().parents[1] / "workflow"
@@ -21,23 +23,36 @@ def run_and_kill(arguments: Sequence[str], when: Callable[[], bool], limit: floa
 
     Fails if the command ends before, because then nothing was interrupted.
     """
+    module, *words = arguments
+    environment = {**os.environ, "PYTHONPATH": str(WORKFLOW)}
+    if module.startswith("residuum."):
+        command = forking.Command(module, words, environment, neural=True)
+        _kill(command.process, when, limit)
+        done = command.finish()
+        assert done.returncode == -signal.SIGKILL, f"not interrupted: {done.stderr}"
+        return
     process = subprocess.Popen(
         [sys.executable, "-m", *arguments],
-        env={**os.environ, "PYTHONPATH": str(WORKFLOW)},
+        env=environment,
         start_new_session=True,
         stderr=subprocess.PIPE,
         text=True,
     )
-    give_up = time.monotonic() + limit
-    while not when():
-        ended = process.poll() is not None
-        if ended or time.monotonic() > give_up:
-            os.killpg(process.pid, signal.SIGKILL) if not ended else None
-            raise AssertionError(f"not interrupted: {process.communicate()[1]}")
+    _kill(process.pid, when, limit)
+    said = process.communicate()[1]
+    assert process.returncode == -signal.SIGKILL, f"not interrupted: {said}"
+
+
+def _kill(number: int, when: Callable[[], bool], limit: float) -> None:
+    """Kill a process group once `when()` holds, the limit has passed or its leader has ended."""
+    give_up, leader = time.monotonic() + limit, psutil.Process(number)
+    while not when() and time.monotonic() < give_up:
+        if leader.status() == psutil.STATUS_ZOMBIE:
+            return
         time.sleep(0.005)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
+    in_time = when()
+    os.killpg(number, signal.SIGKILL)
+    assert in_time, f"not within {limit} seconds"
 
 
 def leave_half(path: Path) -> None:

@@ -19,17 +19,17 @@ PAGE = named(page="roc-figure5")
 
 
 def bound(
-    folder: Path, system: str, role: str = "msmarco-dev", scale: str = "mini"
+    config: Path, system: str, role: str = "msmarco-dev", scale: str = "mini"
 ) -> tuple[BoundFigure, Registry]:
     """Bind a figure over effort that stands in for one of RoC's."""
     series = [{"id": "d", "label": "D", "system": system}]
     pages = {"figure5": {**EFFORT, "role": role, "series": series}, "claims": {"claims": CLAIMS}}
-    registry = load(folder, scale=scale, **pages)
+    registry = load(config, scale=scale, **pages)
     return bind_figure(registry, "roc-figure5", all_available), registry
 
 
-def test_a_curve_of_each_run_is_read(tmp_path: Path) -> None:
-    made, registry = bound(tmp_path, "dpr-ei-embedding")
+def test_a_curve_of_each_run_is_read(config: Path) -> None:
+    made, registry = bound(config, "dpr-ei-embedding")
     assert (made.runs, made.absent) == ({"d": ["dpr-ei-embedding.seed1"]}, {})
     assert made.sweep == registry.sweeps["luan2021"] and made.metrics() == []
     figures = FigureInputs(registry, PATHS, all_available)
@@ -63,6 +63,7 @@ def test_a_curve_of_each_run_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_search_is_not_tried_where_it_would_show_other_docs(
+    config: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     scale: str,
@@ -72,6 +73,6 @@ def test_a_search_is_not_tried_where_it_would_show_other_docs(
 ) -> None:
     (tmp_path / "disks45" / "corpus").mkdir(parents=True)
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
-    made, registry = bound(tmp_path, system, role, scale)
+    made, registry = bound(config, system, role, scale)
     assert made.runs == {} and made.absent["d"].startswith(says)
     assert FigureInputs(registry, PATHS, all_available).timed(None) == []
