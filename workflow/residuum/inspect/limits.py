@@ -22,7 +22,7 @@ HEADER = ["limit", "of", "most", "planned", "times", "bears docs up to"]
 TEXTS = [
     f"docs of an index: Lucene takes {LUCENE_DOCS:,} (IndexWriter.MAX_DOCS)",
     f"hours of a job: {WEEK_H:.0f}, a week, taken for the longest that a cluster lets a job run",
-    "memory of a job: what its rule requests, of what a node has (--node)",
+    "memory of a job: what its rule requests, of what a node has (--node-gb)",
     f"jobs of a graph: {TRIED_JOBS:,} are the most of which a dry run was tried (docs/scaling.md); "
     "no fixed limit",
     f"shards of a corpus: {SHARDS:,}, as five digits number them (rules/wiring.smk)",
