@@ -51,7 +51,7 @@ class Negatives(Strict):
     pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(default={})
     scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = None
     per_pair: Positive | None = Field(
-        default=None, description="stored for each training pair; all of the pools, if they are fewer"
+        default=None, description="stored for each training pair; all docs of the pools at most"
     )
     without_answers: bool = Field(
         default=False,
