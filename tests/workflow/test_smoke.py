@@ -419,7 +419,8 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
         ("cli/command.py", "missing key", "no key"),
         ("config/schema/base.py", "unknown key;", "no such key;"),
         ("config/schema/training.py", "give exactly one of epochs", "choose one of epochs"),
-        ("data.py", "A download may be incomplete", "A file may be cut short"),
+        ("data.py", "whose docs hold the answers", "whose docs have the answers"),
+        ("collections/editions.py", "A download may be ", "A file may be "),
         ("collections/faults.py", "the JSON is broken", "the JSON is damaged"),
         ("lexical.py", "Run again, or give", "Try once more, or give"),
         ("collections/places.py", "lower passages or raise", "take fewer passages or raise"),
@@ -677,7 +678,7 @@ def test_a_faulty_external_run_empties_its_row_only(project, damage, says):
     if says is None:
         values = table.filter(pl.col("row").is_in(["fields", "guir"]))["measured"].to_list()
         assert values[:3] == values[3:], "it is our own run by another name"
-        assert "removed as NIST does with submissions: 0 of guir." in page
+        assert "removed from external runs as NIST does with submissions: 0 of guir." in page
     else:
         assert "guir" not in measured
         assert says in page and says in table.filter(row="guir")["not_run"][0]
