@@ -436,9 +436,9 @@ def test_official_triples_become_tuples_of_one_negative_each_by_query(split, tmp
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"triples": {}, "scores": "bm25", "per_pair": 2}, "beside them, give scores alone"),
-        ({"triples": {}}, "beside them, give scores alone"),
-        ({"triples": {}, **ERRORS}, "beside them, give scores alone"),
+        ({"triples": {}, "scores": "bm25", "per_pair": 2}, "give only scores beside them"),
+        ({"triples": {}}, "give only scores beside them"),
+        ({"triples": {}, **ERRORS}, "give only scores beside them"),
         ({"triples": {}, "same_as": "clear"}, "give nothing beside it"),
     ],
 )

@@ -199,7 +199,7 @@ def test_a_head_asked_about_hidden_tokens_alone_says_what_the_whole_model_says()
 def test_a_corpus_without_text_is_refused(corpus: Path, tmp_path: Path) -> None:
     start = make_backbone(tmp_path / "start", corpus)
     empty = make_corpus(tmp_path / "empty", [("d0", ""), ("d1", " ")])
-    with pytest.raises(ResiduumError, match="no doc with text"):
+    with pytest.raises(ResiduumError, match="hold no doc of at least 3 tokens"):
         adapt(empty, start, tmp_path / "no", masked_language_spec())
 
 
@@ -218,5 +218,5 @@ def test_what_needs_pairs_or_rankings_is_refused(form: Any) -> None:
     schema, spec = form
     with pytest.raises(ValueError, match=r"training\.visits: texts are no pairs"):
         schema.model_validate_json(spec(visits="queries"))
-    with pytest.raises(ValueError, match=r"training\.learning_rate: .*give a number"):
+    with pytest.raises(ValueError, match=r"training\.learning_rate: .*give one number"):
         schema.model_validate_json(spec(learning_rate=GRID))

@@ -199,7 +199,7 @@ def test_a_text_that_its_terms_make_too_long_is_refused(
 ) -> None:
     monkeypatch.setattr(indexing, "MOST_TEXT", 30)
     corpus = make_corpus(tmp_path / "corpus", [("d1", "a.a.a."), ("d2", "a.a.a." * 3)])
-    with pytest.raises(ResiduumError, match="doc d2 is longer"):
+    with pytest.raises(ResiduumError, match="doc d2 is too long to index: Lucene takes"):
         lexical.index(corpus, form(UNI), tmp_path / "i", vocabulary=str(folder / "model"))
 
 

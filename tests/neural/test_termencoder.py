@@ -361,5 +361,5 @@ def test_what_learns_no_weights_of_terms_refuses_them() -> None:
     sampled = {"negatives": {"pools": pools, "scores": "bm25", "per_pair": 1}}
     with pytest.raises(ValueError, match="learns from pairs alone: leave out the pools"):
         TermGate.model_validate(gate | sampled)
-    with pytest.raises(ValueError, match="no choice for a term-gate model; leave it out"):
+    with pytest.raises(ValueError, match="a term-gate model has no choice of visits; leave it out"):
         TermGate.model_validate(gate | {"training": {**gate["training"], "visits": "queries"}})

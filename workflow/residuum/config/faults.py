@@ -66,7 +66,7 @@ def _names(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
         if isinstance(mark, Ref) and value not in mark.besides:
             for text in reference_faults(registry, mark, value):
                 yield key, text
-    yield from dangling(names)
+    yield from ((d.key, unknown(d.kind, d.name, d.known)) for d in dangling(names))
 
 
 def reference_faults(registry: Registry, ref: Ref, name: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
 
+from residuum.cli.errors import unknown
 from residuum.config.schema.analyses import IndexStatistics
 from residuum.config.schema.base import Id, Strict, dangling, repeated, walk
 from residuum.config.schema.tests import Tests
@@ -64,8 +65,10 @@ class Bound(Strict):
         A foreign manifest may.
         """
         names = list(walk(self.entry))
-        for key, fault in (*repeated(names), *dangling(names)):
+        for key, fault in repeated(names):
             raise ValueError(f"{key}: {fault}")
+        for lost in dangling(names):
+            raise ValueError(f"{lost.key}: {unknown(lost.kind, lost.name, lost.known)}")
 
     def models_of(self, runs: Iterable[str], split_ref: str | None) -> list[str]:
         """Return the models behind runs on a split as `<model>/seed<n>`, without duplicates."""

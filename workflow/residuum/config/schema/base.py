@@ -21,7 +21,7 @@ from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from residuum.cli import scalars
-from residuum.cli.errors import hint, unknown
+from residuum.cli.errors import hint
 
 
 class Strict(BaseModel):
@@ -208,8 +208,20 @@ def repeated(names: Iterable[Named]) -> Iterator[tuple[str, str]]:
                 yield key.partition(".")[0], f"'{value}' is given twice"
 
 
-def dangling(names: Iterable[Named]) -> Iterator[tuple[str, str]]:
-    """Yield the key and the fault of each reference to a part that the entry lacks.
+class Dangling(NamedTuple):
+    """A key of an entry that names a part which the entry lacks; `known` are the parts it has.
+
+    The words of the fault are its readers': no hash of code may depend on them.
+    """
+
+    key: str
+    kind: str
+    name: str
+    known: list[str]
+
+
+def dangling(names: Iterable[Named]) -> Iterator[Dangling]:
+    """Yield each reference to a part that the entry lacks.
 
     A kind of part of which the entry has none, as a panel's columns, may have any name.
     """
@@ -222,7 +234,7 @@ def dangling(names: Iterable[Named]) -> Iterator[tuple[str, str]]:
         if isinstance(mark, Ref) and mark.to in parts:
             known = parts[mark.to]
             if value not in (*known, *mark.besides):
-                yield key, unknown(mark.to, value, known)
+                yield Dangling(key, mark.to, value, known)
 
 
 def named_for(entry: BaseModel, use: str) -> str | None:
