@@ -73,11 +73,11 @@ class Command:
         self._parent, self._merged = _parent("stages" if stage else package), merged
         self._folder = tempfile.TemporaryDirectory()
         names = ["both"] * 2 if merged else ["out", "err"]
-        self._said = [Path(self._folder.name) / name for name in names]
-        for path in self._said:
+        self._streams = [Path(self._folder.name) / name for name in names]
+        for path in self._streams:
             path.touch()
-        said = list(map(str, self._said))
-        self.process = self._ask(module, [*words], str(project), dict(environment), said, 0)
+        streams = list(map(str, self._streams))
+        self.process = self._ask(module, [*words], str(project), dict(environment), streams, 0)
 
     def _ask(self, *request: object) -> int:
         print(json.dumps(request), file=self._parent.stdin, flush=True)
@@ -85,9 +85,9 @@ class Command:
         return int(self._parent.stdout.readline())
 
     def finish(self) -> "subprocess.CompletedProcess[str]":
-        """Wait for the end; return the exit status, and what was said."""
+        """Wait for the end; return the exit status, and what the command printed."""
         status = self._ask("", [], "", {}, [], self.process)
-        out, err = (path.read_text() for path in self._said)
+        out, err = (path.read_text() for path in self._streams)
         self._folder.cleanup()
         return subprocess.CompletedProcess([], status, out, "" if self._merged else err)
 

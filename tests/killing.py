@@ -39,8 +39,8 @@ def run_and_kill(arguments: Sequence[str], when: Callable[[], bool], limit: floa
         text=True,
     )
     _kill(process.pid, when, limit)
-    said = process.communicate()[1]
-    assert process.returncode == -signal.SIGKILL, f"not interrupted: {said}"
+    errors = process.communicate()[1]
+    assert process.returncode == -signal.SIGKILL, f"not interrupted: {errors}"
 
 
 def _kill(number: int, when: Callable[[], bool], limit: float) -> None:

@@ -98,7 +98,7 @@ class Run:
         return self.data[start : self.spaces[line, number]].decode()
 
     def first(self, query, depth):
-        """Return the first docs of a query's list, at most depth of them."""
+        """Return the docs of a query's list down to a depth."""
         first, last = self.blocks.get(query, (0, 0))
         return [self._field(line, 2) for line in range(first, min(last, first + depth))]
 
@@ -136,18 +136,18 @@ def tokens(text):
     The text is decomposed (NFD). A token is a run of letters, digits and marks, or another
     character that is no separator and no control. Tokens are in lower case.
     """
-    found, word = [], []
+    ended, letters = [], []
     for letter in unicodedata.normalize("NFD", text):
         kind = category(letter)
         if kind in "LNM":
-            word.append(letter)
+            letters.append(letter)
             continue
-        if word:
-            found.append("".join(word).lower())
-            word = []
+        if letters:
+            ended.append("".join(letters).lower())
+            letters = []
         if kind not in "ZC":
-            found.append(letter.lower())
-    return [*found, "".join(word).lower()] if word else found
+            ended.append(letter.lower())
+    return [*ended, "".join(letters).lower()] if letters else ended
 
 
 def joined(text):
@@ -170,11 +170,9 @@ class Results:
 
     def __init__(self, root):
         self.root = Path(root)
-        self._passages = {}
-        self._lists = {}
-        self._values = {}
+        for read in ("split", "corpus", "passage", "lists", "values", "group", "curve"):
+            setattr(self, read, cache(getattr(self, read)))
 
-    @cache  # noqa: B019
     def split(self, place):
         """Return a split, named `dataset/split`."""
         folder = self.root / "data" / place
@@ -192,7 +190,6 @@ class Results:
         names = [line.split("\t")[0] for line in lines]
         return Split(dict(levels), answers, sorted(levels) or sorted(answers), names)
 
-    @cache  # noqa: B019
     def corpus(self, dataset):
         """Return the texts of a dataset's docs."""
         docs = {}
@@ -203,12 +200,9 @@ class Results:
                     docs[doc["doc_id"]] = doc["text"]
         return docs
 
-    def holds_answer(self, dataset, doc, needles):
-        """Return whether a doc holds one of the answers, each joined as `joined` does."""
-        key = dataset, doc
-        if key not in self._passages:
-            self._passages[key] = joined(self.corpus(dataset)[doc])
-        return any(needle in self._passages[key] for needle in needles)
+    def passage(self, dataset, doc):
+        """Return a doc's tokens, joined as `joined` does."""
+        return joined(self.corpus(dataset)[doc])
 
     def run_path(self, place, run):
         """Return where the run of a split lies, or that of an order of candidates."""
@@ -221,35 +215,29 @@ class Results:
         Hits are pairs of the rank and level of relevant docs. First docs are 100 where the split
         has answers, 10 elsewhere.
         """
-        key = place, run
-        if key not in self._lists:
-            split = self.split(place)
-            file = Run(self.run_path(place, run))
-            depth = HEAD if split.answers else 10
-            kept = {}
-            for query in split.queries:
-                hits = []
-                for doc, level in split.levels.get(query, {}).items():
-                    rank = file.rank(query, doc) if level > 0 else None
-                    if rank is not None:
-                        hits.append((rank, level))
-                kept[query] = sorted(hits), file.first(query, depth), file.length(query)
-            self._lists[key] = kept
-        return self._lists[key]
+        split = self.split(place)
+        file = Run(self.run_path(place, run))
+        depth = HEAD if split.answers else 10
+        lists = {}
+        for query in split.queries:
+            hits = []
+            for doc, level in split.levels.get(query, {}).items():
+                rank = file.rank(query, doc) if level > 0 else None
+                if rank is not None:
+                    hits.append((rank, level))
+            lists[query] = sorted(hits), file.first(query, depth), file.length(query)
+        return lists
 
     def values(self, place, run, measure):
         """Return the value of a measure for each query of a split, in the order of the split."""
-        key = place, run, measure
-        if key not in self._values:
-            split, lists = self.split(place), self.lists(place, run)
-            every = []
-            for query in split.queries:
-                if measure.startswith("AnswerAccuracy@"):
-                    every.append(self._answered(place, query, lists[query][1], measure))
-                else:
-                    every.append(measure_of(measure, split.levels.get(query, {}), *lists[query]))
-            self._values[key] = np.array(every, dtype=float)
-        return self._values[key]
+        split, lists = self.split(place), self.lists(place, run)
+        every = []
+        for query in split.queries:
+            if measure.startswith("AnswerAccuracy@"):
+                every.append(self._answered(place, query, lists[query][1], measure))
+            else:
+                every.append(measure_of(measure, split.levels.get(query, {}), *lists[query]))
+        return np.array(every, dtype=float)
 
     def _answered(self, place, query, docs, measure):
         depth = int(measure.partition("@")[2])
@@ -258,7 +246,8 @@ class Results:
         split, dataset = self.split(place), place.rpartition("/")[0]
         needles = [joined(answer) for answer in split.answers.get(query, [])]
         needles = [needle for needle in needles if len(needle) > 1]
-        return float(any(self.holds_answer(dataset, doc, needles) for doc in docs[:depth]))
+        passages = (self.passage(dataset, doc) for doc in docs[:depth])
+        return float(any(needle in passage for passage in passages for needle in needles))
 
     def learned(self, place, run, models):
         """Return whether all models behind a run learned, as `learning/` says of each.
@@ -272,14 +261,12 @@ class Results:
                 return False
         return True
 
-    @cache  # noqa: B019
     def group(self, place, grouping, group):
         """Return a mask over the queries of a split: those of a group."""
         rows = read_table(self.root / "groups" / place / f"{grouping}.tsv")
         members = {row["query_id"] for row in rows if row["group"] == group}
         return np.array([query in members for query in self.split(place).queries])
 
-    @cache  # noqa: B019
     def curve(self, place, run, depths):
         """Return values of RR@10 and of recall at each rerank depth of a run of a reranker.
 
@@ -287,22 +274,11 @@ class Results:
         as they were. Keys are the depths; values are pairs of arrays over the split's queries.
         """
         manifest = json.loads(Path(f"{self.run_path(place, run)}.manifest.json").read_text())
-        split = self.split(place)
         runs = [name for name in manifest["inputs"] if f"/runs/{place}/" in name]
         scored = [name for name in manifest["inputs"] if f"/rerank/{place}/" in name]
         [first], [second] = map(set, (runs, [n for n in scored if n.endswith(".trec.gz")]))
         stage, scores = (Run(self._inside(name)) for name in (first, second))
-        points = {depth: ([], []) for depth in depths}
-        for query in split.queries:
-            docs = stage.first(query, max(10, *depths))
-            given = scores.scores(query)
-            relevant = {doc for doc, level in split.levels.get(query, {}).items() if level > 0}
-            for depth in depths:
-                top = sorted(docs[:depth], key=lambda doc, given=given: -given[doc])
-                ranked = [*top, *docs[depth:]][:10]
-                points[depth][0].append(reciprocal([doc in relevant for doc in ranked]))
-                points[depth][1].append(len(relevant & set(top)) / max(1, len(relevant)))
-        return {depth: tuple(map(np.array, pair)) for depth, pair in points.items()}
+        return {depth: self._reranked(place, stage, scores, depth) for depth in depths}
 
     def _inside(self, name):
         return self.root / name.split("/", 2)[2]
@@ -326,28 +302,29 @@ class Results:
         stage = Run(self.run_path(there, Path(first).name.removesuffix(".trec.gz")))
         means = []
         for tried in depth["grid"]:
-            values = self._reranked(there, stage, scores, tried)
+            values, _ = self._reranked(there, stage, scores, tried)
             means.append(math.fsum(values) / len(values))
         best = max(range(len(means)), key=lambda n: (means[n], -n))
         return float(depth["grid"][best]), len(self.split(there).queries)
 
     def _reranked(self, place, stage, scores, depth):
-        split = self.split(place)
-        values = []
+        """Return RR@10 and recall at a rerank depth, arrays over the split's queries."""
+        split, values, recalls = self.split(place), [], []
         for query in split.queries:
             docs, given = stage.first(query, max(10, depth)), scores.scores(query)
             relevant = {doc for doc, level in split.levels.get(query, {}).items() if level > 0}
-            top = sorted(docs[:depth], key=lambda doc, given=given: -given[doc])
+            top = sorted(docs[:depth], key=given.__getitem__, reverse=True)
             ranked = [*top, *docs[depth:]][:10]
             values.append(reciprocal([doc in relevant for doc in ranked]))
-        return values
+            recalls.append(len(relevant & set(top)) / max(1, len(relevant)))
+        return np.array(values), np.array(recalls)
 
 
 # Measures
 
 
 def reciprocal(relevant):
-    """Return the reciprocal rank of the first relevant doc: RR = 1 / rank, 0 without one."""
+    """Return 1 / rank of the first relevant doc, or 0 if no doc is relevant."""
     return next((1 / rank for rank, hit in enumerate(relevant, 1) if hit), 0.0)
 
 
@@ -380,8 +357,8 @@ def measure_of(name, levels, hits, docs, length):
         return float(bool(ranks))
     if kind in ("AP", "BioASQ_AP"):
         total = math.fsum(number / rank for number, rank in enumerate(ranks, 1))
-        wanted = min(cut, relevant) if kind == "BioASQ_AP" else relevant
-        return total / wanted if wanted else 0.0
+        most = min(cut, relevant) if kind == "BioASQ_AP" else relevant
+        return total / most if most else 0.0
     if kind == "nDCG":
         gains = sorted((level for level in levels.values() if level > 0), reverse=True)[:cut]
         ideal = math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
@@ -801,7 +778,7 @@ def parsed(text):
 
 
 def close(ours, theirs, relative=False):
-    """Return whether two values are equal within 1e-9; relative for p-values far below that."""
+    """Return whether two values are equal within 1e-9; of p-values far below 1e-9, relatively."""
     if ours is None or theirs is None:
         return ours is None and theirs is None
     largest = max(abs(ours), abs(theirs))
@@ -982,9 +959,9 @@ def compare_agreeing(where, pair, tests, report):
 
 
 def decide(ours, theirs, pair, tests):
-    """Return whether an adjusted p is below alpha, and whether our p alone decides that.
+    """Return whether an adjusted p is below alpha, and whether our p decides it alone.
 
-    Where ours is within Monte-Carlo error of alpha, theirs decides.
+    Where our p is within Monte-Carlo error of alpha, their p decides.
     """
     error = monte_carlo(pair.p, tests["resamples"], pair.exact)
     error *= max(1.0, ours / pair.p) if pair.p > 0 else 1.0
@@ -1111,7 +1088,7 @@ def compare_markers(table, outcomes, rows, report):
 # Verdicts
 
 
-def judged(significant, over_seeds, sign, wanted):
+def judged(significant, over_seeds, sign, claimed):
     """Return the verdict of a comparison that a paper claims (docs/verdicts.md).
 
     sign is 1 where a is above b, by test and means alike, -1 below, 0 where these differ.
@@ -1120,7 +1097,7 @@ def judged(significant, over_seeds, sign, wanted):
         return "inconclusive"
     if over_seeds is False:
         return "these models only"
-    return "holds" if sign == wanted else "reversed"
+    return "holds" if sign == claimed else "reversed"
 
 
 def judged_blank(significant, over_seeds, sign):
@@ -1260,8 +1237,8 @@ class Claims:
         """Compare all markers, then all blanks, with the rows of the ledger."""
         for column in self.table.columns:
             stated = self._marked(column)
-            for a, b, wanted in stated:
-                self._comparison(column, a, b, wanted)
+            for a, b, claimed in stated:
+                self._comparison(column, a, b, claimed)
             if stated:
                 for a, b in self._blanks(column, stated):
                     self._blank(column, a, b, stated)
@@ -1277,8 +1254,8 @@ class Claims:
                 stated.append((row, self.table.rows[row]["below"], -1))
             if mark.tick:
                 entry = self.table.columns[column]
-                wanted = 1 if entry["tick"] == "above" else -1
-                stated.append((row, entry["change_from"], wanted))
+                claimed = 1 if entry["tick"] == "above" else -1
+                stated.append((row, entry["change_from"], claimed))
         return stated
 
     def _value(self, row, column):
@@ -1305,15 +1282,15 @@ class Claims:
                     candidates.append((a, b))
         return candidates
 
-    def _comparison(self, column, a, b, wanted):
-        word = "above" if wanted == 1 else "below"
+    def _comparison(self, column, a, b, claimed):
+        word = "above" if claimed == 1 else "below"
         claim = f"{a} significantly {word} {b}"
         verdict, pair, sign = self._state(column, a, b)
         under_holm = verdict
         if pair is not None:
             agreed = agreed_sign(pair, sign, self.outcomes.test)
-            verdict = judged(pair.significant, pair.over_seeds, agreed, wanted)
-            under_holm = judged(pair.holm, pair.holm_over_seeds, agreed, wanted)
+            verdict = judged(pair.significant, pair.over_seeds, agreed, claimed)
+            under_holm = judged(pair.holm, pair.holm_over_seeds, agreed, claimed)
         fields = self._effect(column, a, b, pair, sign)
         reported, measured = fields["reported"], fields["measured"]
         known = None not in (reported, measured)
@@ -1522,8 +1499,8 @@ class Sentence:
             steps = [(depths[-1], depths[0], "above")]
             later = zip(depths[1:], depths[:-1], strict=True)
             steps += [(high, low, "not below") for high, low in later if len(depths) > 2]
-        for high, low, wanted in steps:
-            self._pair(panel, label(high), label(low), points[high], points[low], wanted)
+        for high, low, claimed in steps:
+            self._pair(panel, label(high), label(low), points[high], points[low], claimed)
 
     def _gap(self, figure, panel, a, b, relation):
         first, second = self._series(figure, panel, a, b)
@@ -1534,16 +1511,16 @@ class Sentence:
         word = "K" if figure.entry["over"] == "depth" else figure.entry["over"]
         gaps = {point: first[point] - second[point] for point in (points[0], points[-1])}
         labels = [f"{a} - {b} at {word} {point}" for point in (points[-1], points[0])]
-        wanted = "below" if relation == "narrows" else "not apart"
-        self._pair(panel, *labels, gaps[points[-1]], gaps[points[0]], wanted)
+        claimed = "below" if relation == "narrows" else "not apart"
+        self._pair(panel, *labels, gaps[points[-1]], gaps[points[0]], claimed)
 
 
 def judged_relation(pair, test):
     """Return the verdict of a comparison of a sentence (docs/verdicts.md)."""
     sign = agreed_sign(pair, 1, test)
     if pair.relation in ("above", "below"):
-        wanted = 1 if pair.relation == "above" else -1
-        return judged(pair.significant, pair.over_seeds, sign, wanted)
+        claimed = 1 if pair.relation == "above" else -1
+        return judged(pair.significant, pair.over_seeds, sign, claimed)
     differs = judged(pair.significant, pair.over_seeds, sign, sign)
     if pair.relation == "apart":
         return differs

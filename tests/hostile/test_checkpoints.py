@@ -327,7 +327,7 @@ def test_weights_that_are_not_finite_are_told_before_any_work(start: Path, value
 def test_an_index_of_the_hub_is_looked_at_too(
     start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub's cache holds an index as downloaded: weights would be fetched by the names in it."""
+    """The hub's cache holds an index as downloaded. Its names decide which weights are fetched."""
     commit = "a" * 40
     cache = tmp_path / "hub" / "models--some--model"
     (cache / "refs").mkdir(parents=True)

@@ -345,11 +345,7 @@ SCRIPT = Path(sys.executable).with_name("residuum")  # as pip installs it: `make
 
 
 @pytest.mark.parametrize("words", [
-    ["-m", "residuum"], ["-m", "residuum.encode"],
-    pytest.param(
-        [str(SCRIPT)],
-        marks=pytest.mark.skipif(not SCRIPT.is_file(), reason="the command is not installed"),
-    ),
+    ["-m", "residuum"], ["-m", "residuum.encode"], [str(SCRIPT)]
 ], ids=["residuum", "residuum.encode", "script"])  # fmt: skip
 @pytest.mark.parametrize("loaded", ["residuum", "typer", "residuum.cli.command"])
 def test_ctrl_c_while_packages_load_prints_no_traceback(tmp_path, words, loaded):

@@ -3,6 +3,7 @@
 Usage: a kind of page is a subclass of `Printed`, or of `Reported` if the paper prints numbers.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import product
 from typing import Annotated
@@ -85,9 +86,9 @@ class Reported(Printed):
         description="row id: column id: '0.243 ^1,2,4' (rows it beats), '0.241 ↓', '+0.05', '✓'",
     )
 
+    @abstractmethod
     def labels(self) -> dict[str, str]:
         """Return the label of each row that `reported` may name, in the page's order."""
-        raise NotImplementedError
 
     @property
     def judged(self) -> bool:
