@@ -9,47 +9,32 @@ from scipy.stats import f
 from residuum.vectors import bounds
 
 
-def least_dimensions(margin: float, error: float) -> float:
-    """Return the dimensions of the paper's Eq. 2, which bound a turned pair by an error."""
-    return bounds.constant(error) / bounds.exponent(margin)
-
-
-def recall_dimensions(margin: float, error: float, docs: int, depth: int) -> float:
-    """Return the dimensions of Eq. 3, which keep a query's first doc in the first `depth`."""
-    return 2 / bounds.exponent(margin) * math.log(4 * (docs - depth + 1) / error)
-
-
 def test_constants_that_the_paper_prints() -> None:
     """k* <= 8.76 (eps^2/2 - eps^3/3)^-1 at an error of .05: 2 ln 80."""
-    for margin in (0.05, 0.3, 1.0):
-        constant = least_dimensions(margin, 0.05) * bounds.exponent(margin)
-        assert constant == pytest.approx(8.764053) == bounds.constant(0.05)
+    assert bounds.constant(0.05) == pytest.approx(8.764053)
     # at eps .1 with three million docs and r 10; and with eight vectors of each
-    assert recall_dimensions(0.1, 0.05, 3_000_000, 10) == pytest.approx(8270, abs=1)
-    assert recall_dimensions(0.1, 0.05, 24_000_000, 10) == pytest.approx(9161, abs=1)
+    margins = np.array([0.1])
+    assert bounds.guaranteed_recall(margins, 0.05, 3_000_000, 10) == pytest.approx(8270, abs=1)
+    assert bounds.guaranteed_recall(margins, 0.05, 24_000_000, 10) == pytest.approx(9161, abs=1)
 
 
 def test_formulas_by_hand() -> None:
     # eps = 1/2: 1/8 - 1/24 = 1/12
     assert bounds.exponent(0.5) == pytest.approx(1 / 12)
     assert bounds.error_bound(0.5, 48) == pytest.approx(4 * math.exp(-2))
-    assert least_dimensions(0.5, 0.04) == pytest.approx(24 * math.log(100))
+    assert bounds.constant(0.04) == pytest.approx(2 * math.log(100))
     assert bounds.simple_dimensions(0.5, 0.04) == pytest.approx(48 * math.log(100))
     assert bounds.recall_bound(0.5, 48, 12, 3) == pytest.approx(40 * math.exp(-2))
-    assert recall_dimensions(0.5, 0.04, 12, 3) == pytest.approx(24 * math.log(1000))
     assert bounds.boolean_dimensions(3, 5, 0.04) == pytest.approx(360 * math.log(100))
 
 
-def test_bounds_invert_each_other_and_the_simple_one_is_looser() -> None:
+def test_equation_2_inverts_lemma_1_and_the_simple_bound_is_looser() -> None:
     margins = np.linspace(0.01, 1, 50)
     for error in (0.5, 0.05, 1e-6):
-        for margin in margins:
-            k = least_dimensions(margin, error)
+        dimensions = bounds.constant(error) / bounds.exponent(margins)
+        for margin, k in zip(margins, dimensions, strict=True):
             assert bounds.error_bound(margin, k) == pytest.approx(error)
-            k = recall_dimensions(margin, error, 500, 10)
-            assert bounds.recall_bound(margin, k, 500, 10) == pytest.approx(error)
-        simple = bounds.simple_dimensions(margins, error)
-        assert (simple >= least_dimensions(margins, error) - 1e-9).all()
+        assert (bounds.simple_dimensions(margins, error) >= dimensions - 1e-9).all()
 
 
 @pytest.mark.parametrize("margin", [0.05, 0.1, 0.2, 0.4, 0.9])
@@ -96,7 +81,7 @@ def test_guarantees_are_least_by_trying_each() -> None:
     least = next(k for k, own in enumerate(recall, 1) if own <= 0.05)
     assert bounds.guaranteed_recall(margins, 0.05, 20, 10) == least
     alone = bounds.guaranteed_dimensions(margins[1:], counts[1:], 0.05)
-    assert alone == math.ceil(least_dimensions(0.2, 0.05))
+    assert alone == math.ceil(8.764053 / (0.2**2 / 2 - 0.2**3 / 3)), "k of the paper's Eq. 2"
 
 
 def exactly(margins: list[float], counts: list[int]) -> int:

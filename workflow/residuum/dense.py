@@ -51,7 +51,7 @@ def search_shard(
             help="split whose queries are searched for; repeat; default: all encoded splits"
         ),
     ] = None,
-    spec: Annotated[str, typer.Option(help="JSON of Search; null compares all vectors")] = ("null"),
+    spec: Annotated[str, typer.Option(help="JSON of Search; null compares all vectors")] = "null",
     first_passages: Annotated[
         bool, typer.Option("--first-passages", help="use only the first vector of each doc")
     ] = False,
@@ -62,7 +62,7 @@ def search_shard(
     exact. Docs that an earlier round judged for a query are left out.
     """
     shard, encoded = shards.facts_of([embeddings, queries])
-    shard_record = shards.shard_of(embeddings, shard)
+    shard_record = shards.number_of(embeddings, shard)
     manifest.facts(queries, "a folder of encoded queries", "queries")
     for name in split or ():
         if name not in encoded["queries"]:

@@ -6,13 +6,14 @@ whose memory holds that shard and which repeats alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
+from residuum.artefacts.shards import ShardNumber
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -56,8 +57,8 @@ def encode_docs(
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen, cut)
     records = contracts.read_docs(corpus, positions)
-    numbers = {"number": shard, "of": of, "docs": len(positions)}
-    job.write(output, records, numbers, [corpus / "manifest.json"])
+    numbered = ShardNumber(number=shard, of=of, docs=len(positions))
+    job.write(output, records, numbered, [corpus / "manifest.json"])
 
 
 @app.command("candidates")
@@ -90,8 +91,8 @@ def encode_candidates(
         raise ResiduumError(f"{run}: doc_id {lost} is no doc of {corpus}")
     chosen = devices.choose(device, precision, threads, arithmetic)
     job = Job(model, snapshot, batch_size, threads, chosen, cut)
-    numbers = {"number": shard, "of": of, "docs": len(records)}
-    job.write(output, records, numbers, [corpus / "manifest.json", run])
+    numbered = ShardNumber(number=shard, of=of, docs=len(records))
+    job.write(output, records, numbered, [corpus / "manifest.json", run])
 
 
 class Job(NamedTuple):
@@ -108,13 +109,10 @@ class Job(NamedTuple):
         self,
         output: Path,
         records: Iterable[contracts.Record],
-        shard: Mapping[str, int],
+        shard: ShardNumber,
         inputs: Sequence[Path],
     ) -> None:
-        """Write the vectors of docs with a manifest, whole or not at all.
-
-        `shard` has the number of the shard, of how many, and its number of docs.
-        """
+        """Write the vectors of docs with a manifest, whole or not at all."""
         weights, chosen = at(self.model, self.snapshot), self.device
         encoder = Encoder.load(weights, chosen)
         spec: dict[str, object] = {"batch_size": self.batch_size, "threads": self.threads}

@@ -82,8 +82,7 @@ def search(
 def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]]:
     """Return {part: folders} in the order of the system's parts; a missing part is refused."""
     folders: dict[str, list[Path]] = {part: [] for part in system.parts}
-    for text in given:
-        [(part, folder)] = command.pairs([text])
+    for text, (part, folder) in zip(given, command.pairs(given), strict=True):
         if part not in folders:
             raise ResiduumError(f"'{text}': {unknown('part', part, system.parts)}")
         folders[part].append(folder)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from residuum.artefacts import contracts, files, manifest, termvectors, trec
+from residuum.artefacts.shards import ShardNumber
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -54,7 +55,7 @@ def weigh_docs(
     weigher = _open(index, model, threads)
     ids, texts = zip(*contracts.read_corpus(corpus, positions), strict=True)
     vectors = weigher.docs(track(texts, "weigh docs", len(texts), "docs"))
-    facts = {"shard": {"number": shard, "of": of, "docs": len(positions)}}
+    facts: dict[str, Any] = {"shard": ShardNumber(number=shard, of=of, docs=len(positions))}
     inputs = [index / "manifest.json", corpus / "manifest.json"]
     with files.whole_directory(output) as folder:
         facts |= _write(folder, list(ids), vectors, model)

@@ -223,21 +223,18 @@ def _checked(path: Path, item: Tuple) -> Tuple:
 
 
 def write_vectors(
-    folder: Path, ids: Sequence[str], vectors: np.ndarray, model: str | None = None
+    folder: Path, ids: Sequence[str], vectors: np.ndarray, cure: str = files.REMAKE
 ) -> None:
     """Write embeddings into a folder: row i of vectors.npy belongs to line i of ids.txt.
 
     `vectors` is float32 of shape (len(ids), dimensions). A doc with several vectors repeats its id.
-    An error on values names the `model` that made them, or the folder.
+    `cure` tells what to do where a value is not finite.
     """
     if vectors.shape[0] != len(ids) or vectors.dtype != np.float32 or vectors.ndim != 2:
         raise ResiduumError(f"{folder}: {len(ids)} ids but vectors {vectors.shape} {vectors.dtype}")
     if odd := np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist():
-        raise ResiduumError(
-            f"{model or folder}: its vector of {ids[odd[0]]} is not finite ({len(odd):,} such). "
-            "The model's weights overflow, as those of a training that diverged. Train it again, "
-            "or try --precision fp32"
-        )
+        such = f"the vector of {ids[odd[0]]} is not finite ({len(odd):,} such)"
+        raise ResiduumError(f"{folder}: {such}. {cure}")
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "vectors.npy", vectors, allow_pickle=False)
     files.write_text(folder / "ids.txt", "".join(f"{i}\n" for i in ids))

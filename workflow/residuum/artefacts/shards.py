@@ -15,7 +15,7 @@ from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 
 
-class Shard(TypedDict):
+class ShardNumber(TypedDict):
     """A manifest's record of a shard of vectors: its number, from 0, of how many, and its docs."""
 
     number: int
@@ -49,17 +49,17 @@ def facts_of(folders: Sequence[Path]) -> list[Facts]:
     return facts
 
 
-def shard_of(folder: Path, facts: Facts) -> Shard:
+def number_of(folder: Path, facts: Facts) -> ShardNumber:
     """Return which shard a folder of vectors is; a folder without docs raises ResiduumError."""
     if "shard" not in facts:
         raise ResiduumError(f"{folder}: not a shard of encoded docs; name the folders of those")
-    record: Shard = facts["shard"]
+    record: ShardNumber = facts["shard"]
     return record
 
 
 def check(folders: Sequence[Path], facts: Sequence[Facts]) -> None:
     """Refuse folders that are not all shards of one corpus, each once."""
-    shards = [shard_of(*each) for each in zip(folders, facts, strict=True)]
+    shards = [number_of(*each) for each in zip(folders, facts, strict=True)]
     total, given = shards[0]["of"], sorted((shard["of"], shard["number"]) for shard in shards)
     if given != [(total, number) for number in range(total)]:
         named = ", ".join(f"{number} of {count}" for count, number in given)

@@ -26,8 +26,17 @@ class TermVectors(NamedTuple):
     rows: sparse.csr_array
 
 
-def write(folder: Path, ids: Sequence[str], terms: Sequence[str], rows: sparse.csr_array) -> None:
-    """Write vectors into a folder; terms must be sorted, so that equal vectors give equal bytes."""
+def write(
+    folder: Path,
+    ids: Sequence[str],
+    terms: Sequence[str],
+    rows: sparse.csr_array,
+    cure: str = files.REMAKE,
+) -> None:
+    """Write vectors into a folder; terms must be sorted, so that equal vectors give equal bytes.
+
+    `cure` tells what to do where a weight is not finite.
+    """
     if rows.shape != (len(ids), len(terms)) or rows.dtype != np.float32:
         fault = f"{len(ids)} ids, {len(terms)} terms, but weights {rows.shape} {rows.dtype}"
         raise ResiduumError(f"{folder}: {fault}")
@@ -35,8 +44,9 @@ def write(folder: Path, ids: Sequence[str], terms: Sequence[str], rows: sparse.c
         raise ResiduumError(f"{folder}: terms have to rise, each once")
     if odd := [name for name in (*ids, *terms) if not name or len(name.splitlines()) > 1]:
         raise ResiduumError(f"{folder}: {odd[0]!r} is empty or has more than one line")
-    if not np.isfinite(rows.data).all():
-        raise ResiduumError(f"{folder}: a weight is not finite")
+    if odd := sorted({*rows.tocoo().row[~np.isfinite(rows.data)].tolist()}):
+        such = f"the vector of {ids[odd[0]]} is not finite ({len(odd):,} such)"
+        raise ResiduumError(f"{folder}: {such}. {cure}")
     rows = rows.sorted_indices()
     folder.mkdir(parents=True, exist_ok=True)
     for name, lines in zip(NAMES, (ids, terms), strict=False):

@@ -22,11 +22,12 @@ from residuum.code.tables import OpenTable
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.encoder import TextKind
 from residuum.neural import devices, layers, packing, pretrained
+from residuum.neural.frames import begins_with_cls, set_cls
 from residuum.neural.heads import HEADS
 from residuum.neural.learners import Ranker
 from residuum.neural.overlap import ahead
 from residuum.neural.pretrained import Put
-from residuum.neural.tokens import begins_with_cls, set_cls, tokenise
+from residuum.neural.tokens import tokenise
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -255,8 +256,14 @@ class Encoder(Ranker):
 
     def write(self, folder: Path, ids: Sequence[str], rows: Rows) -> None:
         """Write vectors of this model into a folder, an id for each."""
-        model = self.model.config.name_or_path
-        contracts.write_vectors(folder, ids, np.asarray(rows), model)
+        contracts.write_vectors(folder, ids, np.asarray(rows), self.overflow())
+
+    def overflow(self) -> str:
+        """Return what to do where this model makes a value that is not finite."""
+        return (
+            f"The weights of {self.model.config.name_or_path} overflow, as those of a training "
+            "that diverged. Train it again, or try --precision fp32"
+        )
 
     def relevance(
         self,

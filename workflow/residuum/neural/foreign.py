@@ -218,9 +218,14 @@ def _check_values(weights: Mapping[str, Tensor], name: str) -> None:
 
 
 def _is_finite(tensor: Tensor) -> bool:
-    """Say whether all values are finite; the extremes show it in a fraction of the time."""
+    """Say whether all values are finite; the extremes show it in a fraction of the time.
+
+    torch has no extremes of floats of one byte.
+    """
     import torch
 
+    if tensor.is_floating_point() and tensor.itemsize == 1:
+        tensor = tensor.float()
     if tensor.is_floating_point() and tensor.numel():
         tensor = torch.stack(torch.aminmax(tensor))
     return bool(tensor.isfinite().all())

@@ -208,9 +208,9 @@ class ContrastiveLearner(Learner[Batch]):
         self.positives = positives_of(every, texts if spec.mixed else None)
         self.objectives = [LOSSES[loss.kind].model_validate(loss) for loss in spec.objectives]
         queries, docs = self._read()
-        read = encoder.tokenise
-        self.queries = TokenStore(texts.read("query", queries), partial(read, kind="query"))
-        self.docs = TokenStore(texts.read("doc", docs), partial(read, kind="doc"))
+        as_query, as_doc = (partial(encoder.tokenise, kind=kind) for kind in ("query", "doc"))
+        self.queries = TokenStore(texts.read("query", queries), as_query)
+        self.docs = TokenStore(texts.read("doc", docs), as_doc)
         if spec.perturbation and encoder.tokenizer.mask_token_id is None:
             raise ResiduumError(
                 f"{start.source.name}: its tokenizer has no mask token. Leave out perturbation"

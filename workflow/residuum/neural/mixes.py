@@ -105,12 +105,12 @@ class MixedTexts(NamedTuple):
         if kind == "doc":
             yield from self._docs().read(kind, ids)
             return
-        query_ids: defaultdict[str, set[str]] = defaultdict(set)
+        ids_by_role: defaultdict[str, set[str]] = defaultdict(set)
         for key in ids:
             role, _, query_id = key.partition("/")
-            query_ids[role].add(query_id)
-        for role, named in query_ids.items():
-            for query_id, text in self.by_role[role].read(kind, named):
+            ids_by_role[role].add(query_id)
+        for role, query_ids in ids_by_role.items():
+            for query_id, text in self.by_role[role].read(kind, query_ids):
                 yield keyed(role, query_id), text
 
     def _docs(self) -> Texts:

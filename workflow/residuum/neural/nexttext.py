@@ -16,10 +16,11 @@ from residuum.config.schema.backbones import NextText
 from residuum.config.specs import derive
 from residuum.neural import devices
 from residuum.neural.backbones import word_starts
+from residuum.neural.frames import begins_with_cls
 from residuum.neural.learners import BatchLoss, Outputs
 from residuum.neural.losses import in_batch
 from residuum.neural.masking import MaskedBatch, MaskingLearner, hidden_tokens
-from residuum.neural.tokens import begins_with_cls, tokenise
+from residuum.neural.tokens import tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,7 +5,7 @@ Usage: `packing.install(model)`. `Inputs` of inputs.py then gives the model ids 
 poolings need no change. Embeddings and layers read only tokens, and attention stays within a text.
 On a card, FlashAttention-2 attends to sequences of several lengths (Dao 2024); on a CPU, attention
 goes text by text. On a card the number of rows takes few values, so that the layers can be replayed
-(cudagraphs.py).
+(cudagraphs.py). On a CPU `prepack(layers, rows)` lays out weights once for products of many rows.
 """
 
 from __future__ import annotations

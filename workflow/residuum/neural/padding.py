@@ -50,7 +50,9 @@ def together(lengths: Sequence[int], model: Any) -> list[np.ndarray]:
 
 
 def by_width(lengths: np.ndarray, step: int, limit: int) -> Iterator[tuple[list[int], int]]:
-    """Yield numbers of texts to pad to one width, a multiple of `step` up to `limit`; the width.
+    """Yield numbers of texts, and the width that they are padded to.
+
+    A width is a multiple of `step`, at most `limit`.
 
     Texts that fill the last width stand apart. transformers drops a mask without a zero and then
     computes differently, so all texts of a batch must have padding, or none.

@@ -26,9 +26,9 @@ from residuum.config import entries
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
 from residuum.neural import devices, foreign, hub, packing
+from residuum.neural.frames import save_tokenizer, set_cls
 from residuum.neural.inputs import Inputs
 from residuum.neural.overlap import behind
-from residuum.neural.tokens import save_tokenizer, set_cls
 
 if TYPE_CHECKING:
     from torch.nn import Module

@@ -1,7 +1,8 @@
-"""A question generator in training: the likelihood of a query's tokens, given a relevant doc.
+"""A question generator in training, on queries of relevant docs and on spans of docs beside them.
 
-Usage: `QuestionLearner(spec, start, tuples, texts)`, trained as any learner is. Ma et al. 2020
-(CLEF), section 2.2.
+It learns the likelihood of a query's tokens, given a relevant doc. Usage: `QuestionLearner(spec,
+start, tuples, texts)`, trained as any learner is; `Spans(...).draw(count, seed)` returns spans to
+write. Ma et al. 2020 (CLEF), section 2.2.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ class TermEncoder(Encoder):
         return TermVectors(list(ids), sorted(names), csr_array(sparse[:, columns]))
 
     def write(self, folder: Path, ids: Sequence[str], rows: Rows) -> None:
-        termvectors.write(folder, *self.named(ids, rows))
+        termvectors.write(folder, *self.named(ids, rows), self.overflow())
 
     def relevance(
         self,

@@ -105,9 +105,9 @@ class GateLearner(Learner[GateBatch]):
         self.encoder = TermGater(start.source, Gating(length=spec.length), start.device)
         self.pairs = training_pairs(tuples, start.held_out)
         queries, docs = {p.query_id for p in self.pairs}, {p.positive for p in self.pairs}
-        read = self.encoder.tokenise
-        self.queries = TokenStore(texts.read("query", queries), partial(read, kind="query"))
-        self.docs = TokenStore(texts.read("doc", docs), partial(read, kind="doc"))
+        as_query, as_doc = (partial(self.encoder.tokenise, kind=kind) for kind in ("query", "doc"))
+        self.queries = TokenStore(texts.read("query", queries), as_query)
+        self.docs = TokenStore(texts.read("doc", docs), as_doc)
         super().__init__(self.encoder.model, spec, start, len(self.pairs))
 
     def batch(self, step: int) -> GateBatch:

@@ -5,14 +5,13 @@ Usage: `docs = TokenStore(texts.read("doc", {"d1", "d2"}), tokenise); docs.token
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from residuum.artefacts import contracts, files, trec
+from residuum.artefacts import contracts, trec
 from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -24,11 +23,6 @@ if TYPE_CHECKING:
 
 TEXTS_AT_ONCE = 4096  # bounds the memory of lists of Python integers
 HEAD_SHARE = 0.5  # of a window; a longer head is cut to leave the body its half
-Part = dict[str, dict[str, object]]  # of a template: a special token or a text
-FORMS = ("single", "pair")  # a text, two texts
-CONFIG = "tokenizer_config.json"
-# This class of transformers takes tokenizer.json unchanged; BERT's own would put [CLS] back.
-AS_IT_IS = "PreTrainedTokenizerFast"
 Cut = Callable[[Mapping[str, Any]], list[str]]  # cuts a doc's record into the texts that are read
 T = TypeVar("T")
 Tokenise = Callable[[Iterable[str]], Iterable[np.ndarray]]
@@ -244,55 +238,3 @@ def _cuts(starts: Sequence[bool], width: int, stride: int) -> Iterator[tuple[int
         if end == total:
             return
         first = at_word(min(first + stride, end), end)
-
-
-def set_cls(tokenizer: Tokenizer, kept: bool) -> None:
-    """Let a tokenizer put [CLS] before a text, or not; other special tokens stay.
-
-    Nothing changes for a tokenizer without [CLS], or without a template. Nothing changes where the
-    template has [CLS] elsewhere, as XLNet's has it at the end.
-    """
-    from tokenizers.processors import TemplateProcessing
-
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    frame = getattr(backend, "post_processor", None)
-    if backend is None or not isinstance(frame, TemplateProcessing):
-        return
-    before = json.loads(frame.__getstate__())
-    if tokenizer.cls_token not in before["special_tokens"]:
-        return
-    cls = {"SpecialToken": {"id": tokenizer.cls_token, "type_id": 0}}
-    after = {**before, **{form: _led(before[form], cls, kept) for form in FORMS}}
-    if after != before:
-        changed = TemplateProcessing()
-        changed.__setstate__(json.dumps(after).encode())
-        backend.post_processor = changed
-
-
-def _led(parts: list[Part], cls: Part, kept: bool) -> list[Part]:
-    """Return the parts of a template with [CLS] as the first part, or without it."""
-    if kept:
-        special = [part["SpecialToken"]["id"] for part in parts if "SpecialToken" in part]
-        return parts if cls["SpecialToken"]["id"] in special else [cls, *parts]
-    return parts[1:] if parts[:1] == [cls] else parts
-
-
-def begins_with_cls(tokenizer: Tokenizer) -> bool:
-    """Say whether a tokenizer puts [CLS] before a text."""
-    ids = tokenizer("")["input_ids"]
-    return tokenizer.cls_token_id is not None and ids[:1] == [tokenizer.cls_token_id]
-
-
-def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write a tokenizer's files, so that reading them gives the same frame."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is not None:
-        backend.no_truncation()  # otherwise tokenizer.json records the last call's length
-    tokenizer.save_pretrained(folder)
-    path = Path(folder) / CONFIG
-    config = json.loads(files.read_bytes(path))
-    dropped = tokenizer.cls_token is not None and not begins_with_cls(tokenizer)
-    # transformers 4 lacks TokenizersBackend.
-    if dropped or config.get("tokenizer_class") == "TokenizersBackend":
-        config |= {"tokenizer_class": AS_IT_IS, "model_input_names": tokenizer.model_input_names}
-        files.write_text(path, json.dumps(config, indent=2, ensure_ascii=False) + "\n")

@@ -39,7 +39,9 @@ class VectorIndex(NamedTuple):
     uncertain: Callable[[np.ndarray], np.ndarray] | None = None
     # Takes queries and pairs of their rows with vectors. Returns float64 sums, and the numbers of
     # sums that a run may round differently than sums in another order.
-    products: Callable[[np.ndarray, np.ndarray, np.ndarray], Found] | None = None
+    products: (
+        Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None
+    ) = None
 
 
 class Approximate(Search):

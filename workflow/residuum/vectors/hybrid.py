@@ -15,7 +15,7 @@ from residuum.artefacts import trec
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.vectors import products
-from residuum.vectors.nearest import TIE, Vectors, row_scores
+from residuum.vectors.nearest import MIXED, TIE, Vectors, row_scores
 
 QUERIES_AT_ONCE = 1024
 ROWS_KEPT = 1_000_000  # docs near the best that are held before any is dropped
@@ -49,7 +49,7 @@ def docs_of(vectors: Vectors, queries: Vectors) -> Docs:
     Sparse vectors keep only the queries' terms: other terms add nothing to a product.
     """
     if isinstance(vectors, TermVectors) != isinstance(queries, TermVectors):
-        raise ResiduumError("docs and queries: one side has sparse vectors, the other dense")
+        raise ResiduumError(MIXED)
     if isinstance(vectors, TermVectors) and isinstance(queries, TermVectors):
         rows = products.aligned(vectors, queries.terms)
         vectors = TermVectors(vectors.ids, queries.terms, rows)
@@ -138,11 +138,11 @@ def search(
         for part in parts:
             both = zip(block, queries, strict=True)
             each = [_products(docs, asked, part) for docs, asked in both]
-            largest = np.stack([np.abs(products).max(axis=0) for products in each])
+            largest = np.stack([np.abs(scores).max(axis=0) for scores in each])
             near = np.zeros(each[0].shape, dtype=bool)
-            for weight, of_parts in enumerate(factors):
-                sums = _sums(of_parts, each)
-                near |= floors.near(weight, part, sums, np.abs(of_parts) @ largest)
+            for weight, row in enumerate(factors):
+                sums = _sums(row, each)
+                near |= floors.near(weight, part, sums, np.abs(row) @ largest)
             scored.append(_scored(block, queries, near, part.start))
             del both
         del block
@@ -150,9 +150,7 @@ def search(
             scored = [_may_be_best(pl.concat(scored), coefficients, k)]
             size = max(ROWS_KEPT, 2 * len(scored[0]))
     every = pl.concat(scored)
-    return pl.concat(
-        _best(every, weight, of_parts, k) for weight, of_parts in enumerate(coefficients)
-    )
+    return pl.concat(_best(every, weight, row, k) for weight, row in enumerate(coefficients))
 
 
 def _sums(factors: np.ndarray, products: Sequence[np.ndarray]) -> np.ndarray:
@@ -227,9 +225,7 @@ def _may_be_best(
     scored: pl.DataFrame, coefficients: Sequence[Sequence[float]], k: int
 ) -> pl.DataFrame:
     """Return the docs that are among the best k of their query by any weight."""
-    return scored.filter(
-        pl.any_horizontal(_is_best(_score(of_parts), k) for of_parts in coefficients)
-    )
+    return scored.filter(pl.any_horizontal(_is_best(_score(row), k) for row in coefficients))
 
 
 def _best(scored: pl.DataFrame, weight: int, coefficients: Sequence[float], k: int) -> pl.DataFrame:

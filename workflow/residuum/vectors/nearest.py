@@ -26,6 +26,7 @@ HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
 QUERIES_AT_ONCE = 100_000  # 307 MB at 768 dimensions
 SEEN_AT_ONCE = 100_000  # numbers of docs that queries have met: 0.4 MB, which fits a cache
 PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, which fits a cache
+MIXED = "docs and queries: one side has sparse vectors, the other dense"
 
 Shard = tuple[list[str], np.ndarray]
 Vectors = Shard | TermVectors
@@ -66,7 +67,7 @@ class Index:
         if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
             return _sparse_hits(docs, queries, k)
         if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
-            raise ResiduumError("docs and queries: one side has sparse vectors, the other dense")
+            raise ResiduumError(MIXED)
         return self._dense.search(np.asarray(queries[1]), k, effort)
 
     def compared(self) -> int:

@@ -60,10 +60,10 @@ def test_a_batch_is_masked_where_query_and_doc_agree_and_as_its_parts_are(
     batch = model.batch(2)
     rows = list(range(len(batch.query_ids)))
     plain = model.docs.tokens(batch.positives)
-    tokens = model.tokens_of(batch, rows, batch.positives)
+    masked_tokens = model.tokens_of(batch, rows, batch.positives)
     changed = 0
     for query, before, after in zip(
-        model.queries.tokens(batch.query_ids), plain, tokens, strict=True
+        model.queries.tokens(batch.query_ids), plain, masked_tokens, strict=True
     ):
         places = np.flatnonzero(before != after)
         assert (after[places] == mask).all()
@@ -72,7 +72,7 @@ def test_a_batch_is_masked_where_query_and_doc_agree_and_as_its_parts_are(
     assert changed
     part = model.part(batch, slice(3, 7))
     again = model.tokens_of(part, range(4), part.positives)
-    assert [row.tolist() for row in again] == [row.tolist() for row in tokens[3:7]]
+    assert [row.tolist() for row in again] == [row.tolist() for row in masked_tokens[3:7]]
     later = model.tokens_of(model.batch(9), rows, model.batch(9).positives)
     assert any(mask in row for row in later)
 
