@@ -64,6 +64,7 @@ def bound(*made, comparable=True, absent=None, table=None):
         for i, holds in enumerate(made)
     ]  # fmt: skip
     page = {"kind": "claims", "title": "What Toy says", "printed_in": "Toy, prose", "tests": "t"}
+    page["notes"] = ["A choice."]
     figure = BoundFigure(
         id="toy-figure1", entry=Figure.model_validate(FIGURE), tests=Tests(**TESTS),
         splits=dict.fromkeys(CURVE, "data/dev"), absent=absent or {},
@@ -102,7 +103,9 @@ def judged(folder, made, depths=(), splits=None, learning=None):
     )
     claims.judge(text, metrics, tests, output, *read, learning=learning)
     rows = {row.row: row for row in grids.rows(output, LedgerRow)}
-    return rows, grids.rows(tests, Comparison), output.with_suffix(".md").read_text()
+    page = output.with_suffix(".md").read_text()
+    assert "\n- A choice.\n" in page, "a note of the entry"
+    return rows, grids.rows(tests, Comparison), page
 
 
 def between(relation, rows, columns=("rr",), page="table1"):

@@ -103,6 +103,32 @@ def test_shares_and_changes_by_hand(drawn):
     assert [shown["dpr", f"gain/{group}"] for group in GROUPS] == [0, 0]
 
 
+def test_series_of_splits_with_other_groups_stand_in_the_rows_of_their_own_groups(tmp_path):
+    """One split has both groups, the other has the longer docs alone, with four queries."""
+    first, four = sources(tmp_path), dict(zip(IDS[:4], (0.2, 0.2, 0.2, 0.2), strict=True))
+    other = tmp_path / "metrics" / "data" / "test" / "clear.tsv"
+    rows = [(query, "RR@10", value) for query, value in four.items()]
+    trec.write_metrics(other, pl.DataFrame(rows, schema=trec.METRICS, orient="row"))
+    second = tmp_path / "groups" / "data" / "test" / "lengths.tsv"
+    groupings.write(second, (("40-80", query, 50.0) for query in four))
+    series = [FIGURE["series"][0], {**FIGURE["series"][1], "role": "test"}]
+    entry = {"series": series, "panels": FIGURE["panels"][:1], "reported": {}}
+    runs = {name: RUNS[name] for name in ("dpr", "clear")}
+    made = job(entry, runs=runs, splits={"dpr": "data/dev", "clear": "data/test"})
+    output, spec = tmp_path / "f.tsv", canonical_json(made.model_dump(mode="json"))
+    figures.draw(spec, output, tmp_path / "metrics", groups=[first, second])
+    lines = output.with_suffix(".md").read_text().splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line[:1] == "|"]
+    mean = [
+        f"{sum(VALUES['dpr'][part]) / size:.3f}"
+        for part, size in ((slice(4), 4), (slice(4, 10), 6))
+    ]
+    assert cells[2:] == [
+        ["0-40 (4 queries)", mean[0], "\N{EN DASH}"],
+        ["40-80 (4 or 6 queries)", mean[1], "0.200"],
+    ]
+
+
 def test_tests_are_those_of_the_queries_of_a_group(drawn):
     sides = {
         (run, ""): paired.ScoreMatrix(IDS[4:], _column(VALUES[run][4:])) for run in ("dpr", "clear")

@@ -7,7 +7,7 @@ from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.splits import Split
 from residuum.config.specs import RunId
-from residuum.pages.table import notes
+from residuum.pages.table import make, notes
 from residuum.pages.table.make import removed
 from residuum.wiring.availability import all_available, why_no_export
 from residuum.wiring.base import residual_of
@@ -102,5 +102,6 @@ def test_it_is_said_under_the_page_with_what_external_runs_held(tmp_path):
 
 
 def test_notes_of_a_table_stand_under_it():
-    lines = list(notes.caption(job(notes=["Its unit is unknown."]), [], [], [], {}))
-    assert lines[2] == "Its unit is unknown."
+    table = job(notes=["Its unit is unknown."])
+    shown = make.page(table, [], ["Another."])
+    assert shown.notes == ["Its unit is unknown.", "Another."]

@@ -36,10 +36,10 @@ def lengths(
     job, judged = command.parse_spec(Lengths, spec), trec.read_qrels(qrels)
     relevant = judged.filter(pl.col("relevance") >= 1)
     counts = words(corpus, set(relevant["doc_id"]))
-    found: dict[str, list[int]] = {query: [] for query in judged["query_id"].unique().sort()}
+    lengths_of: dict[str, list[int]] = {q: [] for q in judged["query_id"].unique().sort()}
     for query, doc in relevant.select(*trec.PAIR).iter_rows():
-        found[query] += [counts[doc]] if doc in counts else []
-    made = groupings.write(output, by_length(found, job.width))
+        lengths_of[query] += [counts[doc]] if doc in counts else []
+    made = groupings.write(output, by_length(lengths_of, job.width))
     _record(output, made, job, [qrels, corpus / "manifest.json"])
 
 
@@ -89,7 +89,7 @@ def by_length(lengths_of: Mapping[str, list[int]], width: int) -> Iterator[Line]
 
     Queries without a length form the last group.
     """
-    means = {q: sum(words) / len(words) if words else None for q, words in lengths_of.items()}
+    means = {q: sum(counts) / len(counts) if counts else None for q, counts in lengths_of.items()}
     for query, mean in sorted(means.items(), key=lambda item: (_group(item[1], width), item[0])):
         low = width * int(_group(mean, width)) if mean is not None else 0
         yield (NO_DOC if mean is None else f"{low}-{low + width}"), query, mean

@@ -1,7 +1,7 @@
 """Whether a model learned: how it and its start score candidates that no training step saw.
 
 Command: `python -m residuum.learning score|judge ...`. Candidates are the first docs of a lexical
-run and all relevant docs. With the whole corpus, each model would have to encode it.
+run and all relevant docs. To rank the whole corpus, each model would have to encode all docs.
 """
 
 import math
@@ -144,8 +144,7 @@ def judge(
 
 def _preflight(models: list[Path]) -> dict[str, float]:
     """Return the means over trainings of what manifests record of the first examples."""
-    records = [manifest.read(model / manifest.FOLDER)["artefact"] for model in models]
-    seen = [record.get("preflight", {}) for record in records]
+    seen = [manifest.facts(model, "a model").get("preflight", {}) for model in models]
     if len(seen) == 1:
         return dict(seen[0])
     known = set.intersection(*map(set, seen))
@@ -159,7 +158,7 @@ def choose(
     output: Annotated[Path, command.written("record of the choice to write")],
 ) -> None:
     """Choose the learning rate of the best mean, the smallest of equals; record all tried."""
-    paths = {float(rate): Path(path) for rate, _, path in (text.partition("=") for text in trial)}
+    paths = {float(rate): path for rate, path in command.pairs(trial)}
     verdicts = {rate: Learned.read(path) for rate, path in sorted(paths.items())}
     settings: list[Setting] = [{"learning_rate": rate} for rate in verdicts]
     means = [verdict.means["trained"] for verdict in verdicts.values()]

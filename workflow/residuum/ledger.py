@@ -143,7 +143,7 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         "## Every number and comparison",
         "The reported and measured values of a comparison are differences. Effect ratio: the "
         "measured difference over the reported one. Delta RI: the reported relative improvement "
-        "less the measured one. Numbers that are not comparable without a reason beside them have "
+        "less the measured one. A number that is `not comparable` and has no reason beside it has "
         "the scale's reason, given above.",
     ]
     for _, rows in _grouped(ledger, lambda row: row.table):

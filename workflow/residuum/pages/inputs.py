@@ -17,7 +17,7 @@ from residuum.wiring.memo import memoised
 from residuum.wiring.models import verdicts
 
 
-def split_ref(split_id: SplitId | None) -> str | None:
+def ref_of(split_id: SplitId | None) -> str | None:
     """Return a split as <dataset>/<split>; None if the scale binds no split to its role."""
     return "/".join(split_id) if split_id else None
 
@@ -31,6 +31,12 @@ def bound(registry: Registry, page: str, hub: Hub) -> Bound:
 def page_spec(registry: Registry, page: str, hub: Hub) -> str:
     """Return the spec of a page, bound to this scale, as JSON for `--spec`."""
     return canonical_json(bound(registry, page, hub).model_dump(mode="json"))
+
+
+def spec_options(registry: Registry, hub: Hub, option: str, pages: Iterable[str]) -> str:
+    """Return `--OPTION SPEC` for each page."""
+    specs = (page_spec(registry, page, hub) for page in pages)
+    return " ".join(f"--{option} {quote(spec)}" for spec in specs)
 
 
 class PageInputs(Part):
@@ -51,8 +57,3 @@ class PageInputs(Part):
     def metrics_at(self, names: Iterable[str]) -> list[str]:
         """Return the paths of metrics files that a bound page names below their folder."""
         return [f"{self.paths.metrics_root}/{name}" for name in names]
-
-    def specs(self, option: str, pages: Iterable[str]) -> str:
-        """Return `--OPTION SPEC` for each page."""
-        each = (page_spec(self.registry, page, self.hub) for page in pages)
-        return " ".join(f"--{option} {quote(spec)}" for spec in each)

@@ -5,7 +5,7 @@ text; each form adds superscripts, arrows and bold words in its own way.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +16,8 @@ from residuum.pages.visible import visible
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from residuum.pages.entries import Printed
 
 DASH = "\N{EN DASH}"
 MORE = "<!-- more -->"  # a run prints a long page only to this mark
@@ -48,6 +50,17 @@ class Layout(NamedTuple):
     rows: Sequence[Sequence[TextCell]]
     notes: list[str]
     align: str = ""
+
+
+def page(
+    entry: "Printed",
+    header: list[str],
+    rows: Sequence[Sequence[TextCell]],
+    notes: Iterable[str],
+    align: str = "",
+) -> Layout:
+    """Return the layout of a page of a paper: the notes of its entry stand before the others."""
+    return Layout(entry.title, entry.printed_in, header, rows, [*entry.notes, *notes], align)
 
 
 def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> list[Path]:

@@ -1,4 +1,4 @@
-"""The notes that pages of several kinds share: tests, residual splits, folds, what learned.
+"""Notes that pages of several kinds share: tests, residual splits, folds, whether models learned.
 
 Usage: `[tests_note(tests), *remarks(named, alpha)]` under a page with comparisons.
 """
@@ -16,7 +16,7 @@ from residuum.tuning.learned import Learned
 
 SHARED = (
     "The seeds share what was made once: a backbone, a start, a reranker. Neither the spread over "
-    "seeds nor p over seeds covers how that could turn out."
+    "seeds nor p over seeds covers what another backbone, start or reranker would give."
 )
 Named = Sequence[tuple[str, Comparison]]
 PREFLIGHT = ("gap", "gap_where_active", "gap_where_active_at_most", "gap_sd", "margin")
@@ -125,10 +125,10 @@ def of_learning(verdicts: Mapping[str, Learned]) -> Iterator[str]:
     for name, made in verdicts.items():
         means = ", ".join(f"{other} {mean:.4g}" for other, mean in made.means.items())
         at = f"{made.measure} over {made.examples} held-out examples of {made.split_ref}"
-        word = "learned" if made.learned else "not learned"
+        verdict = "learned" if made.learned else "not learned"
         yield (
-            f"{name.replace('/', ' ')}: {word}; {at}: {means}; better on {made.better}, worse on "
-            f"{made.worse}.{_before(made.preflight)}"
+            f"{name.replace('/', ' ')}: {verdict}; {at}: {means}; better on {made.better}, "
+            f"worse on {made.worse}.{_before(made.preflight)}"
         )
 
 

@@ -98,7 +98,7 @@ def _curves(
                 line |= {"level": row["mean"], "level_label": drawing.FROM_ZERO[over]}
             series.append(line)
         x_axis = _axis(axis or drawing.AXES[over], scale)
-        if ticks and over != EFFORT:  # whose x is a cost
+        if ticks and over != EFFORT:  # over efforts x is a cost, without ticks of its own
             x_axis["ticks"] = ticks
         yield _of_panel(job, panel, x_axis, series)
 

@@ -6,7 +6,7 @@ Usage: `folder = read(Path("results/mini"))`.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
@@ -33,13 +33,27 @@ MADE_ELSEWHERE = (
 )
 
 
+class Rests(BaseModel):
+    """The page that a claim is about."""
+
+    page: str
+
+
+class Claim(BaseModel):
+    """The keys of a claim that its page shows."""
+
+    id: str
+    says: str
+    holds: Rests | None = None
+
+
 class Entry(BaseModel):
     """The keys of an entry that its page shows."""
 
     kind: str
     title: str
     printed_in: str
-    claims: list[dict[str, Any]] = []
+    claims: list[Claim] = []
 
 
 class Sheet(NamedTuple):
@@ -66,7 +80,7 @@ class Sheet(NamedTuple):
     def grid(self) -> Places:
         """Return the `<row>/<column>` or claim of each cell of the page's grid, or None."""
         if self.entry.claims:
-            return [[None, None, None, claim["id"], None] for claim in self.entry.claims]
+            return [[None, None, None, claim.id, None] for claim in self.entry.claims]
         if self.job is None or self.entry.kind not in GRIDS:
             return []
         known = {cell.place for cell in self.cells}
@@ -74,7 +88,7 @@ class Sheet(NamedTuple):
         return [[place if place in known else None for place in line] for line in made]
 
 
-class Told(BaseModel):
+class PageSpec(BaseModel):
     """The fields of a page's manifest that the report reads; the scale's id names a folder."""
 
     scale: Id
@@ -125,18 +139,22 @@ def read(results: Path) -> Folder:
     papers = _papers(graph, ledger)
     numbers = {path: (page, cells) for path, page, cells in addressing.every(results, graph)}
     paths = (path for path in _pages(results) if parts_of(Path(path).stem)[0] in papers)
-    sheets = [_sheet(results, graph, path, *numbers.get(path, (None, []))) for path in paths]
+    specs = {path: _spec(results, graph, path) for path in paths}
+    sheets = [
+        _sheet(results, path, spec.entry, *numbers.get(path, (None, [])))
+        for path, spec in specs.items()
+    ]
     if not sheets:
         raise ResiduumError(f"{results}: a ledger and no page; make them: {remade(results)}")
     order = {name: number for number, name in enumerate([*papers])}
     sheets.sort(key=lambda s: (order[s.paper], bool(s.entry.claims), _natural(s.name)))
-    told = _told(results, graph, sheets[0].path)
-    return Folder(results, told.scale, told.reason, ledger, sheets, graph)
+    spec = specs[sheets[0].path]
+    return Folder(results, spec.scale, spec.reason, ledger, sheets, graph)
 
 
-def _told(results: Path, graph: provenance.Graph, path: str) -> Told:
+def _spec(results: Path, graph: provenance.Graph, path: str) -> PageSpec:
     try:
-        return Told.model_validate(graph.manifest(path).spec)
+        return PageSpec.model_validate(graph.manifest(path).spec)
     except ValidationError as error:
         why = describe(f"{manifest.beside(results / path)}: spec", error)
         raise ResiduumError(f"{why}. {MADE_ELSEWHERE}") from None
@@ -157,14 +175,7 @@ def _pages(results: Path) -> Iterator[str]:
                 yield path.relative_to(results).as_posix()
 
 
-def _sheet(
-    results: Path,
-    graph: provenance.Graph,
-    path: str,
-    job: Judged | None,
-    cells: list[Cell],
-) -> Sheet:
-    entry = _told(results, graph, path).entry
+def _sheet(results: Path, path: str, entry: Entry, job: Judged | None, cells: list[Cell]) -> Sheet:
     text = files.read_text(intact.checked(results / Path(path).with_suffix(".md")))
     tests = explaining.tests_of(results, Path(path).stem)
     return Sheet(Path(path).stem, path, entry, text, job, cells, tests)

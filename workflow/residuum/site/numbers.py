@@ -15,6 +15,7 @@ from residuum.artefacts import intact, trec
 from residuum.inspect import explaining
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages import derived
+from residuum.pages.entries import page_id
 from residuum.pages.jobs import Judged
 from residuum.pages.verdicts import LedgerRow
 from residuum.site.folder import Folder, Sheet
@@ -91,19 +92,19 @@ class Numbers:
         cells, reasons, labels = Data(), dict[str, int](), dict[str, str]()
         pages = {other.name: other for other in self._folder.sheets}
         for claim in sheet.entry.claims:
-            at = (sheet.name, claim["id"])
+            at = (sheet.name, claim.id)
             rows = [row for key, alike in self._ledger.items() if key[:2] == at for row in alike]
             made: Data = {
-                "header": shown(claim["says"]),
+                "header": shown(claim.says),
                 "verdicts": [_verdict(row, reasons) for row in rows],
             }
-            if claim.get("holds"):
-                rests = f"{sheet.paper}-{claim['holds']['page']}"
+            if claim.holds:
+                rests = page_id(sheet.paper, claim.holds.page)
                 made["rests"] = rests
                 if (other := pages.get(rests)) and other.job:
                     made["places"] = [cell.place for cell in other.cells]
                     labels |= _labels(other.job)
-            cells[claim["id"]] = _without_nothing(made)
+            cells[claim.id] = _without_nothing(made)
         return {
             "claims": True,
             "page": sheet.name,

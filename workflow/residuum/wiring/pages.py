@@ -4,11 +4,10 @@ Usage: `Pages(registry, paths, hub).judged_specs(wildcards)`; `gaps(registry, hu
 """
 
 from collections.abc import Iterator
-from shlex import quote
 from typing import NamedTuple
 
 from residuum.config.registry import Registry
-from residuum.pages.inputs import bound, page_spec
+from residuum.pages.inputs import bound, spec_options
 from residuum.pages.kinds import BINDERS, JUDGED, WHY_NOT_MADE
 from residuum.wiring.availability import Hub
 from residuum.wiring.base import Part
@@ -37,8 +36,7 @@ class Pages(Part):
 
     def judged_specs(self, wildcards: object) -> str:
         """Return `--spec SPEC` for each page that the ledger judges."""
-        pages = (page_spec(self.registry, page, self.hub) for page in self._judged())
-        return " ".join(f"--spec {quote(spec)}" for spec in pages)
+        return spec_options(self.registry, self.hub, "spec", self._judged())
 
     def tests(self, wildcards: object) -> list[str]:
         """Return the tests of the tables that compare systems."""

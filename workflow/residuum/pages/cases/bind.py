@@ -10,7 +10,7 @@ from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.systems import RerankSystem
 from residuum.pages.cases.entry import Cases
 from residuum.pages.cases.job import BoundCases
-from residuum.pages.inputs import PageInputs, split_ref
+from residuum.pages.inputs import PageInputs, ref_of
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
@@ -30,7 +30,7 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     return BoundCases(
         id=page,
         entry=cases,
-        split=split_ref(split_id),
+        split=ref_of(split_id),
         residual=residual_of(registry, [split_id]),
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),

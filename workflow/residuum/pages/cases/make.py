@@ -156,7 +156,7 @@ def page(job: BoundCases, pairs: pl.DataFrame, examined: int, table: pl.DataFram
     header = ["Query", "Doc", "Judged", *others, f"{cases.before} → {cases.after}"]
     align = r"p{.2\linewidth}p{.45\linewidth}" + "l" * (2 + len(others))
     notes = list(_notes(job, pairs, examined, len(rows)))
-    return layout.Layout(cases.title, cases.printed_in, header, rows, notes, align)
+    return layout.page(cases, header, rows, notes, align)
 
 
 def _bold(text: str, words: set[str]) -> TextCell:
@@ -168,7 +168,6 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
     cases = job.entry
     conditions = "; ".join(in_words(condition) for condition in cases.where)
     kind = "judged relevant (1 or more)" if cases.relevant else "judged 0 or unjudged"
-    yield from cases.notes
     yield f"Rule: docs {kind}; {conditions}. One case per query, most ranks gained first."
     meeting = f"{pairs.height} pairs of {pairs['query_id'].n_unique()} queries meet the rule"
     yield f"{meeting}; {examined} judged queries examined; {shown or 'none'} shown."

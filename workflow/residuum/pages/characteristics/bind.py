@@ -7,7 +7,7 @@ Usage: `bind_characteristics(registry, "roc-table2", hub)`; its inputs:
 from residuum.config.registry import Registry, SplitId
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristics
-from residuum.pages.inputs import PageInputs, split_ref
+from residuum.pages.inputs import PageInputs, ref_of
 from residuum.wiring.availability import Hub, why_no_export
 from residuum.wiring.base import Wildcards
 from residuum.wiring.memo import memoised
@@ -37,7 +37,7 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
     return BoundCharacteristics(
         id=page,
         entry=table,
-        splits={name: split_ref(split_id) for name, split_id in split_ids.items()},
+        splits={name: ref_of(split_id) for name, split_id in split_ids.items()},
         absent={column: why for column, why in reasons.items() if why},
         trained={name: f"{bound[name].dataset}/{split}" for name, split in trained.items()},
         folds={name: n for name, n in folds.items() if n and table.asks(*OF_FOLDS)},

@@ -105,7 +105,7 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
         for row in job.entry.rows
     ]
     table, align = job.entry, "l" + "c" * len(job.entry.columns)
-    page = layout.Layout(table.title, table.printed_in, header, rows, _notes(job), align)
+    page = layout.page(table, header, rows, _notes(job), align)
     return layout.write(output, grids.tidied(cells).drop(grids.INDEX), page)
 
 
@@ -164,8 +164,7 @@ def _shown(cell: GridCell) -> TextCell:
 
 
 def _notes(job: BoundCharacteristics) -> list[str]:
-    notes = list(job.entry.notes)
-    notes += [note for column in job.entry.columns for note in _of_column(job, column)]
+    notes = [note for column in job.entry.columns for note in _of_column(job, column)]
     if job.entry.asks(ALWAYS, "relevant_per_query", "grades"):
         what = "queries with a judgement; docs of relevance 1 or more; levels from 0"
         notes.append(f"Counted: {what}.")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from residuum.config.registry import Registry
 from residuum.pages.claims.entry import Claims
 from residuum.pages.claims.job import BoundClaims
-from residuum.pages.entries import parts_of
+from residuum.pages.entries import page_id, parts_of
 from residuum.pages.figure.bind import FigureInputs, bind_figure
 from residuum.pages.figure.entry import Figure
 from residuum.pages.inputs import PageInputs
@@ -28,14 +28,14 @@ def bind_claims(registry: Registry, page: str, hub: Hub) -> BoundClaims:
     claims, (comparable, reason) = registry.entry(page, Claims), registry.comparability
     paper, _ = parts_of(page)
     short = dict.fromkeys(claim.holds.page for claim in claims.claims if claim.holds)
-    named = {name: registry.pages[f"{paper}-{name}"] for name in short}
+    named = {name: registry.pages[page_id(paper, name)] for name in short}
     drawn = [name for name, entry in named.items() if isinstance(entry, Figure)]
     return BoundClaims(
         id=page,
         entry=claims,
         tests=registry.tests[claims.tests],
-        tables={n: bind_table(registry, f"{paper}-{n}", hub) for n in named if n not in drawn},
-        figures={name: bind_figure(registry, f"{paper}-{name}", hub) for name in drawn},
+        tables={n: bind_table(registry, page_id(paper, n), hub) for n in named if n not in drawn},
+        figures={name: bind_figure(registry, page_id(paper, name), hub) for name in drawn},
         scale=registry.config.scale,
         comparable=comparable,
         reason=reason,

@@ -134,14 +134,13 @@ def page(
     }
     named = [(f"{t.family}: {t.a} and {t.b} in {t.column}", t) for t in tests]
     lines_below = [
-        *job.entry.notes,
         "A claim holds if all its comparisons hold. One reversed comparison decides against it.",
         notes.tests_note(job.tests, "claim"),
         *notes.remarks(named, job.tests.alpha),
         *notes.one_training(runs),
         f"Scale {job.scale}: {job.reason}",
     ]
-    return layout.Layout(job.entry.title, job.entry.printed_in, header, lines, lines_below, align)
+    return layout.page(job.entry, header, lines, lines_below, align)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.models import LexicalVectors
 from residuum.pages.dimensions.entry import Dimensions
 from residuum.pages.dimensions.job import BoundDimensions
-from residuum.pages.inputs import PageInputs, split_ref
+from residuum.pages.inputs import PageInputs, ref_of
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.base import Wildcards
 from residuum.wiring.memo import memoised
@@ -25,7 +25,7 @@ def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
     return BoundDimensions(
         id=page,
         entry=table,
-        split=split_ref(split_id),
+        split=ref_of(split_id),
         absent=absent,
         scale=registry.config.scale,
         comparable=comparable,

@@ -57,7 +57,7 @@ def draw(
     cells = [cell for row in job.entry.rows for cell in _cells(job, row, shown.get(row.id))]
     written = _save(job, shown, output)
     lines, below, entry = [_line(job, cell) for cell in cells], [*_notes(job, shown)], job.entry
-    page = layout.Layout(entry.title, entry.printed_in, HEADER, lines, below)
+    page = layout.page(entry, HEADER, lines, below)
     data = grids.tidied(cells).drop(grids.INDEX)
     written += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [folder / "manifest.json" for folder in dict.fromkeys(folders.values())]
@@ -237,7 +237,6 @@ def _bounds(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
 
 
 def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
-    yield from job.entry.notes
     yield f"{job.split or 'No split'} in the role of {job.entry.role}."
     for row in job.entry.rows:
         if why := job.absent.get(row.id):

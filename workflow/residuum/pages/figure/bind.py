@@ -10,7 +10,7 @@ from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.systems import DenseSystem
 from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Figure
 from residuum.pages.figure.job import BoundFigure
-from residuum.pages.inputs import PageInputs, split_ref
+from residuum.pages.inputs import PageInputs, ref_of
 from residuum.pages.sides import apart, paired_runs, why_no_run
 from residuum.wiring.availability import Hub
 from residuum.wiring.base import Wildcards, residual_of
@@ -46,7 +46,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         id=page,
         entry=figure,
         tests=registry.tests[figure.tests],
-        splits={name: split_ref(split_id) for name, split_id in split_ids.items()},
+        splits={name: ref_of(split_id) for name, split_id in split_ids.items()},
         residual=residual_of(registry, dict.fromkeys(split_ids.values())),
         runs=runs,
         sweep=registry.sweeps[figure.sweep] if figure.sweep else None,

@@ -161,15 +161,18 @@ def _tested(point: Point) -> dict[str, object]:
 def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.Layout:
     """Return the page under the drawing: the values, what is shown, the tests and the costs."""
     figure, columns = job.entry, job.plotted()
-    by_place = {(point.x, point.panel.id, point.series.id): point for point in points}
-    sizes = {point.x: len(point.scores.query_ids) for point in points}
-    costs = {(point.series.id, point.x): point.cost for point in points}  # of all panels
+    by_place = {(point.at, point.panel.id, point.series.id): point for point in points}
+    costs = {(point.series.id, point.at): point.cost for point in points}  # of all panels
+    sizes: dict[str, set[int]] = {}  # queries of a group, by the splits of all series
+    for point in sorted(points, key=lambda point: point.x):
+        sizes.setdefault(point.at, set()).add(len(point.scores.query_ids))
     searched = job.drawn() if figure.over == EFFORT else []
     rows = []
-    for x, at in sorted({(point.x, point.at) for point in points}):
-        texts = [f"{at} ({sizes[x]} queries)" if figure.grouped else at]
-        texts += [_shown(by_place.get((x, panel.id, series.id))) for panel, series in columns]
-        counts = [costs.get((series.id, x)) for series in searched]
+    for at, queries in sizes.items():
+        counted = " or ".join(map(str, sorted(queries)))
+        texts = [f"{at} ({counted} queries)" if figure.grouped else at]
+        texts += [_shown(by_place.get((at, panel.id, series.id))) for panel, series in columns]
+        counts = [costs.get((series.id, at)) for series in searched]
         texts += [DASH if count is None else f"{count:,.0f}" for count in counts]
         rows.append(list(map(TextCell, texts)))
     deep = figure.over == DEPTH
@@ -178,8 +181,7 @@ def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.L
         value = (panel.measure or "recall") if deep else panel.header
         header.append(f"{value} {series.label}")
     header += [f"vectors compared, {series.label}" for series in searched]
-    below = list(_notes(job, points, lines))
-    return layout.Layout(figure.title, figure.printed_in, header, rows, below)
+    return layout.page(figure, header, rows, _notes(job, points, lines))
 
 
 def _shown(point: Point | None) -> str:
@@ -194,7 +196,6 @@ def _shown(point: Point | None) -> str:
 
 def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[str]:
     figure, drawn = job.entry, job.drawn()
-    yield from figure.notes
     yield from dict.fromkeys(_panels(job, points))  # two may differ in series alone
     for series in drawn:
         yield f"{series.label}: {series.system}, runs {', '.join(job.runs[series.id])}."

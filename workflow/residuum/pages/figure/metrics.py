@@ -4,7 +4,7 @@ Usage: `job = without_unlearned(bound, verdicts)`, then `of_runs(job, metrics, g
 `cells(job, points)` for the data beside a figure over groups. A new axis needs a line in `of_runs`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -58,7 +58,9 @@ def _over_snapshots(job: BoundFigure, metrics: Path) -> list[Point]:
     for panel, series in job.plotted():
         for at, runs in job.at_snapshots(series.id).items():
             where = f"{job.id}, {series.id} at snapshot {at}: "
-            scores = _read(job, metrics, read, panel, series, runs, where)
+            measure = str(panel.measure)
+            split_ref = str(job.splits[series.id])
+            scores = grids.read_matrix(metrics, split_ref, runs, measure, where, read)
             points.append(Point(panel, series, int(at), at, scores))
     return points
 
@@ -82,19 +84,6 @@ def over_groups(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
     return points
 
 
-def _read(
-    job: BoundFigure,
-    metrics: Path,
-    read: grids.Read,
-    panel: Panel,
-    series: Series,
-    runs: Sequence[str],
-    where: str,
-) -> ScoreMatrix:
-    split_ref = str(job.splits[series.id])
-    return grids.read_matrix(metrics, split_ref, runs, str(panel.measure), where, read)
-
-
 def _shown(
     job: BoundFigure, metrics: Path, read: grids.Read, panel: Panel, series: Series
 ) -> ScoreMatrix:
@@ -105,7 +94,8 @@ def _shown(
 
     def values(part: str) -> ScoreMatrix:
         where = f"{job.id}, {part}: "
-        return _read(job, metrics, read, panel, series, job.runs[part], where)
+        split_ref, measure = str(job.splits[series.id]), str(panel.measure)
+        return grids.read_matrix(metrics, split_ref, job.runs[part], measure, where, read)
 
     def shown(part: str) -> ScoreMatrix:
         scores = values(part)

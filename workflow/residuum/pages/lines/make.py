@@ -19,6 +19,7 @@ from residuum.artefacts import manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.pages import drawing, grids, layout
+from residuum.pages.entries import page_id, parts_of
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.lines.entry import LinePanel
@@ -66,8 +67,8 @@ def _lines(
             raise ResiduumError(f"{table}: {text}; {grids.AGAIN}")
     made = []
     for row, _ in job.labels:
-        found = {point.at: cells.get((row, point.column)) for point in panel.points}
-        numbers = {at: cell for at, cell in found.items() if cell and cell.measured is not None}
+        by_at = {point.at: cells.get((row, point.column)) for point in panel.points}
+        numbers = {at: cell for at, cell in by_at.items() if cell and cell.measured is not None}
         made += [Line(panel, row, numbers)] if numbers else []
     return made
 
@@ -130,17 +131,16 @@ def _page(job: BoundLines, drawn: Sequence[Line]) -> layout.Layout:
     for row, label in job.labels:
         by_panel = {line.panel.id: line.cells for line in drawn if line.row == row}
         if by_panel:
-            found = [by_panel.get(panel.id, {}).get(at) for panel, at in points]
-            texts = [DASH if cell is None else f"{cell.measured:.3f}" for cell in found]
+            shown = [by_panel.get(panel.id, {}).get(at) for panel, at in points]
+            texts = [DASH if cell is None else f"{cell.measured:.3f}" for cell in shown]
             rows.append([TextCell(label), *map(TextCell, texts)])
-    lines, paper = job.entry, job.id.rpartition("-")[0]
+    lines, table = job.entry, page_id(parts_of(job.id)[0], job.entry.table)
     notes = [
-        *lines.notes,
-        f"{lines.measure} by {lines.axis.lower()}; the numbers are those of {paper}-{lines.table}, "
+        f"{lines.measure} by {lines.axis.lower()}; the numbers are those of {table}, "
         "which says how they are measured and tested, and why others are absent.",
         f"Scale {job.scale}: {job.reason}",
     ]
-    return layout.Layout(lines.title, lines.printed_in, header, rows, notes)
+    return layout.page(lines, header, rows, notes)
 
 
 if __name__ == "__main__":

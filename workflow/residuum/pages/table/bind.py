@@ -12,7 +12,7 @@ from residuum.config.schema.systems import RerankSystem
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import FOR_READERS
 from residuum.pages.entries import parts_of
-from residuum.pages.inputs import PageInputs, split_ref
+from residuum.pages.inputs import PageInputs, ref_of, spec_options
 from residuum.pages.sides import apart, dense_and_lexical, paired_runs
 from residuum.pages.table.entry import Column, Row, Table
 from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable, Sides, metrics_files
@@ -49,7 +49,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         id=page,
         entry=table,
         tests=registry.tests[table.tests],
-        splits={name: split_ref(split_id) for name, split_id in split_ids.items()},
+        splits={name: ref_of(split_id) for name, split_id in split_ids.items()},
         runs={part: registry.runs(system) for part, system in systems.items()},
         systems={
             p: registry.systems[n].model_dump(exclude=FOR_READERS) for p, n in systems.items()
@@ -166,7 +166,9 @@ class TableInputs(PageInputs):
 
     def together(self, wildcards: Wildcards) -> str:
         """Return `--together SPEC` for each other table whose tests are corrected together."""
-        return self.specs("together", family(self.registry, wildcards.page))
+        return spec_options(
+            self.registry, self.hub, "together", family(self.registry, wildcards.page)
+        )
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
         """Return the tuning files and learning-rate records behind a table's available cells."""

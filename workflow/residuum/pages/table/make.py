@@ -198,7 +198,7 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
     names = (table_notes.header(job, column).replace(" ", "\n", 1) for column in job.entry.columns)
     header = ["", "Model", *names]
     align = "ll" + "c" * len(job.entry.columns)
-    return layout.Layout(job.entry.title, job.entry.printed_in, header, rows, captions, align)
+    return layout.page(job.entry, header, rows, captions, align)
 
 
 def values(

@@ -58,7 +58,6 @@ def caption(
         counts = ", ".join(f"{count} of {row}" for row, count in removed.items())
         what = "Docs judged before, removed from external runs as NIST does with submissions"
         yield f"{what}: {counts}."
-    yield from job.entry.notes
     baselines = " and ".join(job.entry.baselines)
     only = f"compared with {baselines} only, " if baselines else ""
     yield (
@@ -157,7 +156,7 @@ def _choices(records: Sequence[Tuned]) -> Iterator[str]:
     """Yield a sentence on each tuned choice, with its split if a run's choices differ."""
     texts: dict[tuple[str, str, str], Tuned] = {}
     for tuned in sorted(records, key=lambda t: (t.run, t.split_ref)):
-        split_ref = tuned.split_ref if tuned.record.fold_of else ""  # its folds are its own
+        split_ref = tuned.split_ref if tuned.record.fold_of else ""  # each split has its own folds
         texts.setdefault((tuned.run, _tuned(tuned), split_ref), tuned)
     runs = [run for run, _, _ in texts]
     for (run, text, split_ref), tuned in texts.items():
@@ -207,7 +206,7 @@ def of_unions(job: BoundTable, metrics: Path) -> Iterator[str]:
         for docs, share in list(proven.recorded(metrics / name).items())[:1]:
             shares.setdefault(docs, {}).setdefault(part, []).append(share)
     for docs, by_part in sorted(shares.items()):
-        parts = "; ".join(f"{part} {_percentages(proven)}" for part, proven in by_part.items())
+        parts = "; ".join(f"{part} {_percentages(each)}" for part, each in by_part.items())
         yield (
             f"Queries for which a union's first {docs} docs provably have the scores of an exact "
             f"search, because no doc outside the lists can score higher: {parts}."

@@ -1,7 +1,7 @@
 """Bind the circles of the chosen papers to a scale, and find the metrics that they show."""
 
 from residuum.config.registry import Registry
-from residuum.pages.inputs import PageInputs, split_ref
+from residuum.pages.inputs import PageInputs, ref_of
 from residuum.pages.sides import apart, paired_runs, why_no_run
 from residuum.pages.venn.entry import Venn
 from residuum.pages.venn.job import BoundVenn
@@ -28,7 +28,7 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
     return BoundVenn(
         id=page,
         entry=venn,
-        split=split_ref(split_id),
+        split=ref_of(split_id),
         residual=residual_of(registry, [split_id]),
         runs=runs,
         absent=absent,

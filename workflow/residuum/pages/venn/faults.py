@@ -12,4 +12,5 @@ def faults(registry: Registry, venn: Venn) -> Iterator[Fault]:
     """Yield the faults between circles and other entries."""
     yield from reported_faults(registry, venn)
     if not measures.is_hit(venn.measure):
-        yield "measure", f"{venn.measure} is no measure of hits, 0 or 1; take one as Success@10"
+        text = f"{venn.measure} is no measure of hits, 0 or 1"
+        yield "measure", f"{text}; take a measure such as Success@10"

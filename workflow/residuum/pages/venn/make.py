@@ -130,7 +130,7 @@ def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
 
 
 def _save(job: BoundVenn, coverages: Mapping[str, Coverage], output: Path) -> list[Path]:
-    half = ROOM * max((_width(counts) / 2 for counts in coverages.values()), default=0.0)
+    half = ROOM * max((_width(counts) / 2 for counts in coverages.values()), default=0.0) or ROOM
     plots = [
         partial(_circles, row, coverages[row.id], half)
         for row in job.entry.rows
@@ -155,7 +155,6 @@ def _circles(row: Diagram, counts: Coverage, half: float, ax: "Axes") -> drawing
     """Draw S at the left and D at the right, with the share of queries in each part."""
     from matplotlib.patches import Circle
 
-    half = half or ROOM
     dense, lexical, apart = placed(counts)
     left = (lexical - apart - dense) / 2
     right = left + apart
@@ -182,7 +181,7 @@ def _page(
 ) -> layout.Layout:
     rows = [_line(row, coverages[row.id]) for row in job.entry.rows if row.id in coverages]
     lines = list(_notes(job, coverages, reasons))
-    return layout.Layout(job.entry.title, job.entry.printed_in, HEADER, rows, lines)
+    return layout.page(job.entry, HEADER, rows, lines)
 
 
 def _line(row: Diagram, counts: Coverage) -> list[TextCell]:
@@ -198,7 +197,6 @@ def _notes(
 ) -> Iterator[str]:
     venn, split_ref = job.entry, job.split or "no split"
     queries = next((f", {counts.queries} queries" for counts in coverages.values()), "")
-    yield from venn.notes
     yield f"{measures.words(venn.measure)}: {split_ref} in the role of {venn.role}{queries}."
     yield (
         "Shares of the queries: D is what the dense part alone answers, S what the lexical part "
