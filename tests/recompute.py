@@ -7,6 +7,7 @@ and columns. It imports nothing of `residuum`, and none of the libraries that it
 Without pages it compares all tables and claims of the folder, circles, figures and the ledger.
 
 The exit status is 1 where a value differs. `taken over` counts what is read and not recomputed.
+Rules of verdicts are those of docs/verdicts.md and docs/statistics.md: a mistake there is in both.
 Of significance files it leaves out bootstrap intervals and detectable differences. Of the ledger
 it leaves out `same_as`, `rests_on` and the words of reasons.
 """
@@ -38,6 +39,14 @@ HEAD = 100  # first docs of a list that are kept where a split has answers
 MEASURED, NOT_RUN, NOT_LEARNED = "measured", "not run", "not learned"
 
 
+class NotCompared(Exception):
+    """Something that a page shows and this script does not compute."""
+
+
+class Refused(Exception):
+    """A run that was refused: a cell behind it has no value."""
+
+
 # Reading
 
 
@@ -55,12 +64,14 @@ def spec_of(path):
 class Run:
     """A TREC run file: six fields a line, parted by single spaces, ranked from 1 for each query.
 
-    Fields are found by the places of spaces and line ends, not by splitting millions of lines.
+    Fields are found by the positions of spaces and line ends, not by splitting millions of lines.
     """
 
     def __init__(self, path):
         self.path = path
         self.data = gzip.decompress(Path(path).read_bytes())
+        if self.data.startswith(b"#"):
+            raise Refused(f"{path}: {self.data.decode().strip()}")
         letters = np.frombuffer(self.data, dtype=np.uint8)
         self.ends = np.flatnonzero(letters == ord("\n"))
         spaces = np.flatnonzero(letters == ord(" "))
@@ -73,15 +84,15 @@ class Run:
     def _ranks(self, letters):
         before, after = self.spaces[:, 2], self.spaces[:, 3]
         ranks = np.zeros(len(before), dtype=np.int64)
-        for place in range(int((after - before).max(initial=1)) - 1):
-            digit = after - 1 - place
+        for power in range(int((after - before).max(initial=1)) - 1):
+            digit = after - 1 - power
             digits = letters[digit].astype(np.int64) - ord("0")
-            ranks += np.where(digit > before, digits * 10**place, 0)
+            ranks += np.where(digit > before, digits * 10**power, 0)
         return ranks
 
     def _blocks(self, ranks):
         firsts = np.flatnonzero(ranks == 1)
-        lasts = np.append(firsts[1:], len(ranks))
+        lasts = np.append(firsts, len(ranks))[1:]
         counted = np.arange(len(ranks)) - np.repeat(firsts, lasts - firsts) + 1
         if not np.array_equal(counted, ranks):
             raise ValueError(f"{self.path}: ranks are not 1, 2, 3 for each query")
@@ -113,10 +124,10 @@ class Run:
             return None
         first, last = self.blocks[query]
         start, end = int(self.starts[first]), int(self.ends[last - 1])
-        place = self.data.find(b" Q0 " + doc.encode() + b" ", start, end)
-        if place < 0:
+        offset = self.data.find(b" Q0 " + doc.encode() + b" ", start, end)
+        if offset < 0:
             return None
-        return int(np.searchsorted(self.ends, place)) - first + 1
+        return int(np.searchsorted(self.ends, offset)) - first + 1
 
     def scores(self, query):
         """Return the scores of a query's docs."""
@@ -162,7 +173,7 @@ class Split:
     levels: dict
     answers: dict
     queries: list
-    names: list
+    texts: dict
 
 
 class Results:
@@ -173,9 +184,9 @@ class Results:
         for read in ("split", "corpus", "passage", "lists", "values", "group", "curve"):
             setattr(self, read, cache(getattr(self, read)))
 
-    def split(self, place):
+    def split(self, split_id):
         """Return a split, named `dataset/split`."""
-        folder = self.root / "data" / place
+        folder = self.root / "data" / split_id
         levels = defaultdict(dict)
         for line in (folder / "qrels.trec").read_text(encoding="utf-8").splitlines():
             if not line.startswith("#"):
@@ -187,8 +198,8 @@ class Results:
                 entry = json.loads(line)
                 answers[entry["query_id"]] = entry["answers"]
         lines = (folder / "queries.tsv").read_text(encoding="utf-8").splitlines()
-        names = [line.split("\t")[0] for line in lines]
-        return Split(dict(levels), answers, sorted(levels) or sorted(answers), names)
+        texts = dict(line.split("\t") for line in lines)
+        return Split(dict(levels), answers, sorted(levels) or sorted(answers), texts)
 
     def corpus(self, dataset):
         """Return the texts of a dataset's docs."""
@@ -204,19 +215,19 @@ class Results:
         """Return a doc's tokens, joined as `joined` does."""
         return joined(self.corpus(dataset)[doc])
 
-    def run_path(self, place, run):
+    def run_path(self, split_id, run):
         """Return where the run of a split lies, or that of an order of candidates."""
         folder = "scores" if ".on." in run else "runs"
-        return self.root / folder / place / f"{run}.trec.gz"
+        return self.root / folder / split_id / f"{run}.trec.gz"
 
-    def lists(self, place, run):
+    def lists(self, split_id, run):
         """Return what measures need of a run: for each query hits, first docs, and length.
 
         Hits are pairs of the rank and level of relevant docs. First docs are 100 where the split
         has answers, 10 elsewhere.
         """
-        split = self.split(place)
-        file = Run(self.run_path(place, run))
+        split = self.split(split_id)
+        file = Run(self.run_path(split_id, run))
         depth = HEAD if split.answers else 10
         lists = {}
         for query in split.queries:
@@ -228,77 +239,80 @@ class Results:
             lists[query] = sorted(hits), file.first(query, depth), file.length(query)
         return lists
 
-    def values(self, place, run, measure):
+    def values(self, split_id, run, measure):
         """Return the value of a measure for each query of a split, in the order of the split."""
-        split, lists = self.split(place), self.lists(place, run)
+        split, lists = self.split(split_id), self.lists(split_id, run)
         every = []
         for query in split.queries:
             if measure.startswith("AnswerAccuracy@"):
-                every.append(self._answered(place, query, lists[query][1], measure))
+                every.append(self._answered(split_id, query, lists[query][1], measure))
             else:
                 every.append(measure_of(measure, split.levels.get(query, {}), *lists[query]))
         return np.array(every, dtype=float)
 
-    def _answered(self, place, query, docs, measure):
+    def _answered(self, split_id, query, docs, measure):
         depth = int(measure.partition("@")[2])
         if depth > HEAD:
-            raise ValueError(f"{measure}: only {HEAD} docs are kept")
-        split, dataset = self.split(place), place.rpartition("/")[0]
+            raise NotCompared(f"{measure}: only {HEAD} docs are kept")
+        split, dataset = self.split(split_id), split_id.rpartition("/")[0]
         needles = [joined(answer) for answer in split.answers.get(query, [])]
         needles = [needle for needle in needles if len(needle) > 1]
         passages = (self.passage(dataset, doc) for doc in docs[:depth])
         return float(any(needle in passage for passage in passages for needle in needles))
 
-    def learned(self, place, run, models):
-        """Return whether all models behind a run learned, as `learning/` says of each.
+    def learned(self, split_id, runs, models):
+        """Return whether all models behind runs learned, as `learning/` says of each.
 
         A model without a verdict counts as learned.
         """
-        dataset = place.rpartition("/")[0]
+        return all(self._learned(split_id, run, models) for run in runs)
+
+    def _learned(self, split_id, run, models):
+        dataset = split_id.rpartition("/")[0]
         for model in models.get(dataset, {}).get(run, []):
             path = self.root / "learning" / f"{model}.json"
             if path.is_file() and not json.loads(path.read_text())["learned"]:
                 return False
         return True
 
-    def group(self, place, grouping, group):
+    def group(self, split_id, grouping, group):
         """Return a mask over the queries of a split: those of a group."""
-        rows = read_table(self.root / "groups" / place / f"{grouping}.tsv")
+        rows = read_table(self.root / "groups" / split_id / f"{grouping}.tsv")
         members = {row["query_id"] for row in rows if row["group"] == group}
-        return np.array([query in members for query in self.split(place).queries])
+        return np.array([query in members for query in self.split(split_id).queries])
 
-    def curve(self, place, run, depths):
+    def curve(self, split_id, run, depths):
         """Return values of RR@10 and of recall at each rerank depth of a run of a reranker.
 
         The first K docs of the first stage are ordered by the reranker's scores. The others follow
         as they were. Keys are the depths; values are pairs of arrays over the split's queries.
         """
-        manifest = json.loads(Path(f"{self.run_path(place, run)}.manifest.json").read_text())
-        runs = [name for name in manifest["inputs"] if f"/runs/{place}/" in name]
-        scored = [name for name in manifest["inputs"] if f"/rerank/{place}/" in name]
+        manifest = json.loads(Path(f"{self.run_path(split_id, run)}.manifest.json").read_text())
+        runs = [name for name in manifest["inputs"] if f"/runs/{split_id}/" in name]
+        scored = [name for name in manifest["inputs"] if f"/rerank/{split_id}/" in name]
         [first], [second] = map(set, (runs, [n for n in scored if n.endswith(".trec.gz")]))
         stage, scores = (Run(self._inside(name)) for name in (first, second))
-        return {depth: self._reranked(place, stage, scores, depth) for depth in depths}
+        return {depth: self._reranked(split_id, stage, scores, depth) for depth in depths}
 
     def _inside(self, name):
         return self.root / name.split("/", 2)[2]
 
-    def chosen_depth(self, place, run):
+    def chosen_depth(self, split_id, run):
         """Return the rerank depth of a run and over how many queries it is chosen.
 
         It is the first depth of the grid that has the best mean on the tuning split.
         """
-        manifest = json.loads(Path(f"{self.run_path(place, run)}.manifest.json").read_text())
+        manifest = json.loads(Path(f"{self.run_path(split_id, run)}.manifest.json").read_text())
         depth = manifest["spec"]["depth"]
         if depth["value"] is not None:
             return float(depth["value"]), None
         [curve] = [n for n in manifest["inputs"] if n.endswith(".depths.tsv")]
         _, dataset, split, name = self._inside(curve).relative_to(self.root).parts
         if depth["measure"] != "RR@10":
-            raise ValueError(f"{run}: depth chosen by {depth['measure']}")
+            raise NotCompared(f"{run}: depth chosen by {depth['measure']}")
         there = f"{dataset}/{split}"
         scores = Run(self.root / "rerank" / there / name.replace(".depths.tsv", ".trec.gz"))
-        [first] = [n for n in manifest["inputs"] if f"/runs/{place}/" in n]
+        [first] = [n for n in manifest["inputs"] if f"/runs/{split_id}/" in n]
         stage = Run(self.run_path(there, Path(first).name.removesuffix(".trec.gz")))
         means = []
         for tried in depth["grid"]:
@@ -307,9 +321,9 @@ class Results:
         best = max(range(len(means)), key=lambda n: (means[n], -n))
         return float(depth["grid"][best]), len(self.split(there).queries)
 
-    def _reranked(self, place, stage, scores, depth):
+    def _reranked(self, split_id, stage, scores, depth):
         """Return RR@10 and recall at a rerank depth, arrays over the split's queries."""
-        split, values, recalls = self.split(place), [], []
+        split, values, recalls = self.split(split_id), [], []
         for query in split.queries:
             docs, given = stage.first(query, max(10, depth)), scores.scores(query)
             relevant = {doc for doc, level in split.levels.get(query, {}).items() if level > 0}
@@ -328,7 +342,7 @@ def reciprocal(relevant):
     return next((1 / rank for rank, hit in enumerate(relevant, 1) if hit), 0.0)
 
 
-NAME = re.compile(r"([A-Za-z_]+?)(?:\(rel=(\d+)\))?(?:@(\d+))?")
+NAME = re.compile(r"([A-Za-z_0-9]+?)(?:\(rel=(\d+)\))?(?:@(\d+))?")
 
 
 def measure_of(name, levels, hits, docs, length):
@@ -367,9 +381,9 @@ def measure_of(name, levels, hits, docs, length):
     if kind == "Holes":
         first = docs[:cut]
         if len(first) < min(cut, length):
-            raise ValueError(f"{name}: only {len(docs)} docs are kept")
+            raise NotCompared(f"{name}: only {len(docs)} docs are kept")
         return sum(doc not in levels for doc in first) / len(first) if first else 0.0
-    raise ValueError(f"unknown measure {name}")
+    raise NotCompared(f"measure {name}")
 
 
 def wilson(hits, count):
@@ -385,6 +399,11 @@ def wilson(hits, count):
 # Cells
 
 
+def worst(states):
+    """Return the state that decides: not learned before not run, or None if all are measured."""
+    return next((state for state in (NOT_LEARNED, NOT_RUN) if state in states), None)
+
+
 @dataclass
 class Cell:
     """A cell: its state, and where it is measured its value in each seed.
@@ -398,7 +417,6 @@ class Cell:
     tested: np.ndarray | None = None
     count: int | None = None
     interval: tuple | None = None
-    runs: tuple = ()
 
     @property
     def mean(self):
@@ -424,7 +442,12 @@ class Table:
         self.entry = spec["entry"]
         self.rows = {row["id"]: row for row in self.entry["rows"]}
         self.columns = {column["id"]: column for column in self.entry["columns"]}
+        self.numbered = {row["index"]: row["id"] for row in self.rows.values() if row["index"]}
         self._cells = {}
+
+    def expected(self):
+        """Return the row and the column of each cell."""
+        return [(row, column) for row in self.rows for column in self.columns]
 
     def cell(self, row, column):
         """Return the cell as it is shown: a change where the column says so."""
@@ -439,12 +462,15 @@ class Table:
         if len(others) != len(cell.seeds):
             others = [other.mean] * len(cell.seeds)
         changes = [a - b for a, b in zip(cell.seeds, others, strict=True)]
-        return Cell(MEASURED, changes, cell.tested, cell.count, None, cell.runs)
+        return Cell(MEASURED, changes, cell.tested, cell.count)
 
     def plain(self, row, column):
         """Return the cell without the change."""
         if (row, column) not in self._cells:
-            self._cells[row, column] = self._measured(row, column)
+            try:
+                self._cells[row, column] = self._measured(row, column)
+            except Refused:
+                self._cells[row, column] = Cell(NOT_RUN)
         return self._cells[row, column]
 
     def runs(self, row, column):
@@ -458,33 +484,33 @@ class Table:
 
     def _measured(self, row, column):
         spec, entry = self.spec, self.columns[column]
-        place = spec["splits"].get(column)
+        split_id = spec["splits"].get(column)
         runs = self.runs(row, column)
         absent = column in spec["absent"].get(row, {})
-        if self.rows[row]["not_run"] or absent or place is None or not runs:
+        if self.rows[row]["not_run"] or absent or split_id is None or not runs:
             return Cell(NOT_RUN)
         if entry["measure"] == "depth" and self._system(row, column)["kind"] != "rerank":
             return Cell(NOT_RUN)
         if entry["derived"]:
-            return self._derived(row, column, place)
+            return self._derived(row, column, split_id)
         if entry["over"]:
             runs = [self._over(row, column, run) for run in runs]
-        if not self._learned(place, runs):
+        if not self._learned(split_id, runs):
             return Cell(NOT_LEARNED)
         if entry["measure"] == "depth":
-            chosen = [self.results.chosen_depth(place, run) for run in runs]
+            chosen = [self.results.chosen_depth(split_id, run) for run in runs]
             return Cell(MEASURED, [depth for depth, _ in chosen], None, chosen[0][1])
-        values = np.array([self.results.values(place, r, entry["measure"]) for r in runs])
+        values = np.array([self.results.values(split_id, r, entry["measure"]) for r in runs])
         if entry["within"]:
             within = entry["within"]
-            mask = self.results.group(place, within["grouping"], within["group"])
+            mask = self.results.group(split_id, within["grouping"], within["group"])
             values = values[:, mask]
-        return Cell(MEASURED, means(values), values, values.shape[1], None, tuple(runs))
+        return Cell(MEASURED, means(values), values, values.shape[1])
 
-    def _learned(self, place, runs):
+    def _learned(self, split_id, runs):
         models = self.spec["models"]
         names = [run.partition(".on.")[0] for run in runs]
-        return all(self.results.learned(place, name, models) for name in names)
+        return self.results.learned(split_id, names, models)
 
     def _over(self, row, column, run):
         over = self.columns[column]["over"]
@@ -492,7 +518,7 @@ class Table:
             return run
         return f"{run}.on.{over}"
 
-    def _derived(self, row, column, place):
+    def _derived(self, row, column, split_id):
         """Return a cell made of two runs: residual D (1 - S), overlap D S, RoC, or better.
 
         RoC = sum of residuals / hits of D, in each seed (Lee et al. 2023, Eq. 1). `better` is the
@@ -503,11 +529,10 @@ class Table:
         sides = self.spec["derived"].get(row, {}).get(column)
         if sides is None:
             return Cell(NOT_RUN)
-        if not self._learned(place, [*sides["first"], *sides["second"]]):
+        if not self._learned(split_id, [*sides["first"], *sides["second"]]):
             return Cell(NOT_LEARNED)
-        first = np.array([self.results.values(place, run, measure) for run in sides["first"]])
-        second = np.array([self.results.values(place, run, measure) for run in sides["second"]])
-        runs = (*sides["first"], *sides["second"])
+        first = np.array([self.results.values(split_id, run, measure) for run in sides["first"]])
+        second = np.array([self.results.values(split_id, run, measure) for run in sides["second"]])
         if kind == "better":
             values = (first > second + ROUNDING).astype(float)
         elif kind == "overlap":
@@ -515,14 +540,14 @@ class Table:
         else:
             values = first * (1 - second)
         if kind != "RoC":
-            return Cell(MEASURED, means(values), values, values.shape[1], None, runs)
+            return Cell(MEASURED, means(values), values, values.shape[1])
         hits = first.sum(axis=1)
         if not hits.all():
             return Cell(NOT_RUN)
         ratios = [float(a / b) for a, b in zip(values.sum(axis=1), hits, strict=True)]
         share, count = math.fsum(ratios) / len(ratios), float(hits.mean())
         interval = wilson(share * count, count)
-        return Cell(MEASURED, ratios, None, values.shape[1], interval, runs)
+        return Cell(MEASURED, ratios, None, values.shape[1], interval)
 
 
 # Tests
@@ -536,9 +561,6 @@ def differences(first, second):
 
 class Flips:
     """Sign flips of our own for permutation tests, the same for all pairs of as many queries."""
-
-    def __init__(self, seed=SEED, resamples=RESAMPLES):
-        self.seed, self.resamples = seed, resamples
 
     def p_values(self, gaps, theirs):
         """Return p of each row of gaps, and whether it is exact.
@@ -571,15 +593,15 @@ class Flips:
         columns = np.ascontiguousarray(gaps.T)
         observed = np.abs(columns.sum(axis=0)) - CLOSE
         reached = np.zeros(len(gaps))
-        generator = np.random.default_rng([self.seed, len(columns)])
-        left = self.resamples
+        generator = np.random.default_rng([SEED, len(columns)])
+        left = RESAMPLES
         while left:
             block = min(left, 4000)
             bits = generator.integers(0, 2, size=(block, len(columns)), dtype=np.int8)
             sums = (2.0 * bits - 1.0) @ columns
             reached += (np.abs(sums) >= observed).sum(axis=0)
             left -= block
-        return (reached + 1) / (self.resamples + 1)
+        return (reached + 1) / (RESAMPLES + 1)
 
 
 def t_test(gaps):
@@ -675,9 +697,9 @@ def corrected(p_values, correction):
     if correction != "holm":
         raise ValueError(f"unknown correction {correction}")
     adjusted, largest = [0.0] * count, 0.0
-    for number, place in enumerate(sorted(range(count), key=lambda n: p_values[n])):
-        largest = max(largest, min(1.0, (count - number) * p_values[place]))
-        adjusted[place] = largest
+    for step, number in enumerate(sorted(range(count), key=lambda n: p_values[n])):
+        largest = max(largest, min(1.0, (count - step) * p_values[number]))
+        adjusted[number] = largest
     return adjusted
 
 
@@ -727,10 +749,6 @@ class Pair:
         """Return the sign of what is tested: of signed ranks, or of the mean difference."""
         return sign_of(self.gaps, test)
 
-    def error(self, theirs):
-        """Return the Monte-Carlo standard error of the gap between two estimates of p."""
-        return monte_carlo(self.p, theirs, self.exact)
-
 
 def sign_of(gaps, test):
     """Return the sign of the sum of signed ranks (Wilcoxon), or of the sum of differences."""
@@ -760,13 +778,13 @@ def run_tests(pairs, tests):
     for some in by_count.values():
         rows = [gaps for pair in some for gaps in (pair.gaps, *pair.seed_gaps)]
         p, exact = flips.p_values(np.array(rows), tests["resamples"])
-        place = 0
+        start = 0
         for pair in some:
             count = len(pair.seed_gaps)
-            pair.p, pair.exact = float(p[place]), bool(exact[place])
-            pair.seed_p = p[place + 1 : place + 1 + count].tolist()
-            pair.seed_exact = exact[place + 1 : place + 1 + count].tolist()
-            place += 1 + count
+            pair.p, pair.exact = float(p[start]), bool(exact[start])
+            pair.seed_p = p[start + 1 : start + 1 + count].tolist()
+            pair.seed_exact = exact[start + 1 : start + 1 + count].tolist()
+            start += 1 + count
 
 
 # Comparing
@@ -800,11 +818,9 @@ class Report:
         self.differences.append(f"{self.page}: {where}: {what}: recomputed {ours}, found {theirs}")
 
     def same(self, where, what, ours, theirs, relative=False):
-        """Note a difference of two numbers unless they are equal; return whether they are."""
-        if close(ours, theirs, relative):
-            return True
-        self.differ(where, what, ours, theirs)
-        return False
+        """Note a difference of two numbers unless they are equal."""
+        if not close(ours, theirs, relative):
+            self.differ(where, what, ours, theirs)
 
     def __str__(self):
         line = (
@@ -812,15 +828,15 @@ class Report:
             f"verdicts {self.verdicts}, differences {len(self.differences)}"
         )
         if self.near_alpha:
-            line += f"; {self.near_alpha} p within Monte-Carlo error of alpha"
+            line += f"; {self.near_alpha} decisions by their p, which lies near alpha"
         for what, count in sorted(self.taken_over.items()):
             line += f"\n    taken over: {count} {what}"
         return "\n".join([line, *(f"    DIFFERS {one}" for one in self.differences)])
 
 
 def compare_cells(table, rows, report):
-    """Compare the rows of a table's file with its cells."""
-    expected = {(row, column) for row in table.rows for column in table.columns}
+    """Compare the rows of a page's file with its cells; each one must stand in both."""
+    expected = set(table.expected())
     found = {(row["row"], row["column"]): row for row in rows}
     for row, column in sorted(expected ^ set(found)):
         ours, theirs = ("there", "absent") if (row, column) in expected else ("absent", "there")
@@ -849,8 +865,8 @@ def compare_cell(where, cell, theirs, report):
     if len(seeds) != len(cell.seeds):
         report.differ(where, "seeds", cell.seeds, seeds)
         return
-    for place, (ours, other) in enumerate(zip(cell.seeds, seeds, strict=True), 1):
-        report.same(where, f"seed {place}", ours, other)
+    for number, (ours, other) in enumerate(zip(cell.seeds, seeds, strict=True), 1):
+        report.same(where, f"seed {number}", ours, other)
     report.same(where, "lowest", min(cell.seeds), parsed(theirs["lowest"]))
     report.same(where, "highest", max(cell.seeds), parsed(theirs["highest"]))
     report.same(where, "standard deviation", cell.deviation, parsed(theirs["std"]))
@@ -886,7 +902,7 @@ def compare_tests(pairs, rows, tests, report):
     for pair in pairs:
         columns[pair.column].append(pair)
     for column in columns.values():
-        settle_under_holm(column, tests)
+        settle_under_holm(column, tests, report)
 
 
 def name(pair):
@@ -953,21 +969,23 @@ def compare_agreeing(where, pair, tests, report):
         elif p < tests["alpha"]:
             sure += 1
     agreeing, _, seeds = theirs.partition("/")
+    report.near_alpha += near
     if int(seeds or 0) != len(pair.seed_p) or not sure <= int(agreeing) <= sure + near:
         ours = f"{sure} to {sure + near}/{len(pair.seed_p)}"
         report.differ(where, "seeds agreeing", ours, theirs)
 
 
-def decide(ours, theirs, pair, tests):
-    """Return whether an adjusted p is below alpha, and whether our p decides it alone.
+def decide(ours, theirs, pair, tests, report):
+    """Return whether an adjusted p is below alpha.
 
-    Where our p is within Monte-Carlo error of alpha, their p decides.
+    Where our p is within Monte-Carlo error of alpha, their p decides, and the report counts that.
     """
     error = monte_carlo(pair.p, tests["resamples"], pair.exact)
     error *= max(1.0, ours / pair.p) if pair.p > 0 else 1.0
     if abs(ours - tests["alpha"]) > ERRORS * error:
-        return ours < tests["alpha"], True
-    return theirs < tests["alpha"], False
+        return ours < tests["alpha"]
+    report.near_alpha += 1
+    return theirs < tests["alpha"]
 
 
 def over(p, pair):
@@ -975,41 +993,42 @@ def over(p, pair):
     return max(p, pair.mixed[0]) if pair.mixed else p
 
 
+def adjusted(pairs, correction):
+    """Return p and p over seeds of pairs, corrected together: of our p, then of theirs."""
+    ours = [pair.p for pair in pairs]
+    theirs = [parsed(pair.theirs["p"]) for pair in pairs]
+    lists = []
+    for values in (ours, theirs):
+        both = [over(p, pair) for p, pair in zip(values, pairs, strict=True)]
+        lists += [corrected(values, correction), corrected(both, correction)]
+    return list(zip(*lists, strict=True))
+
+
 def settle(family, tests, report):
     """Correct the p-values of a family, compare, and settle what is significant in it."""
-    correction = tests["correction"]
-    found = [parsed(pair.theirs["p"]) for pair in family]
-    ours = corrected([pair.p for pair in family], correction)
-    theirs = corrected(found, correction)
-    ours_over = corrected([over(pair.p, pair) for pair in family], correction)
-    theirs_over = corrected([over(p, x) for p, x in zip(found, family, strict=True)], correction)
-    for place, pair in enumerate(family):
-        where = name(pair)
-        adjusted = parsed(pair.theirs["p_adjusted"])
-        report.same(where, "p adjusted, of their p", theirs[place], adjusted, relative=True)
-        pair.significant, sure = decide(ours[place], theirs[place], pair, tests)
-        report.near_alpha += not sure
+    values = adjusted(family, tests["correction"])
+    for pair, (ours, ours_over, theirs, theirs_over) in zip(family, values, strict=True):
+        where, shown = name(pair), parsed(pair.theirs["p_adjusted"])
+        report.same(where, "p adjusted, of their p", theirs, shown, relative=True)
+        pair.significant = decide(ours, theirs, pair, tests, report)
         if pair.significant != (pair.theirs["significant"] == "true"):
             report.differ(where, "significant", pair.significant, pair.theirs["significant"])
         if pair.mixed is None:
             continue
-        adjusted = parsed(pair.theirs["p_over_seeds"])
-        report.same(where, "p over seeds, of their p", theirs_over[place], adjusted, relative=True)
-        pair.over_seeds, _ = decide(ours_over[place], theirs_over[place], pair, tests)
+        shown = parsed(pair.theirs["p_over_seeds"])
+        report.same(where, "p over seeds, of their p", theirs_over, shown, relative=True)
+        pair.over_seeds = decide(ours_over, theirs_over, pair, tests, report)
         if pair.over_seeds != (pair.theirs["holds_over_seeds"] == "true"):
             report.differ(where, "over seeds", pair.over_seeds, pair.theirs["holds_over_seeds"])
 
 
-def settle_under_holm(column, tests):
+def settle_under_holm(column, tests, report):
     """Settle what is significant where Holm corrects all comparisons of a column."""
-    found = [parsed(pair.theirs["p"]) for pair in column]
-    ours, theirs = (corrected(p, "holm") for p in ([pair.p for pair in column], found))
-    ours_over = corrected([over(pair.p, pair) for pair in column], "holm")
-    theirs_over = corrected([over(p, x) for p, x in zip(found, column, strict=True)], "holm")
-    for place, pair in enumerate(column):
-        pair.holm, _ = decide(ours[place], theirs[place], pair, tests)
+    values = adjusted(column, "holm")
+    for pair, (ours, ours_over, theirs, theirs_over) in zip(column, values, strict=True):
+        pair.holm = decide(ours, theirs, pair, tests, report)
         if pair.mixed is not None:
-            pair.holm_over_seeds, _ = decide(ours_over[place], theirs_over[place], pair, tests)
+            pair.holm_over_seeds = decide(ours_over, theirs_over, pair, tests, report)
 
 
 # Markers
@@ -1031,8 +1050,8 @@ def tested_pairs(table, tests):
         family = table.spec["id"]
         if tests["family"] == "column":
             family = f"{family}/{column}"
-        for place, a in enumerate(shown):
-            for b in shown[place + 1 :]:
+        for number, a in enumerate(shown):
+            for b in shown[number + 1 :]:
                 if tests["compare"] == "all_pairs" or a in baselines or b in baselines:
                     first, second = cells[a].tested, cells[b].tested
                     pairs.append(Pair(column, a, b, first, second, family))
@@ -1064,12 +1083,11 @@ class Outcomes:
 
 def compare_markers(table, outcomes, rows, report):
     """Compare superscripts, arrows and ticks with those that our tests give."""
-    numbered = {row["index"]: row["id"] for row in table.rows.values() if row["index"]}
     for theirs in rows:
         row, column = theirs["row"], theirs["column"]
         varied = table.rows[row]["below"]
-        beaten = [n for n, other in numbered.items() if outcomes.above(column, row, other)]
-        beaten = [] if varied is not None else beaten  # variants have arrows in place of these
+        beaten = [n for n, other in table.numbered.items() if outcomes.above(column, row, other)]
+        beaten = [] if varied is not None else beaten  # variants have arrows instead
         found = indexes(theirs["beats"])
         report.markers += 1
         if sorted(beaten) != sorted(found):
@@ -1231,7 +1249,6 @@ class Claims:
         self.marks = {}
         for row, cells in table.entry["reported"].items():
             self.marks.update({(row, column): printed(text) for column, text in cells.items()})
-        self.numbered = {row["index"]: row["id"] for row in table.rows.values() if row["index"]}
 
     def compare(self):
         """Compare all markers, then all blanks, with the rows of the ledger."""
@@ -1249,7 +1266,7 @@ class Claims:
         for (row, where), mark in self.marks.items():
             if where != column:
                 continue
-            stated += [(row, self.numbered[index], 1) for index in mark.beats]
+            stated += [(row, self.table.numbered[index], 1) for index in mark.beats]
             if mark.arrow:
                 stated.append((row, self.table.rows[row]["below"], -1))
             if mark.tick:
@@ -1327,9 +1344,8 @@ class Claims:
     def _state(self, column, a, b):
         """Return why a pair cannot be judged, or its test and the sign of its order."""
         states = {self.table.plain(row, column).state for row in (a, b)}
-        for state in (NOT_LEARNED, NOT_RUN):
-            if state in states:
-                return state, None, 0
+        if state := worst(states):
+            return state, None, 0
         pair, sign = self.outcomes.find(column, a, b)
         return "no test", pair, sign
 
@@ -1376,53 +1392,53 @@ class Figure:
 
     def series(self, name, panel):
         """Return a series in a panel."""
-        place, runs = self.spec["splits"].get(name), self.spec["runs"].get(name, [])
-        if place is None or not runs or self.spec["absent"].get(name):
+        split_id, runs = self.spec["splits"].get(name), self.spec["runs"].get(name, [])
+        if split_id is None or not runs or self.spec["absent"].get(name):
             return Series({}, NOT_RUN)
-        models = self.spec["models"]
-        if not all(self.results.learned(place, run, models) for run in runs):
+        if not self.results.learned(split_id, runs, self.spec["models"]):
             return Series({}, NOT_LEARNED)
         [shown] = [one for one in self.entry["panels"] if one["id"] == panel]
         if self.entry["over"] == "depth":
-            return Series(self._depths(place, runs, shown))
+            return Series(self._depths(split_id, runs, shown))
         if self.entry["over"] == "snapshot":
-            return Series(self._snapshots(name, place, runs, shown))
-        return Series(self._groups(place, runs, shown))
+            return Series(self._snapshots(name, split_id, runs, shown))
+        return Series(self._groups(split_id, runs, shown))
 
-    def _depths(self, place, runs, shown):
-        path = f"{self.results.run_path(place, runs[0])}.manifest.json"
+    def _depths(self, split_id, runs, shown):
+        path = f"{self.results.run_path(split_id, runs[0])}.manifest.json"
         grid = json.loads(Path(path).read_text())["spec"]["depth"]["grid"]
-        curves = [self.results.curve(place, run, (0, *grid)) for run in runs]
+        curves = [self.results.curve(split_id, run, (0, *grid)) for run in runs]
         value = 1 if shown["shows"] == "recall" else 0
         if value == 0 and shown["measure"] != "RR@10":
-            raise ValueError(f"{self.spec['id']}: curves of {shown['measure']}")
-        return {depth: np.array([curve[depth][value] for curve in curves]) for depth in (0, *grid)}
+            raise NotCompared(f"curves of {shown['measure']}")
+        shown_at = grid if shown["shows"] == "recall" else (0, *grid)  # depth 0 reranks nothing
+        return {depth: np.array([curve[depth][value] for curve in curves]) for depth in shown_at}
 
-    def _snapshots(self, name, place, runs, shown):
+    def _snapshots(self, name, split_id, runs, shown):
         last = self.spec["snapshots"][name]
         points = {}
         for count in range(1, last + 1):
             kept = [run if count == last else f"{run}@{count}" for run in runs]
-            values = [self.results.values(place, run, shown["measure"]) for run in kept]
+            values = [self.results.values(split_id, run, shown["measure"]) for run in kept]
             points[count] = np.array(values)
         return points
 
-    def _groups(self, place, runs, shown):
-        values = [self.results.values(place, run, shown["measure"]) for run in runs]
+    def _groups(self, split_id, runs, shown):
+        values = [self.results.values(split_id, run, shown["measure"]) for run in runs]
         if shown["shows"] == "better":
             than = self.spec["runs"][f"{shown['id']}/than"]
-            others = [self.results.values(place, run, shown["measure"]) for run in than]
+            others = [self.results.values(split_id, run, shown["measure"]) for run in than]
             values = np.array(values) > np.array(others) + ROUNDING
         values = np.array(values, dtype=float)
         grouping = self.entry["over"]
-        groups = self.entry["groups"] or self._named(place, grouping)
+        groups = self.entry["groups"] or self._named(split_id, grouping)
         points = {}
         for group in groups:
-            points[group] = values[:, self.results.group(place, grouping, group)]
+            points[group] = values[:, self.results.group(split_id, grouping, group)]
         return points
 
-    def _named(self, place, grouping):
-        rows = read_table(self.results.root / "groups" / place / f"{grouping}.tsv")
+    def _named(self, split_id, grouping):
+        rows = read_table(self.results.root / "groups" / split_id / f"{grouping}.tsv")
         return list(dict.fromkeys(row["group"] for row in rows))
 
 
@@ -1538,9 +1554,8 @@ def judged_sentence(sentence, test):
     """Return the verdict of a sentence: that of a state, or the worst of its comparisons."""
     if sentence.holds is None:
         return "not judged"
-    for state in (NOT_LEARNED, NOT_RUN):
-        if state in sentence.states:
-            return state
+    if state := worst(sentence.states):
+        return state
     found = {judged_relation(pair, test) for pair in sentence.pairs}
     return next(verdict for verdict in WORST if verdict in found)
 
@@ -1557,9 +1572,8 @@ def judged_factor(results, spec, claim):
             states |= {cell.state for cell in cells} - {MEASURED}
             if not states:
                 factors.append(cells[0].mean / cells[1].mean)
-    for state in (NOT_LEARNED, NOT_RUN):
-        if state in states:
-            return state
+    if state := worst(states):
+        return state
     if not spec["comparable"]:
         return "not comparable"
     return "holds" if all(low <= factor <= high for factor in factors) else "differs"
@@ -1655,25 +1669,29 @@ def check_table(results, page, ledger):
 
 
 class Characteristics:
-    """Counts of collections, in the place of a table's cells."""
+    """Counts of collections, as a table's cells."""
 
     def __init__(self, results, spec):
         self.results, self.spec, self.entry = results, spec, spec["entry"]
         self.rows = {row["id"]: row for row in self.entry["rows"]}
-        self.columns = {column["id"]: column for column in self.entry["columns"]}
+        self.columns = [column["id"] for column in self.entry["columns"]]
+
+    def expected(self):
+        """Return the row and the column of each cell."""
+        return [(row, column) for row in self.rows for column in self.columns]
 
     def cell(self, row, column):
         """Return the cell of a quantity and a split."""
-        place = self.spec["splits"].get(column)
-        if place is None or column in self.spec["absent"]:
+        split_id = self.spec["splits"].get(column)
+        if split_id is None or column in self.spec["absent"]:
             return Cell(NOT_RUN)
-        value = self._count(self.rows[row]["quantity"], place, self.spec["trained"].get(column))
+        value = self._count(self.rows[row]["quantity"], split_id, self.spec["trained"].get(column))
         if value is None:
             return Cell(NOT_RUN)
-        return Cell(MEASURED, [float(value)], None, len(self.results.split(place).queries))
+        return Cell(MEASURED, [float(value)], None, len(self.results.split(split_id).queries))
 
-    def _count(self, quantity, place, trained):
-        split, dataset = self.results.split(place), place.rpartition("/")[0]
+    def _count(self, quantity, split_id, trained):
+        split, dataset = self.results.split(split_id), split_id.rpartition("/")[0]
         if quantity == "docs":
             return len(self.results.corpus(dataset))
         if quantity == "doc_words":
@@ -1682,11 +1700,9 @@ class Characteristics:
         if quantity == "queries":
             return len(split.queries)
         if quantity == "test_queries":
-            return len(split.names)
+            return len(split.texts)
         if quantity == "query_words":
-            path = self.results.root / "data" / place / "queries.tsv"
-            lines = path.read_text(encoding="utf-8").splitlines()
-            return sum(len(line.split("\t")[1].split()) for line in lines) / len(lines)
+            return sum(len(text.split()) for text in split.texts.values()) / len(split.texts)
         if quantity == "relevant_per_query":
             levels = [level for docs in split.levels.values() for level in docs.values()]
             return sum(level > 0 for level in levels) / len(split.queries)
@@ -1696,10 +1712,10 @@ class Characteristics:
         if quantity in ("train_queries", "train_pairs"):
             training = self.results.split(trained)
             if quantity == "train_queries":
-                return len(training.names)
+                return len(training.texts)
             pairs = [level for docs in training.levels.values() for level in docs.values()]
             return sum(level > 0 for level in pairs) or None
-        raise ValueError(f"unknown quantity {quantity}")
+        raise NotCompared(f"quantity {quantity}")
 
 
 def check_characteristics(results, page, spec, rows, ledger, report):
@@ -1708,21 +1724,22 @@ def check_characteristics(results, page, spec, rows, ledger, report):
     if spec["folds"]:
         report.taken_over["cells of splits with folds"] += len(rows)
         return report
-    for theirs in rows:
-        row, column = theirs["row"], theirs["column"]
-        compare_cell(f"{row}/{column}", table.cell(row, column), theirs, report)
-    if ledger is not None:
-        numbers_of(table, page, spec["comparable"], ledger, report)
-        finish(page, ledger, report)
-    return report
+    return compare_page(table, page, spec, rows, ledger, report)
+
+
+SHARES = ("dense", "lexical", "residual", "overlap", "failure", "RoC")
 
 
 class Circles:
-    """The shares of circles, in the place of a table's cells."""
+    """The shares of circles, as a table's cells."""
 
     def __init__(self, results, spec):
         self.results, self.spec, self.entry = results, spec, spec["entry"]
         self.rows = {row["id"]: row for row in self.entry["rows"]}
+
+    def expected(self):
+        """Return the row and the column of each cell; disjoint circles have failure alone."""
+        return [(row, column) for row in self.rows for column in SHARES]
 
     def cell(self, row, column):
         """Return a share of the queries: of D, S, D (1 - S), D S or neither; or RoC.
@@ -1730,17 +1747,16 @@ class Circles:
         Disjoint circles are those of two parts that answer no query both, as in RoC's Figure 1c:
         failure is max(0, 1 - D - S) there.
         """
-        place = self.spec["split"]
+        split_id = self.spec["split"]
         sides = [self.spec["runs"].get(f"{row}/{side}", []) for side in ("dense", "lexical")]
-        if place is None or row in self.spec["absent"] or not all(sides):
+        if split_id is None or row in self.spec["absent"] or not all(sides):
             return Cell(NOT_RUN)
-        models = self.spec["models"]
-        runs = [*sides[0], *sides[1]]
-        if not all(self.results.learned(place, run, models) for run in runs):
+        if not self.results.learned(split_id, [*sides[0], *sides[1]], self.spec["models"]):
             return Cell(NOT_LEARNED)
         measure = self.entry["measure"]
         dense, lexical = (
-            np.array([self.results.values(place, run, measure) for run in runs]) for runs in sides
+            np.array([self.results.values(split_id, run, measure) for run in runs])
+            for runs in sides
         )
         both = np.zeros_like(dense) if self.rows[row]["disjoint"] else dense * lexical
         parts = {
@@ -1764,11 +1780,22 @@ class Circles:
 
 
 class Points:
-    """The points of a figure, in the place of a table's cells: columns are `panel/point`."""
+    """The points of a figure, as a table's cells: columns are `panel/point`."""
 
     def __init__(self, results, spec):
         self.figure, self.entry = Figure(results, spec), spec["entry"]
         self._series = {}
+
+    def expected(self):
+        """Return the series and the column of each point, also where a series did not learn."""
+        cells = []
+        for panel in self.entry["panels"]:
+            for series in self.entry["series"]:
+                if panel["series"] and series["id"] not in panel["series"]:
+                    continue
+                points = self._of(series["id"], panel["id"]).points
+                cells += [(series["id"], f"{panel['id']}/{point}") for point in points]
+        return cells
 
     def cell(self, name, column):
         """Return the mean of a series at a point, or its change where the panel says so."""
@@ -1782,10 +1809,13 @@ class Points:
         changes = [a - b for a, b in zip(cell.seeds, others.seeds, strict=True)]
         return Cell(MEASURED, changes, None, cell.count)
 
-    def _plain(self, name, panel, point):
+    def _of(self, name, panel):
         if (name, panel) not in self._series:
             self._series[name, panel] = self.figure.series(name, panel)
-        series = self._series[name, panel]
+        return self._series[name, panel]
+
+    def _plain(self, name, panel, point):
+        series = self._of(name, panel)
         if series.state != MEASURED:
             return Cell(series.state)
         values = {str(key): found for key, found in series.points.items()}[point]
@@ -1796,17 +1826,20 @@ def check_shares(results, page, folder, ledger):
     """Compare the cells of circles or of a figure, and the ledger's rows about them."""
     path = results.root / folder / f"{page}.tsv"
     spec, rows, report = spec_of(path), read_table(path), Report(page)
-    if folder == "figures" and not kept(results, spec):
-        report.taken_over["points of searches or rerankings whose runs are not kept"] += len(rows)
-        return report
-    table = Circles(results, spec) if folder == "venn" else Points(results, spec)
-    for theirs in rows:
-        if folder == "figures":
-            theirs = point_as_cell(theirs)
-        row, column = theirs["row"], theirs["column"]
-        compare_cell(f"{row}/{column}", table.cell(row, column), theirs, report)
     if folder == "figures":
+        if not kept(results, spec):
+            what = "points of searches or rerankings whose runs are not kept"
+            report.taken_over[what] += len(rows)
+            return report
         report.taken_over["points' tests against the first series"] += len(rows)
+        rows = [point_as_cell(row) for row in rows]
+    table = Circles(results, spec) if folder == "venn" else Points(results, spec)
+    return compare_page(table, page, spec, rows, ledger, report)
+
+
+def compare_page(table, page, spec, rows, ledger, report):
+    """Compare a page's cells, and the ledger's rows about its numbers."""
+    compare_cells(table, rows, report)
     if ledger is not None:
         numbers_of(table, page, spec["comparable"], ledger, report)
         finish(page, ledger, report)
@@ -1817,8 +1850,10 @@ def kept(results, spec):
     """Return whether the runs behind a figure are there; those of a sweep never are."""
     if spec["entry"]["over"] == "effort":
         return False
-    runs = [(place, run) for name, place in spec["splits"].items() for run in spec["runs"][name]]
-    return all(results.run_path(place, run).is_file() for place, run in runs)
+    runs = [
+        (split_id, run) for name, split_id in spec["splits"].items() for run in spec["runs"][name]
+    ]
+    return all(results.run_path(split_id, run).is_file() for split_id, run in runs)
 
 
 def point_as_cell(theirs):
@@ -1845,6 +1880,15 @@ def pages_of(results):
     return found
 
 
+def check(results, page, folder, ledger):
+    """Compare a page of one of the folders."""
+    if folder == "tables":
+        return check_table(results, page, ledger)
+    if folder == "claims":
+        return check_claims(results, page, ledger)
+    return check_shares(results, page, folder, ledger)
+
+
 def recompute(root, pages=None, verdicts=True):
     """Return a report for each page of a results folder; by default of all that it knows.
 
@@ -1855,15 +1899,14 @@ def recompute(root, pages=None, verdicts=True):
     ledger = Ledger(read_table(path)) if verdicts and path.is_file() else None
     reports = []
     for page in pages or pages_of(results):
-        places = [name for name in FOLDERS if (results.root / name / f"{page}.tsv").is_file()]
-        if not places:
+        folders = [name for name in FOLDERS if (results.root / name / f"{page}.tsv").is_file()]
+        if not folders:
             raise SystemExit(f"no page {page} in {', '.join(FOLDERS)} of {results.root}")
-        if places[0] == "tables":
-            reports.append(check_table(results, page, ledger))
-        elif places[0] == "claims":
-            reports.append(check_claims(results, page, ledger))
-        else:
-            reports.append(check_shares(results, page, places[0], ledger))
+        try:
+            reports.append(check(results, page, folders[0], ledger))
+        except NotCompared as why:
+            reports.append(Report(page))
+            reports[-1].taken_over[f"page: {why}"] += 1
     if ledger is not None and not pages:
         report = Report("ledger")
         for page, _, _, kind, _ in ledger.rows:

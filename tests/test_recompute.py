@@ -139,6 +139,37 @@ def test_what_is_changed_is_found_with_both_values(results, capsys, file, old, n
     assert says in capsys.readouterr().out
 
 
+def test_a_cell_that_is_absent_and_a_measure_that_nobody_computes_are_told(results):
+    path = results / "tables" / "tiny-table.tsv"
+    whole = path.read_text()
+    path.write_text("".join(line for line in whole.splitlines(True) if line[:2] != "b\t"))
+    assert any("b/rr: cell: recomputed there, found absent" in one for one in differences(results))
+    path.write_text(whole)
+    spec = page_spec()
+    spec["entry"]["columns"][0]["measure"] = "F1@10"
+    manifest = results / "tables" / "tiny-table.tsv.manifest.json"
+    manifest.write_text(json.dumps({"spec": spec}))
+    report, _ = recompute.recompute(results)
+    assert report.differences == [] and report.taken_over == {"page: measure F1@10": 1}
+
+
+def test_a_refused_run_and_an_empty_one_are_read(results):
+    runs = results / "runs" / "tiny" / "dev"
+    (runs / "b.trec.gz").write_bytes(gzip.compress(b"# refused: no licence\n"))
+    table = recompute.Table(recompute.Results(results), page_spec())
+    assert table.plain("b", "rr").state == recompute.NOT_RUN
+    (runs / "a.trec.gz").write_bytes(gzip.compress(b""))
+    assert recompute.Table(recompute.Results(results), page_spec()).plain("a", "rr").mean == 0.0
+
+
+def test_a_decision_by_their_p_near_alpha_is_counted():
+    pair = recompute.Pair("rr", "a", "b", np.ones((1, 9)), np.zeros((1, 9)), "family")
+    pair.p, pair.exact, tests = 0.0502, False, {"alpha": 0.05, "resamples": 9999}
+    report = recompute.Report("page")
+    decided = [recompute.decide(p, 0.049, pair, tests, report) for p in (0.0502, 0.2)]
+    assert decided == [True, False] and report.near_alpha == 1
+
+
 def test_a_drawn_p_may_lie_off_by_monte_carlo_error_alone():
     random = np.random.default_rng(5)
     gaps = random.normal(0.15, 1, size=(1, 200))
