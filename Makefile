@@ -65,7 +65,7 @@ install: $(BIN)/residuum
 $(VENV)/run.lock: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "residuum needs Python 3.11 or newer; name one: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	@echo "installing the pinned packages into $(VENV) (about two minutes)"
+	@echo "installing the pinned packages into $(VENV)"
 	grep -v '^#' requirements.lock | xargs -n 28 -P 2 $(PIP) --no-deps
 	$(PIP) $$(grep '^torch==' requirements.lock)
 	$(COMPILE)

@@ -15,6 +15,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.collections import irds
 from residuum.collections.records import Rows
 from residuum.config.schema.datasets import Collection
+from residuum.config.schema.splits import Split
 from residuum.config.specs import canonical_json
 from residuum.tuning.evaluation import evaluate
 
@@ -236,6 +237,12 @@ def test_a_listed_query_that_is_held_out_is_not_there(mine, tmp_path):
     mine["splits"]["one"] = {"part": {"of": "test", "ids": ["0"]}}
     with pytest.raises(ResiduumError, match="lists 1 queries that 'test' does not have: 0"):
         exported(mine, tmp_path, "one")
+
+
+@pytest.mark.parametrize("other", [{"relevant_by": "answers"}, {"unjudged": True}])
+def test_judgements_that_have_no_levels_are_refused_a_level(other):
+    with pytest.raises(ValueError, match="relevant_from: only published judgements have levels"):
+        Split.model_validate({"relevant_from": 2, **other})
 
 
 def test_judgements_below_a_level_are_exported_as_not_relevant(mine, tmp_path):

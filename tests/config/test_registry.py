@@ -396,6 +396,9 @@ ICT = {
          "pools, scores and per_pair go together"),
         ("models/clear.yaml", {"negatives": {"pools": {"any": "corpus"}, "scores": "bm25",
          "per_pair": 1}}, "config/scales/mini.yaml: negatives.pools.errors: missing key kind"),
+        ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"errors": ["hits"]},
+         "scores": "bm25", "per_pair": 1}},
+         'negatives.pools.errors: not a mapping with the key kind (found ["hits"])'),
         ("models/clear.yaml", {"negatives": {"same_as": "clear-random", "per_pair": 1}},
          "same_as takes the other model's tuples"),
         ("models/clear.yaml", {"negatives": {"scores": "bm25", "per_pair": 1, "pools": {

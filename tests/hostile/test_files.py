@@ -289,6 +289,7 @@ def test_runs_of_two_splits_are_not_joined(tmp_path):
         trec.refuse_apart(runs)
     trec.refuse_apart({tmp_path / "a": {"1", "2"}, tmp_path / "b": {"2"}, tmp_path / "c": {"1"}})
     trec.refuse_apart({tmp_path / "a": {"1"}})
+    trec.refuse_apart({tmp_path / "a": {"1"}, tmp_path / "b": {"1"}, tmp_path / "c": set()})
 
 
 @pytest.mark.parametrize("stage", ["fusion", "rrf"])
@@ -337,9 +338,9 @@ def test_what_is_in_the_way_of_writing_is_told_by_the_outputs_name(tmp_path):
     ("text", "fault"),
     [
         (None, "it has no manifest.json"),
-        ("{}", "its manifest.json has no artefact"),
-        ("[]", "its manifest.json has no artefact"),
-        ('{"artefact": 3}', "its manifest.json has no artefact"),
+        ("{}", "manifest.json: no manifest of residuum: it has no artefact"),
+        ("[]", "manifest.json: no manifest of residuum: it has no artefact"),
+        ('{"artefact": 3}', "manifest.json: no manifest of residuum: it has no artefact"),
         ('{"artefact": {"seed": 1}}', r"its manifest.json has no (docs|weights)"),
         ("{", "cut short or damaged"),
         ("[" * 100_000, "cut short or damaged"),

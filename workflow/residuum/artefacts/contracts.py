@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from residuum.artefacts import files, intact, manifest
-from residuum.artefacts.streams import DuplicateFinder, write_lines
+from residuum.artefacts.streams import DuplicateFinder, write_gzip_lines
 from residuum.cli.errors import ResiduumError
 
 DOCS_PER_SHARD = 100_000
@@ -86,7 +86,7 @@ def _write_shards(folder: Path, records: Iterable[Record], per_shard: int) -> li
     shards: list[Shard] = []
     for first in lines:
         path = folder / f"part-{len(shards):05d}.jsonl.gz"
-        docs = write_lines(path, chain([first], islice(lines, per_shard - 1)))
+        docs = write_gzip_lines(path, chain([first], islice(lines, per_shard - 1)))
         shards.append({"name": path.name, "docs": docs, "sha256": files.sha256(path)})
     return shards
 
@@ -206,7 +206,7 @@ def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
     """Write training tuples as gzipped JSON lines; a negative that is the positive is refused."""
     lines = (json.dumps(_checked(path, item)._asdict()) + "\n" for item in tuples)
     with files.whole(files.packed(path)) as temporary:
-        return write_lines(temporary, lines)
+        return write_gzip_lines(temporary, lines)
 
 
 def read_tuples(path: Path) -> list[Tuple]:

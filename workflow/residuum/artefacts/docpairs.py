@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from residuum.artefacts import files, intact
-from residuum.artefacts.streams import write_lines
+from residuum.artefacts.streams import write_gzip_lines
 from residuum.cli.errors import ResiduumError
 
 DocPair = tuple[str, str, str]  # query_id, positive, negative
@@ -22,7 +22,7 @@ COLUMNS = dict.fromkeys(["query_id", "positive", "negative"], pl.String)
 
 def write(path: Path, rows: Iterable[DocPair]) -> int:
     """Write triples in order and return their number; ids must be without white space."""
-    return write_lines(path, map(_line, rows))
+    return write_gzip_lines(path, map(_line, rows))
 
 
 def _line(row: DocPair) -> str:

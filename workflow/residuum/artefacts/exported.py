@@ -53,7 +53,7 @@ def _floats(keys: np.ndarray) -> np.ndarray:
 
 
 def write_trec(path: Path, run: pl.DataFrame, tag: str, header: str = "") -> None:
-    """Write `query_id Q0 doc_id rank score tag`, uncompressed, below the header's # lines."""
+    """Write `query_id Q0 doc_id rank score tag` below the header's # lines; gzip if named .gz."""
     rows = run.select("query_id", "doc_id", "rank", "score").iter_rows()
     lines = (f"{query} Q0 {doc} {rank} {score!r} {tag}\n" for query, doc, rank, score in rows)
     files.write_lines(path, chain([header], lines))

@@ -57,7 +57,7 @@ def read(path: Path) -> dict[str, Facts]:
     except (ValueError, RecursionError) as error:
         raise ResiduumError(f"{path}: cut short or damaged ({error}). {files.REMAKE}") from None
     if not isinstance(record, dict) or not isinstance(record.get("artefact"), dict):
-        raise ResiduumError(f"{path.parent}: its {path.name} has no artefact. {MADE_BY_US}")
+        raise ResiduumError(f"{path}: no manifest of residuum: it has no artefact. {files.REMAKE}")
     return record
 
 
@@ -100,12 +100,12 @@ def write(
     """
     path = artefact / FOLDER if artefact.is_dir() else beside(artefact)
     described_files = _all_of(artefact) if outputs is None else outputs
-    read = {str(path): Path(path) for path in inputs} | dict(elsewhere or {})
+    named = {str(path): Path(path) for path in inputs} | dict(elsewhere or {})
     settings = spec.model_dump(mode="json") if isinstance(spec, BaseModel) else dict(spec)
     record = {
         "artefact": dict(facts),
         "spec": settings,
-        "inputs": {name: files.sha256_of(path) for name, path in read.items()},
+        "inputs": {name: files.sha256_of(path) for name, path in named.items()},
         "files": {
             p.relative_to(path.parent).as_posix(): described(p).model_dump()
             for p in described_files

@@ -34,7 +34,7 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield chunk
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> int:
+def write_gzip_lines(path: Path, lines: Iterable[str]) -> int:
     """Write lines, each with its end, as a gzip file, and return their number."""
     counts = []
 

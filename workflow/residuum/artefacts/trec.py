@@ -103,11 +103,12 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
 def refuse_apart(queries: Mapping[Path, Set[str]]) -> None:
     """Raise ResiduumError for a run that shares no query with any of the other runs.
 
-    A run may lack queries for which it found nothing. A run of another split lacks all of them.
+    A run may lack queries for which it found nothing, and even all of them. A run of another split
+    shares none.
     """
     runs_with = Counter(chain.from_iterable(queries.values()))
     for path, ids in queries.items():
-        if len(queries) > 1 and all(runs_with[query_id] == 1 for query_id in ids):
+        if ids and len(queries) > 1 and all(runs_with[query_id] == 1 for query_id in ids):
             named = ", ".join(str(other) for other in queries if other != path)
             raise ResiduumError(
                 f"{path}: none of its {len(ids):,} queries, such as {min(ids)}, is in {named}. "

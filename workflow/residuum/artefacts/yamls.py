@@ -212,7 +212,7 @@ def lines(value: object, keys: Iterable[object]) -> list[int]:
 def _parts(value: object) -> Iterator[tuple[str, int, object]]:
     """Yield name, line and value of each part of a mapping or list; an item's id is a name too."""
     if isinstance(value, Keys):
-        yield from ((str(key), spot.line, value[key]) for key, spot in value.spots.items())
+        yield from ((str(key), value.spots[key].line, part) for key, part in value.items())
     elif isinstance(value, Items):
         for number, (line, item) in enumerate(zip(value.lines, value, strict=True)):
             yield str(number), line, item

@@ -286,8 +286,13 @@ def _sentence(fault: ErrorDetails) -> str:
             return unknown(key, context["tag"], known.replace("'", "").split(", "))
         more = f"; one of {known}" if known else ""
         given, whole = fault["input"], not fault["loc"]
-        found = f" (found the keys {', '.join(map(str, given))})" if isinstance(given, dict) else ""
+        if not isinstance(given, dict):
+            return f"not a mapping with the key {key}{more} {_found(given)}"
+        found = f" (found the keys {', '.join(map(str, given))})"
         return f"missing key {key}{', or base: a file that has it' * whole}{more}{found}"
-    given = json.dumps(fault["input"], default=str)
-    given = given if len(given) <= 80 else given[:77] + "..."
-    return f"{fault['msg'].removeprefix('Value error, ')} (found {given})"
+    return f"{fault['msg'].removeprefix('Value error, ')} {_found(fault['input'])}"
+
+
+def _found(value: object) -> str:
+    given = json.dumps(value, default=str)
+    return f"(found {given if len(given) <= 80 else given[:77] + '...'})"

@@ -26,7 +26,9 @@ PACKAGED = "residuum.config.roots.packaged"
 PURE = {*normal.BLIND, "dataclasses.dataclass", "functools.lru_cache", "functools.total_ordering"}
 PURE |= {"enum.unique", "typing.overload", "residuum.cli.command.app", normal.TABLE}
 PURE |= {"residuum.config.schema.base.Ref", "residuum.config.schema.base.Name", PACKAGED}
-PURE |= {"residuum.config.measures.Own", "residuum.cli.interrupts.quiet"}
+PURE |= {"residuum.config.measures.Own"}
+# Its effect is on a process that a user interrupts, and on no result.
+PURE |= {"residuum.cli.interrupts.quiet"}
 # Names that find code by computed names, or that read what a normal form omits.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}

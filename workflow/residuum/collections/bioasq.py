@@ -11,7 +11,7 @@ from pathlib import Path
 
 from residuum.cli.errors import ResiduumError
 from residuum.collections.files import resolve
-from residuum.collections.lines import numbered
+from residuum.collections.lines import AGAIN, numbered
 from residuum.collections.records import Rows
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.sources import TaskASource
@@ -20,7 +20,6 @@ URL = re.compile(
     r"https?://(?:(?:www\.)?ncbi\.nlm\.nih\.gov/pubmed|pubmed\.ncbi\.nlm\.nih\.gov)/0*(\d+)/?"
 )
 HEAD = re.compile(r'\{\s*"articles"\s*:\s*\[')
-AGAIN = "Get the file again."
 
 
 def split(collection: Collection, name: str) -> Rows:
@@ -38,7 +37,8 @@ def split(collection: Collection, name: str) -> Rows:
             queries.append((query_id, body))
             urls = question.get("documents") or []
             if not isinstance(urls, list):
-                raise ResiduumError(f"{path}, question {query_id}: documents is no list")
+                found = f"is no list (found {type(urls).__name__})"
+                raise ResiduumError(f"{path}, question {query_id}: documents {found}. {AGAIN}")
             pmids = dict.fromkeys(_pmid(path, query_id, url) for url in urls)
             qrels += [(query_id, pmid, 1) for pmid in pmids]
     return Rows(queries, qrels, files=paths)

@@ -139,7 +139,7 @@ def csv_rows(
         hint = "Double a quote within quotes, and close them; a line ends with LF, not CR alone"
         raise ResiduumError(f"{path}, line {start}: not CSV ({error}). {hint}. {remedy}") from None
     if not header:
-        raise ResiduumError(f"{path}: not CSV with a header: the file is empty")
+        raise ResiduumError(f"{path}: not CSV with a header: the file is empty. {remedy}")
 
 
 def once(where: str, names: list[str]) -> list[str]:

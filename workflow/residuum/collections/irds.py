@@ -137,7 +137,9 @@ def _fields(doc: Doc, source: IrdsSource) -> dict[str, str]:
     record = dict(doc._asdict())
     try:
         for name in record.keys() & source.quoted:
-            record[name] = unquoted(str(record[name]))
+            if not isinstance(text := record[name], str):
+                raise ValueError(f"not a text, but {type(text).__name__}")
+            record[name] = unquoted(text)
     except ValueError as error:
         raise ValueError(f"doc {doc.doc_id}, {name}: {error}") from None
     try:

@@ -1,8 +1,7 @@
 """Find the files of a results folder that differ from what its manifests record.
 
 Usage: `Changes(results, graph).among(kin)`. A manifest records an artefact's own files, and its
-inputs.
-Files above LARGE bytes are compared by size, unless `deep` is true.
+inputs. Files above LARGE bytes are compared by size, unless `deep` is true.
 """
 
 from collections.abc import Collection, Iterable, Iterator

@@ -25,6 +25,7 @@ from residuum.config.schema.reading import Windows
 from residuum.config.schema.sources import Containing, Source
 from residuum.config.schema.splits import OF_ORIGIN, Split, SplitCount
 
+AFTER = ("relevant_by", "relevant_from")  # keys that decide judgements, and no doc of a sample
 MADE_OTHERWISE = OF_ORIGIN | {"adverse"}
 NEEDED = {  # required keys of a split, by the kind of the source
     "irds": ["irds"],
@@ -274,7 +275,7 @@ class Dataset(Collection):
         return {
             "source": self.source.model_dump(mode="json", exclude={*SIZED_LATER}),
             "editions": [e.model_dump(include={"name", "docs", "about"}) for e in self.editions],
-            **({"splits": self._sources(sample.keep, "relevant_by")} if sample else {}),
+            **({"splits": self._sources(sample.keep, *AFTER)} if sample else {}),
         }
 
     def for_split(self, name: str) -> dict[str, object]:

@@ -88,6 +88,9 @@ class Split(Strict):
     def check(self) -> None:
         if self.judged_only and self.unjudged:
             raise ValueError("judged_only: no query of an unjudged split is judged; leave it out")
+        if self.relevant_from and (self.relevant_by or not self.published):
+            text = "only published judgements have levels, and answers replace them"
+            raise ValueError(f"relevant_from: {text}; leave it out")
         if self.questions and (self.queries or self.qrels or self.irds):
             raise ValueError("questions brings the queries; leave out queries, qrels and irds")
         if self.bioasq and (self.questions or self.queries or self.qrels or self.irds):
