@@ -48,8 +48,8 @@ def best(pairs: pl.DataFrame, measure: str, depth: int = 1000) -> list[float]:
 def test_a_doc_that_is_first_between_two_weights() -> None:
     # 2w + 1, w + 3.5, 5: the second is above the first up to 2.5, above the third from 1.5
     pairs = table([(2.0, 1.0, 0), (1.0, 3.5, 1), (0.0, 5.0, 0)])
-    # of the gaps 1.5 to 2.5, then the wider of 2.5 to 5 (twice the last change) and 0 to 1.5
-    assert best(pairs, "Success@1") == [2.0, 3.75, 0.75, 0.0, 5.0]
+    # the gap 1.5 to 2.5; of the others, that from 2.5 on has no end, and 0 to 1.5 is narrower
+    assert best(pairs, "Success@1") == [2.0, 2500.0, 0.75, 0.0]
     assert means(pairs, "Success@1", (0.0, 1.4, 1.6, 2.4, 2.6)) == [0, 0, 1, 1, 0]
 
 
@@ -58,7 +58,7 @@ def test_the_widest_of_equal_gaps_comes_with_the_others() -> None:
     one = [(1.0, 1.0, 1), (2.0, 0.0, 0)]  # above up to 1
     two = [(1.0, 0.0, 1), (0.0, 4.0, 0)]  # above from 4
     tried = best(table(one, two), "Success@1")
-    assert tried == [6.0, 0.5, 2.5, 0.0, 8.0]
+    assert tried == [4000.0, 0.5, 2.5, 0.0]
     assert value(table(one, two), "Success@1", 2.0) == 0.0
 
 
@@ -84,6 +84,16 @@ def test_a_gap_that_rounding_hides_does_not_stand_for_the_next_best() -> None:
     assert max(values) == max(fine) == pytest.approx(1 / 3)
     tried = best(pairs, "Success@1")
     assert tried[:2] == [6.0, pytest.approx((1 + 3.9) / 2, abs=1e-6)]
+    assert 8000.0 in tried, "beyond all changes"
+
+
+def test_where_the_best_gap_has_no_end_the_weighted_part_alone_orders_other_queries() -> None:
+    # the tuning query asks for 2 and more; at 3 the test query's dense part still wins
+    tuning = table([(1.0, 0.0, 1), (0.0, 2.0, 0)])
+    test = table([(1.0, 0.0, 1), (0.0, 60.0, 0)])
+    chosen = best(tuning, "Success@1")[0]
+    assert chosen == 2000.0
+    assert [value(test, "Success@1", w) for w in (3.0, chosen)] == [0.0, 1.0]
 
 
 def problems() -> Iterator[pl.DataFrame]:

@@ -20,15 +20,18 @@ SPARE = 20  # gaps tried with ties and rounding, as in a run file
 DIGITS = 9  # decimals within which sums of values count as equal
 SLACK = 1e-5  # above the rounding of scores in a run file
 NARROW = 1e-6  # share of a weight; in a narrower gap the rounding of scores hides the gain
+GREAT = 1000.0  # times the last change: the weighted part's order, whose ties the rest breaks
 
 
 def best(pairs: pl.DataFrame, relevant: pl.Series, measure: str, depth: int) -> list[float]:
-    """Return one weight from each of the best gaps, then 0 and a great weight.
+    """Return one weight from each of the best gaps, then 0 and the great weight.
 
     `pairs` has query_id, weighted and rest, with the pairs of a query together. A doc's score is
     weight * weighted + rest, and the first `depth` docs of a query count. `relevant` marks relevant
     pairs. The best SPARE gaps have the greatest means, without regard to ties and rounding; of
-    equal gaps the widest is first. The great weight lies beyond all changes of a value.
+    equal gaps the widest is first. A gap's weight is its middle. The last gap has no end: its
+    weight is the great one, GREAT times the last change. There the weighted part alone orders the
+    docs, as these queries ask for, and no nearer weight is any better for them.
     """
     value = of_rank(measure, depth)
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
@@ -43,12 +46,13 @@ def best(pairs: pl.DataFrame, relevant: pl.Series, measure: str, depth: int) -> 
     sums = first + np.cumsum(np.bincount(inverse, np.concatenate(change), len(places)))
     if not len(places):
         return [1.0, 0.0]
-    lows, highs = np.append(0.0, places), np.append(places, 2 * places[-1])
+    great = GREAT * places[-1]
+    lows, highs = np.append(0.0, places), np.append(places, 2 * great)
     totals = np.round(np.append(first, sums), DIGITS)
     wide = np.flatnonzero(highs - lows > NARROW * highs)
     chosen = wide[np.lexsort((lows[wide] - highs[wide], -totals[wide]))][:SPARE]
-    middles = (lows[chosen] + highs[chosen]) / 2
-    return [*map(float, middles), 0.0, float(2 * places[-1])]
+    middles = np.where(chosen == len(places), great, (lows[chosen] + highs[chosen]) / 2)
+    return list(dict.fromkeys([*map(float, middles), 0.0, float(great)]))
 
 
 def spans(pairs: pl.DataFrame) -> list[slice]:
