@@ -213,7 +213,7 @@ def test_measures_by_answers_go_with_questions_alone(split, fits):
     [
         (
             {"questions": 41},
-            r"questions \+ topics: 161 queries requested, 160 passages lie outside",
+            r"topics \+ question_tune: 161 queries requested, 160 passages lie outside",
         ),
         ({"topics": 4}, "topics: 4 requested, too few for 5 folds; give none, or 5 at least"),
         ({"questions": 5, "topics": 35}, r"topics: 35 queries.*docs of all grades; lower topics"),
@@ -223,3 +223,27 @@ def test_asking_for_too_much_says_what_is_possible(sizes, message):
     smoke = entries.parse(ROOT / "config/datasets/generated-smoke.yaml", Dataset)
     with pytest.raises(ValueError, match=message):
         generate(without(smoke.source, **sizes))
+
+
+def test_questions_to_train_on_are_of_the_train_share_and_leave_all_else_alone(made, dataset):
+    source = dataset.source.model_copy(update={"question_pairs": 300, "question_tune": 15})
+    more = generate(source)
+    assert more.docs == made.docs
+    for split in made.queries:
+        assert (more.queries[split], more.qrels[split]) == (made.queries[split], made.qrels[split])
+    asked = {split: set(best(more, split).values()) for split in more.queries}
+    held_out = set.union(*(asked[split] for split in ("tune", "dev", "judged", "questions")))
+    assert len(more.queries["questions-train"]) == 300
+    assert not asked["questions-train"] & (held_out | asked["topics"] | asked["questions-tune"])
+    assert len(asked["questions-tune"]) == 15 and not asked["questions-tune"] & held_out
+    texts = [text for split in PRESENT for _, text in made.queries[split]]
+    texts += [
+        t for s in ("questions", "questions-train", "questions-tune") for _, t in more.queries[s]
+    ]
+    assert len({*texts}) == len(texts), "no wording stands twice"
+    docs = texts_of(more)
+    for split in ("questions-train", "questions-tune"):
+        assert more.answers[split].keys() == dict(more.queries[split]).keys()
+        for query_id, [name] in more.answers[split].items():
+            assert name in docs[best(more, split)[query_id]]
+            assert name.lower() not in dict(more.queries[split])[query_id]

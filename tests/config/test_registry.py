@@ -150,8 +150,10 @@ def test_measures_are_those_of_the_split_and_of_the_tables():
 
 def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     loaded = load(scale="mini")
-    measured = ["tune", "dev", "judged", "questions", "topics", "dev-adverse"]
+    measured = ["tune", "dev", "judged", "topics", "dev-adverse"]
     assert corpora.searched(loaded, "generated-mini") == measured
+    asked = corpora.searched(loaded, "generated-questions-mini")
+    assert asked == ["questions", "questions-tune"]
     assert corpora.searched(loaded, "nfcorpus") == ["tune", "dev", "test"], "its own tune: RoC's"
     result = corpora.searched(load(scale="full"), "msmarco-passage")
     assert result == ["tune", "dev", "dev-adverse", "eval", "trec-dl-2019", "trec-dl-2020"]
@@ -997,19 +999,29 @@ def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(con
     model = loaded.model_for("mine", "nfcorpus")
     assert model == "mine@nfcorpus.train"
     assert loaded.train_split(model) == SplitId("nfcorpus", "train")
-    assert loaded.tune_split("mine", "nfcorpus") == SplitId("nfcorpus", "dev")
+    assert loaded.tune_split("mine", SplitId("nfcorpus", "test")) == SplitId("nfcorpus", "dev")
     with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* one of test"):
         loaded.model_for("mine", "cacm")
     with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* one of test"):
-        loaded.tune_split("mine", "cacm")
+        loaded.tune_split("mine", SplitId("cacm", "test"))
+
+
+def test_a_split_may_be_tuned_on_another_split_than_its_collection_is(config):
+    loaded = load(config, scale="mini")
+    tuned = [loaded.tune_split("dpr-ei", SplitId("generated-mini", of)) for of in ("dev", "topics")]
+    assert tuned == [SplitId("generated-mini", split) for split in ("tune", "topics")]
+    path = config / "datasets" / "generated-mini.yaml"
+    path.write_text(path.read_text().replace("tune: topics}", "tune: topic}"))
+    with pytest.raises(ResiduumError, match=r"splits\.topics\.tune: no split 'topic'"):
+        load(config, scale="mini")
 
 
 def test_what_has_a_role_is_the_same_on_every_collection():
     loaded = load(scale="mini")
     assert loaded.model_for("clear", "cacm") == "clear"
     assert loaded.train_split("clear") == SplitId("generated-mini", "train")
-    assert loaded.tune_split("clear", "cacm") == SplitId("generated-mini", "tune")
-    assert loaded.tune_split("bm25", "cacm") is None
+    assert loaded.tune_split("clear", SplitId("cacm", "test")) == SplitId("generated-mini", "tune")
+    assert loaded.tune_split("bm25", SplitId("cacm", "test")) is None
 
 
 def test_the_own_splits_of_a_dataset_are_splits_of_it(config):

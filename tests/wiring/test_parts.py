@@ -297,7 +297,7 @@ def test_a_fixed_depth_asks_nothing_of_another_split():
     fixed, swept = reranked_alone(value=10), reranked_alone(**{**TUNED, "grid": [5, 10]})
     assert (searched(fixed, "toy"), searched(swept, "toy")) == (["dev"], ["tune", "dev"])
     assert encoded_splits(fixed, "toy", "dual", 1) == ["dev"]
-    assert (fixed.tune_split("ten", "toy"), swept.tune_split("ten", "toy")) == (None, TUNE)
+    assert (fixed.tune_split("ten", DEV), swept.tune_split("ten", DEV)) == (None, TUNE)
     runs, on_dev = part(Runs, fixed), named(**ON_DEV, reranker="role")
     assert runs.cut(named(**ON_DEV, run="ten.seed1")) == {
         "first": "r/runs/toy/dev/vectors.seed1.trec.gz",

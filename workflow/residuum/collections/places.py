@@ -16,7 +16,7 @@ from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.adverse import Forms as OtherForms
 from residuum.config.schema.base import Strict
-from residuum.config.schema.generated import FOLDS, LATER, GeneratedSource
+from residuum.config.schema.generated import FOLDS, LATER, QUESTIONS, GeneratedSource
 
 SPLITS = ("train", "tune", "dev", "judged")
 MENTION, ASIDE, FILLER = 0.75, 0.75, 0.2
@@ -86,10 +86,15 @@ def generate(recipe: GeneratedSource) -> worlds.Generated:
     if "topics" in later:  # they are dealt to the folds in turn
         topics, folds = made.queries["topics"], enumerate(FOLDS)
         worlds.divide(made, "topics", {fold: topics[n :: len(FOLDS)] for n, fold in folds})
-    asked = [query_id for query_id, _ in made.queries.get("questions", [])]
-    names = map(world.name, passages["questions"])
-    answers = {query_id: [name] for query_id, name in zip(asked, names, strict=True)}
-    return made._replace(answers={"questions": answers})
+    answers = {
+        split: {
+            query_id: [world.name(passage)]
+            for (query_id, _), passage in zip(made.queries[split], passages[split], strict=True)
+        }
+        for split in QUESTIONS
+        if split in later
+    }
+    return made._replace(answers=answers)
 
 
 class World:
@@ -227,13 +232,19 @@ class World:
         left = free[recipe.tune + recipe.dev :]
         # Each round draws every passage once, so that any half of the train pairs covers them all.
         rounds = chain.from_iterable(rng.shuffled(train) for _ in repeat(None))
+        asked = Stream(self.recipe.seed, "passages of questions-train")
+        asked_rounds = chain.from_iterable(asked.shuffled(train) for _ in repeat(None))
+        topics = self._graded("topics", left[recipe.questions :][::-1], recipe.topics)
+        others = [i for i in left[recipe.questions :] if i not in {*topics}]
         return {
             "train": list(islice(rounds, recipe.train_pairs)),
             "tune": free[: recipe.tune],
             "dev": free[recipe.tune : recipe.tune + recipe.dev],
             "judged": chosen,
             "questions": left[: recipe.questions],
-            "topics": self._graded("topics", left[recipe.questions :][::-1], recipe.topics),
+            "topics": topics,
+            "questions-train": list(islice(asked_rounds, recipe.question_pairs)),
+            "questions-tune": others[: recipe.question_tune],
         }
 
     def _graded(self, split: str, passages: Iterable[int], count: int) -> list[int]:
@@ -250,7 +261,8 @@ class World:
     def queries(self, split: str, passages: list[int]) -> worlds.Drawn:
         """Return a query per passage, graded as in TREC DL or with one relevant doc (MS MARCO)."""
         rng = Stream(self.recipe.seed, split)
-        later: dict[str, Asks] = {"questions": self._which_place, "topics": self._keywords}
+        later: dict[str, Asks] = dict.fromkeys(QUESTIONS, self._which_place)
+        later["topics"] = self._keywords
         asks = later.get(split, self._question)
         texts = [self._new_query(rng, self.docs[passage], asks) for passage in passages]
         if split not in GRADED:
@@ -317,16 +329,18 @@ def _faults(recipe: GeneratedSource) -> Iterator[ValueError]:
         )
     train = round(recipe.train_share * recipe.passages)
     queries = recipe.tune + recipe.dev + recipe.judged + recipe.questions + recipe.topics
-    if recipe.train_pairs and not train:
-        yield worlds.fault(
-            f"train_pairs: {recipe.train_pairs} requested, but train_share {recipe.train_share} "
-            f"of {recipe.passages} passages is none; raise train_share or passages"
-        )
+    queries += recipe.question_tune
+    for key in ("train_pairs", "question_pairs"):
+        if (pairs := getattr(recipe, key)) and not train:
+            yield worlds.fault(
+                f"{key}: {pairs} requested, but train_share {recipe.train_share} of "
+                f"{recipe.passages} passages is none; raise train_share or passages"
+            )
     if queries > recipe.passages - train:
         yield worlds.fault(
-            f"tune + dev + judged + questions + topics: {queries} queries requested, "
-            f"{recipe.passages - train} passages lie outside the train share; lower one of the "
-            "five or train_share, or raise passages"
+            f"tune + dev + judged + questions + topics + question_tune: {queries} queries "
+            f"requested, {recipe.passages - train} passages lie outside the train share; lower one "
+            "of the six or train_share, or raise passages"
         )
     if 0 < recipe.topics < len(FOLDS):
         yield worlds.fault(

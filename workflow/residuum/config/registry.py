@@ -220,10 +220,16 @@ class Registry:
                 return entry
         raise TypeError(f"no {form.__name__} is named '{name}'")
 
-    def own_split(self, dataset: str, use: Literal["train", "tune"]) -> SplitId:
-        """Return a dataset's own training or tuning split; ResiduumError if it names none."""
+    def own_split(
+        self, dataset: str, use: Literal["train", "tune"], searched: str | None = None
+    ) -> SplitId:
+        """Return a dataset's own training or tuning split; ResiduumError if it names none.
+
+        A searched split may name a tuning split of its own.
+        """
         entry = self.datasets[dataset]
-        if split := entry.own.train if use == "train" else entry.own.tune:
+        tune = (searched and entry.splits[searched].tune) or entry.own.tune
+        if split := entry.own.train if use == "train" else tune:
             return SplitId(dataset, split)
         file, splits = self.file("dataset", dataset), ", ".join(entry.splits)
         text = f"own.{use}: no split given, but {use}_on: own needs one of {splits}"
@@ -425,11 +431,11 @@ class Registry:
         systems = [system for _, system in references(self.negatives(name), "system")]
         return [model for system in systems for model in self.trained_behind(system)]
 
-    def tune_split(self, system: str, dataset: str) -> SplitId | None:
-        """Return the split on which a system is tuned for a dataset, or None without tuning."""
+    def tune_split(self, system: str, split_id: SplitId) -> SplitId | None:
+        """Return the split on which a system is tuned for a split, or None without tuning."""
         role = self.tuned_on(system)
         if role == OWN:
-            return self.own_split(dataset, "tune")
+            return self.own_split(split_id.dataset, "tune", split_id.split)
         return self.bound_split(role) if role else None
 
     def snapshots_behind(self, system: str) -> int | None:

@@ -59,7 +59,7 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
         yield from _start(registry, registry.backbone(name, dataset), name, dataset, hub)
     yield split_id and why_no_export(registry, split_id.dataset, None, split_id.split, hub=hub)
     if role := registry.tuned_on(system):
-        tune, why = role_of(registry, role, "tune", dataset, hub)
+        tune, why = role_of(registry, role, "tune", dataset, hub, split_id and split_id.split)
         yield why
         split_ids.append(tune)
         chosen = isinstance(entry, FusionSystem | HybridSystem) and entry.interpolation.measure
@@ -166,15 +166,20 @@ def role_of(
     use: Literal["train", "tune"],
     dataset: str | None,
     hub: Hub = all_available,
+    searched: str | None = None,
 ) -> tuple[SplitId | None, str | None]:
     """Return the split that plays a role, and why it cannot be read.
 
-    The role `own` stands for the dataset's own training or tuning split.
+    The role `own` stands for the dataset's own training or tuning split. The `searched` split of
+    the dataset may have a tuning split of its own.
     """
     if role == OWN and dataset is None:
         return None, None  # no split is bound to the column's role
     try:
-        split_id = registry.own_split(str(dataset), use) if role == OWN else registry.binding(role)
+        if role == OWN:
+            split_id: SplitId | None = registry.own_split(str(dataset), use, searched)
+        else:
+            split_id = registry.binding(role)
     except ResiduumError as error:
         return None, str(error)
     if split_id is None:
@@ -282,7 +287,8 @@ def rm3_measure(registry: Registry, system: str, split_id: SplitId) -> str | Non
     """Return the measure by which RM3 is tuned on a split, or None if the system names none."""
     rm3 = registry.entry(system, LexicalSystem).rm3
     measures = rm3.measures if rm3 else {}
-    roles = (role_of(registry, role, "tune", split_id.dataset)[0] for role in measures)
+    dataset, searched = split_id
+    roles = (role_of(registry, role, "tune", dataset, searched=searched)[0] for role in measures)
     return next(
         (measures[r] for r, at in zip(measures, roles, strict=True) if at == split_id), None
     )

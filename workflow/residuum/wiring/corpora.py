@@ -31,12 +31,13 @@ def searched(registry: Registry, dataset: str) -> list[str]:
     Runs on them are measured, tuned on or submitted, or a page of dimensions compares their ranks.
     """
     roles = filter(None, map(registry.tuned_on, registry.systems))
+    splits, pages = registry.datasets[dataset].splits, registry.pages.values()
     asked = {role_of(registry, role, "tune", dataset)[0] for role in dict.fromkeys(roles)}
-    pages = registry.pages.values()
+    asked |= {SplitId(dataset, split.tune) for split in splits.values() if split.tune}
     asked |= {registry.binding(role) for page in pages for role in page.searched_for()}
     return [
         name
-        for name, split in registry.datasets[dataset].splits.items()
+        for name, split in splits.items()
         if split.unjudged or (at := SplitId(dataset, name)) in asked or registry.measures(at)
     ]
 

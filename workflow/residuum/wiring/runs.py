@@ -71,9 +71,10 @@ def datasets_of(registry: Registry, system: str) -> set[str]:
     if not roles:
         return set(registry.datasets)
     shown = {split_id.dataset for split_id in map(registry.binding, roles) if split_id}
-    untuned = registry.tuned_on(system) in (None, OWN)
-    tuned = [] if untuned else [registry.tune_split(system, name) for name in shown]
-    return shown | {split_id.dataset for split_id in tuned if split_id}
+    if (role := registry.tuned_on(system)) not in (None, OWN):
+        tune = registry.binding(str(role))
+        shown |= {tune.dataset} if tune else set()
+    return shown
 
 
 @memoised
@@ -140,7 +141,7 @@ def tuning_split(registry: Registry, system: str, split_id: SplitId) -> SplitId 
     """
     entry = registry.systems[system]
     if isinstance(entry, FusionSystem | HybridSystem):
-        return registry.tune_split(system, split_id.dataset)
+        return registry.tune_split(system, split_id)
     written = entry.kind == "rerank" or (isinstance(entry, LexicalSystem) and entry.tunes_rm3)
     return split_id if written else None
 
@@ -296,10 +297,8 @@ class Runs(Part):
         Raises ResiduumError if no chosen paper shows the system on the dataset.
         """
         (name, seed), split_id = run_of(wildcards), split_id_of(wildcards)
-        reranker, tune = (
-            self.registry.reranker(name),
-            self.registry.tune_split(name, split_id.dataset),
-        )
+        reranker = self.registry.reranker(name)
+        tune = self.registry.tune_split(name, split_id)
         if name not in rerank_systems(self.registry, reranker):
             raise ResiduumError(
                 f"{name}: only papers that `papers:` leaves out name it; choose one of them"

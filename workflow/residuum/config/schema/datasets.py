@@ -231,10 +231,12 @@ class Dataset(Collection):
 
     def check(self) -> None:
         super().check()
-        if (tune := self.own.tune) in self.splits and self.splits[tune].synthetic:
-            raise ValueError(
-                f"own.tune: '{tune}' holds generated questions; choose by a split of real ones"
-            )
+        tunes = {f"splits.{name}.tune": split.tune for name, split in self.splits.items()}
+        for key, tune in {"own.tune": self.own.tune, **tunes}.items():
+            if tune in self.splits and self.splits[tune].synthetic:
+                raise ValueError(
+                    f"{key}: '{tune}' holds generated questions; choose by a split of real ones"
+                )
         joined, kept = getattr(self.source, "text_fields", []), getattr(self.source, "fields", [])
         kept = [*(joined if len(joined) > 1 else []), *kept]  # the fields beside the text
         kept = ["body" if name == "text" else name for name in kept]
@@ -305,7 +307,7 @@ class Dataset(Collection):
 
     def _sources(self, names: Iterable[str], *but: str) -> dict[str, object]:
         # Keys that later stages read; the export does not depend on them.
-        apart = {"folds", "residual_of", "positive_level", "measures", "docpairs", *but}
+        apart = {"folds", "tune", "residual_of", "positive_level", "measures", "docpairs", *but}
         return {
             name: self.splits[name].model_dump(mode="json", exclude=apart, exclude_defaults=True)
             for name in sorted(names)

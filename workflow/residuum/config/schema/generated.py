@@ -8,9 +8,10 @@ from residuum.config.schema.base import Positive, Probability, Strict
 
 FOLDS = ("fold1", "fold2", "fold3", "fold4", "fold5")  # the folds of `topics`
 BATCHES = ("batch1", "batch2", "batch3", "batch4", "batch5")  # the batches of `gold`'s test split
-LATER = ("questions", "topics")  # splits whose sizes change neither docs nor other splits
+QUESTIONS = ("questions", "questions-train", "questions-tune")
+LATER = ("questions", "topics", *QUESTIONS[1:])  # their sizes change neither docs nor other splits
 GOLD = ("train", "dev", "test", *BATCHES)
-SIZED_LATER = (*LATER, "gold")  # keys of recipes with such sizes
+SIZED_LATER = ("questions", "question_pairs", "question_tune", "topics", "gold")  # of recipes
 GENERATED_SPLITS = {
     "generated": ("train", "tune", "dev", "judged", *LATER, *FOLDS),
     "generated-articles": ("judged", "earlier", *GOLD),
@@ -23,7 +24,7 @@ FIELDS = {  # the fields of docs beside their text
     "bioasq": ["title", "abstract"],
 }
 ANSWERED = {  # the answers fields of splits
-    "generated": {"questions": "place"},
+    "generated": dict.fromkeys(QUESTIONS, "place"),
     "generated-pages": dict.fromkeys(("train", "tune", "dev"), "person"),
 }
 
@@ -48,6 +49,8 @@ class GeneratedSource(Strict):
     dev: Positive
     judged: Positive
     questions: int = Field(0, ge=0, description="by description, answered by the place's name")
+    question_pairs: int = Field(0, ge=0, description="of such questions, to train on")
+    question_tune: int = Field(0, ge=0, description="such questions to tune on")
     topics: int = Field(0, ge=0, description="graded keywords in five folds")
     shift: Probability = Field(description="probability that a concept changes its surface form")
 

@@ -75,6 +75,10 @@ class Split(Strict):
         None, description="judgements of a lower level are exported as 0, not relevant"
     )
     folds: list[SplitId] = Field([], description="splits that divide it, for cross-validation")
+    tune: SplitId | None = Field(
+        None,
+        description="where `tune_on: own` chooses for its runs; absent: the dataset's own.tune",
+    )
     residual_of: list[SplitId] = Field(
         [], description="earlier splits, whose judged docs leave every run of the same query"
     )
