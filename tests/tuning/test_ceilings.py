@@ -10,17 +10,6 @@ from residuum.tuning.evaluation import evaluate
 
 MEASURES = ["RR@10", "RR@2", "Success@2", "R@3", "R(rel=2)@3", "P@4", "AP@3", "AP", "nDCG@3"]
 MEASURES += ["nDCG"]
-    "RR@10",
-    "RR@2",
-    "Success@2",
-    "R@3",
-    "R(rel=2)@3",
-    "P@4",
-    "AP@3",
-    "AP",
-    "nDCG@3",
-    "nDCG",
-]
 DOCS = ["a", "b", "c", "d", "e", "f"]
 
 
