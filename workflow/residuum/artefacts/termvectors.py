@@ -44,12 +44,12 @@ def write(
         raise ResiduumError(f"{folder}: terms have to rise, each once")
     if odd := [name for name in (*ids, *terms) if not name or len(name.splitlines()) > 1]:
         raise ResiduumError(f"{folder}: {odd[0]!r} is empty or has more than one line")
-    if odd := sorted({*rows.tocoo().row[~np.isfinite(rows.data)].tolist()}):
-        such = f"the vector of {ids[odd[0]]} is not finite ({len(odd):,} such)"
+    if unusable := sorted({*rows.tocoo().row[~np.isfinite(rows.data)].tolist()}):
+        such = f"the vector of {ids[unusable[0]]} is not finite ({len(unusable):,} such)"
         raise ResiduumError(f"{folder}: {such}. {cure}")
     rows = rows.sorted_indices()
     folder.mkdir(parents=True, exist_ok=True)
-    for name, lines in zip(NAMES, (ids, terms), strict=False):
+    for name, lines in zip(NAMES[:2], (ids, terms), strict=True):
         files.write_text(folder / name, "".join(f"{line}\n" for line in lines))
     sparse.save_npz(folder / NAMES[2], rows, compressed=False)
 
