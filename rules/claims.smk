@@ -5,6 +5,7 @@ rule claims_judge:
         tables=WIRING.page.claims.tables,
         curves=WIRING.page.claims.curves,
         groups=WIRING.page.claims.groups,
+        limits=WIRING.page.claims.limits,
         learning=WIRING.page.claims.learning,
     output:
         **SHOWN.texts(ONLY.pages(PATHS.pages["claims"], "claims").forms("md", "tex")),
@@ -16,13 +17,14 @@ rule claims_judge:
     params:
         **decided_by("residuum.pages.claims.make", "judge", WIRING.page.claims.spec),
         metrics=PATHS.metrics_root,
+        bounds=PATHS.bounds_root,
         tables=options.each("table", "tables"),
         curves=options.each("depths", "curves"),
         groups=options.each("groups", "groups"),
         learning=options.each("learning", "learning"),
     shell:
         "python -m residuum.pages.claims.make judge --spec {params.spec:q} --metrics "
-        "{params.metrics} "
+        "{params.metrics} --bounds {params.bounds} "
         "{params.tables} {params.curves} {params.groups} {params.learning} "
         "--tests {output.tests} --output {output.tsv} "
         "2>&1 | tee {log}"

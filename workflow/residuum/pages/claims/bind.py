@@ -60,6 +60,10 @@ class ClaimsInputs(PageInputs):
         bound = self._bound(wildcards)
         return self.learning_of([*bound.tables.values(), *bound.figures.values()])
 
+    def limits(self, wildcards: Wildcards) -> list[str]:
+        """Return what says whether the data could have shown what the claims say."""
+        return self.limits_of(self._bound(wildcards).sides_compared())
+
     def tables(self, wildcards: Wildcards) -> list[str]:
         """Return the tables that claims are about."""
         tables = self._bound(wildcards).tables.values()

@@ -3,10 +3,12 @@
 Made by `residuum.pages.claims.bind`.
 """
 
+from collections.abc import Iterator
+
 from residuum.config.schema.tests import Tests
 from residuum.pages.claims.entry import Claims
 from residuum.pages.figure.job import BoundFigure
-from residuum.pages.jobs import Bound
+from residuum.pages.jobs import Bound, Side
 from residuum.pages.table.job import BoundTable
 
 
@@ -18,6 +20,19 @@ class BoundClaims(Bound):
     tables: dict[str, BoundTable]
     figures: dict[str, BoundFigure]
     comparable: bool
+
+    def side(self, page: str, row: str, column: str) -> Side | None:
+        """Return where a point's values come from; None if nothing is measured."""
+        if table := self.tables.get(page):
+            return table.side(row, column)
+        return self.figures[page].side(row, column.partition("/")[0])
+
+    def sides_compared(self) -> Iterator[Side]:
+        """Yield where the values of the claims' points come from."""
+        for claim in self.entry.claims:
+            if holds := claim.holds:
+                places = ((row, column) for row in holds.named() for column in holds.columns)
+                yield from filter(None, (self.side(holds.page, *place) for place in places))
 
     def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
         """Return what determines a point's value, whatever its name: runs, split, measure."""

@@ -15,6 +15,7 @@ from residuum import paired
 from residuum.artefacts import manifest, trec
 from residuum.cli import command
 from residuum.pages import grids, layout, notes
+from residuum.pages.bearing import Limits, Weighed
 from residuum.pages.claims.job import BoundClaims
 from residuum.pages.claims.judging import Values, axis, compare, in_words
 from residuum.pages.claims.judging import judge as judged
@@ -27,7 +28,7 @@ from residuum.pages.layout import TextCell
 from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.pages.verdicts import LedgerRow
 from residuum.tuning.learned import Learned, read_all
-from residuum.wiring.paths import Paths
+from residuum.wiring.paths import Paths, below_limits
 
 app = command.app(__doc__)
 PATHS = Paths()
@@ -39,6 +40,7 @@ def judge(
     metrics: command.Metrics,
     tests: Annotated[Path, command.written("TSV of the tests to write")],
     output: command.Page,
+    bounds: command.Bounds,
     table: Annotated[list[Path] | None, typer.Option(help="TSV of a table they are about")] = None,
     depths: Annotated[list[Path] | None, typer.Option(help="depth curve of a figure")] = None,
     groups: command.Groups = None,
@@ -53,15 +55,17 @@ def judge(
         kept, deep = without_unlearned(figure, verdicts), figure.entry.of_curves
         points = _over_depths(figure, depths or []) if deep else of_runs(kept, metrics, parted)
         values[name] = of_figure(job, name, kept, points)
-    made = compare(job, values)
-    grids.write(tests, made, paired.Comparison)
+    made = compare(job, values, Limits(metrics, bounds))
+    grids.write(tests, made, Weighed)
     cells = {path.stem: grids.read_cells(path) for path in table or []}
     by_name = {name: grids.by_place(cells[bound.id]) for name, bound in job.tables.items()}
     rows = list(judged(job, values, made, by_name))
     written = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
     names = {*metrics_files(job.tables.values())}
     names |= {name for figure in job.figures.values() for name in figure.metrics()}
-    inputs = [metrics / name for name in sorted(names)]
+    parts, limits = below_limits(job.sides_compared())
+    inputs = [metrics / name for name in sorted({*names, *parts})]
+    inputs += [bounds / name for name in limits]
     inputs += [*(table or []), *(depths or []), *(groups or []), *(learning or [])]
     manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.pages.claims.make")
     manifest.write(
