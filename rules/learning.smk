@@ -39,6 +39,7 @@ rule learning_judge:
         scores=WIRING.models.trainings(PATHS.held_out),
         qrels=WIRING.models.learned_on(PATHS.qrels),
         models=WIRING.models.trainings(PATHS.checkpoint),
+        depths=WIRING.evaluations.depth_curves,
     output:
         **recorded(verdict=PATHS.learning),
     log:
@@ -50,9 +51,10 @@ rule learning_judge:
         scores=options.each("scores", "scores"),
         models=options.each("model", "models", folder_of),
         measure=WIRING.models.learned_by,
+        depths=options.each("depths", "depths"),
     shell:
         "python -m residuum.learning judge {params.scores} --qrels {input.qrels} "
-        "{params.models} --measure {params.measure} --output {output.verdict} "
+        "{params.models} --measure {params.measure} {params.depths} --output {output.verdict} "
         "2>&1 | tee {log}"
 
 

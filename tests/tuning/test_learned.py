@@ -8,7 +8,16 @@ import pytest
 
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
-from residuum.tuning.learned import Learned, by_errors, by_ranks, read_all
+from residuum.tuning.learned import (
+    Learned,
+    Reranked,
+    Verdict,
+    by_errors,
+    by_ranks,
+    read_all,
+    reranked,
+    with_reranked,
+)
 
 QUERIES = [f"q{i:02d}" for i in range(30)]
 DOCS = [f"d{i:02d}" for i in range(30)]
@@ -96,3 +105,52 @@ def test_a_verdict_is_read_as_it_was_written(tmp_path: Path) -> None:
     with pytest.raises(ResiduumError, match=r"seed1\.json: .*learned"):
         read_all([tmp_path / "clear" / "seed1.json"])
     assert trec.PAIR == ["query_id", "doc_id"]
+
+
+def curve(**values):
+    """Return a depth curve of one run: RR@10 and recall of each query at depths 2 and 4."""
+    rows = [
+        ("run", depth, query, measure, value)
+        for query, (two, four, recall) in values.items()
+        for depth, measure, value in (
+            (2, "RR@10", two), (4, "RR@10", four), (2, "recall", 0.0), (4, "recall", recall),
+            (4, "docs_reranked", 4.0),
+        )
+    ]  # fmt: skip
+    columns = ["run", "depth", "query_id", "measure", "value"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+OF_TWO = pl.DataFrame(
+    [(f"q{n}", doc, 1) for n in range(4) for doc in "ab"],
+    schema=["query_id", "doc_id", "relevance"], orient="row",
+)  # fmt: skip
+
+
+def test_a_reranker_is_compared_with_random_orders_of_the_docs_that_it_reranks():
+    """Half of two relevant docs is one of four: RR@10 by chance (1 + 1/2 + 1/3 + 1/4) / 4.
+
+    Both of four: 1/2 + 1/3 1/2 + 1/6 1/3. None: 0.
+    """
+    made = curve(q0=(1, 1.0, 0.5), q1=(1, 0.5, 0.5), q2=(1, 1.0, 1.0), q3=(1, 0.0, 0.0))
+    [one] = reranked(made, OF_TWO, "RR@10")
+    alone, both = 25 / 48, 1 / 2 + 1 / 6 + 1 / 18
+    assert (one.run, one.depth, one.mean) == ("run", 4, 0.625)
+    assert one.chance == pytest.approx((2 * alone + both) / 4)
+    gains = [1 - alone, 0.5 - alone, 1 - both, 0.0]
+    assert one.error == pytest.approx(np.std(gains, ddof=1) / 2)
+    assert one.above == pytest.approx(np.mean(gains) / one.error)
+
+
+def test_a_reranker_that_orders_what_it_sees_at_random_did_not_learn():
+    """Though it learned to order other candidates."""
+    learned = Verdict(True, "better", {"trained": 0.6, "start": 0.2, "random order": 0.2}, 9, 1)
+    good, bad = Reranked("good", 50, 0.4, 0.05, 0.05), Reranked("bad", 50, 0.06, 0.05, 0.01)
+    assert with_reranked(learned, [], "RR@10") is learned
+    kept = with_reranked(learned, [good], "RR@10")
+    assert kept.learned and kept.means["first 50 docs of good"] == 0.4
+    lost = with_reranked(learned, [good, bad], "RR@10")
+    assert not lost.learned and "0.060 on the first 50 docs of bad is within 2" in lost.reason
+    assert lost.means["random order of these"] == 0.05
+    unlearned = learned._replace(learned=False, reason="no better")
+    assert with_reranked(unlearned, [bad], "RR@10").reason == "no better"

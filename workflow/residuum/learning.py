@@ -22,7 +22,15 @@ from residuum.neural.pretrained import Source
 from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts
 from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges, warn_of_edges
-from residuum.tuning.learned import MEASURES, SHUFFLED, Learned, by_errors, by_ranks
+from residuum.tuning.learned import (
+    MEASURES,
+    SHUFFLED,
+    Learned,
+    by_errors,
+    by_ranks,
+    reranked,
+    with_reranked,
+)
 
 app = command.app(__doc__)
 
@@ -111,11 +119,15 @@ def judge(
     model: Annotated[list[Path], typer.Option(help="checkpoint of each training")],
     measure: Annotated[str, typer.Option(help="ir_measures name, by which orders are judged")],
     output: Annotated[Path, command.written("JSON to write")],
+    depths: Annotated[
+        list[Path] | None, typer.Option(help="depth curve of the reranker that it plays; repeat")
+    ] = None,
 ) -> None:
     """Say whether a model learned, with the numbers behind it and the pre-flight of its start.
 
-    A model that is trained by folds is judged on all queries: each query by the training that has
-    not seen it. Its pre-flight is the mean over trainings.
+    A reranker is judged on the candidates that it will see, too. A model that is trained by folds
+    is judged on all queries: each query by the training that has not seen it. Its pre-flight is
+    the mean over trainings.
     """
     types = {"query_id": pl.String, "doc_id": pl.String}
     table = pl.concat(
@@ -123,7 +135,11 @@ def judge(
         for one in scores
     )
     if "query_id" in table.columns:
-        verdict, examples = by_ranks(table, trec.read_qrels(qrels), measure)
+        relevant = trec.read_qrels(qrels)
+        verdict, examples = by_ranks(table, relevant, measure)
+        curves = [trec.read_curve(intact.checked(path)) for path in depths or []]
+        of_runs = [one for curve in curves for one in reranked(curve, relevant, measure)]
+        verdict = with_reranked(verdict, of_runs, measure)
     else:
         values = {name: table[name].to_numpy() for name in table.columns[1:]}
         trained, shuffled = values.pop("trained"), values.pop(SHUFFLED, None)

@@ -6,7 +6,7 @@ that stage learning writes; `read_all(paths)` reads them.
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +16,10 @@ from pydantic import Field
 
 from residuum.artefacts import files, intact, trec
 from residuum.cli import command
+from residuum.config import measures
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
+from residuum.tuning import ceilings
 from residuum.tuning.choosing import Values
 from residuum.tuning.evaluation import of_rankings
 
@@ -91,6 +93,71 @@ def by_ranks(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> tuple[V
     text = f"{measure} {means['trained']:.3f} is within {ERRORS} standard errors of a random order"
     reason = f"{text} of the same candidates, {means['random order']:.3f} ± {error:.3f}"
     return verdict._replace(learned=False, reason=reason), len(trained)
+
+
+class Reranked(NamedTuple):
+    """What a reranker makes of a run's first docs: its mean, that of random orders, and the error.
+
+    The error is that of the difference of both means, over queries.
+    """
+
+    run: str
+    depth: int
+    mean: float
+    chance: float
+    error: float
+
+    @property
+    def above(self) -> float:
+        """How many standard errors the reranker is above random orders."""
+        gain = self.mean - self.chance
+        return gain / self.error if self.error else math.copysign(math.inf, gain)
+
+
+def reranked(curve: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> list[Reranked]:
+    """Return what a reranker makes of each run's docs down to the deepest depth of its curve.
+
+    `curve` is a curve over depths. Chance is the expected value of a random order of the same docs,
+    by the number of relevant docs among them, so `measure` must count first relevant docs alone.
+    """
+    level = measures.level(measure)
+    relevant = dict(qrels.filter(pl.col("relevance") >= level).group_by("query_id").len().rows())
+    judged, made = qrels["query_id"].unique(), list[Reranked]()
+    for (run,), rows in curve.partition_by("run", as_dict=True, maintain_order=True).items():
+        depth = int(rows["depth"].to_numpy().max())
+        there = rows.filter((pl.col("depth") == depth) & pl.col("query_id").is_in(judged.implode()))
+        wide = there.pivot("measure", index="query_id", values="value").sort("query_id")
+        counts = [
+            round(recall * relevant.get(query, 0))
+            for query, recall in wide.select("query_id", trec.RECALL).iter_rows()
+        ]
+        chances = [ceilings.chance(measure, [level] * n, [level] * n, depth) for n in counts]
+        gain = wide[measure].to_numpy() - np.array(chances, dtype=float)
+        error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
+        mean = _mean(wide[measure].to_numpy())
+        made.append(Reranked(str(run), depth, mean, mean - _mean(gain), error))
+    return made
+
+
+def with_reranked(verdict: Verdict, runs: Sequence[Reranked], measure: str) -> Verdict:
+    """Add to a reranker's verdict what it makes of the candidates that it will see.
+
+    It learned only if it is more than two standard errors above chance on those of every run. Means
+    are those of the run with which it fares worst.
+    """
+    if not runs:
+        return verdict
+    worst = min(runs, key=lambda one: one.above)
+    docs = f"first {worst.depth} docs of {worst.run}"
+    means = {**verdict.means, docs: worst.mean, "random order of these": worst.chance}
+    verdict = verdict._replace(means=means)
+    if worst.above > ERRORS or not verdict.learned:
+        return verdict
+    text = (
+        f"{measure} {worst.mean:.3f} on the {docs} is within {ERRORS} standard errors of a random"
+    )
+    reason = f"{text} order of them, {worst.chance:.3f} ± {worst.error:.3f}"
+    return verdict._replace(learned=False, reason=reason)
 
 
 def by_errors(trained: Values, other: Values, name: str, shuffled: Values | None = None) -> Verdict:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.measures import reads
+from residuum.config.measures import of_first, reads
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN
 from residuum.config.schema.groupings import Halves
@@ -27,7 +27,7 @@ from residuum.config.schema.systems import (
 from residuum.config.specs import OrderId, RunId, Seed, Snapshot
 from residuum.pages.figure.entry import DEPTH, Figure
 from residuum.wiring import sizes
-from residuum.wiring.availability import Hub, external_file, why_unavailable
+from residuum.wiring.availability import Hub, external_file, role_of, why_unavailable
 from residuum.wiring.base import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.corpora import Corpora, shards_of
 from residuum.wiring.memo import memoised
@@ -341,6 +341,27 @@ class Evaluations(Part):
     def record(self, wildcards: Wildcards) -> str:
         """Return the manifest of the file that is measured."""
         return Template(self.ranked(wildcards)).manifest
+
+    def depth_curves(self, wildcards: Wildcards) -> list[str]:
+        """Return the depth curves of the rerankers that a model plays, on the split that tests it.
+
+        A reranker is judged on the candidates that it will see, where its depth is chosen there.
+        """
+        registry, curves = self.registry, dict[str, None]()
+        split_id, how = registry.learned_on(wildcards.model), registry.scale.learning
+        if split_id is None or how is None:
+            return []
+        for name in registry.of_kind("rerank") if of_first(how.measure) else ():
+            reranker, role = registry.reranker(name), registry.tuned_on(name)
+            player = registry.reranker_binding(reranker)
+            if not isinstance(player, FromModel) or role is None:
+                continue
+            tune, _ = role_of(registry, role, "tune", split_id.dataset, self.hub)
+            model = registry.model_for(player.model, split_id.dataset)
+            played = (model, str(player.seed)) == (wildcards.model, str(wildcards.seed))
+            if played and tune == split_id and reranked(registry, reranker, split_id, self.hub):
+                curves[self.fill(self.paths.depth_curve, split_id, reranker=reranker)] = None
+        return list(curves)
 
     def candidates(self, wildcards: Wildcards) -> str:
         """Return the run whose docs are candidates on a split."""
