@@ -324,7 +324,7 @@ def test_a_gap_narrows_by_its_own_per_query_values(tmp_path):
     """Of 0.3 and 0.1 the second is the narrower gap; nothing is said of one depth."""
     curve = {"up": {10: 0.8, 100: 0.6}, "flat": {10: 0.5, 100: 0.5}, "falls": {10: 0.4, 100: 0.3}}
     narrows = {"relation": "narrows", "page": "figure1", "columns": ["after"]}
-    made = bound({**narrows, "rows": {"up": "flat"}}, {**narrows, "rows": {"flat": "falls"}})
+    made = bound({**narrows, "rows": {"up": ["flat"]}}, {**narrows, "rows": {"flat": ["falls"]}})
     rows, tests, page = judged(tmp_path, made, splits={"dev": curve})
     assert [row.verdict for row in rows.values()] == ["holds", "reversed"]
     assert [test.difference for test in tests] == pytest.approx([-0.2, 0.1])

@@ -43,7 +43,11 @@ class DimensionsInputs(PageInputs):
 
     def measured(self, wildcards: Wildcards) -> list[str]:
         """Return the manifests of the fidelity measurements that the page shows."""
-        folders = bind_dimensions(self.registry, wildcards.page, self.hub).folders().values()
+        return self.of_page(wildcards.page)
+
+    def of_page(self, page: str) -> list[str]:
+        """Return the manifests of the fidelity measurements of a page."""
+        folders = bind_dimensions(self.registry, page, self.hub).folders().values()
         return [
             f"{self.paths.fidelity_root}/{name}/manifest.json" for name in dict.fromkeys(folders)
         ]

@@ -1,17 +1,20 @@
 """Pages of config/papers on the dimensions that keep a ranking."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import Id, Name, Ref, Role, Strict
+from residuum.config.schema.fidelities import nth
 from residuum.pages.cells import PrintedText
 from residuum.pages.entries import Delta, Reported, RowId
 
 RECALLS = [0.5, 0.75, 0.9, 0.95]
 LEAST_MARGIN, CONSTANT, SLOPE, EXACT = "least-margin", "constant", "slope", "exact-slope"
+MOST_SHARE, SHARE_RATIO, EXPONENT = "most-share", "share-ratio", "exponent"
+OF_PAIRS = (CONSTANT, SLOPE, EXACT, MOST_SHARE, SHARE_RATIO, EXPONENT)
 
 
 class Projection(Strict):
@@ -50,10 +53,21 @@ class Dimensions(Reported):
     def searched_for(self) -> Iterator[str]:
         yield self.role
 
+    def quantities(self, row: str, nearest: Iterable[int], along: bool) -> list[str]:
+        """Return the quantities of a row that claims can name: those along lengths, or others."""
+        shows = next(plot.shows for plot in self.rows if plot.id == row)
+        if along:
+            lengths = {
+                "margins": [nth(number) for number in nearest],
+                "recall": [f"{share:g}" for share in self.recalls],
+            }
+            return lengths.get(shows, [])
+        return [LEAST_MARGIN, *(OF_PAIRS if shows == "pairs" else ())]
+
     def check(self) -> None:
         plots = {row.id: row.shows for row in self.rows}
         for row, column, _ in self.cells():
-            named = {LEAST_MARGIN, *((CONSTANT, SLOPE, EXACT) * (plots.get(row) == "pairs"))}
+            named = {LEAST_MARGIN, *(OF_PAIRS * (plots.get(row) == "pairs"))}
             grouped = plots.get(row) in ("margins", "recall", "bounds") and "/" in column
             if column not in named and not grouped:
                 raise ValueError(unknown("quantity", column, sorted(named)))
