@@ -62,9 +62,9 @@ def test_a_page_that_does_not_load_is_one_fault(config):
     ("name", "changes", "message"),
     [
         ("linear", {"columns": ["exponents"]}, "no quantity of bm25 'exponents'"),
-        ("margins-by-length", {"columns": ["11th"]}, "no quantity of margins '11th'"),
+        ("margins-by-length", {"columns": ["11st"]}, "'11st' is no rank of margins"),
         ("linear", {"rows": ["bm52"]}, "no row 'bm52'.*Did you mean bm25"),
-        ("worsens", {"page": "figure2", "rows": {"bm25": ["boolean"]}, "relation": "widens"},
+        ("worsens-dense", {"page": "figure2", "rows": {"bm25": ["boolean"]}, "relation": "widens"},
          "widens reads no page of dimensions"),
     ],
 )  # fmt: skip

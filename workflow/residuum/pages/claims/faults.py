@@ -26,9 +26,7 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
         if claim.holds is None:
             continue
         if about := fitting.get(claim.holds.page):
-            yield from (
-                (f"claims.{claim.id}", text) for text in _misnamed(registry, claim.holds, about)
-            )
+            yield from ((f"claims.{claim.id}", text) for text in _misnamed(claim.holds, about))
             if isinstance(claim.holds, Between) and isinstance(about, Figure):
                 left_out = misnamed(registry, about.over, claim.holds.but)
                 yield from ((f"claims.{claim.id}.holds.but", text) for text in left_out)
@@ -38,11 +36,9 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
             yield f"claims.{claim.id}.page", text
 
 
-def _misnamed(
-    registry: Registry, holds: Holding, page: Table | Figure | Dimensions
-) -> Iterator[str]:
+def _misnamed(holds: Holding, page: Table | Figure | Dimensions) -> Iterator[str]:
     if isinstance(page, Dimensions) or isinstance(holds, Inside):
-        yield from _of_dimensions(registry, holds, page)
+        yield from _of_dimensions(holds, page)
         return
     drawn = isinstance(page, Figure)
     along = isinstance(holds, Along | Narrows)
@@ -73,21 +69,17 @@ def _misnamed(
             yield from (unknown(f"series of {panel.id}", name, panel.series) for name in hidden)
 
 
-def _of_dimensions(registry: Registry, holds: Holding, page: Printed) -> Iterator[str]:
+def _of_dimensions(holds: Holding, page: Printed) -> Iterator[str]:
     """Yield the faults of a claim on a page of dimensions."""
     if not isinstance(page, Dimensions):
         yield f"{holds.relation} reads a page of dimensions"
     elif isinstance(holds, Factor | Narrows):
         yield f"{holds.relation} reads no page of dimensions"
     else:
-        plots = {row.id: row for row in page.rows}
+        along, rows = isinstance(holds, Along), page.labels()
         for name in holds.named():
-            if name not in plots:
-                yield unknown("row", name, plots)
+            if name not in rows:
+                yield unknown("row", name, rows)
                 continue
-            fidelity = registry.fidelities.get(plots[name].fidelity)
-            nearest = fidelity.nearest if fidelity else []
-            known = page.quantities(name, nearest, along=isinstance(holds, Along))
-            for column in holds.columns:
-                if column not in known:
-                    yield unknown(f"quantity of {name}", column, known)
+            lacking = (page.lacks(name, column, along) for column in holds.columns)
+            yield from filter(None, lacking)

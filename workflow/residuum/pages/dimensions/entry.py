@@ -1,6 +1,7 @@
 """Pages of config/papers on the dimensions that keep a ranking."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -53,16 +54,21 @@ class Dimensions(Reported):
     def searched_for(self) -> Iterator[str]:
         yield self.role
 
-    def quantities(self, row: str, nearest: Iterable[int], along: bool) -> list[str]:
-        """Return the quantities of a row that claims can name: those along lengths, or others."""
+    def lacks(self, row: str, quantity: str, along: bool) -> str | None:
+        """Return the fault of a quantity that a claim names, or None.
+
+        Along lengths, margins have ranks (10th), of which a measurement holds some. Recall has the
+        shares in `recalls`.
+        """
         shows = next(plot.shows for plot in self.rows if plot.id == row)
+        if along and shows == "margins":
+            rank = re.fullmatch(r"([1-9]\d*)[a-z]{2}", quantity)
+            fits = rank and nth(int(rank[1])) == quantity
+            return None if fits else f"'{quantity}' is no rank of {row}: write one such as 10th"
+        known = [LEAST_MARGIN, *(OF_PAIRS if shows == "pairs" else ())]
         if along:
-            lengths = {
-                "margins": [nth(number) for number in nearest],
-                "recall": [f"{share:g}" for share in self.recalls],
-            }
-            return lengths.get(shows, [])
-        return [LEAST_MARGIN, *(OF_PAIRS if shows == "pairs" else ())]
+            known = [f"{share:g}" for share in self.recalls] if shows == "recall" else []
+        return None if quantity in known else unknown(f"quantity of {row}", quantity, known)
 
     def check(self) -> None:
         plots = {row.id: row.shows for row in self.rows}
