@@ -56,7 +56,7 @@ def curve(path, of_runs=CURVE):
     return path
 
 
-def bound(*made, comparable=True, absent=None, table=None):
+def bound(*made, absent=None, table=None):
     """Bind claims: each is what its sentence holds, with its id, or why it is not judged."""
     entries = [
         {"id": f"c{i}", "section": "5", "says": f"Sentence {i}.",
@@ -77,7 +77,6 @@ def bound(*made, comparable=True, absent=None, table=None):
         tables={"table1": table or job()},
         figures={"figure1": figure},
         scale="toy",
-        comparable=comparable,
         reason="a toy.",
     )
 
@@ -296,7 +295,7 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
 def test_a_factor_is_read_of_the_chosen_depths(tmp_path, depths, comparable, verdict):
     claim = {"relation": "factor", "page": "table1", "rows": {"base": "ours"},
              "columns": ["rr"], "between": [10, 50]}  # fmt: skip
-    result, tests, _ = judged(tmp_path, bound(claim, comparable=comparable), depths)
+    result, tests, _ = judged(tmp_path, bound(claim, table=job(comparable)), depths)
     assert (result["c0"].verdict, tests) == (verdict, [])
     assert f"base / ours = {depths[0][1] / depths[1][1]:g}" in result["c0"].reason
 

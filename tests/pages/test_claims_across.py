@@ -77,7 +77,7 @@ def across(folder, *held, lacking=(), other_queries=()):
     grids.write(folder / "toy-table1.tsv", [], grids.GridCell)
     made = BoundClaims(
         id="toy-claims", entry=page(*held), tests=TESTS, tables={"table1": table(splits)},
-        figures={}, scale="toy", comparable=True, reason="a toy.",
+        figures={}, scale="toy", reason="a toy.",
     )  # fmt: skip
     return judged(folder, made, [folder / "toy-table1.tsv"])
 
@@ -191,7 +191,7 @@ def theory(folder, *held, absent=None):
     dimensions.draw(spec, root, output)
     made = BoundClaims(
         id="toy-claims", entry=page(*held), tests=TESTS, tables={}, figures={},
-        dimensions={"figure2": bound}, scale="toy", comparable=False, reason="a toy.",
+        dimensions={"figure2": bound}, scale="toy", reason="a toy.",
     )  # fmt: skip
     return judged(folder, made, [output], root), grids.by_place(grids.read_cells(output))
 

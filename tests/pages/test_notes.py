@@ -130,3 +130,11 @@ def test_a_note_on_learning_says_that_a_start_is_far_from_equal_scores():
     far = {**before, "times_equal_scores": 132.45}
     assert "The loss is 132 times that of equal scores." in learned(preflight=far)
     assert "times that of equal" not in learned(preflight=before)
+
+
+def test_a_note_says_which_numbers_alone_do_not_compare():
+    made = job().model_copy(update={"but": {"ours": "another reranker", "far": "another reranker"}})
+    assert [*notes.of_scale(made)] == [
+        "Scale toy: a toy.", "Not comparable: ours, far: another reranker.",
+    ]  # fmt: skip
+    assert [*notes.of_scale(job())] == ["Scale toy: a toy."]

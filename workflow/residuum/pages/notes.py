@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import RunId
-from residuum.pages.jobs import Bound
+from residuum.pages.jobs import Bound, Judged
 from residuum.paired import Comparison
 from residuum.paired.classical import CONSTANT
 from residuum.paired.comparisons import near_alpha
@@ -103,6 +103,18 @@ def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
         yield (
             f"Trained once: {', '.join(single)}. Their comparisons hold for these models; results "
             "of other seeds are not known."
+        )
+
+
+def of_scale(job: Bound) -> Iterator[str]:
+    """Yield why a page's numbers compare with its paper's or do not, and what alone does not."""
+    yield f"Scale {job.scale}: {job.reason}"
+    if isinstance(job, Judged):
+        whys = dict.fromkeys(job.but.values())
+        parts = {why: [name for name, other in job.but.items() if other == why] for why in whys}
+        yield from (
+            f"Not comparable: {', '.join(names)}: {why.rstrip('.')}."
+            for why, names in parts.items()
         )
 
 

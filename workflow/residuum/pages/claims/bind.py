@@ -27,7 +27,7 @@ OfPage = Callable[[FigureInputs, str], list[str]]
 @memoised
 def bind_claims(registry: Registry, page: str, hub: Hub) -> BoundClaims:
     """Bind a paper's claims: the tables, figures and pages of dimensions that they are about."""
-    claims, (comparable, reason) = registry.entry(page, Claims), registry.comparability
+    claims, compares = registry.entry(page, Claims), registry.comparability(page)
     paper, _ = parts_of(page)
     short = dict.fromkeys(claim.holds.page for claim in claims.claims if claim.holds)
     named = {name: registry.pages[page_id(paper, name)] for name in short}
@@ -42,8 +42,7 @@ def bind_claims(registry: Registry, page: str, hub: Hub) -> BoundClaims:
         figures={name: bind_figure(registry, page_id(paper, name), hub) for name in drawn},
         dimensions={n: bind_dimensions(registry, page_id(paper, n), hub) for n in theory},
         scale=registry.config.scale,
-        comparable=comparable,
-        reason=reason,
+        reason=compares.reason,
     )
 
 

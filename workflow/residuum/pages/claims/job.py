@@ -21,7 +21,6 @@ class BoundClaims(Bound):
     tables: dict[str, BoundTable]
     figures: dict[str, BoundFigure]
     dimensions: dict[str, BoundDimensions] = Field(default={})
-    comparable: bool
 
     def unbound(self, holds: Holding) -> list[str]:
         """Return the columns that a claim along a table's columns leaves out at this scale.

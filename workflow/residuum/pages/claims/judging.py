@@ -26,6 +26,7 @@ from residuum.pages.claims.entry import (
 from residuum.pages.claims.job import BoundClaims
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, Key
+from residuum.pages.table.job import BoundTable
 from residuum.pages.verdicts import LedgerRow, Tested, Verdict, comparison_verdict, with_test
 from residuum.paired import Comparison, ScoreMatrix
 
@@ -144,7 +145,7 @@ def _decide(
     if holds is None:
         return Decision("not judged", str(claim.not_judged))
     if isinstance(holds, Factor):
-        return _factor(holds, tables[holds.page], None if job.comparable else job.reason)
+        return _factor(holds, tables[holds.page], job.tables[holds.page])
     if why := _absent(job, holds, values[holds.page]):
         return Decision(*why)
     if not job.tested(holds):
@@ -250,8 +251,8 @@ def _part(says: Says, test: Comparison) -> Verdict:
     return ("reversed" if says == "not apart" and verdict == "holds" else verdict), why
 
 
-def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Decision:
-    """Judge the factors between rows' numbers. `elsewhere` is why they do not compare, or None."""
+def _factor(holds: Factor, cells: Cells, table: BoundTable) -> Decision:
+    """Judge the factors between rows' numbers of a table."""
     (column,), (least, most) = holds.columns, holds.between
     numbers = {row: cells[row, column] for row in holds.named()}
     if absent := next((cell for cell in numbers.values() if cell.not_run), None):
@@ -259,8 +260,9 @@ def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Decision:
     depths = {row: float(cell.measured or 0) for row, cell in numbers.items()}
     factors = {a: depths[a] / depths[b] for a, b in holds.rows.items()}
     shown = ", ".join(f"{a} / {holds.rows[a]} = {factor:.3g}" for a, factor in factors.items())
-    if elsewhere:
-        return Decision("not comparable", f"{shown} ({elsewhere.rstrip('.')})")
+    whys = (table.not_comparable(row, column) for row in holds.named())
+    if why := next(filter(None, whys), None):
+        return Decision("not comparable", f"{shown} ({why.rstrip('.')})")
     inside = all(least <= factor <= most for factor in factors.values())
     reason = f"{shown}; printed {least:g} to {most:g}"
     return Decision("holds" if inside else "differs", reason)

@@ -177,7 +177,7 @@ def page(
         notes.tests_note(job.tests, "claim"),
         *notes.remarks(named, job.tests.alpha),
         *notes.one_training(runs),
-        f"Scale {job.scale}: {job.reason}",
+        *notes.of_scale(job),
     ]
     return layout.page(job.entry, header, lines, lines_below, align)
 

@@ -14,7 +14,7 @@ from residuum.wiring.memo import memoised
 @memoised
 def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
     """Bind a page of measurements: its split, and why measurements cannot be made."""
-    table, (comparable, reason) = registry.entry(page, Dimensions), registry.comparability
+    table, compares = registry.entry(page, Dimensions), registry.comparability(page)
     split_id = registry.binding(table.role)
     absent = dict.fromkeys(
         (row.id for row in table.rows), not_bound(registry.config.scale, table.role)
@@ -28,8 +28,9 @@ def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
         split=ref_of(split_id),
         absent=absent,
         scale=registry.config.scale,
-        comparable=comparable,
-        reason=reason,
+        comparable=compares.comparable,
+        reason=compares.reason,
+        but=compares.but,
     )
 
 

@@ -18,7 +18,7 @@ from residuum.artefacts import fidelities, manifest
 from residuum.artefacts.fidelities import ALL, Measured
 from residuum.cli import command
 from residuum.config.schema.fidelities import nth
-from residuum.pages import drawing, grids, layout
+from residuum.pages import drawing, grids, layout, notes
 from residuum.pages.dimensions.entry import (
     CONSTANT,
     EXACT,
@@ -302,7 +302,7 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
         yield "Docs that tie with a first doc do not push it out."
     if any(row.shows in ("margins", "recall") for row in job.entry.rows):
         yield "Docs are grouped by their number of different terms."
-    yield f"Scale {job.scale}: {job.reason}"
+    yield from notes.of_scale(job)
 
 
 def places(job: BoundDimensions, numbers: Sequence[GridCell]) -> layout.Places:
