@@ -56,9 +56,9 @@ def matched(marked: Iterable[Marked], passages: Iterable[Passage]) -> list[set[s
     """
     listed = [(_words(m.title), _trigrams(m.paragraph)) for m in marked]
     by_title: dict[tuple[str, ...], list[int]] = {}
-    for number, (title, trigrams) in enumerate(listed):
-        if title and trigrams:
-            by_title.setdefault(title, []).append(number)
+    for number, (named, trigrams) in enumerate(listed):
+        if named and trigrams:
+            by_title.setdefault(named, []).append(number)
     found: list[set[str]] = [set() for _ in listed]
     for doc_id, title, text in passages:
         if numbers := by_title.get(_words(title)):

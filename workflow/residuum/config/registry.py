@@ -245,12 +245,12 @@ class Registry:
         """Return whether a page's numbers compare with its paper's at this scale, and why."""
         if encoder := self.config.encoder:
             reason = f"encoder {encoder} takes the place of the scale's own."
-            return Comparability(comparable=False, reason=reason)
+            return Comparability(comparable=False, reason=reason, but={})
         paper, name = parts_of(page)
         for key in (f"{paper}/{name}", paper):
             if key in self.scale.pages:
                 return self.scale.pages[key]
-        return Comparability(comparable=self.scale.comparable, reason=self.scale.reason)
+        return Comparability(comparable=self.scale.comparable, reason=self.scale.reason, but={})
 
     @cached_property
     def trials(self) -> dict[str, tuple[RateGrid, float]]:

@@ -61,7 +61,7 @@ def judge(
         kept, deep = without_unlearned(figure, verdicts), figure.entry.of_curves
         points = _over_depths(figure, depths or []) if deep else of_runs(kept, metrics, parted)
         values[name] = of_figure(job, name, kept, points)
-    read = {}
+    read: dict[Path, None] = {}
     for name, theory in job.dimensions.items():
         folders = {row: (measured or Path()) / at for row, at in theory.folders().items()}
         read |= dict.fromkeys(folder / "manifest.json" for folder in folders.values())
