@@ -5,6 +5,7 @@ rule claims_judge:
         tables=WIRING.page.claims.tables,
         curves=WIRING.page.claims.curves,
         groups=WIRING.page.claims.groups,
+        limits=WIRING.page.claims.limits,
         learning=WIRING.page.claims.learning,
         measured=WIRING.page.claims.measured,
     output:
@@ -17,6 +18,7 @@ rule claims_judge:
     params:
         **decided_by("residuum.pages.claims.make", "judge", WIRING.page.claims.spec),
         metrics=PATHS.metrics_root,
+        bounds=PATHS.bounds_root,
         tables=options.each("table", "tables"),
         curves=options.each("depths", "curves"),
         groups=options.each("groups", "groups"),
@@ -24,7 +26,7 @@ rule claims_judge:
         measured=PATHS.fidelity_root,
     shell:
         "python -m residuum.pages.claims.make judge --spec {params.spec:q} --metrics "
-        "{params.metrics} "
+        "{params.metrics} --bounds {params.bounds} "
         "{params.tables} {params.curves} {params.groups} {params.learning} "
         "--measured {params.measured} "
         "--tests {output.tests} --output {output.tsv} "

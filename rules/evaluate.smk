@@ -17,3 +17,40 @@ rule evaluate_run:
     shell:
         "python -m residuum.evaluate run --run {input.run} --qrels {input.qrels} "
         "{params.spec} {params.texts} --output {output.metrics} 2>&1 | tee {log}"
+
+
+rule evaluate_bounds:
+    """Say what a random order and the best order of a corpus reach on a split."""
+    input:
+        qrels=PATHS.qrels,
+        corpus=PATHS.corpus,
+    output:
+        **recorded(bounds=PATHS.bounds),
+    log:
+        PATHS.log("evaluate/{dataset}.{split}.bounds"),
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.evaluate", "bounds", WIRING.evaluations.measures),
+        corpus=options.folder("corpus"),
+    shell:
+        "python -m residuum.evaluate bounds --qrels {input.qrels} --corpus {params.corpus} "
+        "{params.spec} --output {output.bounds} 2>&1 | tee {log}"
+
+
+rule evaluate_over:
+    """Say what a random order and the best order of given candidates reach on a split."""
+    input:
+        qrels=PATHS.qrels,
+        candidates=WIRING.evaluations.candidates,
+    output:
+        **recorded(bounds=PATHS.candidate_bounds),
+    log:
+        PATHS.log("evaluate/{dataset}.{split}.{other}.bounds"),
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.evaluate", "over", WIRING.evaluations.measures),
+    shell:
+        "python -m residuum.evaluate over --qrels {input.qrels} "
+        "--candidates {input.candidates} {params.spec} --output {output.bounds} 2>&1 | tee {log}"

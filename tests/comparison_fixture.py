@@ -1,9 +1,9 @@
 """A tested comparison of which a test sets what it looks at."""
 
-from residuum.paired import Comparison
+from residuum.pages.bearing import Weighed
 
 
-def comparison(**changes: object) -> Comparison:
+def comparison(**changes: object) -> Weighed:
     """Return a comparison without an effect: p 0.2 by flips, one seed each."""
     zeros = dict.fromkeys(("mean_a", "mean_b", "difference", "wins", "losses"), 0)
     unknown = (
@@ -22,4 +22,4 @@ def comparison(**changes: object) -> Comparison:
              "p_mixed_effects": None, "seeds_agreeing": None, "seeds_near_alpha": None,
              "method": "9999 sign flips", "test": "permutation",
              "correction": "none", "family": "toy"}  # fmt: skip
-    return Comparison(**{**zeros, **dict.fromkeys(unknown), **plain, **changes})
+    return Weighed(**{**zeros, **dict.fromkeys(unknown), **plain, **changes})

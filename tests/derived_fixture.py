@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from bounds_fixture import bounds_of
 from residuum import evaluate, ledger, significance
 from residuum.artefacts import trec
 from residuum.config.schema.tests import Tests
@@ -121,7 +122,9 @@ def _run(results: Path, run: str, ranks: list[int], system: str) -> None:
 def make_pages(results: Path, made: BoundTable | None = None, groups: Sequence[Path] = ()) -> None:
     text, page = spec(made or job()), results / "tables" / "toy-table1.tsv"
     tests = results / "significance" / "toy-table1.tsv"
-    significance.compare(text, results / "metrics", tests, groups=[*groups])
+    significance.compare(
+        text, results / "metrics", tests, bounds_of(results / "metrics"), groups=[*groups]
+    )
     tables.render(text, results / "metrics", tests, page, [], groups=[*groups])
     ledger.write([text], [page], significance=[tests], output=results / "ledger.tsv")
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bounds_fixture import bounds_of
 from residuum import ledger, significance
 from residuum.artefacts import manifest, trec
 from residuum.pages.table import make as tables
@@ -34,7 +35,7 @@ def build_hostile(results: Path) -> Path:
     made = spec(job(**changes, notes=HOSTILE))
     page = results / "tables" / "toy-table1.tsv"
     tests = results / "significance" / "toy-table1.tsv"
-    significance.compare(made, results / "metrics", tests)
+    significance.compare(made, results / "metrics", tests, bounds_of(results / "metrics"))
     tables.render(made, results / "metrics", tests, page, [])
     ledger.write([made], [page], results / "ledger.tsv", [tests], [])
     return results

@@ -8,7 +8,8 @@ Without pages it compares all tables and claims of the folder, circles, figures 
 
 The exit status is 1 where a value differs. `taken over` counts what is read and not recomputed.
 Rules of verdicts are those of docs/verdicts.md and docs/statistics.md: a mistake there is in both.
-Of significance files it leaves out bootstrap intervals and detectable differences. Of the ledger
+Of significance files it leaves out bootstrap intervals, and it takes detectable differences from
+them. Of the ledger
 it leaves out `same_as`, `rests_on` and the words of reasons.
 """
 
@@ -181,7 +182,7 @@ class Results:
 
     def __init__(self, root):
         self.root = Path(root)
-        for read in ("split", "corpus", "passage", "lists", "values", "group", "curve"):
+        for read in ("split", "corpus", "passage", "lists", "values", "group", "curve", "bounds"):
             setattr(self, read, cache(getattr(self, read)))
 
     def split(self, split_id):
@@ -249,6 +250,27 @@ class Results:
             else:
                 every.append(measure_of(measure, split.levels.get(query, {}), *lists[query]))
         return np.array(every, dtype=float)
+
+    def bounds(self, split_id, measure, over):
+        """Return chance and ceiling of a measure for each query; None where none is known."""
+        if measure.startswith("AnswerAccuracy@"):
+            return None
+        split, both = self.split(split_id), []
+        number = len(self.corpus(split_id.rpartition("/")[0])) if not over else None
+        run = Run(self.run_path(split_id, over)) if over else None
+        for query in split.queries:
+            levels = {doc: n for doc, n in split.levels.get(query, {}).items() if n > 0}
+            docs = number
+            listed = list(levels.values())
+            if run:
+                drawn = run.first(query, run.length(query))
+                docs, listed = len(drawn), [levels[doc] for doc in drawn if doc in levels]
+            every = list(levels.values())
+            both.append((chance_of(measure, listed, every, docs), listed, every))
+        if any(chance is None for chance, *_ in both):
+            return None
+        tops = [ceiling_of(measure, listed, every) for _, listed, every in both]
+        return np.array([chance for chance, *_ in both]), np.array(tops)
 
     def _answered(self, split_id, query, docs, measure):
         depth = int(measure.partition("@")[2])
@@ -396,6 +418,126 @@ def wilson(hits, count):
     return middle - half, middle + half
 
 
+# What data can show
+
+
+def chance_of(name, listed, levels, docs):
+    """Return a measure's expected value over all orders of docs, or None where none is known.
+
+    listed are the levels of the relevant docs among these, levels those of all relevant docs.
+
+    - Success@k = 1 - C(N - R, k) / C(N, k), for R relevant of N docs.
+    - RR@k: the first relevant doc stands at rank r with C(N - r, R - 1) / C(N, R).
+    - P@k, R@k and nDCG@k: a doc stands at each rank with 1 / N.
+    - AP@k: a relevant doc at rank r has (r - 1) (R - 1) / (N - 1) others before it on average.
+    """
+    kind, least, cut = NAME.fullmatch(name).groups()
+    least = int(least or 1)
+    cut = min(int(cut), docs) if cut else docs
+    shown = [level for level in listed if level >= least]
+    every = [level for level in levels if level >= least]
+    some, full = len(shown), NAME.fullmatch(name)[3]
+    if kind not in ("RR", "P", "R", "Success", "AP", "BioASQ_AP", "nDCG"):
+        return None
+    if not some:
+        return 0.0
+    if kind == "Success":
+        return 1 - math.comb(docs - some, cut) / math.comb(docs, cut)
+    if kind == "RR":
+        ways = math.comb(docs, some)
+        return math.fsum(
+            math.comb(docs - rank, some - 1) / ways / rank for rank in range(1, cut + 1)
+        )
+    if kind == "P":
+        return cut * some / docs / int(full or docs)
+    if kind == "R":
+        return cut * some / docs / len(every)
+    if kind == "nDCG":
+        discounts = [1 / math.log2(rank + 1) for rank in range(1, max(cut, len(levels)) + 1)]
+        most = sorted(levels, reverse=True)[: int(full)] if full else sorted(levels, reverse=True)
+        ideal = math.fsum(a * b for a, b in zip(most, discounts, strict=False))
+        return sum(listed) / docs * math.fsum(discounts[:cut]) / ideal
+    before = (some - 1) / (docs - 1) if docs > 1 else 0.0
+    found = math.fsum((1 + (rank - 1) * before) / rank for rank in range(1, cut + 1))
+    most = min(len(every), 10) if kind == "BioASQ_AP" else len(every)
+    return found * some / docs / most
+
+
+def ceiling_of(name, listed, levels):
+    """Return a measure's value where the listed relevant docs stand first, highest level first."""
+    hits = [(rank, level) for rank, level in enumerate(sorted(listed, reverse=True), 1)]
+    judged_docs = dict(enumerate(levels))
+    return measure_of(name, judged_docs, hits, [], len(listed))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the values of a row in a column come from."""
+
+    split_id: str
+    measure: str
+    over: str | None
+    parts: tuple  # of each dense part its runs, seed by seed
+    trainings: int | None
+    whole: bool
+
+    @classmethod
+    def of(cls, spec, split_id, runs, measure, over, whole):
+        """Return the source of runs; the spec says which have a trained model behind them."""
+        known = spec.get("trained_runs", {}).get(split_id, {})
+        names = [run.partition(".on.")[0] for run in runs]
+        trained = any(name in known for name in names)
+        parts = tuple(zip(*(known.get(name, []) for name in names), strict=False))
+        if over:
+            parts = (tuple(runs),) if trained else ()
+        parts = tuple(tuple(dict.fromkeys(part)) for part in parts)
+        return cls(split_id, measure, over, parts, len(runs) if trained else None, whole)
+
+
+class Shown:
+    """What the data of a comparison can show (docs/verdicts.md)."""
+
+    def __init__(self, results, first, second):
+        self.results, self.sides = results, (first, second)
+
+    def lacks(self, pair, ways, alpha):
+        """Return whether a rule forbids a verdict. ways has 1 for a above b, and -1 for below."""
+        if any(self._at_chance(source) for side in self.sides for source in side):
+            return True
+        if not ways:
+            return False
+        differ = int(np.count_nonzero(pair.gaps))
+        if not differ or 2 * 0.5**differ > alpha:
+            return True
+        least = parsed(pair.theirs["min_detectable"])
+        rooms = [self._room(pair, way) for way in ways]
+        return least is not None and all(room is not None and room < least for room in rooms)
+
+    def few(self):
+        """Return whether both sides rest on trainings, and one of them on fewer than three."""
+        counts = [[s.trainings for s in side if s.trainings] for side in self.sides]
+        return all(counts) and min(map(min, counts)) < 3
+
+    def _room(self, pair, way):
+        sources = self.sides[0 if way == 1 else 1]
+        other = pair.second if way == 1 else pair.first
+        if len(self.sides[0]) != 1 or len(self.sides[1]) != 1 or not sources[0].whole:
+            return None
+        bounds = self.results.bounds(sources[0].split_id, sources[0].measure, sources[0].over)
+        if bounds is None:
+            return None
+        return math.fsum(bounds[1]) / len(bounds[1]) - float(other.mean())
+
+    def _at_chance(self, source):
+        bounds = self.results.bounds(source.split_id, source.measure, source.over)
+        for runs in source.parts if bounds is not None else ():
+            values = [self.results.values(source.split_id, run, source.measure) for run in runs]
+            above = np.mean(values, axis=0) - bounds[0]
+            if above.mean() <= 2 * above.std(ddof=1) / math.sqrt(above.size):
+                return True
+        return False
+
+
 # Cells
 
 
@@ -477,6 +619,17 @@ class Table:
         """Return the run ids behind a cell, seed by seed."""
         runs = self.spec["runs"]
         return runs.get(f"{row}/{column}", runs.get(row, []))
+
+    def source(self, row, column):
+        """Return where the values of a cell come from, in a list; [] if nothing is measured."""
+        entry, split_id = self.columns[column], self.spec["splits"].get(column)
+        if split_id is None or entry["measure"] == "depth":
+            return []
+        runs, over = self.runs(row, column), entry["over"]
+        if over:
+            runs = [self._over(row, column, run) for run in runs]
+        whole = not entry["derived"] and not entry["within"]
+        return [Source.of(self.spec, split_id, runs, entry["measure"], over, whole)]
 
     def _system(self, row, column):
         systems = self.spec["systems"]
@@ -723,6 +876,7 @@ class Pair:
     over_seeds: bool | None = None
     holm: bool = False
     holm_over_seeds: bool | None = None
+    shown: Shown | None = None
 
     @cached_property
     def gaps(self):
@@ -1054,15 +1208,18 @@ def tested_pairs(table, tests):
             for b in shown[number + 1 :]:
                 if tests["compare"] == "all_pairs" or a in baselines or b in baselines:
                     first, second = cells[a].tested, cells[b].tested
-                    pairs.append(Pair(column, a, b, first, second, family))
+                    pair = Pair(column, a, b, first, second, family)
+                    sides = table.source(a, column), table.source(b, column)
+                    pair.shown = Shown(table.results, *sides)
+                    pairs.append(pair)
     return pairs
 
 
 class Outcomes:
     """The settled tests of a table, looked up by the rows in either order."""
 
-    def __init__(self, pairs, test):
-        self.test = test
+    def __init__(self, pairs, test, alpha):
+        self.test, self.alpha = test, alpha
         self.pairs = {(pair.column, pair.a, pair.b): pair for pair in pairs}
 
     def find(self, column, a, b):
@@ -1125,6 +1282,15 @@ def judged_blank(significant, over_seeds, sign):
     if sign == 0:
         return "inconclusive"
     return "these models only" if over_seeds is False else "significant here"
+
+
+def weighed(verdict, lacks, few):
+    """Return the verdict that the data, and the number of trainings, let a comparison have."""
+    if lacks:
+        return "not judged"
+    if few and verdict in ("holds", "reversed", "significant here"):
+        return "these models only"
+    return verdict
 
 
 def agreed_sign(pair, sign, test):
@@ -1308,6 +1474,10 @@ class Claims:
             agreed = agreed_sign(pair, sign, self.outcomes.test)
             verdict = judged(pair.significant, pair.over_seeds, agreed, claimed)
             under_holm = judged(pair.holm, pair.holm_over_seeds, agreed, claimed)
+            lacks = pair.shown.lacks(pair, [claimed * sign], self.outcomes.alpha)
+            verdict, under_holm = (
+                weighed(one, lacks, pair.shown.few()) for one in (verdict, under_holm)
+            )
         fields = self._effect(column, a, b, pair, sign)
         reported, measured = fields["reported"], fields["measured"]
         known = None not in (reported, measured)
@@ -1323,6 +1493,8 @@ class Claims:
         if pair is not None:
             agreed = agreed_sign(pair, sign, self.outcomes.test)
             verdict = judged_blank(pair.significant, pair.over_seeds, agreed)
+            lacks = pair.shown.lacks(pair, [1, -1], self.outcomes.alpha)
+            verdict = weighed(verdict, lacks, pair.shown.few())
         if self._says_nothing(column, a, b, stated):
             verdict = "not judged"
         fields = self._effect(column, a, b, pair, sign) | {"verdict": verdict}
@@ -1389,6 +1561,15 @@ class Figure:
 
     def __init__(self, results, spec):
         self.results, self.spec, self.entry = results, spec, spec["entry"]
+
+    def source(self, name, panel):
+        """Return where the values of a series in a panel come from, in a list."""
+        [shown] = [one for one in self.entry["panels"] if one["id"] == panel]
+        split_id = self.spec["splits"].get(name)
+        if split_id is None or shown["measure"] is None:
+            return []
+        runs = self.spec["runs"].get(name, [])
+        return [Source.of(self.spec, split_id, runs, shown["measure"], None, False)]
 
     def series(self, name, panel):
         """Return a series in a panel."""
@@ -1471,10 +1652,12 @@ class Sentence:
                 self.states |= {cell.state for cell in cells} - {MEASURED}
                 if all(cell.tested is not None for cell in cells):
                     first, second = (cell.tested for cell in cells)
-                    self._pair(column, row, other, first, second, self.holds["relation"])
+                    sides = table.source(row, column), table.source(other, column)
+                    self._pair(column, row, other, first, second, self.holds["relation"], sides)
 
-    def _pair(self, column, a, b, first, second, relation):
+    def _pair(self, column, a, b, first, second, relation, sides):
         pair = Pair(column, a, b, first, second, self.claim["id"], relation)
+        pair.shown = Shown(self.results, *sides)
         self.pairs.append(pair)
 
     def _lines(self, figure, panel):
@@ -1500,7 +1683,9 @@ class Sentence:
         for point in first:
             skipped = point == 0 or point in self.holds["but"]
             if point in second and not skipped:
-                self._pair(f"{panel}/{point}", a, b, first[point], second[point], relation)
+                sides = figure.source(a, panel), figure.source(b, panel)
+                both = first[point], second[point]
+                self._pair(f"{panel}/{point}", a, b, *both, relation, sides)
 
     def _grows(self, figure, panel, row, relation):
         [points] = self._series(figure, panel, row)
@@ -1516,7 +1701,9 @@ class Sentence:
             later = zip(depths[1:], depths[:-1], strict=True)
             steps += [(high, low, "not below") for high, low in later if len(depths) > 2]
         for high, low, claimed in steps:
-            self._pair(panel, label(high), label(low), points[high], points[low], claimed)
+            sides = (figure.source(row, panel),) * 2
+            both = points[high], points[low]
+            self._pair(panel, label(high), label(low), *both, claimed, sides)
 
     def _gap(self, figure, panel, a, b, relation):
         first, second = self._series(figure, panel, a, b)
@@ -1528,16 +1715,25 @@ class Sentence:
         gaps = {point: first[point] - second[point] for point in (points[0], points[-1])}
         labels = [f"{a} - {b} at {word} {point}" for point in (points[-1], points[0])]
         claimed = "below" if relation == "narrows" else "not apart"
-        self._pair(panel, *labels, gaps[points[-1]], gaps[points[0]], claimed)
+        sides = ([*figure.source(a, panel), *figure.source(b, panel)],) * 2
+        self._pair(panel, *labels, gaps[points[-1]], gaps[points[0]], claimed, sides)
 
 
 def judged_relation(pair, test):
     """Return the verdict of a comparison of a sentence (docs/verdicts.md)."""
+    ways = {"above": [1], "below": [-1], "apart": [1, -1]}.get(pair.relation, [])
+    if pair.shown.lacks(pair, ways, test["alpha"]):
+        return "not judged"
+    return differing(pair, test["test"], pair.shown.few())
+
+
+def differing(pair, test, few):
+    """Return the verdict of a comparison of a sentence that the data can show."""
     sign = agreed_sign(pair, 1, test)
     if pair.relation in ("above", "below"):
         claimed = 1 if pair.relation == "above" else -1
-        return judged(pair.significant, pair.over_seeds, sign, claimed)
-    differs = judged(pair.significant, pair.over_seeds, sign, sign)
+        return weighed(judged(pair.significant, pair.over_seeds, sign, claimed), False, few)
+    differs = weighed(judged(pair.significant, pair.over_seeds, sign, sign), False, few)
     if pair.relation == "apart":
         return differs
     if pair.relation == "not apart":
@@ -1547,7 +1743,7 @@ def judged_relation(pair, test):
     return "reversed" if differs == "holds" else differs
 
 
-WORST = ["reversed", "inconclusive", "these models only", "holds"]
+WORST = ["reversed", "inconclusive", "not judged", "these models only", "holds"]
 
 
 def judged_sentence(sentence, test):
@@ -1603,7 +1799,7 @@ def check_claims(results, page, ledger):
 
 def compare_sentence(results, spec, sentence, shown, ledger, report):
     """Compare the verdict of a sentence on its page and in the ledger."""
-    claim, test = sentence.claim, spec["tests"]["test"]
+    claim, test = sentence.claim, spec["tests"]
     holds = claim["holds"]
     if holds is not None and holds["relation"] == "factor":
         verdict = judged_factor(results, spec, claim)
@@ -1620,7 +1816,7 @@ def compare_sentence(results, spec, sentence, shown, ledger, report):
         for what in ("measured", "p_adjusted", "p_over_seeds", "seeds_agreeing"):
             if taken is not None and found is not None and taken[what] != found[what]:
                 report.differ(where, what, found[what], taken[what])
-    if verdict == "not judged":
+    if verdict == "not judged" and holds is None:
         report.taken_over["sentences `not judged`: the page enters no test of them"] += 1
     elif verdict in (NOT_LEARNED, NOT_RUN):
         report.taken_over[f"sentences `{verdict}`: what is absent or did not learn is read"] += 1
@@ -1659,7 +1855,7 @@ def check_table(results, page, ledger):
     pairs = tested_pairs(table, tests)
     found = results.root / "significance" / f"{page}.tsv"
     compare_tests(pairs, read_table(found), tests, report)
-    outcomes = Outcomes(pairs, tests["test"])
+    outcomes = Outcomes(pairs, tests["test"], tests["alpha"])
     compare_markers(table, outcomes, rows, report)
     if ledger is not None:
         numbers_of(table, page, spec["comparable"], ledger, report)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from bounds_fixture import bounds_of
 from residuum import evaluate, ledger, lexical, significance
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.config.specs import canonical_json
@@ -107,7 +108,7 @@ def make_pages(results: Path) -> None:
     made, counted = spec(job()), _counted_job()
     page = results / "tables" / "toy-table1.tsv"
     tests = results / "significance" / "toy-table1.tsv"
-    significance.compare(made, results / "metrics", tests)
+    significance.compare(made, results / "metrics", tests, bounds_of(results / "metrics"))
     tables.render(made, results / "metrics", tests, page, [])
     second = results / "tables" / "toy-table2.tsv"
     characteristics.count(counted, second, [f"dev={results / 'data' / 'data' / 'dev'}"])
@@ -117,7 +118,14 @@ def make_pages(results: Path) -> None:
     record(case, {"pairs": 0}, [], "residuum.pages.cases.make", id="toy-table3")
     sentences = results / "claims" / "toy-claims.tsv"
     tested = results / "significance" / "toy-claims.tsv"
-    claims.judge(_claims_job(), results / "metrics", tested, sentences, [page])
+    claims.judge(
+        _claims_job(),
+        results / "metrics",
+        tested,
+        sentences,
+        bounds_of(results / "metrics"),
+        [page],
+    )
     ledger.write([made, counted], [page, second], results / "ledger.tsv", [tests], [sentences])
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from corpora import make_corpus
 from residuum import evaluate as stage
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
@@ -126,3 +127,34 @@ def test_the_manifest_names_the_index_that_the_run_searched(tmp_path):
     beside.write_text(json.dumps({"artefact": {"hits": 1, "index": {"documents": 3}}}))
     assert facts()["artefact"]["index"] == {"documents": 3}
     assert str(beside) in facts()["inputs"]
+
+
+def test_what_a_random_order_and_the_best_order_reach(tmp_path):
+    """Of four docs one is relevant to q, and two to r, whose order is drawn from three docs.
+
+    The relevant doc of q is first in a quarter of the orders, so RR@2 is 1/4 (1 + 1/2). A doc of r
+    is first in a third of the orders of its candidates, second in another third; one of its two
+    relevant docs is no candidate, so the best recall is 1/2.
+    """
+    make_corpus(tmp_path / "corpus", [(doc_id, "text") for doc_id in "abcd"])
+    judged = [("q", "a", 1), ("q", "b", 0), ("r", "a", 2), ("r", "d", 1)]
+    trec.write_qrels(tmp_path / "qrels.trec", judged)
+    listed = run([("q", "a", 2.0), ("r", "a", 3.0), ("r", "b", 2.0), ("r", "c", 1.0)])
+    trec.write_run(tmp_path / "drawn.trec.gz", listed, "drawn")
+    names = ["RR@2", "R@2", "AnswerAccuracy@2"]
+    stage.bounds(tmp_path / "qrels.trec", tmp_path / "corpus", names, tmp_path / "whole.tsv")
+    assert trec.read_bounds(tmp_path / "whole.tsv").rows() == [
+        ("q", "R@2", 0.5, 1.0),
+        ("r", "R@2", 0.5, 1.0),
+        ("q", "RR@2", pytest.approx(1 / 4 + 1 / 8), 1.0),
+        ("r", "RR@2", pytest.approx(1 / 2 + 1 / 3 / 2), 1.0),
+    ]
+    drawn = tmp_path / "drawn.trec.gz"
+    stage.over(tmp_path / "qrels.trec", drawn, names, tmp_path / "of.tsv")
+    assert trec.read_bounds(tmp_path / "of.tsv").rows() == [
+        ("q", "R@2", 1.0, 1.0),
+        ("r", "R@2", pytest.approx(1 / 3), 0.5),
+        ("q", "RR@2", 1.0, 1.0),
+        ("r", "RR@2", pytest.approx(1 / 3 + 1 / 6), 1.0),
+    ]
+    assert manifest.read(tmp_path / "whole.tsv.manifest.json")["artefact"]["docs"] == 4

@@ -4,11 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from bounds_fixture import bounds_of
 from residuum import significance
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
-from residuum.paired import Comparison
+from residuum.pages.bearing import Weighed
 from tables_fixture import job, spec, write_metrics
 
 COLUMNS = [
@@ -41,7 +42,9 @@ def metrics(tmp_path):
 
 def compare(metrics, made, together=(), workers=1, name="s.tsv"):
     output = metrics.parent / name
-    significance.compare(spec(made), metrics, output, [spec(t) for t in together], workers)
+    significance.compare(
+        spec(made), metrics, output, bounds_of(metrics), [spec(t) for t in together], workers
+    )
     return pl.read_csv(output, separator="\t", infer_schema_length=None)
 
 
@@ -50,7 +53,7 @@ def test_every_pair_in_every_column(metrics):
     pairs = [("base", "ours"), ("base", "ablation"), ("ours", "ablation")]
     expected = [(column, *pair) for column in ("rr", "ndcg") for pair in pairs]
     assert list(result.select("column", "a", "b").iter_rows()) == expected
-    assert result.columns == list(grids.columns(Comparison))
+    assert result.columns == list(grids.columns(Weighed))
     assert set(result["family"]) == {"toy-table1/rr", "toy-table1/ndcg"}
     seeded = result.filter(pl.col("seeds") == 2)
     assert seeded.height == 4 and seeded["p_mixed_effects"].null_count() == 0
@@ -114,13 +117,13 @@ def test_a_family_may_be_all_tables_of_a_paper(metrics):
 def test_a_page_without_pairs_has_a_header_only(metrics):
     made = table()
     result = compare(metrics, made.model_copy(update={"splits": {"rr": None, "ndcg": None}}))
-    assert (result.height, result.columns) == (0, list(grids.columns(Comparison)))
+    assert (result.height, result.columns) == (0, list(grids.columns(Weighed)))
 
 
 def test_no_resamples_are_refused(metrics):
     text = spec(table()).replace('"resamples":9999', '"resamples":0')
     with pytest.raises(ResiduumError, match=r"tests\.resamples: Input should be greater than 0"):
-        significance.compare(text, metrics, metrics.parent / "s.tsv")
+        significance.compare(text, metrics, metrics.parent / "s.tsv", bounds_of(metrics))
 
 
 def test_a_value_that_is_no_number_is_refused(tmp_path):
@@ -128,4 +131,4 @@ def test_a_value_that_is_no_number_is_refused(tmp_path):
     path = tmp_path / "data" / "dev" / "base.tsv"
     path.write_text(path.read_text().replace("\t0.3", "\tNaN", 1))
     with pytest.raises(ResiduumError, match=r"base\.tsv, line 2: not a finite number; .*value nan"):
-        significance.compare(spec(job()), tmp_path, tmp_path / "s.tsv")
+        significance.compare(spec(job()), tmp_path, tmp_path / "s.tsv", bounds_of(tmp_path))

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from bounds_fixture import bounds_of
 from residuum import ledger, significance
 from residuum.__main__ import app
 from residuum.artefacts import files, trec
@@ -151,7 +152,7 @@ def test_a_cell_of_a_model_that_did_not_learn_leads_to_its_verdict(tmp_path):
     record(path, {"learned": False}, [], "residuum.learning")
     metrics, page = results / "metrics", results / "tables" / "toy-table1.tsv"
     tests = results / "significance" / page.name
-    significance.compare(spec(made), metrics, tests, learning=[path])
+    significance.compare(spec(made), metrics, tests, bounds_of(metrics), learning=[path])
     tables.render(spec(made), metrics, tests, page, [], learning=[path])
     ledger.write([spec(made)], [page], results / "ledger.tsv", [tests])
     message = explaining.explain(results, "toy/table1/ours/rr")

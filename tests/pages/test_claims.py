@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 
+from bounds_fixture import bounds_of
 from residuum import ledger, significance
 from residuum.artefacts import trec
 from residuum.config.schema.tests import Tests
@@ -100,7 +101,7 @@ def judged(folder, made, depths=(), splits=None, learning=None):
             for split, of_runs in (splits or {"dev": CURVE}).items()
         ],
     )
-    claims.judge(text, metrics, tests, output, *read, learning=learning)
+    claims.judge(text, metrics, tests, output, bounds_of(metrics), *read, learning=learning)
     rows = {row.row: row for row in grids.rows(output, LedgerRow)}
     page = output.with_suffix(".md").read_text()
     assert "\n- A choice.\n" in page, "a note of the entry"
@@ -124,9 +125,9 @@ def one_seed():
         ("below", {"ours": ["base"]}, "reversed"),
         ("below", {"base": ["ours"]}, "holds"),
         ("apart", {"base": ["ours"], "ablation": ["ours"]}, "holds"),
-        ("above", {"base": ["base"]}, "inconclusive"),
+        ("above", {"base": ["base"]}, "not judged"),
         ("above", {"ours": ["base"], "base": ["ablation"]}, "reversed"),
-        ("above", {"ours": ["base", "ours"]}, "inconclusive"),
+        ("above", {"ours": ["base", "ours"]}, "not judged"),
         ("above", {"ours": ["base", "later"]}, "not run"),
     ],
 )
@@ -161,10 +162,10 @@ def test_a_claim_is_a_family_of_its_own(tmp_path):
     [
         ("rises", "up", "holds"),
         ("rises", "falls", "reversed"),
-        ("rises", "flat", "inconclusive"),
+        ("rises", "flat", "not judged"),
         ("needs_largest", "up", "holds"),
         ("needs_largest", "falls", "reversed"),
-        ("needs_largest", "flat", "inconclusive"),
+        ("needs_largest", "flat", "not judged"),
     ],
 )
 def test_a_series_over_its_depths(tmp_path, relation, series, verdict):
@@ -182,7 +183,7 @@ def test_series_are_compared_at_every_depth(tmp_path):
     above = between("above", {"falls": ["up", "flat"]}, ["after"], "figure1")
     equal = between("above", {"falls": ["up"]}, ["recall"], "figure1")
     result, tests, _ = judged(tmp_path, bound(above, equal))
-    assert (result["c0"].verdict, result["c1"].verdict) == ("holds", "inconclusive")
+    assert (result["c0"].verdict, result["c1"].verdict) == ("holds", "not judged")
     assert [test.column for test in tests if test.family == "c0"] == [
         f"after/{depth}" for of in ("up", "flat") for depth in (10, 20, 50)
     ]
@@ -276,7 +277,12 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
     rows, _, _ = judged(tmp_path, made)
     assert rows["c0"].verdict == rows["c1"].verdict
     rows_of, table = tmp_path / "claims" / "toy-claims.tsv", tmp_path / "t.tsv"
-    significance.compare(spec(job()), tmp_path / "metrics", tmp_path / "toy-table1.tsv")
+    significance.compare(
+        spec(job()),
+        tmp_path / "metrics",
+        tmp_path / "toy-table1.tsv",
+        bounds_of(tmp_path / "metrics"),
+    )
     tests = tmp_path / "toy-table1.tsv"
     tables.render(spec(job()), tmp_path / "metrics", tests, table, [])
     ledger.write([spec(job())], [table], tmp_path / "l.tsv", [tests], [rows_of])

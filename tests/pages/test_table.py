@@ -6,6 +6,7 @@ import re
 import polars as pl
 import pytest
 
+from bounds_fixture import bounds_of
 from residuum import ledger, significance
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
@@ -19,7 +20,7 @@ def made(tmp_path):
     """Render the toy table and return (tsv frame, markdown, latex, significance frame)."""
     metrics = write_metrics(tmp_path / "metrics")
     text = spec(job())
-    significance.compare(text, metrics, tmp_path / "s.tsv")
+    significance.compare(text, metrics, tmp_path / "s.tsv", bounds_of(metrics))
     tables.render(text, metrics, tmp_path / "s.tsv", tmp_path / "t.tsv", [])
     tests = pl.read_csv(tmp_path / "s.tsv", separator="\t")
     tsv = pl.read_csv(tmp_path / "t.tsv", separator="\t")
@@ -125,7 +126,7 @@ def test_different_query_sets_are_an_error(tmp_path):
     path = metrics / "data" / "dev" / "base.tsv"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
     with pytest.raises(ResiduumError, match="rows base and ours hold different queries"):
-        significance.compare(spec(job()), metrics, tmp_path / "s.tsv")
+        significance.compare(spec(job()), metrics, tmp_path / "s.tsv", bounds_of(metrics))
     assert not (tmp_path / "s.tsv").exists()
 
 
@@ -134,7 +135,7 @@ def test_a_run_without_the_measure_says_which_it_has(tmp_path):
     path = metrics / "data" / "dev" / "base.tsv"
     path.write_text(path.read_text().replace("RR@10", "P@10"))
     with pytest.raises(ResiduumError, match=r"base\.tsv: no values of RR@10; it holds P@10"):
-        significance.compare(spec(job()), metrics, tmp_path / "s.tsv")
+        significance.compare(spec(job()), metrics, tmp_path / "s.tsv", bounds_of(metrics))
 
 
 DEPTH_COLUMN = {"id": "k", "role": "dev", "measure": "depth", "header": "K"}
@@ -167,7 +168,7 @@ def render(folder, records, made=None, edit=None):
     for path, record in zip(paths, records.values(), strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record))
-    significance.compare(spec(made), metrics, folder / "s.tsv")
+    significance.compare(spec(made), metrics, folder / "s.tsv", bounds_of(metrics))
     tables.render(spec(made), metrics, folder / "s.tsv", folder / "t.tsv", paths)
     tsv = pl.read_csv(folder / "t.tsv", separator="\t", infer_schema_length=None)
     return tsv, (folder / "t.md").read_text(), pl.read_csv(folder / "s.tsv", separator="\t")
@@ -203,7 +204,7 @@ def test_a_depth_column_shows_what_was_chosen(tmp_path):
 def test_what_a_reranker_is_and_the_precision_behind_a_table_stand_under_it(tmp_path):
     made = job().model_copy(update={"rerankers": {"large": "org/net at 1234abcd: it saw dev."}})
     metrics, tests = write_metrics(tmp_path / "metrics"), tmp_path / "s.tsv"
-    significance.compare(spec(made), metrics, tests)
+    significance.compare(spec(made), metrics, tests, bounds_of(metrics))
     model = tmp_path / "models" / "net" / "seed1" / "manifest.json"
     model.parent.mkdir(parents=True)
     model.write_text(json.dumps({"artefact": {}, "spec": {"device": "cuda", "precision": "bf16"}}))
@@ -292,7 +293,7 @@ def test_notes_say_who_is_compared_and_how_seeds_agree(tmp_path):
     metrics = write_metrics(tmp_path / "metrics")
     tests = {"compare": "with_baselines", "correction": "bonferroni"}
     text = spec(job(tests=tests, baselines=["base"]))
-    significance.compare(text, metrics, tmp_path / "s.tsv")
+    significance.compare(text, metrics, tmp_path / "s.tsv", bounds_of(metrics))
     tables.render(text, metrics, tmp_path / "s.tsv", tmp_path / "t.tsv", [])
     page = (tmp_path / "t.md").read_text()
     note = "9999 sign flips, seed 1), alpha 0.05, compared with base only, correction bonferroni"
@@ -337,7 +338,7 @@ def test_a_row_whose_model_did_not_learn_is_no_result(tmp_path):
     metrics = write_metrics(tmp_path / "metrics")
     bound = job().model_copy(update={"models": {"data": models}})
     tests, table = tmp_path / f"{bound.id}.tsv", tmp_path / "t.tsv"
-    significance.compare(spec(bound), metrics, tests, learning=learning)
+    significance.compare(spec(bound), metrics, tests, bounds_of(metrics), learning=learning)
     tables.render(spec(bound), metrics, tests, table, [], learning=learning)
     compared = pl.read_csv(tests, separator="\t")
     assert compared.select("a", "b").rows() == [("base", "ablation")]
@@ -365,7 +366,7 @@ def test_a_control_is_shown_and_compared_with_none(tmp_path):
     rows = [{**row, "control": row["id"] == "base", "index": None} for row in TABLE["rows"]]
     bound = job(rows=rows, reported={})
     metrics, tests = write_metrics(tmp_path / "metrics"), tmp_path / "s.tsv"
-    significance.compare(spec(bound), metrics, tests)
+    significance.compare(spec(bound), metrics, tests, bounds_of(metrics))
     tables.render(spec(bound), metrics, tests, tmp_path / "t.tsv", [])
     assert pl.read_csv(tests, separator="\t").select("a", "b").rows() == [("ours", "ablation")]
     assert cell(pl.read_csv(tmp_path / "t.tsv", separator="\t"), "base")["measured"] == 0.3
@@ -377,7 +378,7 @@ def test_a_row_without_a_number_shows_whom_it_beats_and_one_training_is_said(tmp
             for row in TABLE["rows"][:2]]  # fmt: skip
     made = job(rows=rows, reported={}, baselines=["base"], tests={"compare": "with_baselines"})
     text = spec(made.model_copy(update={"runs": {"base": ["base"], "ours": ["ours.seed1"]}}))
-    significance.compare(text, metrics, tmp_path / "s.tsv")
+    significance.compare(text, metrics, tmp_path / "s.tsv", bounds_of(metrics))
     tables.render(text, metrics, tmp_path / "s.tsv", tmp_path / "t.tsv", [])
     tsv = pl.read_csv(tmp_path / "t.tsv", separator="\t")
     assert str(cell(tsv, "ours")["beats"]) == "1"

@@ -4,6 +4,7 @@ import json
 
 import polars as pl
 
+from bounds_fixture import bounds_of
 from residuum import evaluate, significance
 from residuum.artefacts import manifest, trec
 from residuum.pages.table import make as tables
@@ -56,7 +57,7 @@ def test_the_line_stands_under_the_page_and_changes_no_number(tmp_path):
     metrics, text = write_metrics(tmp_path / "metrics"), spec(table())
     for run in ("ours.seed1", "ours.seed2", "ablation"):
         record(metrics, run)
-    significance.compare(text, metrics, tmp_path / "s.tsv")
+    significance.compare(text, metrics, tmp_path / "s.tsv", bounds_of(metrics))
     pages = []
     for name in ("before", "after"):
         tables.render(text, metrics, tmp_path / "s.tsv", tmp_path / f"{name}.tsv")

@@ -92,8 +92,8 @@ def test_the_counts_and_the_summary_take_each_once():
     }  # fmt: skip
     # Of eight rows: five numbers, three comparisons; three and two of them are printed again.
     first, second = lines["toy", "numbers"], lines["theirs", "numbers"]
-    assert (sum(map(int, first[4:9])), first[-1]) == (5, "0")
-    assert (sum(map(int, second[4:9])), second[-1]) == (2, "3")
+    assert (sum(map(int, first[5:11])), first[-1]) == (5, "0")
+    assert (sum(map(int, second[5:11])), second[-1]) == (2, "3")
     assert lines["toy", "comparisons"][-1] == "0" and lines["theirs", "comparisons"][-1] == "2"
     assert lines["theirs", "comparisons, Holm"][-1] == "2"
     page = ledger.page(rows, "toy", "a toy.")

@@ -38,30 +38,36 @@ def values(listed, grades):
 def test_chance_and_ceiling_are_the_mean_and_the_most_of_all_orders(grades):
     relevant = [grade for grade in grades.values() if grade > 0]
     for measure, every in values(DOCS, grades).items():
-        assert chance(measure, relevant, len(DOCS)) == pytest.approx(sum(every) / len(every))
+        assert chance(measure, relevant, relevant, len(DOCS)) == pytest.approx(
+            sum(every) / len(every)
+        )
         assert ceiling(measure, relevant, relevant) == pytest.approx(max(every))
 
 
-def test_the_ceiling_of_some_listed_docs_counts_those_that_are_missing():
+def test_chance_and_ceiling_of_some_listed_docs_count_those_that_are_missing():
     grades = {"a": 1, "b": 2, "z": 2}
     listed = ["a", "b", "c", "d"]
     for measure, every in values(listed, grades).items():
         most = ceiling(measure, [1, 2], [1, 2, 2])
         assert most == pytest.approx(max(every)), measure
+        mean = chance(measure, [1, 2], [1, 2, 2], len(listed))
+        assert mean == pytest.approx(sum(every) / len(every)), measure
 
 
 def test_what_no_formula_is_of_has_none_and_no_relevant_doc_gives_0():
-    assert chance("Holes@10", [1], 5) is None
+    assert chance("Holes@10", [1], [1], 5) is None
     assert ceiling("Holes@10", [1], [1]) is None
-    assert chance("RR@10", [], 5) == ceiling("RR@10", [], [1]) == 0.0
+    assert chance("RR@10", [], [], 5) == ceiling("RR@10", [], [1]) == 0.0
 
 
 def test_average_precision_of_bioasq_counts_ten_docs():
     """Twelve of twelve docs are relevant: each rank has precision 1, and ten ranks count."""
-    assert chance("BioASQ_AP@10", [1] * 12, 12) == pytest.approx(1.0)
+    assert chance("BioASQ_AP@10", [1] * 12, [1] * 12, 12) == pytest.approx(1.0)
     assert ceiling("BioASQ_AP@10", [1] * 12, [1] * 12) == pytest.approx(1.0)
 
 
 def test_answers_by_chance_as_the_audit_counted_them():
     """16 of 8,200 docs hold an answer: ten random docs answer 2% of the questions, 4 of 200."""
-    assert 200 * chance("AnswerAccuracy@10", [1] * 16, 8200) == pytest.approx(3.9, abs=0.05)
+    assert 200 * chance("AnswerAccuracy@10", [1] * 16, [1] * 16, 8200) == pytest.approx(
+        3.9, abs=0.05
+    )

@@ -127,9 +127,7 @@ def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
         re.M,
     )
     assert len(decided) == 1, "its code, for the kinds of its spec"
-    spec = (
-        "{params.spec}" if name == "evaluate_run" else "{params.spec:q}"
-    )  # its options are quoted
+    spec = "{params.spec}" if stage == "evaluate" else "{params.spec:q}"  # its options are quoted
     assert bool(decided[0]) == (spec in body)
 
 

@@ -1,6 +1,6 @@
-"""Per-query metrics of a run, by ir_measures and by our own measures.
+"""Per-query metrics of a run, by ir_measures and by our own measures, and what chance reaches.
 
-Command: `python -m residuum.evaluate run ...`.
+Command: `python -m residuum.evaluate run|bounds|over ...`.
 """
 
 import sys
@@ -16,6 +16,7 @@ from residuum.cli import command
 from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
 from residuum.config import measures
+from residuum.tuning import ceilings
 from residuum.tuning.answers import Answers, Docs
 from residuum.tuning.evaluation import evaluate, means, refuse_unjudged
 
@@ -66,6 +67,42 @@ def run(
         facts = {"not_run": str(reason)}
     spec = {"measures": sorted(measure), "ties": "evaluated on ranks"}
     manifest.write(output, facts, spec, [run, *inputs], "residuum.evaluate")
+
+
+@app.command()
+def bounds(
+    qrels: command.Qrels,
+    corpus: command.Corpus,
+    measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
+    output: Annotated[Path, command.written("TSV to write")],
+) -> None:
+    """Write what a random order and the best order of a corpus reach.
+
+    Lines have query_id, measure, chance and ceiling. A measure without formulas has no line.
+    """
+    docs = contracts.corpus_manifest(corpus)["docs"]
+    judged, names = trec.read_qrels(qrels), list(dict.fromkeys(measure))
+    trec.write_bounds(output, ceilings.of_queries(judged, names, docs))
+    inputs = [qrels, corpus / "manifest.json"]
+    manifest.write(output, {"docs": docs}, {"measures": sorted(names)}, inputs, "residuum.evaluate")
+
+
+@app.command()
+def over(
+    qrels: command.Qrels,
+    candidates: Annotated[Path, typer.Option(help="run whose docs are put into order")],
+    measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
+    output: Annotated[Path, command.written("TSV to write")],
+) -> None:
+    """Write what a random order and the best order of each query's candidates reach.
+
+    Lines are those of `bounds`.
+    """
+    judged, names = trec.read_qrels(qrels), list(dict.fromkeys(measure))
+    listed = trec.read_run(candidates)
+    trec.write_bounds(output, ceilings.of_candidates(judged, names, listed))
+    facts, inputs = {"candidates": listed.height}, [qrels, candidates]
+    manifest.write(output, facts, {"measures": sorted(names)}, inputs, "residuum.evaluate")
 
 
 def _of_run(run: Path) -> dict[str, object]:

@@ -16,12 +16,12 @@ from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.pages import grids, layout
+from residuum.pages.bearing import Weighed
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import BLANKS, JOBS, JUDGED
 from residuum.pages.layout import DASH, MORE, grid, harmless, plain
 from residuum.pages.verdicts import VERDICTS, Before, LedgerRow, judge
 from residuum.pages.verdicts import ledger as read_ledger
-from residuum.paired import Comparison
 from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
@@ -57,7 +57,7 @@ def write(
     """Judge every reported number and comparison of the given pages; add judged claims."""
     ledger, before = list[LedgerRow](), Before()
     jobs = list(map(bound, spec))
-    tests = {path.stem: grids.rows(path, Comparison) for path in significance or []}
+    tests = {path.stem: grids.rows(path, Weighed) for path in significance or []}
     for job, path in zip(jobs, table, strict=True):
         if job.between_rows() and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")

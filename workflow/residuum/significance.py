@@ -14,10 +14,12 @@ from residuum import paired
 from residuum.artefacts import manifest
 from residuum.cli import command
 from residuum.pages import grids
+from residuum.pages.bearing import Limits, Weighed, weigh
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import read_groups
 from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.tuning.learned import read_all
+from residuum.wiring.paths import below_limits
 
 app = command.app(__doc__)
 
@@ -27,6 +29,7 @@ def compare(
     spec: Annotated[str, typer.Option(help="BoundTable as JSON")],
     metrics: command.Metrics,
     output: Annotated[Path, command.written("TSV to write")],
+    bounds: command.Bounds,
     together: Annotated[
         list[str] | None, typer.Option(help="another BoundTable of the same family, as JSON")
     ] = None,
@@ -38,7 +41,7 @@ def compare(
     jobs = [command.parse_spec(BoundTable, spec)]
     jobs += [command.parse_spec(BoundTable, text, "--together") for text in together or ()]
     tests, verdicts, tables = jobs[0].tests, read_all(learning or []), []
-    parted = read_groups(groups or [])
+    parted, limits = read_groups(groups or []), Limits(metrics, bounds)
     for job in jobs:
         bound, values, _ = grids.load(job, metrics, verdicts, parted)
         measures = {column.id: column.named() for column in job.entry.columns}
@@ -47,13 +50,21 @@ def compare(
         for column, a, b in bound.compared():
             families = {"column": f"{job.id}/{column}", "table": job.id, "paper": paper}
             pairs.append(paired.Pair(a, b, column, measures[column], families[tests.family]))
-        tables.append(paired.compare(values, pairs, tests, workers))
+        compared = paired.compare(values, pairs, tests, workers)
+        tables.append([_weighed(bound, test, limits) for test in compared])
     family = paired.adjust([*chain(*tables)], tests.correction, tests.alpha)
     rows = family[: len(tables[0])]
-    grids.write(output, rows, paired.Comparison)
-    inputs = [*(metrics / name for name in metrics_files(jobs)), *(learning or [])]
+    grids.write(output, rows, Weighed)
+    parts, limits_read = below_limits(side for job in jobs for side in job.sides_compared())
+    inputs = [metrics / name for name in sorted({*metrics_files(jobs), *parts})]
+    inputs += [*(bounds / name for name in limits_read), *(learning or [])]
     inputs += groups or []
     manifest.write(output, {"comparisons": len(rows)}, jobs[0], inputs, "residuum.significance")
+
+
+def _weighed(job: BoundTable, test: paired.Comparison, limits: Limits) -> Weighed:
+    both = ([side] if (side := job.side(row, test.column)) else [] for row in (test.a, test.b))
+    return weigh(test, *both, limits, job.tests.alpha)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,12 @@ RUN: Columns = {
 }
 QRELS: Columns = dict.fromkeys(["query_id", "q0", "doc_id"], pl.String) | {"relevance": pl.Int64}
 METRICS: Columns = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
+BOUNDS: Columns = {
+    "query_id": pl.String,
+    "measure": pl.String,
+    "chance": pl.Float64,
+    "ceiling": pl.Float64,
+}
 # Beside measures in curves: the recall of candidates, or of an exact search; the docs reranked.
 RECALL, DOCS_RERANKED = "recall", "docs_reranked"
 PAIR = ["query_id", "doc_id"]
@@ -214,6 +220,17 @@ def write_metrics(path: Path, metrics: pl.DataFrame) -> None:
 def read_metrics(path: Path) -> pl.DataFrame:
     """Read per-query values: query_id, measure, value."""
     return _read_values(path, METRICS)
+
+
+def write_bounds(path: Path, bounds: pl.DataFrame) -> None:
+    """Write what a random order and the best order reach per query, sorted as metrics are."""
+    ordered = bounds.select(*BOUNDS).sort("measure", "query_id")
+    files.write_text(path, "\t".join(BOUNDS) + "\n" + csv(ordered, "\t"))
+
+
+def read_bounds(path: Path) -> pl.DataFrame:
+    """Read per query and measure: query_id, measure, chance, ceiling."""
+    return read(path, BOUNDS, header=True)
 
 
 def curve(over: str = "depth") -> Columns:

@@ -87,6 +87,7 @@ Folder = Annotated[
     Path, typer.Option(help="folder to write, whole or not at all", callback=_replaceable)
 ]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files"), MAY_LACK]
+Bounds = Annotated[Path, typer.Option(help="folder of the bounds of measures"), MAY_LACK]
 Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
 Groups = Annotated[list[Path] | None, typer.Option(help="groups of a split's queries; repeat")]
 Page = Annotated[Path, written("TSV to write; .md and .tex go beside it")]

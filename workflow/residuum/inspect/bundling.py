@@ -35,6 +35,7 @@ MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|
 PATHS = Paths()
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.rate, PATHS.learning, PATHS.depth_curve, PATHS.sweep]
+VALUES += [PATHS.bounds, PATHS.candidate_bounds]
 VALUES += [PATHS.significance, PATHS.groups, Template(folder_of(PATHS.fidelity) + "/*.tsv")]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]

@@ -46,6 +46,11 @@ class Bench(NamedTuple):
     graph: provenance.Graph
     made: Path
 
+    @property
+    def bounds(self) -> Path:
+        """The folder of the bounds of measures."""
+        return self.results / PATHS.bounds_root
+
     def page(self, path: str) -> Remade:
         """Return the arguments that every kind of page is made again from."""
         spec = canonical_json(self.graph.manifest(path).spec)
@@ -86,7 +91,7 @@ def _table(bench: Bench, path: str) -> str:
     made, others = bench.made / tests, _corrected_with(bench, page.output.stem)
     in_tests, of_all = bench.files(tests, PATHS.groups), bench.files(tests, PATHS.learning)
     significance.compare(
-        page.spec, metrics, made, together=others, learning=of_all, groups=in_tests
+        page.spec, metrics, made, bench.bounds, others, learning=of_all, groups=in_tests
     )
     computed = [p for form in COMPUTED for p in bench.files(path, form)]
     tuned = [*bench.files(path, PATHS.tuning), *bench.files(path, PATHS.rate)]
@@ -107,7 +112,8 @@ def _claims(bench: Bench, path: str) -> str:
     read, curves = bench.files(path, PATHS.table), bench.files(path, PATHS.depth_curve)
     made = bench.made / PATHS.significance.fill(page=page.output.stem)
     groups = bench.files(path, PATHS.groups)
-    claims.judge(page.spec, metrics, made, page.output, read, curves, groups, page.learning)
+    inputs = read, curves, groups, page.learning
+    claims.judge(page.spec, metrics, made, page.output, bench.bounds, *inputs)
     return ""
 
 

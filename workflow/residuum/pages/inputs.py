@@ -9,12 +9,13 @@ from shlex import quote
 
 from residuum.config.registry import Registry, SplitId
 from residuum.config.specs import canonical_json
-from residuum.pages.jobs import Bound
+from residuum.pages.jobs import Bound, Side
 from residuum.pages.kinds import BINDERS
 from residuum.wiring.availability import Hub
 from residuum.wiring.base import Part, Wildcards
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import verdicts
+from residuum.wiring.paths import below_limits
 
 
 def ref_of(split_id: SplitId | None) -> str | None:
@@ -53,6 +54,11 @@ class PageInputs(Part):
     def learning_of(self, pages: Iterable[Bound]) -> list[str]:
         """Return the verdicts on whether the models behind bound pages learned, sorted."""
         return sorted({self.paths.learning.fill(**made) for made in verdicts(pages)})
+
+    def limits_of(self, sides: Iterable[Side]) -> list[str]:
+        """Return the metrics of dense parts, and the bounds of measures, that sides need."""
+        metrics, bounds = below_limits(sides)
+        return self.metrics_at(metrics) + [f"{self.paths.bounds_root}/{name}" for name in bounds]
 
     def metrics_at(self, names: Iterable[str]) -> list[str]:
         """Return the paths of metrics files that a bound page names below their folder."""

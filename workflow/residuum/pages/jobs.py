@@ -1,6 +1,6 @@
 """The base of pages bound to one scale: the `--spec` of the stages that make pages."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
@@ -35,6 +35,22 @@ class Gap(NamedTuple):
     unbound: bool
 
 
+class Side(NamedTuple):
+    """Where the values of a row in a column come from, to say what the data could have shown.
+
+    `alone` holds the runs of each dense part behind it, whose values are compared with chance.
+    `over` names candidates in place of the corpus. `whole` says that the values are the measure's
+    own, of all queries, so that the ceiling of the measure is theirs.
+    """
+
+    split_ref: str
+    measure: str
+    over: str | None
+    alone: list[list[str]]
+    trainings: int | None  # trained runs; None without a trained model
+    whole: bool
+
+
 class First(NamedTuple):
     """The series of a page that all other series are compared with, and the tests."""
 
@@ -59,6 +75,11 @@ class Bound(Strict):
         description="dataset: run: models behind it that are judged, whether they learned",
     )
 
+    trained_runs: dict[str, dict[str, list[str]]] = Field(
+        default={},
+        description="split: run with a trained model behind it: the runs of its dense parts",
+    )
+
     def check(self) -> None:
         """Refuse a page that names a part twice, or one that is not there, as config/ does.
 
@@ -79,6 +100,20 @@ class Bound(Strict):
     def gaps(self) -> Iterator[Gap]:
         """Yield the parts of the page that have no value at this scale."""
         yield from ()
+
+    def side_of(
+        self, runs: Sequence[str], split_ref: str, measure: str, over: str | None, whole: bool
+    ) -> Side:
+        """Return where the values of runs on a split come from."""
+        known = self.trained_runs.get(split_ref, {})
+        named = [OrderId.parse(run).run for run in runs]
+        trained = [name in known for name in named]
+        parts = [known.get(name, []) for name in named]
+        alone = [list(dict.fromkeys(runs)) for runs in zip(*parts, strict=False)]
+        if over is not None:
+            alone = [list(runs)] if any(trained) else []
+        count = len(runs) if any(trained) else None
+        return Side(split_ref, measure, over, alone, count, whole)
 
 
 class Judged(Bound):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from residuum.artefacts import intact
 from residuum.pages import grids
+from residuum.pages.bearing import SEEDS, Weighed, unshown
 from residuum.pages.cells import PrintedCell
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, by_place
@@ -20,7 +21,7 @@ from residuum.paired import Comparison, adjust, reproduction
 COMPARED = ("holds", "these models only", "inconclusive", "reversed")
 ABSENT = ("not learned", "not run")
 VERDICTS = {
-    "comparison": [*COMPARED, *ABSENT],
+    "comparison": [*COMPARED, "not judged", *ABSENT],
     "number": ["reproduced", "close", "differs", "not comparable", *ABSENT],
     "claim": [*COMPARED, "differs", "not comparable", "not judged", *ABSENT],
     "no marker": ["agrees", "significant here", "these models only", "not judged", *ABSENT],
@@ -33,7 +34,7 @@ class Tested(NamedTuple):
     """A test, and the sign that makes its difference the claim's row minus the other row."""
 
     sign: int
-    test: Comparison
+    test: Weighed
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _identity(job: Judged, cell: GridCell) -> Hashable | None:
 
 
 def judge(
-    job: Judged, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
+    job: Judged, cells: Sequence[GridCell], tests: Sequence[Weighed], before: Before
 ) -> list[LedgerRow]:
     """Return the ledger rows of a page: for each cell its number, then its comparisons.
 
@@ -158,7 +159,7 @@ def _number(
     )
 
 
-def by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
+def by_pair(tests: Sequence[Weighed]) -> dict[tuple[str, str, str], Tested]:
     """Return tests by (column, row, other row), in both directions."""
     return {
         (t.column, *pair): Tested(sign, t)
@@ -167,7 +168,7 @@ def by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
     }
 
 
-def _under_holm(job: Judged, tests: Sequence[Comparison]) -> list[Comparison]:
+def _under_holm(job: Judged, tests: Sequence[Weighed]) -> list[Weighed]:
     """Correct the tests by Holm within each column, regardless of the paper's correction."""
     how = job.between_rows()
     return adjust([replace(t, family=t.column) for t in tests], "holm", how.alpha) if how else []
@@ -271,12 +272,26 @@ def effects(cell: GridCell, other: GridCell) -> tuple[float | None, float | None
 
 
 def comparison_verdict(claim: str, tested: Tested) -> Verdict:
-    """Return (verdict, reason): holds, these models only, inconclusive or reversed.
+    """Return (verdict, reason): holds, these models only, inconclusive, reversed or not judged.
 
-    `tested` is a test of the difference row - other; `claim` is above or below. The verdict is
-    inconclusive if the difference is not significant, or if ranks and means favour different rows.
-    It is "these models only" if the difference is significant over queries but not over seeds.
+    `tested` is a test of the difference row - other; `claim` is above or below. The verdict is "not
+    judged" if the data could not have shown the claim. It is inconclusive if the difference is not
+    significant, or if ranks and means favour different rows. It is "these models only" if the
+    difference is significant over queries but not over seeds, or if a side has too few trainings.
     """
+    sign, test = tested
+    if why := unshown(test, [(claim == "above") == (sign > 0)]):
+        return not_shown(why)
+    return decided(claim, tested)
+
+
+def not_shown(why: str) -> Verdict:
+    """Return the verdict, and the reason, of a comparison that the data could not have shown."""
+    return "not judged", f"the data could not show it: {why}"
+
+
+def decided(claim: str, tested: Tested) -> Verdict:
+    """Return the verdict and the reason of a comparison, whatever the data could have shown."""
     sign, test = tested
     difference = sign * test.difference
     reason = f"p {test.p_adjusted:.4g}, difference {difference:+.4f}"
@@ -287,5 +302,14 @@ def comparison_verdict(claim: str, tested: Tested) -> Verdict:
     if test.holds_over_seeds is False:
         over = f"p over seeds {test.p_over_seeds:.4g}; {test.seeds_agreeing} seeds agree alone"
         return "these models only", f"{reason}; {over}"
+    if few := of_few(test):
+        return "these models only", f"{reason}; {few}"
     agrees = (difference > 0) == (claim == "above")
     return ("holds" if agrees else "reversed"), reason
+
+
+def of_few(test: Weighed) -> str | None:
+    """Return how many trainings a comparison of two trained rows has, if too few; else None."""
+    if test.trainings is None or test.trainings >= SEEDS:
+        return None
+    return f"{test.trainings} training{'s' * (test.trainings > 1)} of a side, fewer than {SEEDS}"

@@ -12,6 +12,7 @@ from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import FromModel, Learning, Start
+from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem
 from residuum.config.specs import FixedId, RunId
 from residuum.pages.jobs import Bound
 from residuum.wiring.availability import why_no_export
@@ -286,6 +287,32 @@ def models_behind(
             if models := models_judged(registry, system, seed, dataset):
                 behind.setdefault(dataset, {})[run] = models
     return behind
+
+
+def trained_runs(
+    registry: Registry, cells: Iterable[tuple[str, SplitId | None]]
+) -> dict[str, dict[str, list[str]]]:
+    """Return the runs with a trained model behind them, by split, each with its dense parts' runs.
+
+    A cell is a system and the split that it is measured on.
+    """
+    behind: dict[str, dict[str, list[str]]] = {}
+    for system, split_id in dict.fromkeys(cells):
+        for seed in registry.seeds_of(system) if split_id else []:
+            dataset, split = split_id or ("", "")
+            if any(_models(registry, system, seed, dataset)):
+                parts = [registry.run(part, seed) for part in _dense(registry, system)]
+                behind.setdefault(f"{dataset}/{split}", {})[registry.run(system, seed)] = parts
+    return behind
+
+
+def _dense(registry: Registry, system: str) -> list[str]:
+    """Return the trained dense systems whose lists a system shows: itself, or its parts."""
+    entry = registry.systems[system]
+    fused = isinstance(entry, FusionSystem | HybridSystem)
+    systems = registry.parts(system) if fused else [system]
+    dense = [name for name in systems if isinstance(registry.systems[name], DenseSystem)]
+    return [name for name in dense if registry.trained_for(name)]
 
 
 def models_judged(registry: Registry, system: str, seed: int, dataset: str) -> list[str]:

@@ -5,10 +5,13 @@ relative to the results folder. No other module writes such a path.
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import PurePath
 
 from residuum.cli.errors import ResiduumError
+from residuum.config import measures
+from residuum.pages.jobs import Side
 from residuum.pages.kinds import ENTRIES
 
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
@@ -27,6 +30,29 @@ def results_of(scale: str) -> str:
 def below_metrics(split_id: str, run: str) -> str:
     """Return the metrics file of a run on `<dataset>/<split>`, relative to the metrics folder."""
     return f"{split_id}/{run}.tsv"
+
+
+def below_bounds(split_id: str, other: str | None = None) -> str:
+    """Return the bounds of a split's measures, or those over candidates, relative to their folder.
+
+    Bounds are what a random order and the best order of the docs reach.
+    """
+    return f"{split_id}/{other}.tsv" if other else f"{split_id}.tsv"
+
+
+def has_bounds(measure: str) -> bool:
+    """Say whether judgements bound a measure: they do not say which docs hold an answer."""
+    return measures.reads(measure) == "judgements"
+
+
+def below_limits(sides: Iterable[Side]) -> tuple[list[str], list[str]]:
+    """Return the metrics files and the bounds that sides need, relative to their folders."""
+    metrics, bounds = dict[str, None](), dict[str, None]()
+    for side in (side for side in sides if has_bounds(side.measure)):
+        bounds[below_bounds(side.split_ref, side.over)] = None
+        for runs in side.alone:
+            metrics |= dict.fromkeys(below_metrics(side.split_ref, run) for run in runs)
+    return sorted(metrics), sorted(bounds)
 
 
 def folder_of(manifest: str) -> str:
@@ -121,6 +147,9 @@ class Paths:
         self.rate = self._below(f"rates/{SPLIT}/{{model}}.json")
         self.metrics_root = self._below("metrics")
         self.metrics = self._below(f"metrics/{below_metrics(SPLIT, '{run}')}")
+        self.bounds_root = self._below("bounds")
+        self.bounds = self._below(f"bounds/{below_bounds(SPLIT)}")
+        self.candidate_bounds = self._below(f"bounds/{below_bounds(SPLIT, '{other}')}")
         self.groups = self._below(f"groups/{SPLIT}/{{grouping}}.tsv")
         self.fidelity_root = self._below("fidelity")
         self.fidelity = self._below(f"fidelity/{SPLIT}/{{fidelity}}/manifest.json")

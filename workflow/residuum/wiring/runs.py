@@ -342,6 +342,10 @@ class Evaluations(Part):
         """Return the manifest of the file that is measured."""
         return Template(self.ranked(wildcards)).manifest
 
+    def candidates(self, wildcards: Wildcards) -> str:
+        """Return the run whose docs are candidates on a split."""
+        return self.fill(self.paths.run, split_id_of(wildcards), run=wildcards.other)
+
     def measures(self, wildcards: Wildcards) -> str:
         """Return a `--measure` option for each measure of a split."""
         return measure_options(self.registry.measures(split_id_of(wildcards)))

@@ -64,6 +64,10 @@ class ClaimsInputs(PageInputs):
         bound = self._bound(wildcards)
         return self.learning_of([*bound.tables.values(), *bound.figures.values()])
 
+    def limits(self, wildcards: Wildcards) -> list[str]:
+        """Return what says whether the data could have shown what the claims say."""
+        return self.limits_of(self._bound(wildcards).sides_compared())
+
     def tables(self, wildcards: Wildcards) -> list[str]:
         """Return the tables and the pages of dimensions that claims are about."""
         bound, theory = self._bound(wildcards), self.paths.pages["dimensions"]

@@ -3,13 +3,15 @@
 Made by `residuum.pages.claims.bind`.
 """
 
+from collections.abc import Iterator
+
 from pydantic import Field
 
 from residuum.config.schema.tests import Tests
 from residuum.pages.claims.entry import Along, Claims, Holding, Narrows
 from residuum.pages.dimensions.job import BoundDimensions
 from residuum.pages.figure.job import BoundFigure
-from residuum.pages.jobs import Bound
+from residuum.pages.jobs import Bound, Side
 from residuum.pages.table.job import BoundTable
 
 
@@ -44,6 +46,20 @@ class BoundClaims(Bound):
             rows = {plots[name] for name in holds.named()}
             return isinstance(holds, Along) and rows == {"margins"}
         return True
+
+    def side(self, page: str, row: str, column: str) -> Side | None:
+        """Return where a point's values come from; None if nothing is measured."""
+        if table := self.tables.get(page):
+            return table.side(row, column)
+        figure = self.figures.get(page)
+        return figure.side(row, column.partition("/")[0]) if figure else None
+
+    def sides_compared(self) -> Iterator[Side]:
+        """Yield where the values of the claims' points come from."""
+        for claim in self.entry.claims:
+            if holds := claim.holds:
+                places = ((row, column) for row in holds.named() for column in holds.columns)
+                yield from filter(None, (self.side(holds.page, *place) for place in places))
 
     def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
         """Return what determines a point's value, whatever its name: runs, split, measure."""

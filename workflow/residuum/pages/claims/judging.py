@@ -11,6 +11,7 @@ from typing import NamedTuple
 from residuum import paired
 from residuum.artefacts.fidelities import ALL
 from residuum.config.specs import canonical_json
+from residuum.pages.bearing import Limits, Weighed, unshown, weigh
 from residuum.pages.claims.entry import (
     Along,
     Between,
@@ -26,11 +27,20 @@ from residuum.pages.claims.entry import (
 from residuum.pages.claims.job import BoundClaims
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, Key
+from residuum.pages.jobs import Side
 from residuum.pages.table.job import BoundTable
-from residuum.pages.verdicts import LedgerRow, Tested, Verdict, comparison_verdict, with_test
+from residuum.pages.verdicts import (
+    LedgerRow,
+    Tested,
+    Verdict,
+    comparison_verdict,
+    decided,
+    not_shown,
+    with_test,
+)
 from residuum.paired import Comparison, ScoreMatrix
 
-WORST_FIRST = ("reversed", "inconclusive", "these models only", "holds")
+WORST_FIRST = ("reversed", "inconclusive", "not judged", "these models only", "holds")
 BARE = ("not judged", "not run")
 NO_PAIR = "its page has fewer than two points at this scale, so there is nothing to compare"
 COMPUTED = "computed, not tested"
@@ -63,13 +73,13 @@ class Decision(NamedTuple):
     test: Comparison | None = None
 
 
-def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
+def compare(job: BoundClaims, values: Mapping[str, Values], limits: Limits) -> list[Weighed]:
     """Test the comparisons of every claim whose rows have values, corrected within the claim.
 
     `values` holds the values of each table and figure by its short name. The family of a test is
-    the id of its claim.
+    the id of its claim. `limits` tell what the data could have shown.
     """
-    tests: list[Comparison] = []
+    tests: list[Weighed] = []
     for claim in job.entry.claims:
         if claim.holds and not _absent(job, claim.holds, values[claim.holds.page]):
             scores = values[claim.holds.page].scores
@@ -81,8 +91,17 @@ def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
                 for number, key in enumerate(pair.sides)
             }
             rows = paired.compare(sides, pairs, job.tests)
-            tests += paired.adjust(rows, job.tests.correction, job.tests.alpha)
+            adjusted = paired.adjust(rows, job.tests.correction, job.tests.alpha)
+            for c, test in zip(compared, adjusted, strict=True):
+                both = [_sides(job, claim.holds, c, number) for number in (0, 1)]
+                tests.append(weigh(test, *both, limits, job.tests.alpha))
     return tests
+
+
+def _sides(job: BoundClaims, holds: Holding, compared: Compared, number: int) -> list[Side]:
+    """Return where the values of a side of a comparison come from, with those of its `less`."""
+    points = [compared.sides[number], *([compared.less[number]] if compared.less else [])]
+    return [side for point in points if (side := job.side(holds.page, *point))]
 
 
 def axis(job: BoundClaims, holds: Holding) -> str:
@@ -108,7 +127,7 @@ def _side(scores: Mapping[Key, ScoreMatrix], compared: Compared, number: int) ->
 def judge(
     job: BoundClaims,
     values: Mapping[str, Values],
-    tests: Sequence[Comparison],
+    tests: Sequence[Weighed],
     tables: Mapping[str, Cells],
 ) -> Iterator[LedgerRow]:
     """Yield a ledger row per claim.
@@ -138,7 +157,7 @@ def _decide(
     job: BoundClaims,
     claim: Claim,
     values: Mapping[str, Values],
-    tests: Sequence[Comparison],
+    tests: Sequence[Weighed],
     tables: Mapping[str, Cells],
 ) -> Decision:
     holds = claim.holds
@@ -210,10 +229,11 @@ def _absent(job: BoundClaims, holds: Holding, known: Values) -> Verdict | None:
     return None
 
 
-def together(parts: Sequence[tuple[Compared, Comparison]]) -> Decision:
+def together(parts: Sequence[tuple[Compared, Weighed]]) -> Decision:
     """Return the verdict of a claim: the worst verdict of its comparisons.
 
-    A reversed comparison decides, since all were corrected together; otherwise an inconclusive one.
+    A reversed comparison decides, since all were corrected together; then an inconclusive one, then
+    one that the data could not show.
     The reason names the comparison with the largest p among those with the worst verdict. For
     reversed comparisons it names the one with the smallest p.
     """
@@ -232,7 +252,7 @@ def together(parts: Sequence[tuple[Compared, Comparison]]) -> Decision:
     return Decision(worst, f"{first} {where}", test.difference, test)
 
 
-def _part(says: Says, test: Comparison) -> Verdict:
+def _part(says: Says, test: Weighed) -> Verdict:
     """Return (verdict, reason) of one comparison of a claim.
 
     `apart` holds for a significant difference in either direction. `not below` holds unless the row
@@ -242,12 +262,14 @@ def _part(says: Says, test: Comparison) -> Verdict:
     """
     if says in ("above", "below", "at least"):
         return comparison_verdict("below" if says == "below" else "above", Tested(1, test))
+    if lacking := unshown(test, [True, False] if says == "apart" else []):
+        return not_shown(lacking)
     if says == "not below":
-        verdict, why = comparison_verdict("above", Tested(1, test))
+        verdict, why = decided("above", Tested(1, test))
         falls = test.significant and test.difference < 0
         return (verdict if falls else "holds"), why
     towards = "above" if test.difference > 0 else "below"
-    verdict, why = comparison_verdict(towards, Tested(1, test))
+    verdict, why = decided(towards, Tested(1, test))
     return ("reversed" if says == "not apart" and verdict == "holds" else verdict), why
 
 

@@ -16,6 +16,7 @@ from residuum.artefacts import fidelities, manifest, trec
 from residuum.cli import command
 from residuum.config.schema.fidelities import nth
 from residuum.pages import grids, layout, notes
+from residuum.pages.bearing import Limits, Weighed
 from residuum.pages.claims.job import BoundClaims
 from residuum.pages.claims.judging import Values, axis, compare, in_words
 from residuum.pages.claims.judging import judge as judged
@@ -30,7 +31,7 @@ from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import ScoreMatrix
 from residuum.tuning.learned import Learned, read_all
-from residuum.wiring.paths import Paths
+from residuum.wiring.paths import Paths, below_limits
 
 app = command.app(__doc__)
 PATHS = Paths()
@@ -42,6 +43,7 @@ def judge(
     metrics: command.Metrics,
     tests: Annotated[Path, command.written("TSV of the tests to write")],
     output: command.Page,
+    bounds: command.Bounds,
     table: Annotated[
         list[Path] | None, typer.Option(help="TSV of a table or page of dimensions")
     ] = None,
@@ -66,8 +68,8 @@ def judge(
         folders = {row: (measured or Path()) / at for row, at in theory.folders().items()}
         read |= dict.fromkeys(folder / "manifest.json" for folder in folders.values())
         values[name] = of_dimensions(job, name, theory, folders)
-    made = compare(job, values)
-    grids.write(tests, made, paired.Comparison)
+    made = compare(job, values, Limits(metrics, bounds))
+    grids.write(tests, made, Weighed)
     cells = {path.stem: grids.read_cells(path) for path in table or []}
     shown = {**job.tables, **job.dimensions}
     by_name = {name: grids.by_place(cells[bound.id]) for name, bound in shown.items()}
@@ -75,7 +77,9 @@ def judge(
     written = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
     names = {*metrics_files(job.tables.values())}
     names |= {name for figure in job.figures.values() for name in figure.metrics()}
-    inputs = [metrics / name for name in sorted(names)]
+    parts, limits = below_limits(job.sides_compared())
+    inputs = [metrics / name for name in sorted({*names, *parts})]
+    inputs += [bounds / name for name in limits]
     inputs += [*(table or []), *(depths or []), *(groups or []), *(learning or []), *read]
     manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.pages.claims.make")
     manifest.write(

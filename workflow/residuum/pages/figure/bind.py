@@ -15,7 +15,7 @@ from residuum.pages.sides import apart, paired_runs, why_no_run
 from residuum.wiring.availability import Hub
 from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
-from residuum.wiring.models import models_behind, trained_by_folds
+from residuum.wiring.models import models_behind, trained_by_folds, trained_runs
 from residuum.wiring.paths import Template
 
 
@@ -54,6 +54,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         absent=absent,
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
+        trained_runs=trained_runs(registry, cells),
         scale=registry.config.scale,
         comparable=compares.comparable,
         reason=compares.reason,

@@ -19,7 +19,7 @@ from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable, Sides, metric
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
-from residuum.wiring.models import models_behind, rate_record, trained_by_folds
+from residuum.wiring.models import models_behind, rate_record, trained_by_folds, trained_runs
 from residuum.wiring.runs import played_rerankers, tuning_split
 
 
@@ -60,6 +60,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         residual=residual_of(registry, split_ids.values()),
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
+        trained_runs=trained_runs(registry, cells),
         scale=registry.config.scale,
         comparable=compares.comparable,
         reason=compares.reason,
@@ -164,6 +165,11 @@ class TableInputs(PageInputs):
     def tested_learning(self, wildcards: Wildcards) -> list[str]:
         """Return the learning verdicts for all tables whose tests are corrected together."""
         return self.learning_of(self._bound(*self._tested(wildcards)))
+
+    def limits(self, wildcards: Wildcards) -> list[str]:
+        """Return what says whether the data could have shown a difference between rows."""
+        tables = self._bound(*self._tested(wildcards))
+        return self.limits_of(side for table in tables for side in table.sides_compared())
 
     def together(self, wildcards: Wildcards) -> str:
         """Return `--together SPEC` for each other table whose tests are corrected together."""

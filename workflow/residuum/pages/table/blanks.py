@@ -8,11 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from residuum.pages.bearing import Weighed, unshown
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, Key, by_place
 from residuum.pages.table.job import BoundTable
-from residuum.pages.verdicts import Before, LedgerRow, Tested, Verdict, absence, by_pair, compared
-from residuum.paired import Comparison
+from residuum.pages.verdicts import (
+    Before,
+    LedgerRow,
+    Tested,
+    Verdict,
+    absence,
+    by_pair,
+    compared,
+    not_shown,
+    of_few,
+)
 
 Printed = Mapping[str, float]  # the numbers of a column, by row
 
@@ -31,7 +41,7 @@ class Blank(NamedTuple):
 
 
 def unmarked(
-    job: BoundTable, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
+    job: BoundTable, cells: Sequence[GridCell], tests: Sequence[Weighed], before: Before
 ) -> list[LedgerRow]:
     """Return a ledger row per blank, in columns that print markers."""
     measured, tested = by_place(cells), by_pair(tests)
@@ -101,9 +111,13 @@ def _row(
 def blank_verdict(tested: Tested) -> Verdict:
     """Return (verdict, reason): whether the rows differ significantly here, in any direction."""
     sign, test = tested
+    if why := unshown(test, [True, False]):
+        return not_shown(why)
     reason = f"p {test.p_adjusted:.4g}, difference {sign * test.difference:+.4f}"
     if not test.significant:
         return "agrees", f"not significant ({reason})"
     if test.holds_over_seeds is False:
         return "these models only", f"{reason}; p over seeds {test.p_over_seeds:.4g}"
+    if few := of_few(test):
+        return "these models only", f"{reason}; {few}"
     return "significant here", reason

@@ -15,13 +15,13 @@ from residuum.artefacts import indexes, manifest, residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.pages import derived, grids, layout, notes
+from residuum.pages.bearing import Weighed
 from residuum.pages.cells import TICK
 from residuum.pages.grids import GridCell, Loaded, Parted, read_groups
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.table import notes as table_notes
 from residuum.pages.table.entry import DEPTH, Column, Row
 from residuum.pages.table.job import NO_DEPTH, NOTHING, BoundTable, metrics_files
-from residuum.paired import Comparison
 from residuum.tuning.choosing import Record, Tuned
 from residuum.tuning.learned import read_all
 
@@ -50,7 +50,7 @@ def render(
     verdicts = read_all(learning or [])
     loaded = grids.load(requested, metrics, verdicts, read_groups(groups or []))
     job = loaded.job
-    tests = grids.rows(significance, Comparison)
+    tests = grids.rows(significance, Weighed)
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(loaded, tests, records, metrics)
     captions = list(table_notes.caption(job, cells, tests, records, removed(job, metrics)))
@@ -77,7 +77,7 @@ def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
 
 
 def tidy(
-    loaded: Loaded, tests: Sequence[Comparison], records: Sequence[Tuned], metrics: Path
+    loaded: Loaded, tests: Sequence[Weighed], records: Sequence[Tuned], metrics: Path
 ) -> list[GridCell]:
     """Return the cells row by row: mean over seeds, spread, markers, the paper's numbers.
 

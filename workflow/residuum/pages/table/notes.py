@@ -11,6 +11,7 @@ from pathlib import Path
 from residuum.artefacts import indexes, manifest, proven
 from residuum.config.specs import RunId
 from residuum.pages import derived, notes
+from residuum.pages.bearing import Weighed, unshown
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
 from residuum.pages.table.entry import DEPTH, Column
@@ -41,7 +42,7 @@ def header(job: BoundTable, column: Column) -> str:
 def caption(
     job: BoundTable,
     cells: Sequence[GridCell],
-    tests: Sequence[Comparison],
+    tests: Sequence[Weighed],
     records: Sequence[Tuned],
     removed: Mapping[str, int],
 ) -> Iterator[str]:
@@ -67,6 +68,7 @@ def caption(
     yield from _unmarked(job, tests)
     named = [(f"{test.column}, {test.a} and {test.b}", test) for test in tests]
     yield from notes.remarks(named, job.tests.alpha)
+    yield from _not_shown(tests)
     seeds = max((cell.seeds or 0 for cell in cells if cell.measure != DEPTH), default=0)
     if seeds > 1:
         yield (
@@ -91,6 +93,16 @@ def caption(
         yield f"Index searched on {split_ref}: {index}."
     stated = f"Index of the published numbers: {indexes.counted(job.entry.index)}."
     yield f"{stated} Numbers of the same index compare with them, at any scale."
+
+
+def _not_shown(tests: Sequence[Weighed]) -> Iterator[str]:
+    """Yield which comparisons the data could not have shown in any direction, by the reason."""
+    pairs: dict[str, list[str]] = {}
+    for test in tests:
+        if why := unshown(test, [True, False]):
+            pairs.setdefault(why, []).append(f"{test.column}, {test.a} and {test.b}")
+    for why, named in pairs.items():
+        yield f"Not judged, because the data could not show it ({why}): {'; '.join(named)}."
 
 
 def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:

@@ -1,0 +1,157 @@
+"""Whether data could have shown an effect: rules on hand-made values, and their verdicts."""
+
+from dataclasses import fields
+
+import polars as pl
+import pytest
+
+from bounds_fixture import bounds_of
+from comparison_fixture import comparison
+from residuum.artefacts import trec
+from residuum.pages import bearing, verdicts
+from residuum.pages.bearing import Limits, weigh
+from residuum.pages.jobs import Side
+from residuum.pages.table.blanks import blank_verdict
+from residuum.pages.verdicts import Tested
+from residuum.paired import Comparison
+from residuum.wiring.paths import below_limits
+from tables_fixture import job
+
+ALPHA = 0.05
+
+
+def plain(**changes):
+    """Return a comparison that nothing is known of yet."""
+    made = comparison(**changes)
+    return Comparison(**{field.name: getattr(made, field.name) for field in fields(Comparison)})
+
+
+def limits(tmp_path, chance=0.0, ceiling=1.0, **runs):
+    """Write the values of runs for queries q0, q1, ... and the bounds of their split."""
+    for run, values in runs.items():
+        rows = [(f"q{number}", "RR@10", value) for number, value in enumerate(values)]
+        frame = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
+        path = tmp_path / "metrics" / "data" / "dev" / f"{run}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        trec.write_metrics(path, frame)
+    return Limits(tmp_path / "metrics", bounds_of(tmp_path / "metrics", chance, ceiling))
+
+
+def side(*alone, trainings=3, whole=True):
+    return Side("data/dev", "RR@10", None, list(alone), trainings, whole)
+
+
+@pytest.mark.parametrize(("alpha", "queries"), [(0.05, 6), (0.1, 5), (0.01, 8), (0.5, 2)])
+def test_the_fewest_queries_that_must_differ(alpha, queries):
+    """All signs of m differences are equal in 2 of 2^m patterns: the smallest p of m queries."""
+    assert bearing.must_differ(alpha) == queries
+    assert 2 / 2**queries <= alpha < 2 / 2 ** (queries - 1)
+
+
+def test_a_dense_part_within_two_standard_errors_of_chance_is_at_chance(tmp_path):
+    """Of 16 queries 8 have 1: mean 0.5, standard deviation 0.516, error 0.129, doubled 0.258."""
+    half = [1.0, 0.0] * 8
+    known = limits(tmp_path, chance=0.25, dense=half)
+    assert "dense answers no more than chance on data/dev" in known.at_chance(side(["dense"]))
+    assert limits(tmp_path, chance=0.24, dense=half).at_chance(side(["dense"])) is None
+    assert known.at_chance(side()) is None, "without a dense part there is nothing to ask"
+
+
+def test_seeds_count_by_the_mean_of_each_query(tmp_path):
+    """One seed answers the even queries, the other one the odd ones: each query has 0.5."""
+    seeds = {"dense.seed1": [1.0, 0.0] * 8, "dense.seed2": [0.0, 1.0] * 8}
+    known = limits(tmp_path, chance=0.45, **seeds)
+    assert known.at_chance(side([*seeds])) is None
+    for one in seeds:
+        assert known.at_chance(side([one]))
+
+
+def test_each_part_of_a_fusion_is_looked_at(tmp_path):
+    known = limits(tmp_path, chance=0.25, good=[1.0] * 16, bad=[0.25] * 16)
+    assert known.at_chance(side(["good"])) is None
+    assert known.at_chance(side(["good"], ["bad"])).startswith("bad answers")
+
+
+def test_room_is_the_ceiling_less_the_other_rows_mean(tmp_path):
+    known = limits(tmp_path, ceiling=0.9, x=[0.5] * 16)
+    made = weigh(plain(mean_a=0.2, mean_b=0.85), [side()], [side()], known, ALPHA)
+    assert (made.room_a, made.room_b) == (pytest.approx(0.05), pytest.approx(0.7))
+    other = [side(whole=False)]
+    made = weigh(plain(mean_a=0.2, mean_b=0.85), other, [side()], known, ALPHA)
+    assert (made.room_a, made.room_b) == (None, pytest.approx(0.7))
+    made = weigh(plain(), [side(), side()], [side(), side()], known, ALPHA)
+    assert (made.room_a, made.room_b) == (None, None), "a gap has no ceiling"
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "trainings"), [(3, 3, 3), (3, 1, 1), (None, 1, None), (3, None, None)]
+)
+def test_trainings_are_those_of_the_side_with_fewer(tmp_path, of_a, of_b, trainings):
+    both = [side(trainings=of_a)], [side(trainings=of_b)]
+    assert weigh(plain(), *both, limits(tmp_path, x=[1.0]), ALPHA).trainings == trainings
+
+
+SHOWN = {"significant": True, "difference": 0.1, "wins": 20, "must_differ": 6, "ties": 20}
+
+
+@pytest.mark.parametrize(
+    ("claim", "sign", "changes", "verdict"),
+    [
+        ("above", 1, {}, "holds"),
+        ("above", 1, {"at_chance": "x answers no more than chance"}, "not judged"),
+        ("above", 1, {"wins": 5}, "not judged"),
+        ("above", 1, {"wins": 3, "losses": 3}, "holds"),
+        # The row that the claim is about is a, with sign -1 it is b.
+        ("above", 1, {"room_a": 0.1, "min_detectable": 0.2}, "not judged"),
+        ("above", 1, {"room_b": 0.1, "min_detectable": 0.2}, "holds"),
+        ("below", 1, {"room_b": 0.1, "min_detectable": 0.2}, "not judged"),
+        ("above", -1, {"room_b": 0.1, "min_detectable": 0.2}, "not judged"),
+        ("below", -1, {"room_a": 0.1, "min_detectable": 0.2}, "not judged"),
+        ("above", 1, {"room_a": 0.2, "min_detectable": 0.2}, "holds"),
+        ("above", 1, {"trainings": 3}, "holds"),
+        ("above", 1, {"trainings": 2}, "these models only"),
+        ("below", 1, {"trainings": 1}, "these models only"),
+        ("above", 1, {"trainings": 1, "significant": False}, "inconclusive"),
+    ],
+)
+def test_verdicts_of_comparisons(claim, sign, changes, verdict):
+    found, why = verdicts.comparison_verdict(claim, Tested(sign, comparison(**SHOWN | changes)))
+    assert found == verdict
+    assert why.startswith("the data could not show it: ") == (verdict == "not judged")
+
+
+@pytest.mark.parametrize("wins", [{"difference": 0.1}, {"difference": -0.1, "direction": -1}])
+@pytest.mark.parametrize(
+    "lacking", [{"at_chance": "x"}, {"wins": 2}, {"room_a": 0.0, "room_b": 0.0}]
+)
+def test_no_rule_reads_which_row_is_better(wins, lacking):
+    made = comparison(**SHOWN | {"min_detectable": 0.1} | wins | lacking)
+    for claim in ("above", "below"):
+        assert verdicts.comparison_verdict(claim, Tested(1, made))[0] == "not judged"
+    assert blank_verdict(Tested(1, made))[0] == "not judged"
+
+
+def test_room_in_one_direction_is_enough_for_a_pair_without_a_marker():
+    made = comparison(**SHOWN | {"room_a": 0.0, "room_b": 0.5, "min_detectable": 0.1})
+    assert blank_verdict(Tested(1, made))[0] == "significant here"
+
+
+def test_a_bound_page_names_dense_parts_and_trainings():
+    """Two trainings of one model behind `ours`, whose lists its dense part gives."""
+    parts = {f"ours.seed{n}": [f"dense.seed{n}"] for n in (1, 2)}
+    bound = job().model_copy(update={"trained_runs": {"data/dev": parts}})
+    made = bound.side("ours", "rr")
+    assert (made.alone, made.trainings) == ([["dense.seed1", "dense.seed2"]], 2)
+    assert bound.side("base", "rr")[3:5] == ([], None)
+    assert bound.side("ours", "far") is None, "the scale has no split for this column"
+    metrics, bounds = below_limits([made])
+    assert metrics == ["data/dev/dense.seed1.tsv", "data/dev/dense.seed2.tsv"]
+    assert bounds == ["data/dev.tsv"]
+
+
+def test_of_candidates_the_order_of_them_is_compared_with_chance():
+    bound = job().model_copy(update={"trained_runs": {"data/dev": {"ours.seed1": []}}})
+    runs = ["ours.seed1.on.drawn"]
+    made = bound.side_of(runs, "data/dev", "RR@10", "drawn", True)
+    assert (made.alone, made.over) == ([runs], "drawn")
+    assert below_limits([made]) == (["data/dev/ours.seed1.on.drawn.tsv"], ["data/dev/drawn.tsv"])

@@ -1,0 +1,168 @@
+"""Whether data could have shown the effect that a comparison is about: rules of docs/verdicts.md.
+
+Usage: `weigh(test, [side_a], [side_b], Limits(metrics, bounds), alpha)`. The rules read measures
+and counts. No rule reads which of two rows is better.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from residuum.artefacts import trec
+from residuum.cli.errors import NotRun
+from residuum.pages import grids
+from residuum.pages.jobs import Side
+from residuum.paired import Comparison
+from residuum.wiring.paths import below_bounds, has_bounds
+
+SURE = 2.0  # standard errors by which a dense part must be above chance
+SEEDS = 3  # trainings that a verdict on a method needs on both sides
+
+
+@dataclass(frozen=True)
+class Weighed(Comparison):
+    """A comparison, and what the data could have shown of it.
+
+    `trainings` is the smaller number of trained runs of both sides; None if a side has no trained
+    model. `must_differ` is the fewest queries on which the rows must differ for the test to be
+    significant. `room_a` is how far a can lie above the mean of b at most, `room_b` the same of b
+    and a; None if no ceiling is known. `at_chance` says which dense part answers no more than
+    chance.
+    """
+
+    trainings: int | None = None
+    must_differ: int = 0
+    room_a: float | None = None
+    room_b: float | None = None
+    at_chance: str | None = None
+
+
+class Limits:
+    """What a random order and the best order reach, and what dense parts reach by themselves."""
+
+    def __init__(self, metrics: Path, bounds: Path) -> None:
+        """Read from the folders of metrics files and of bounds; each file is read once."""
+        self._metrics, self._bounds = metrics, bounds
+        self._read, self._read_bounds = cache(trec.read_metrics), cache(trec.read_bounds)
+
+    def ceiling(self, side: Side) -> float | None:
+        """Return the mean of the best order over all queries; None if no formula gives it."""
+        known = self._of(side) if side.whole else None
+        return None if known is None else float(known["ceiling"].to_numpy().mean())
+
+    def at_chance(self, side: Side) -> str | None:
+        """Return which dense part behind a side is at most SURE standard errors above chance.
+
+        A part with seeds counts by each query's mean. None if all are above, or if no formula
+        gives the value of a random order.
+        """
+        known = self._of(side)
+        for runs in side.alone if known is not None and not known.is_empty() else ():
+            try:
+                where = f"{runs[0]} on {side.split_ref}: "
+                values = grids.read_matrix(
+                    self._metrics, side.split_ref, runs, side.measure, where, self._read
+                )
+            except NotRun:
+                continue
+            table = pl.DataFrame(
+                {"query_id": values.query_ids, "value": values.values.mean(axis=1)}
+            )
+            both = table.join(known, on="query_id", how="inner")
+            above = (both["value"] - both["chance"]).to_numpy()
+            error = float(above.std(ddof=1)) / math.sqrt(len(above)) if len(above) > 1 else math.inf
+            if above.mean() <= SURE * error:
+                value, chance = both["value"].to_numpy().mean(), both["chance"].to_numpy().mean()
+                return (
+                    f"{runs[0].partition('.')[0]} answers no more than chance on {side.split_ref}: "
+                    f"{side.measure} {value:.4f} ± {error:.4f}, a random order {chance:.4f}"
+                )
+        return None
+
+    def _of(self, side: Side) -> pl.DataFrame | None:
+        if not has_bounds(side.measure):
+            return None
+        path = self._bounds / below_bounds(side.split_ref, side.over)
+        known = self._read_bounds(path).filter(measure=side.measure)
+        return known if known.height else None
+
+
+def must_differ(alpha: float) -> int:
+    """Return the fewest queries on which two rows must differ for a two-sided p of alpha.
+
+    Of the signs of m differences, two of 2^m patterns are as extreme as all signs equal.
+    """
+    return math.ceil(1 - math.log2(alpha))
+
+
+def weigh(
+    test: Comparison, a: Sequence[Side], b: Sequence[Side], limits: Limits, alpha: float
+) -> Weighed:
+    """Return a comparison with what the data could have shown of it.
+
+    A side of a gap, one row less another one, comes from the sides of both rows.
+    """
+    both, counts = [*a, *b], []
+    for sides in (a, b):
+        trained = [side.trainings for side in sides if side.trainings]
+        counts.append(min(trained) if trained else None)
+    rooms: list[float | None] = [None, None]
+    if len(a) == len(b) == 1:
+        tops = [limits.ceiling(side) for side in both]
+        rooms = [
+            None if top is None else top - other
+            for top, other in zip(tops, (test.mean_b, test.mean_a), strict=True)
+        ]
+    return Weighed(
+        **{field.name: getattr(test, field.name) for field in fields(Comparison)},
+        trainings=None if None in counts else min(count for count in counts if count),
+        must_differ=must_differ(alpha),
+        room_a=rooms[0],
+        room_b=rooms[1],
+        at_chance=next(filter(None, map(limits.at_chance, both)), None),
+    )
+
+
+def unshown(test: Weighed, ways: Collection[bool]) -> str | None:
+    """Return why the data could not have shown a difference, or None.
+
+    `ways` holds True for a above b, and False for b above a. One way with room is enough. Without
+    a way nothing is asked but whether dense parts are above chance: two rows may well be equal.
+    """
+    return test.at_chance or (_too_few(test) if ways else None) or _no_room(test, ways)
+
+
+def _too_few(test: Weighed) -> str | None:
+    differ = test.wins + test.losses
+    if differ >= test.must_differ:
+        return None
+    return (
+        f"{test.a} and {test.b} differ on {differ} of {test.n} queries, and the test needs "
+        f"{test.must_differ}"
+    )
+
+
+def _no_room(test: Weighed, ways: Collection[bool]) -> str | None:
+    rooms = [_no_room_for(test, above) for above in ways]
+    return rooms[0] if rooms and all(rooms) else None
+
+
+def _no_room_for(test: Weighed, above: bool) -> str | None:
+    """Return why a cannot be shown above b (`above`), or b above a; None if it can.
+
+    It can if the best order of the docs lies above the other row's mean by the detectable
+    difference or more.
+    """
+    room = test.room_a if above else test.room_b
+    if room is None or test.min_detectable is None or room >= test.min_detectable:
+        return None
+    upper, lower = (test.a, test.b) if above else (test.b, test.a)
+    return (
+        f"the best order of the docs puts {upper} above {lower} by {np.round(room, 4):+g}, and the "
+        f"test detects {test.min_detectable:.4f}"
+    )
