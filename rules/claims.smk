@@ -7,6 +7,7 @@ rule claims_judge:
         groups=WIRING.page.claims.groups,
         limits=WIRING.page.claims.limits,
         learning=WIRING.page.claims.learning,
+        measured=WIRING.page.claims.measured,
     output:
         **SHOWN.texts(ONLY.pages(PATHS.pages["claims"], "claims").forms("md", "tex")),
         **recorded(tests=ONLY.pages(PATHS.significance, "claims")),
@@ -22,9 +23,11 @@ rule claims_judge:
         curves=options.each("depths", "curves"),
         groups=options.each("groups", "groups"),
         learning=options.each("learning", "learning"),
+        measured=PATHS.fidelity_root,
     shell:
         "python -m residuum.pages.claims.make judge --spec {params.spec:q} --metrics "
         "{params.metrics} --bounds {params.bounds} "
         "{params.tables} {params.curves} {params.groups} {params.learning} "
+        "--measured {params.measured} "
         "--tests {output.tests} --output {output.tsv} "
         "2>&1 | tee {log}"

@@ -149,6 +149,30 @@ def test_trainings_for_each_fold_are_judged_together(toy: Path, tmp_path: Path) 
     assert (whole.preflight, both.preflight) == ({"gap": 5.0}, {"gap": 2.0})
 
 
+def test_the_course_of_orthogonality_is_read_from_the_log(toy: Path, tmp_path: Path) -> None:
+    """Its first and last tenth: of 20 steps two each, of the other training's 4 steps one each."""
+    names = [(q, d) for q, _ in toy_queries() for d, _ in toy_docs()]
+    rows = [(*pair, 0.0, float(n % 7)) for n, pair in enumerate(names)]
+    table = pl.DataFrame(rows, schema=["query_id", "doc_id", "start", "trained"], orient="row")
+    scores = tmp_path / "scores.tsv"
+    table.write_csv(scores, separator="\t")
+    models = []
+    logs = {"one": [0.1, 0.3, *[0.9] * 16, 0.4, 0.6], "other": [0.4, 0.0, 0.0, 0.3], "none": None}
+    for name, values in logs.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text('{"artefact": {}}')
+        column = {"ortho_query": values} if values else {"positive": [0.5]}
+        log = pl.DataFrame({"step": range(len(values or [0])), **column})
+        log.write_csv(tmp_path / name / "training.tsv", separator="\t")
+        models.append(tmp_path / name)
+    learning.judge([scores], toy / "qrels.trec", models[:2], "RR@10", tmp_path / "two.json")
+    # (0.2 + 0.4) / 2 and (0.5 + 0.3) / 2
+    assert Learned.read(tmp_path / "two.json").course == {"ortho_query": (0.3, 0.4)}
+    learning.judge([scores], toy / "qrels.trec", models[2:], "RR@10", tmp_path / "none.json")
+    assert Learned.read(tmp_path / "none.json").course == {}
+    assert "course" not in json.loads((tmp_path / "none.json").read_text()), "no byte more"
+
+
 def test_relevant_docs_that_the_corpus_lacks_are_left_out(
     toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

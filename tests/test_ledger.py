@@ -60,6 +60,34 @@ def test_one_row_per_printed_number_and_marker(tmp_path):
     assert "| 1.5 " in line and "| -0.167 " in line
 
 
+@pytest.mark.parametrize("part", ["ours", "rr"])
+def test_a_row_or_a_column_alone_may_not_compare(tmp_path, part):
+    made = job().model_copy(update={"but": {part: "another reranker"}})
+    result = rows(tmp_path, made)
+    number = result["ours", "rr", "RR@10 = 0.4"]
+    assert (number["verdict"], number["reason"]) == ("not comparable", "another reranker")
+    other = result["ablation", "rr", "RR@10 = 0.35"]["verdict"]
+    assert other == ("differs" if part == "ours" else "not comparable")
+    above = result["ours", "rr", "ours significantly above base"]
+    assert above["verdict"] == "these models only", "a comparison is judged all the same"
+
+
+def test_pages_that_have_other_reasons_say_them_beside_their_rows(tmp_path):
+    metrics = write_metrics(tmp_path / "metrics")
+    made = [job(comparable=False), job(comparable=False)]
+    made[1] = made[1].model_copy(update={"id": "toy-table2", "reason": "another encoder."})
+    for one in made:
+        tests = tmp_path / f"{one.id}.tsv"
+        significance.compare(spec(one), metrics, tests, bounds_of(metrics))
+        shown = tmp_path / f"shown-{one.id}.tsv"
+        tables.render(spec(one), metrics, tests, shown, [])
+    shown, tests = ([tmp_path / f"{n}{one.id}.tsv" for one in made] for n in ("shown-", ""))
+    ledger.write(list(map(spec, made)), shown, tmp_path / "l.tsv", tests)
+    page = (tmp_path / "l.md").read_text()
+    assert "Scale toy: each page says why its numbers compare with the paper's" in page
+    assert "| a toy." in page and "| another encoder." in page
+
+
 def test_at_another_scale_numbers_are_not_comparable_but_comparisons_are_judged(tmp_path):
     result = rows(tmp_path, job(comparable=False))
     number = result["base", "rr", "RR@10 = 0.3"]

@@ -779,10 +779,44 @@ def test_a_paper_may_have_hyphens(config):
 
 
 def test_another_encoder_makes_numbers_not_comparable(tmp_path):
-    assert load(scale="full").comparability[0]
-    comparable, reason = load(scale="full", encoder=str(tmp_path)).comparability
-    assert not comparable
-    assert reason == f"encoder {tmp_path} takes the place of the scale's own."
+    assert load(scale="full").comparability("clear-table1").comparable
+    replaced = load(scale="full", encoder=str(tmp_path)).comparability("clear-table1")
+    assert not replaced.comparable
+    assert replaced.reason == f"encoder {tmp_path} takes the place of the scale's own."
+
+
+def test_a_page_says_why_its_numbers_compare_or_its_paper_does_or_the_scale():
+    full = load(scale="full")
+    assert not full.comparability("bioasq-table2").comparable
+    assert "another generator" in full.comparability("bioasq-table2").reason
+    table = full.comparability("roc-table3")
+    assert table.comparable and [*table.but] == ["nq-ap"]
+    assert full.comparability("roc-figure4") == full.comparability("roc-claims") != table
+    own = full.comparability("lexical-baselines-nq")
+    assert (own.comparable, own.reason) == (full.scale.comparable, full.scale.reason)
+
+
+def test_every_paper_says_at_full_why_its_numbers_compare():
+    full = load(scale="full")
+    papers = {parts_of(name)[0] for name in full.pages} - {"lexical-baselines"}  # their index does
+    assert papers <= {*full.scale.pages}
+
+
+@pytest.mark.parametrize(
+    ("pages", "message"),
+    [
+        ({"claer": {}}, "pages.claer: no paper 'claer'; known: .*Did you mean clear"),
+        ({"clear/table9": {}}, "pages.clear/table9: no page 'clear/table9'"),
+        ({"clear/table1": {"but": {"dev-r": "x"}}}, "no row or column 'dev-r'; known: .*dev-rr"),
+        ({"clear": {"but": {"dev-rr": "x"}}}, "'dev-rr': only a page has rows and columns"),
+        ({"clear/table1": {"comparable": False, "but": {"dev-rr": "x"}}}, "no number of the page"),
+    ],
+)  # fmt: skip
+def test_pages_of_a_scale_name_what_is_there(config, pages, message):
+    made = {name: {"comparable": True, "reason": "so", **keys} for name, keys in pages.items()}
+    edit(config, "scales/mini.yaml", pages=made)
+    with pytest.raises(ResiduumError, match=message):
+        load(config, scale="mini")
 
 
 def test_what_only_people_read_is_no_part_of_a_spec(config):

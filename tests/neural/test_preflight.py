@@ -192,3 +192,26 @@ def test_term_weights_are_compared_with_the_mean_target(toy: Path) -> None:
     assert facts["loss_of_equal_scores"] == pytest.approx(targets.var(), rel=0.05)
     assert facts["loss"] > 0 and "gap" not in facts
     assert len(toy_tuples()) == len(learner.all.docs)
+
+
+class Far(Given):
+    """A learner whose start has `times` the loss of equal scores."""
+
+    def __init__(self, times: float) -> None:
+        super().__init__(GAPS)
+        self.times = times
+
+    def losses(self, batch, outputs, rows) -> BatchLoss:
+        equal = not outputs[0].any()
+        return BatchLoss(torch.full((len(GAPS),), 2.0 if equal else 2.0 * self.times), {})
+
+
+@pytest.mark.parametrize(("times", "warned"), [(99.0, False), (100.0, True), (132.5, True)])
+def test_a_start_a_hundred_times_worse_than_equal_scores_is_warned_of(
+    capfd: pytest.CaptureFixture[str], times: float, warned: bool
+) -> None:
+    facts = preflight(Far(times))
+    assert (facts["loss"], facts["loss_of_equal_scores"]) == (2 * times, 2)
+    text = f"warning: the start's loss is {2 * times:.4g}, {times:.0f} times that of equal scores"
+    assert (text in capfd.readouterr().err) == warned
+    assert facts.get("times_equal_scores") == (times if warned else None)

@@ -57,7 +57,7 @@ def curve(path, of_runs=CURVE):
     return path
 
 
-def bound(*made, comparable=True, absent=None, table=None):
+def bound(*made, absent=None, table=None):
     """Bind claims: each is what its sentence holds, with its id, or why it is not judged."""
     entries = [
         {"id": f"c{i}", "section": "5", "says": f"Sentence {i}.",
@@ -78,7 +78,6 @@ def bound(*made, comparable=True, absent=None, table=None):
         tables={"table1": table or job()},
         figures={"figure1": figure},
         scale="toy",
-        comparable=comparable,
         reason="a toy.",
     )
 
@@ -302,7 +301,7 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
 def test_a_factor_is_read_of_the_chosen_depths(tmp_path, depths, comparable, verdict):
     claim = {"relation": "factor", "page": "table1", "rows": {"base": "ours"},
              "columns": ["rr"], "between": [10, 50]}  # fmt: skip
-    result, tests, _ = judged(tmp_path, bound(claim, comparable=comparable), depths)
+    result, tests, _ = judged(tmp_path, bound(claim, table=job(comparable)), depths)
     assert (result["c0"].verdict, tests) == (verdict, [])
     assert f"base / ours = {depths[0][1] / depths[1][1]:g}" in result["c0"].reason
 
@@ -330,7 +329,7 @@ def test_a_gap_narrows_by_its_own_per_query_values(tmp_path):
     """Of 0.3 and 0.1 the second is the narrower gap; nothing is said of one depth."""
     curve = {"up": {10: 0.8, 100: 0.6}, "flat": {10: 0.5, 100: 0.5}, "falls": {10: 0.4, 100: 0.3}}
     narrows = {"relation": "narrows", "page": "figure1", "columns": ["after"]}
-    made = bound({**narrows, "rows": {"up": "flat"}}, {**narrows, "rows": {"flat": "falls"}})
+    made = bound({**narrows, "rows": {"up": ["flat"]}}, {**narrows, "rows": {"flat": ["falls"]}})
     rows, tests, page = judged(tmp_path, made, splits={"dev": curve})
     assert [row.verdict for row in rows.values()] == ["holds", "reversed"]
     assert [test.difference for test in tests] == pytest.approx([-0.2, 0.1])

@@ -87,6 +87,9 @@ def test_quantities_by_hand(tmp_path):
     assert shown == pytest.approx({
         ("two", "least-margin"): 0.0123, ("two", "constant"): 2 * np.log(80),
         ("two", "slope"): 290 / 169, ("two", "exact-slope"): (5 * 7 + 12 * 15) / 169,
+        # shares 10/5 and 20/12 of 2 ln(80) x; of two points the slope is of their line
+        ("two", "most-share"): 2 / (2 * np.log(80)), ("two", "share-ratio"): 1.2,
+        ("two", "exponent"): math.log(20 / 10) / math.log(12 / 5),
         ("a", "least-margin"): 0.0123, ("a", "10th/1-50"): 0.4, ("a", "10th/51-100"): 0.15,
         ("b", "least-margin"): 0.0123, ("b", "0.5/all"): 20, ("b", "0.5/1-50"): 10,
         ("b", "0.9/all"): None, ("b", "0.9/1-50"): 20,

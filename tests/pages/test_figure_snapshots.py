@@ -161,7 +161,7 @@ def judged(folder, holds, means=MEANS):
     made = BoundClaims.model_validate(
         {"id": "toy-claims", "entry": {**page, "claims": entries}, "tables": {},
          "tests": {**TESTS, "compare": "all_pairs"}, "figures": {"f": job().model_dump()},
-         "scale": "toy", "comparable": True, "reason": "a toy."}
+         "scale": "toy", "reason": "a toy."}
     )  # fmt: skip
     output, tests = folder / "toy-claims.tsv", folder / "tests" / "toy-claims.tsv"
     spec = canonical_json(made.model_dump(mode="json"))
@@ -172,8 +172,8 @@ def judged(folder, holds, means=MEANS):
 
 def test_a_gap_narrows_or_stays_from_the_first_snapshot_to_the_last(tmp_path):
     """Ours: 0.2 at first, 0.05 at last. CLEAR: 0.1 at both, which shows nothing."""
-    ours = {"rows": {"ours-dev": "ours-adverse"}, "columns": ["ours"]}
-    clear = {"rows": {"clear-dev": "clear-adverse"}, "columns": ["clear"]}
+    ours = {"rows": {"ours-dev": ["ours-adverse"]}, "columns": ["ours"]}
+    clear = {"rows": {"clear-dev": ["clear-adverse"]}, "columns": ["clear"]}
     rises = {"relation": "rises", "rows": ["ours-dev"], "columns": ["ours"]}
     holds = [{"relation": r, **of} for of in (ours, clear) for r in ("narrows", "stays")]
     rows, tests, page = judged(tmp_path, [*holds, rises])
@@ -193,6 +193,6 @@ def test_a_gap_narrows_or_stays_from_the_first_snapshot_to_the_last(tmp_path):
 
 def test_a_gap_that_is_said_to_stay_and_changes_contradicts(tmp_path):
     means = {**MEANS, "clear.seed1": {"dev": [0.3, 0.5, 0.6], "dev-adverse": [0.2, 0.4, 0.3]}}
-    clear = {"rows": {"clear-dev": "clear-adverse"}, "columns": ["clear"]}
+    clear = {"rows": {"clear-dev": ["clear-adverse"]}, "columns": ["clear"]}
     rows, _, _ = judged(tmp_path, [{"relation": r, **clear} for r in ("stays", "narrows")], means)
     assert [row.verdict for row in rows.values()] == ["reversed", "reversed"]

@@ -3,6 +3,7 @@
 from comparison_fixture import comparison
 from residuum.pages import notes
 from residuum.pages.table import notes as table_notes
+from residuum.tuning.learned import Learned
 from tables_fixture import job
 
 
@@ -108,3 +109,32 @@ def test_losses_that_no_mark_can_show_are_named():
 def _unmarked(tests, **changes):
     lines = table_notes.caption(job(**changes), [], tests, [], {})
     return [line for line in lines if line.startswith("Significantly below, without")]
+
+
+def learned(**changes):
+    made = {"split_ref": "data/tune", "learned": True, "reason": "better", "measure": "RR@10",
+            "examples": 4, "means": {"trained": 0.2, "start": 0.1}, "better": 2,
+            "worse": 1}  # fmt: skip
+    (line,) = notes.of_learning({"dpr-e/seed1": Learned.model_validate(made | changes)})
+    return line
+
+
+def test_a_note_on_learning_says_how_far_orthogonality_got():
+    line = learned(course={"ortho_query": (0.0165, 0.0152), "ortho_doc": (0.016, 0.012)})
+    assert "of the steps: query 0.0165 to 0.0152, doc 0.016 to 0.012; two random" in line
+    assert "cos²" not in learned()
+
+
+def test_a_note_on_learning_says_that_a_start_is_far_from_equal_scores():
+    before = {"examples": 100, "loss": 551.0, "loss_of_equal_scores": 4.16}
+    far = {**before, "times_equal_scores": 132.45}
+    assert "The loss is 132 times that of equal scores." in learned(preflight=far)
+    assert "times that of equal" not in learned(preflight=before)
+
+
+def test_a_note_says_which_numbers_alone_do_not_compare():
+    made = job().model_copy(update={"but": {"ours": "another reranker", "far": "another reranker"}})
+    assert [*notes.of_scale(made)] == [
+        "Scale toy: a toy.", "Not comparable: ours, far: another reranker.",
+    ]  # fmt: skip
+    assert [*notes.of_scale(job())] == ["Scale toy: a toy."]

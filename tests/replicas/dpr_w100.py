@@ -50,6 +50,8 @@ def write(home: Path, data: Path) -> Replica:
     for name, items in records.items():
         packing.gz(home / NAME / f"nq-{name}.json.gz", json.dumps(items, indent=4))
     packing.plain(data / "nq" / "nq-test.qa.csv", _qa(splits[TEST]))
+    marked = {"data": [_paragraph(question, passages) for question in splits[TEST]]}
+    packing.gz(data / "nq" / "nq-test_gold_info.json.gz", json.dumps(marked))
     return _truth(passages, splits, records)
 
 
@@ -152,6 +154,18 @@ def _record(split: str, question: Question, passages: list, rng: random.Random) 
         "positive_ctxs": [gold, bm25, gold] if question.passage % 2 else [gold],  # one may repeat
         "negative_ctxs": [_context(passages[i], 0, 0) for i in others[1:6]],
         "hard_negative_ctxs": [_context(passages[i], 12.5, 0) for i in others[6:]],
+    }
+
+
+def _paragraph(question: Question, passages: list) -> dict[str, Any]:
+    """Return a test question's page and paragraph, as the page of another day has it: tokenised."""
+    _, text, title = passages[question.passage]
+    return {
+        "title": title.upper(),
+        "question": question.text,
+        "context": text.replace(",", " ,").replace(".", " .").replace('"', " `` "),
+        "example_id": str(question.passage),
+        "short_answers": question.answers,
     }
 
 

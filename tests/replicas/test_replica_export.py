@@ -101,12 +101,16 @@ def test_passages_of_dpr_come_without_the_quotes_of_their_file(written):
 
 
 def test_a_sample_of_dpr_keeps_the_marked_passages(written):
+    sample = {"docs": 300, "seed": 1, "keep": ["train", "dev"], "level": 2}
+    without = written("nq-dpr").docs("nq-250k", sample=sample)
     result = written("nq-dpr").docs(
-        "nq-250k", sample={"docs": 300, "seed": 1, "keep": ["train", "dev"], "level": 2}
+        "nq-250k", sample={**sample, "marked": "nq/nq-test_gold_info.json"}
     )
     replica = written("nq-dpr").replica
     marked = {doc for rows in replica.qrels.values() for _, doc, level in rows if level == 2}
-    assert marked < set(result) and len(result) == 300
+    assert marked < set(result) and marked < set(without) and len(result) == len(without) == 300
+    of_test = {doc for docs in replica.holders["nq-test"].values() for doc in docs}
+    assert of_test < set(result) and not of_test <= set(without)
     assert not any(doc["body"].startswith('"') for doc in result.values())
 
 

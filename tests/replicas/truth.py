@@ -39,7 +39,8 @@ class Replica(NamedTuple):
 
 PLACES = {"seed": 1, "entities": 60, "passages": 540, "listings": 30, "stubs": 30,
           "train_pairs": 120, "train_share": 0.6, "tune": 20, "dev": 45, "judged": 20,
-          "questions": 0, "topics": 0, "shift": 0.5}  # fmt: skip
+          "questions": 0, "question_pairs": 0, "question_tune": 0, "topics": 0,
+          "shift": 0.5}  # fmt: skip
 PAPERS = {"seed": 1, "articles": 200, "reviews": 10, "notices": 10, "conditions": 4, "agents": 6,
           "judged": 35, "gold": None, "shift": 0.25, "judged_before": 0.42}  # fmt: skip
 

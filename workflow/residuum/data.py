@@ -24,7 +24,7 @@ from residuum.collections.files import of_the_hub, resolved
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
 from residuum.config.schema.datasets import Behind, Collection, local
-from residuum.config.schema.files import InFiles
+from residuum.config.schema.files import InFiles, OfYours
 from residuum.config.schema.sources import Segmented
 from residuum.tuning import judgements
 
@@ -231,7 +231,8 @@ def load_split(dataset: str, name: str, collection: Collection) -> Rows:
     rows = _reworded(dataset, name, collection, splits.load(dataset, collection, name))
     judged = {doc_id for _, doc_id, _ in rows.qrels}
     available = Path.exists if isinstance(collection.source, InFiles) else Path.is_file
-    paths = [roots.as_it_lies(roots.data() / file) for file in collection.source_files(None)]
+    yours = collection.source_files(None) if isinstance(collection.source, OfYours) else []
+    paths = [roots.as_it_lies(roots.data() / file) for file in yours]
     if not judged or not paths or not all(map(available, paths)):
         return rows
     if judged.isdisjoint(doc_id for doc_id, _ in DOCS[collection.source.kind](collection)):

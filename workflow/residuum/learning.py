@@ -5,6 +5,7 @@ run and all relevant docs. To rank the whole corpus, each model would have to en
 """
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -151,6 +152,7 @@ def judge(
         measure=measure,
         examples=examples,
         preflight=_preflight(model),
+        course=_course(model),
         **verdict._asdict(),
     )
     made.write(output)
@@ -166,6 +168,32 @@ def _preflight(models: list[Path]) -> dict[str, float]:
     known = set.intersection(*map(set, seen))
     each = {name: [facts[name] for facts in seen] for name in seen[0] if name in known}
     return {name: math.fsum(values) / len(values) for name, values in each.items()}
+
+
+def _course(models: list[Path]) -> dict[str, tuple[float, float]]:
+    """Return the means of each cos^2 of the logs over the first and the last tenth of the steps.
+
+    They are means over trainings. Only the loss `orthogonality` logs such columns.
+    """
+    paths = [path for model in models if (path := model / "training.tsv").is_file()]
+    logs = [pl.read_csv(files.read_bytes(path), separator="\t") for path in paths]
+    names = [name for name in logs[0].columns if name.startswith("ortho_")] if logs else []
+    ends = {name: [_ends(steps[name].drop_nulls()) for steps in logs] for name in names}
+    return {
+        name: (_mean(first), _mean(last))
+        for name, parts in ends.items()
+        for first, last in [zip(*parts, strict=True)]
+    }
+
+
+def _ends(values: pl.Series) -> tuple[float, float]:
+    tenth = max(1, len(values) // 10)
+    return _mean(values[:tenth]), _mean(values[-tenth:])
+
+
+def _mean(values: Sequence[float] | pl.Series) -> float:
+    """Return a mean with six digits, on which mathematical libraries agree."""
+    return float(f"{math.fsum(values) / len(values):.6g}")
 
 
 @app.command("choose")

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.pages import grids
+from residuum.pages import grids, layout
 from residuum.pages.bearing import Weighed
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import BLANKS, JOBS, JUDGED
@@ -72,7 +72,8 @@ def write(
     ]
     grids.write(output, ledger, LedgerRow)
     reading = output.with_suffix(".md")
-    files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
+    reason = layout.shared(job.reason for job in jobs)
+    files.write_text(reading, page(ledger, jobs[0].scale, reason))
     inputs = [*table, *(significance or []), *(claims or [])]
     made_of = {"tables": [path.stem for path in table]}
     written = [output, reading]

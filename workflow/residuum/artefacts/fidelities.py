@@ -60,12 +60,6 @@ def read(folder: Path) -> Measured:
     return Measured(**tables, facts=manifest.facts(folder, "measurements of fidelity"))
 
 
-def nth(number: int) -> str:
-    """Write a rank: 1st, 2nd, 3rd, 10th."""
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
-
-
 def least(table: pl.DataFrame, by: list[str], enough: pl.Expr) -> pl.DataFrame:
     """Return, per group of rows, the least dimensions at which `enough` is true, or null."""
     reached = pl.col("dimensions").filter(enough).min()

@@ -7,6 +7,7 @@ and downloads what is missing. READERS has readers of docs that ir_datasets chan
 import fcntl
 import heapq
 import locale
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from residuum.cli.errors import ResiduumError
-from residuum.collections import cord19, faults
+from residuum.collections import cord19, faults, files, marked
 from residuum.collections.records import Rows, join_fields, unquoted
 from residuum.config import roots
 from residuum.config.schema.datasets import Collection
@@ -113,7 +114,7 @@ READERS: dict[str, Callable[[], Iterator[Doc]]] = {
 
 
 def _sampled(collection: Collection, source: IrdsSource) -> set[str]:
-    """Return a sample's doc ids: all docs judged at its level, and those of the lowest hashes."""
+    """Return a sample's doc ids: docs judged at its level, marked docs, docs of lowest hashes."""
     sample = source.sample
     assert sample is not None
     judged = {
@@ -122,15 +123,40 @@ def _sampled(collection: Collection, source: IrdsSource) -> set[str]:
         for _, doc_id, relevance in split(collection, name).qrels
         if relevance >= sample.level
     }
+    if sample.marked:
+        judged |= _marked(source, files.resolve(sample.marked, collection.access))
     if len(judged) > sample.docs:
+        beside = f", with those that {sample.marked} marks" if sample.marked else ""
         raise ResiduumError(
             f"sample: {', '.join(sample.keep)} judge {len(judged)} docs at level {sample.level} "
-            f"and above, more than the {sample.docs} required"
+            f"and above{beside}, more than the {sample.docs} required"
         )
     others = (doc.doc_id for doc in _named_docs(source.docs) if doc.doc_id not in judged)
     size, seed = sample.docs - len(judged), sample.seed
     drawn = heapq.nsmallest(size, others, key=lambda i: sha256(f"{seed}/{i}".encode()).digest())
     return judged.union(drawn)
+
+
+def _marked(source: IrdsSource, path: Path) -> set[str]:
+    """Return the docs that match DPR's gold passages, and print how many of these match.
+
+    A file of which nothing matches raises ResiduumError.
+    """
+    paragraphs = marked.read(path)
+
+    def passages() -> Iterator[marked.Passage]:
+        for doc in _named_docs(source.docs):
+            fields = _fields(doc, source)
+            yield doc.doc_id, fields["title"], fields["body"]
+
+    found = marked.matched(paragraphs, passages())
+    count = sum(map(bool, found))
+    if not count:
+        raise ResiduumError(f"{path}: no passage of {source.docs} matches any of its paragraphs")
+    docs = set[str]().union(*found)
+    text = f"{count:,} of {len(found):,} paragraphs match {len(docs):,} docs"
+    print(f"{path}: {text}; the sample keeps them", file=sys.stderr)
+    return docs
 
 
 def _fields(doc: Doc, source: IrdsSource) -> dict[str, str]:

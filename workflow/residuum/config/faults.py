@@ -14,6 +14,7 @@ from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.backbones import Backbone
 from residuum.config.schema.base import (
     OWN,
+    Name,
     Ref,
     dangling,
     named_for,
@@ -32,13 +33,14 @@ from residuum.config.schema.models import (
 )
 from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.questions import Synthetic
-from residuum.config.schema.scales import Config, FromModel
+from residuum.config.schema.scales import Config, FromModel, Scale
 from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
 from residuum.config.schema.training import RateGrid
 from residuum.pages.entries import Printed, parts_of
 from residuum.pages.kinds import FAULTS
 
 Fault = tuple[str, str]  # key, what is wrong
+SHOWN = ("row", "column", "series", "panel")  # the parts of a page that hold numbers
 
 
 def between(registry: Registry) -> list[str]:
@@ -123,6 +125,8 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             cause = f"scale {entry.scale} makes its backbones itself"
             cure = "leave it out, or take a scale with backbones of a hub or a path, as nfcorpus"
             yield "encoder", f"{entry.encoder} would replace nothing: {cause}; {cure}"
+    if isinstance(entry, Scale):
+        yield from comparability_faults(registry, entry)
     yield from system_faults(registry, entry)
     yield from generator_faults(registry, entry)
     if isinstance(entry, Fidelity):
@@ -217,6 +221,24 @@ def _unjudged(registry: Registry) -> Iterator[str]:
             text = f"{'/'.join(on)} has no {lacking}, but {chosen} reads them"
             at = registry.at("system", name, "interpolation.measure")
             yield f"{at}: interpolation.measure: {text}"
+
+
+def comparability_faults(registry: Registry, scale: Scale) -> Iterator[Fault]:
+    """Yield the papers, pages, rows and columns in a scale's `pages` that are not there."""
+    pages = {"/".join(parts_of(name)): page for name, page in registry.pages.items()}
+    papers = {name.partition("/")[0] for name in pages}
+    for name, compares in scale.pages.items():
+        key, page = f"pages.{name}", pages.get(name)
+        paper, _, short = name.partition("/")
+        if name not in papers and page is None and not registry.may_hold("paper", name):
+            yield key, unknown("page", name, pages) if short else unknown("paper", paper, papers)
+        marks = list(walk(page)) if page else []
+        known = {part for _, mark, part in marks if isinstance(mark, Name) and mark.kind in SHOWN}
+        for part in compares.but:
+            if not page:
+                yield f"{key}.but", f"'{part}': only a page has rows and columns"
+            elif part not in known:
+                yield f"{key}.but", unknown("row or column", part, known)
 
 
 def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:

@@ -30,6 +30,7 @@ from residuum.config.schema.models import (
 from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.scales import (
     ByDataset,
+    Comparability,
     Config,
     FromHub,
     FromModel,
@@ -240,12 +241,16 @@ class Registry:
         every = [*self.systems.items(), *self.models.items()]
         return [name for name, entry in every if entry.kind == kind]
 
-    @property
-    def comparability(self) -> tuple[bool, str]:
-        """Whether numbers at this scale compare with the papers' numbers, and the reason."""
+    def comparability(self, page: str) -> Comparability:
+        """Return whether a page's numbers compare with its paper's at this scale, and why."""
         if encoder := self.config.encoder:
-            return False, f"encoder {encoder} takes the place of the scale's own."
-        return self.scale.comparable, self.scale.reason
+            reason = f"encoder {encoder} takes the place of the scale's own."
+            return Comparability(comparable=False, reason=reason, but={})
+        paper, name = parts_of(page)
+        for key in (f"{paper}/{name}", paper):
+            if key in self.scale.pages:
+                return self.scale.pages[key]
+        return Comparability(comparable=self.scale.comparable, reason=self.scale.reason, but={})
 
     @cached_property
     def trials(self) -> dict[str, tuple[RateGrid, float]]:

@@ -11,7 +11,7 @@ import polars as pl
 from residuum.artefacts import fidelities, manifest
 from residuum.artefacts.fidelities import Measured
 from residuum.cli.errors import ResiduumError, hint
-from residuum.config.schema.fidelities import Fidelity
+from residuum.config.schema.fidelities import Fidelity, nth
 from residuum.pages import layout
 from residuum.pages.dimensions.entry import RECALLS
 from residuum.pages.layout import DASH
@@ -57,7 +57,7 @@ def _lines(place: str, job: Fidelity, measured: Measured) -> Iterator[str]:
     if job.present:
         size = f"{facts['boolean_dimensions']:,.0f}"
         yield f"{size} dimensions suffice for each pair (Corollary 2, error {job.error})"
-    share, nearest = f"{job.error:.0%}", fidelities.nth(job.depth)
+    share, nearest = f"{job.error:.0%}", nth(job.depth)
     yield f"\nDimensions at which so many queries keep their first doc among the first {job.depth};"
     yield f"docs that tie with it do not count. margin: the {nearest} smallest, median over queries"
     yield layout.grid(*_recalls(job, measured))

@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 MOST, LEAST = 1000, 100  # examples; whole batches may give a few more
 SHARE = 10  # reads a tenth of all visits, at least LEAST if available and at most MOST
 ERRORS = 2  # standard errors by which a gap must lie below 0
+FAR = 100  # times the loss of equal scores: such a start first has to forget its scores
 ROWS = 8  # rows computed at once
 DIGITS = 6
 Facts = dict[str, float]
 
 
 def preflight(learner: Learner[B]) -> Facts:
-    """Return facts about the start on the first examples; warn if a hinge loss will collapse.
+    """Return facts about the start on the first examples; warn of a hinge loss that will collapse.
+
+    Warn, too, if the loss is FAR times that of equal scores or more: `times_equal_scores` then says
+    how many times.
 
     Means are over `examples` triplets of a query, its positive and a sampled negative, as the
     training draws them. Without negatives they are over visits. They are `loss`,
@@ -41,6 +45,14 @@ def preflight(learner: Learner[B]) -> Facts:
     if not values:
         return {}
     facts = _facts(values)
+    times = facts["loss"] / (facts["loss_of_equal_scores"] or facts["loss"] or 1)
+    if times >= FAR:
+        facts["times_equal_scores"] = round(times, DIGITS)
+        log(
+            f"warning: the start's loss is {facts['loss']:.4g}, {times:.0f} times that of equal "
+            f"scores, {facts['loss_of_equal_scores']:.4g}: its scores differ far too much, and "
+            "the first steps only shrink them. Lower score_scale of the model"
+        )
     if facts.get("gap_where_active_at_most", 1) <= 0:
         log(
             "warning: the start ranks these negatives above their positives, so that a hinge loss "

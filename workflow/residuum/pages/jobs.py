@@ -121,8 +121,18 @@ class Judged(Bound):
 
     entry: Reported
     comparable: bool
+    but: dict[str, str] = Field(
+        default={}, description="row, column or panel whose numbers do not compare: why"
+    )
 
     has_intervals: ClassVar[bool] = True  # whether its numbers, not differences, have intervals
+
+    def not_comparable(self, row: str, column: str) -> str | None:
+        """Return why a number does not compare with the paper's, or None if it does."""
+        if not self.comparable:
+            return self.reason
+        parts = (row, column, column.partition("/")[0])
+        return next((self.but[part] for part in parts if part in self.but), None)
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
         """Return the runs behind a cell's number; [] if the number is counted from a split.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import RunId
-from residuum.pages.jobs import Bound
+from residuum.pages.jobs import Bound, Judged
 from residuum.paired import Comparison
 from residuum.paired.classical import CONSTANT
 from residuum.paired.comparisons import near_alpha
@@ -106,6 +106,18 @@ def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
         )
 
 
+def of_scale(job: Bound) -> Iterator[str]:
+    """Yield why a page's numbers compare with its paper's or do not, and what alone does not."""
+    yield f"Scale {job.scale}: {job.reason}"
+    if isinstance(job, Judged):
+        whys = dict.fromkeys(job.but.values())
+        parts = {why: [name for name, other in job.but.items() if other == why] for why in whys}
+        yield from (
+            f"Not comparable: {', '.join(names)}: {why.rstrip('.')}."
+            for why, names in parts.items()
+        )
+
+
 def of_runs(job: Bound) -> Iterator[str]:
     """Yield notes on docs that leave runs on residual splits, and on models trained by folds."""
     for split_ref, earlier in job.residual.items():
@@ -128,8 +140,22 @@ def of_learning(verdicts: Mapping[str, Learned]) -> Iterator[str]:
         verdict = "learned" if made.learned else "not learned"
         yield (
             f"{name.replace('/', ' ')}: {verdict}; {at}: {means}; better on {made.better}, "
-            f"worse on {made.worse}.{_before(made.preflight)}"
+            f"worse on {made.worse}.{_before(made.preflight)}{_course(made.course)}"
         )
+
+
+def _course(course: Mapping[str, tuple[float, float]]) -> str:
+    """Write how far a loss that makes vectors orthogonal got: its cos^2, first and last."""
+    if not course:
+        return ""
+    parts = (
+        f"{name.removeprefix('ortho_')} {first:.3g} to {last:.3g}"
+        for name, (first, last) in course.items()
+    )
+    return (
+        f" cos² to BM25's vectors, mean of the first and the last tenth of the steps: "
+        f"{', '.join(parts)}; two random vectors of d dimensions have 1/d, 0.0156 at 64."
+    )
 
 
 def _before(facts: Mapping[str, float]) -> str:
@@ -142,4 +168,6 @@ def _before(facts: Mapping[str, float]) -> str:
     turned = facts.get("gap_where_active_at_most", 1) <= 0
     warning = " Active triplets have no gap to widen: equal scores give the least hinge loss."
     seen = f" First {facts['examples']:,.0f} examples at step 0: {', '.join([*parts, loss])}."
-    return seen + warning * turned
+    times = facts.get("times_equal_scores")
+    far = f" The loss is {times:.0f} times that of equal scores." if times else ""
+    return seen + warning * turned + far

@@ -181,8 +181,8 @@ def number_verdict(job: Judged, reported: float, cell: GridCell, tolerance: floa
     stated = job.stated_index()
     if stated and cell.other_index:
         return "not comparable", cell.other_index
-    if not stated and not job.comparable:
-        return "not comparable", job.reason
+    if not stated and (why := job.not_comparable(cell.row, cell.column)):
+        return "not comparable", why
     delta = abs(cell.measured - reported)
     same = "the same index; " if stated else ""
     if delta <= tolerance:

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from residuum.artefacts import fidelities
+from residuum.config.schema.fidelities import nth
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages import drawing
 from residuum.pages.dimensions.entry import Projection
@@ -267,7 +268,7 @@ def _margins(measured: fidelities.Measured) -> Chart:
     series = []
     for nearest in rows["nearest"].unique().sort():
         lines = rows.filter(nearest=nearest).rename({"length": "x"}).drop("nearest")
-        label = f"{fidelities.nth(nearest)} smallest, middle half of queries"
+        label = f"{nth(nearest)} smallest, middle half of queries"
         points = list(lines.iter_rows(named=True))
         series.append({"id": str(nearest), "label": label, "points": points, "mark": "dots"})
     return {"y": _axis("normalised margin", "log"), "series": series}

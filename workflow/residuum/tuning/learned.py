@@ -35,7 +35,8 @@ class Learned(Strict):
 
     `means` has the means of the trained model and of the models or baselines compared with it. They
     are by `measure` over the queries (docs, for errors) of a split. `better` and `worse` count
-    queries against the first comparison. `preflight` comes from the model's manifest.
+    queries against the first comparison. `preflight` comes from the model's manifest. `course` has
+    the means of a loss's cos^2 over the first and the last tenth of the steps, from its log.
     """
 
     split_ref: str
@@ -47,6 +48,7 @@ class Learned(Strict):
     better: int
     worse: int
     preflight: dict[str, float] = Field(default={})
+    course: dict[str, tuple[float, float]] = Field(default={}, exclude_if=lambda course: not course)
 
     @classmethod
     def read(cls, path: Path) -> "Learned":

@@ -22,7 +22,7 @@ from residuum.config.schema.generated import (
     sized_later,
 )
 from residuum.config.schema.reading import Windows
-from residuum.config.schema.sources import Containing, Source
+from residuum.config.schema.sources import Containing, IrdsSource, Source
 from residuum.config.schema.splits import OF_ORIGIN, Split, SplitCount
 
 AFTER = ("relevant_by", "relevant_from")  # keys that decide judgements, and no doc of a sample
@@ -172,7 +172,10 @@ class Collection(Strict):
     def named_files(self, split: str | None) -> list[str]:
         """Return all files behind the corpus (split None) or a split, the user's and the hub's."""
         if split is None:
-            return [self.source.corpus_file] if isinstance(self.source, OfYours) else []
+            if isinstance(self.source, OfYours):
+                return [self.source.corpus_file]
+            sample = self.source.sample if isinstance(self.source, IrdsSource) else None
+            return [sample.marked] if sample and sample.marked else []
         entry, adverse = self.source_of(split), self.splits[split].adverse
         laid = self.split_files(self.origin(split)).values()
         named = [name for name in (entry.questions, *laid, *entry.bioasq) if name]

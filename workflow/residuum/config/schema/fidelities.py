@@ -59,5 +59,11 @@ class Fidelity(Entry):
             raise ValueError(f"nearest has to hold depth, {self.depth}, whose margin bounds recall")
 
 
+def nth(number: int) -> str:
+    """Write a rank: 1st, 2nd, 3rd, 10th."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
 def _rise(values: list[int]) -> bool:
     return all(a < b for a, b in pairwise(values))

@@ -119,12 +119,29 @@ class Learning(Strict):
     measure: JudgedMeasure = Field(description="measure that compares start and trained model")
 
 
+class Comparability(Strict):
+    """Whether a page's numbers compare with those that its paper prints, and why."""
+
+    comparable: bool = Field(description="whether its numbers compare")
+    reason: str = Field(description="why: collection, edition, encoder, generator, gold")
+    but: dict[str, str] = Field(
+        {}, description="row, column or panel whose numbers do not compare: why"
+    )
+
+    def check(self) -> None:
+        if self.but and not self.comparable:
+            raise ValueError("but: no number of the page compares; leave it out")
+
+
 class Scale(Strict):
     """config/scales/<id>.yaml: the bindings of roles, the budgets and the seeds."""
 
     description: str
     comparable: bool = Field(description="whether numbers compare with the papers' numbers")
     reason: str = Field(description="why they do or do not; printed under tables and in ledger")
+    pages: dict[str, Comparability] = Field(
+        {}, description="paper, or paper/page: in place of comparable and reason of the scale"
+    )
     editions: dict[DatasetId, list[Edition]] = Field({}, description="pins of a dataset's replica")
     seeds: Seeds
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")

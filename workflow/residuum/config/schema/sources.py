@@ -18,12 +18,17 @@ from residuum.config.schema.generated import GeneratedArticles, GeneratedPages, 
 
 
 class Sample(Strict):
-    """A sample of a collection: the docs judged for some splits, and docs drawn by their ids."""
+    """A sample of a collection: docs judged or marked for some splits, docs drawn by their ids."""
 
     docs: Positive = Field(description="docs of the sample")
     seed: int
     keep: list[SplitId] = Field(description="splits whose judged docs are all in the sample")
     level: int = Field(1, description="least relevance of a judged doc that is kept")
+    marked: str | None = Field(
+        None,
+        exclude_if=lambda name: name is None,
+        description="DPR's file of gold passages, whose matches among the docs are kept too",
+    )
 
 
 class IrdsSource(Strict):
@@ -42,6 +47,8 @@ class IrdsSource(Strict):
     def check(self) -> None:
         if others := sorted(set(self.quoted) - {*self.text_fields, *self.fields}):
             raise ValueError(f"quoted: {', '.join(others)}: in neither text_fields nor fields")
+        if self.sample and self.sample.marked and self.text_fields != ["title", "text"]:
+            raise ValueError("sample.marked: goes with text_fields: [title, text]")
 
 
 class PubmedSource(OfYours):

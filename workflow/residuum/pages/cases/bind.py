@@ -21,7 +21,7 @@ from residuum.wiring.paths import Template
 @memoised
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the first seed's run of each list."""
-    cases, (_, reason) = registry.entry(page, Cases), registry.comparability
+    cases, compares = registry.entry(page, Cases), registry.comparability(page)
     split_id = registry.binding(cases.role)
     players = registry.players(cases)
     cells = [(system, split_id) for system in players.values()]
@@ -37,7 +37,7 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
         runs={name: registry.runs(system)[0] for name, system in players.items()},
         depths={name: depth for name, depth in reranked.items() if depth},
         scale=registry.config.scale,
-        reason=reason,
+        reason=compares.reason,
     )
 
 

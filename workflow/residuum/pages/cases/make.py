@@ -178,7 +178,7 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
     lists = "; ".join(f"{name}: {job.runs[name]}{depths.get(name, '')}" for name in cases.lists)
     yield f"Lists: {lists}. Split {job.split} in the role of {cases.role}."
     yield from notes.of_runs(job)
-    yield f"Scale {job.scale}: {job.reason}"
+    yield from notes.of_scale(job)
 
 
 def in_words(condition: Condition) -> str:

@@ -19,7 +19,7 @@ OF_FOLDS = (TRAINED, PAIRS, "test_queries")
 @memoised
 def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and why splits cannot be exported."""
-    table, (comparable, reason) = registry.entry(page, Characteristics), registry.comparability
+    table, compares = registry.entry(page, Characteristics), registry.comparability(page)
     split_ids = {column.id: registry.binding(column.role) for column in table.columns}
     bound = {name: split_id for name, split_id in split_ids.items() if split_id}
     folds = {name: _folds(registry, split_id) for name, split_id in bound.items()}
@@ -42,8 +42,9 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
         trained={name: f"{bound[name].dataset}/{split}" for name, split in trained.items()},
         folds={name: n for name, n in folds.items() if n and table.asks(*OF_FOLDS)},
         scale=registry.config.scale,
-        comparable=comparable,
-        reason=reason,
+        comparable=compares.comparable,
+        reason=compares.reason,
+        but=compares.but,
     )
 
 

@@ -19,6 +19,7 @@ from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError
 from residuum.cli.progress import track
 from residuum.pages import grids, layout
+from residuum.pages import notes as shared
 from residuum.pages.characteristics.job import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristics
 from residuum.pages.entries import QuerySet
 from residuum.pages.grids import GridCell
@@ -171,7 +172,7 @@ def _notes(job: BoundCharacteristics) -> list[str]:
     if job.entry.asks(TRAINED, "test_queries", *MEANS):
         what = "training and test queries with or without a judgement; words between white space"
         notes.append(f"Counted: {what}, of a test query and of a doc.")
-    return [*notes, f"Scale {job.scale}: {job.reason}"]
+    return [*notes, *shared.of_scale(job)]
 
 
 def _of_column(job: BoundCharacteristics, column: QuerySet) -> Iterator[str]:

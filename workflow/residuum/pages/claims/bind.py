@@ -9,6 +9,8 @@ from collections.abc import Callable
 from residuum.config.registry import Registry
 from residuum.pages.claims.entry import Claims
 from residuum.pages.claims.job import BoundClaims
+from residuum.pages.dimensions.bind import DimensionsInputs, bind_dimensions
+from residuum.pages.dimensions.entry import Dimensions
 from residuum.pages.entries import page_id, parts_of
 from residuum.pages.figure.bind import FigureInputs, bind_figure
 from residuum.pages.figure.entry import Figure
@@ -24,21 +26,23 @@ OfPage = Callable[[FigureInputs, str], list[str]]
 
 @memoised
 def bind_claims(registry: Registry, page: str, hub: Hub) -> BoundClaims:
-    """Bind a paper's claims: the tables and figures that they are about."""
-    claims, (comparable, reason) = registry.entry(page, Claims), registry.comparability
+    """Bind a paper's claims: the tables, figures and pages of dimensions that they are about."""
+    claims, compares = registry.entry(page, Claims), registry.comparability(page)
     paper, _ = parts_of(page)
     short = dict.fromkeys(claim.holds.page for claim in claims.claims if claim.holds)
     named = {name: registry.pages[page_id(paper, name)] for name in short}
     drawn = [name for name, entry in named.items() if isinstance(entry, Figure)]
+    theory = [name for name, entry in named.items() if isinstance(entry, Dimensions)]
+    tables = [name for name in named if name not in (*drawn, *theory)]
     return BoundClaims(
         id=page,
         entry=claims,
         tests=registry.tests[claims.tests],
-        tables={n: bind_table(registry, page_id(paper, n), hub) for n in named if n not in drawn},
+        tables={name: bind_table(registry, page_id(paper, name), hub) for name in tables},
         figures={name: bind_figure(registry, page_id(paper, name), hub) for name in drawn},
+        dimensions={n: bind_dimensions(registry, page_id(paper, n), hub) for n in theory},
         scale=registry.config.scale,
-        comparable=comparable,
-        reason=reason,
+        reason=compares.reason,
     )
 
 
@@ -65,9 +69,16 @@ class ClaimsInputs(PageInputs):
         return self.limits_of(self._bound(wildcards).sides_compared())
 
     def tables(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables that claims are about."""
-        tables = self._bound(wildcards).tables.values()
-        return [self.paths.table.fill(page=table.id) for table in tables]
+        """Return the tables and the pages of dimensions that claims are about."""
+        bound, theory = self._bound(wildcards), self.paths.pages["dimensions"]
+        tables = [self.paths.table.fill(page=table.id) for table in bound.tables.values()]
+        return tables + [theory.fill(page=page.id) for page in bound.dimensions.values()]
+
+    def measured(self, wildcards: Wildcards) -> list[str]:
+        """Return the fidelity measurements of the pages of dimensions that claims are about."""
+        of_page = DimensionsInputs(self.registry, self.paths, self.hub).of_page
+        pages = [page.id for page in self._bound(wildcards).dimensions.values()]
+        return list(dict.fromkeys(path for page in pages for path in of_page(page)))
 
     def _of_figures(self, wildcards: Wildcards, files: OfPage) -> list[str]:
         """Return the `files` of the figures that claims are about, without duplicates."""

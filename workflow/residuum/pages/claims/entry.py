@@ -1,10 +1,11 @@
 """Claims of config/papers: sentences of a paper, and what must hold on its pages for them.
 
 Usage: `claim.holds.compared(points)` yields the comparisons that decide a claim. A point is a row
-and a column of a table, or a series and `panel/x` of a figure.
+and a column of a table, a series and `panel/x` of a figure, or a row and `quantity/length` of a
+page of dimensions.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Annotated, Literal, NamedTuple
 
@@ -15,8 +16,13 @@ from residuum.config.schema.tests import TestsId
 from residuum.pages.entries import Printed
 
 Point = tuple[str, str]  # row, column
-Says = Literal["above", "below", "apart", "not below", "not apart"]
+Says = Literal["above", "below", "apart", "at least", "not below", "not apart"]
 K = "K"  # the name of a rerank depth
+# How the gap at the last point compares with that at the first.
+LEADS: dict[str, Says] = {
+    "narrows": "below", "widens": "above", "widest": "above", "stays": "not apart",
+}  # fmt: skip
+Axes = Iterator[tuple[str, list[str]]]  # the name of an axis, its points in order
 
 
 class Compared(NamedTuple):
@@ -43,8 +49,7 @@ class Between(Strict):
 
     def named(self) -> list[str]:
         """Return the rows that the claim is about."""
-        pairs = ((row, *others) for row, others in self.rows.items())
-        return list(dict.fromkeys(chain.from_iterable(pairs)))
+        return _with_others(self.rows)
 
     def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
         """Yield a comparison per column (or depth of a panel), row and other row."""
@@ -57,60 +62,73 @@ class Between(Strict):
 
 
 class Along(Strict):
-    """The claim that a series changes over the depths, or the snapshots, of a figure.
+    """The claim that a row changes along an axis.
 
-    rises: the largest depth lies above the smallest, and no depth lies below the previous depth.
-    needs_largest: the largest depth lies above every smaller depth.
+    An axis is the depths or snapshots of a figure's panel, a table's columns in the order of
+    `columns`, or the lengths of a quantity of a page of dimensions.
+
+    rises: the last point lies above the first, and no point lies below the one before it. falls:
+    the reverse. keeps: the last point does not lie below the first. needs_largest: the last point
+    lies above every other point.
     """
 
-    relation: Literal["rises", "needs_largest"]
-    page: Id = Field(description="figure of the same paper")
-    rows: list[Id] = Field(min_length=1, description="its series")
-    columns: list[Id] = Field(min_length=1, description="its panels")
+    relation: Literal["rises", "falls", "keeps", "needs_largest"]
+    page: Id = Field(description="figure, table or page of dimensions of the same paper")
+    rows: list[Id] = Field(min_length=1, description="its rows or series")
+    columns: list[str] = Field(
+        min_length=1, description="panels; two or more columns of a table, in order; quantities"
+    )
 
     def named(self) -> list[str]:
-        """Return the series that the claim is about."""
+        """Return the rows that the claim is about."""
         return self.rows
 
     def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
-        """Yield the comparisons of a series with itself at other depths; none for one depth."""
-        for column in self.columns:
-            for row in self.rows:
-                depths = list(along(points, row, column))
-                ends = depths[:-1]
-                for smaller in ends if self.relation == "needs_largest" else ends[:1]:
-                    yield _within(row, column, depths[-1], smaller, "above", axis)
-                if self.relation == "rises":
-                    for smaller, larger in pairwise(depths):
-                        yield _within(row, column, larger, smaller, "not below", axis)
+        """Yield the comparisons of a row with itself at other points; none for one point."""
+        for row in self.rows:
+            for name, every in axes(points, row, self):
+                if self.relation == "falls":
+                    every.reverse()
+                ends = every[:-1]
+                says: Says = "at least" if self.relation == "keeps" else "above"
+                for earlier in ends if self.relation == "needs_largest" else ends[:1]:
+                    yield _within(row, name, every[-1], earlier, says, axis)
+                if self.relation in ("rises", "falls"):
+                    for earlier, later in pairwise(every):
+                        yield _within(row, name, later, earlier, "not below", axis)
 
 
 class Narrows(Strict):
-    """The claim on a series' lead over another: from the first depth or snapshot to the last.
+    """The claim on a row's lead over others, from the first to the last point of an axis.
 
-    narrows: the lead is smaller at the last. stays: it is neither smaller nor larger there.
+    narrows: the lead is smaller at the last. widens: it is larger there. widest: it is larger at
+    the last than at every other point. stays: it is neither smaller nor larger at the last.
     """
 
-    relation: Literal["narrows", "stays"]
-    page: Id = Field(description="figure of the same paper")
-    rows: dict[Id, Id] = Field(min_length=1, description="series: the one that it leads")
-    columns: list[Id] = Field(min_length=1, description="its panels")
+    relation: Literal["narrows", "widens", "widest", "stays"]
+    page: Id = Field(description="figure or table of the same paper")
+    rows: dict[Id, Annotated[list[Id], Field(min_length=1)]] = Field(
+        min_length=1, description="row or series: those that it leads"
+    )
+    columns: list[Id] = Field(
+        min_length=1, description="panels, or two or more columns of a table, in order"
+    )
 
     def named(self) -> list[str]:
-        """Return the series that the claim is about."""
-        return list(dict.fromkeys(chain.from_iterable(self.rows.items())))
+        """Return the rows that the claim is about."""
+        return _with_others(self.rows)
 
     def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
-        """Yield the comparison of both gaps for each pair of series; none for one depth."""
-        says: Says = "below" if self.relation == "narrows" else "not apart"
-        for column in self.columns:
-            for row, other in self.rows.items():
-                every = list(along(points, row, column))
-                for first, last in [(every[0], every[-1])] if len(every) > 1 else ():
-                    at = [f"{axis} {end.partition('/')[2]}" for end in (last, first)]
-                    names = [f"{row} - {other} at {where}" for where in at]
-                    sides, less = ((row, last), (row, first)), ((other, last), (other, first))
-                    yield Compared(names[0], names[1], column, sides, says, less)
+        """Yield the comparisons of the gaps of each pair of rows; none for one point."""
+        says = LEADS[self.relation]
+        for row, other in ((row, other) for row, others in self.rows.items() for other in others):
+            for name, every in axes(points, row, self):
+                ends = every[:-1]
+                for earlier in ends if self.relation == "widest" else ends[:1]:
+                    both = (every[-1], earlier)
+                    names = [f"{row} - {other} {_at(point, axis)}" for point in both]
+                    sides, less = (((part, both[0]), (part, both[1])) for part in (row, other))
+                    yield Compared(names[0], names[1], name, sides, says, less)
 
 
 class Factor(Strict):
@@ -131,7 +149,25 @@ class Factor(Strict):
         yield from ()
 
 
-Holding = Annotated[Between | Along | Narrows | Factor, Field(discriminator="relation")]
+class Inside(Strict):
+    """The claim that numbers of a page of dimensions lie between two numbers."""
+
+    relation: Literal["within"]
+    page: Id = Field(description="page of dimensions of the same paper")
+    rows: list[Id] = Field(min_length=1, description="its rows")
+    columns: list[Id] = Field(min_length=1, description="quantities, such as exponent")
+    between: tuple[float, float] = Field(description="least and largest number")
+
+    def named(self) -> list[str]:
+        """Return the rows that the claim is about."""
+        return self.rows
+
+    def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
+        """Yield nothing: the numbers are computed, not tested."""
+        yield from ()
+
+
+Holding = Annotated[Between | Along | Narrows | Factor | Inside, Field(discriminator="relation")]
 
 
 class Claim(Strict):
@@ -154,9 +190,29 @@ def along(points: Collection[Point], row: str, column: str) -> Iterator[str]:
     return (at for name, at in points if name == row and at.partition("/")[0] == column)
 
 
-def _within(row: str, column: str, larger: str, smaller: str, says: Says, axis: str) -> Compared:
-    names = [f"{row} at {axis} {at.partition('/')[2]}" for at in (larger, smaller)]
-    return Compared(names[0], names[1], column, ((row, larger), (row, smaller)), says)
+def axes(points: Collection[Point], row: str, holds: Along | Narrows) -> Axes:
+    """Yield each axis of a claim: a panel and its points, or a table and its columns."""
+    columns = [column for column in holds.columns if (row, column) in points]
+    if columns:
+        yield holds.page, columns
+    else:
+        yield from ((name, list(along(points, row, name))) for name in holds.columns)
+
+
+def _with_others(rows: Mapping[str, Sequence[str]]) -> list[str]:
+    pairs = ((row, *others) for row, others in rows.items())
+    return list(dict.fromkeys(chain.from_iterable(pairs)))
+
+
+def _at(point: str, axis: str) -> str:
+    """Write where on an axis a point lies: `at K 50`, or `in COLUMN` of a table."""
+    _, drawn, x = point.partition("/")
+    return f"at {axis} {x}" if drawn else f"in {point}"
+
+
+def _within(row: str, name: str, later: str, earlier: str, says: Says, axis: str) -> Compared:
+    names = [f"{row} {_at(point, axis)}" for point in (later, earlier)]
+    return Compared(names[0], names[1], name, ((row, later), (row, earlier)), says)
 
 
 class Claims(Printed):

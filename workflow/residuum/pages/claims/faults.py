@@ -1,4 +1,4 @@
-"""Faults between a paper's claims and its pages: unknown rows, columns, series and panels.
+"""Faults between a paper's claims and its pages: unknown rows, columns, panels and quantities.
 
 Usage: `claim_faults(registry, page)` yields the key and the fault.
 """
@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from residuum.cli.errors import unknown
 from residuum.config.registry import Registry
-from residuum.pages.claims.entry import Along, Between, Claims, Factor, Holding, Narrows
+from residuum.pages.claims.entry import Along, Between, Claims, Factor, Holding, Inside, Narrows
+from residuum.pages.dimensions.entry import Dimensions
+from residuum.pages.entries import Printed
 from residuum.pages.faults import misnamed
 from residuum.pages.figure.entry import EFFORT, Figure
 from residuum.pages.table.entry import Table
@@ -19,7 +21,7 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
     if tests and (tests.compare, tests.family) != ("all_pairs", "column"):
         yield "tests", f"{page.tests}: a claim needs `compare: all_pairs` and `family: column`"
     paper, pages = registry.beside(page)
-    fitting = {name: p for name, p in pages.items() if isinstance(p, Table | Figure)}
+    fitting = {n: p for n, p in pages.items() if isinstance(p, Table | Figure | Dimensions)}
     for claim in page.claims:
         if claim.holds is None:
             continue
@@ -30,15 +32,18 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
                 yield from ((f"claims.{claim.id}.holds.but", text) for text in left_out)
         # A page that did not load has its own message.
         elif (at := claim.holds.page) in pages or not registry.may_hold("paper", f"{paper}/{at}"):
-            text = unknown("table or figure", claim.holds.page, fitting)
+            text = unknown("table, figure or page of dimensions", claim.holds.page, fitting)
             yield f"claims.{claim.id}.page", text
 
 
-def _misnamed(holds: Holding, page: Table | Figure) -> Iterator[str]:
+def _misnamed(holds: Holding, page: Table | Figure | Dimensions) -> Iterator[str]:
+    if isinstance(page, Dimensions) or isinstance(holds, Inside):
+        yield from _of_dimensions(holds, page)
+        return
     drawn = isinstance(page, Figure)
     along = isinstance(holds, Along | Narrows)
-    if isinstance(holds, Along | Narrows | Factor) and drawn != along:
-        yield f"{holds.relation} reads a {'table' if drawn else 'figure'}"
+    if isinstance(holds, Factor) and drawn:
+        yield f"{holds.relation} reads a table"
         return
     if isinstance(page, Figure):
         if page.over == EFFORT:
@@ -53,6 +58,8 @@ def _misnamed(holds: Holding, page: Table | Figure) -> Iterator[str]:
         columns = [column.id for column in page.columns if column.shows == "chosen"]
     else:
         columns = [column.id for column in page.columns if column.tested]
+        if along and len(set(holds.columns)) < 2:
+            yield f"{holds.relation} reads two or more columns of a table, the first one first"
     rows = page.labels()
     yield from (unknown("row", name, rows) for name in holds.named() if name not in rows)
     yield from (unknown("column", name, columns) for name in holds.columns if name not in columns)
@@ -60,3 +67,19 @@ def _misnamed(holds: Holding, page: Table | Figure) -> Iterator[str]:
         if panel.id in holds.columns and panel.series:
             hidden = [name for name in holds.named() if name not in panel.series]
             yield from (unknown(f"series of {panel.id}", name, panel.series) for name in hidden)
+
+
+def _of_dimensions(holds: Holding, page: Printed) -> Iterator[str]:
+    """Yield the faults of a claim on a page of dimensions."""
+    if not isinstance(page, Dimensions):
+        yield f"{holds.relation} reads a page of dimensions"
+    elif isinstance(holds, Factor | Narrows):
+        yield f"{holds.relation} reads no page of dimensions"
+    else:
+        along, rows = isinstance(holds, Along), page.labels()
+        for name in holds.named():
+            if name not in rows:
+                yield unknown("row", name, rows)
+                continue
+            lacking = (page.lacks(name, column, along) for column in holds.columns)
+            yield from filter(None, lacking)

@@ -1,31 +1,58 @@
-"""A paper's claims bound to one scale, with the tables and figures that they read.
+"""A paper's claims bound to one scale, with the pages that they read.
 
 Made by `residuum.pages.claims.bind`.
 """
 
 from collections.abc import Iterator
 
+from pydantic import Field
+
 from residuum.config.schema.tests import Tests
-from residuum.pages.claims.entry import Claims
+from residuum.pages.claims.entry import Along, Claims, Holding, Narrows
+from residuum.pages.dimensions.job import BoundDimensions
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.jobs import Bound, Side
 from residuum.pages.table.job import BoundTable
 
 
 class BoundClaims(Bound):
-    """A paper's bound claims, and the tables and figures that they are about."""
+    """A paper's bound claims, and the pages that they are about, by short name."""
 
     entry: Claims
     tests: Tests
     tables: dict[str, BoundTable]
     figures: dict[str, BoundFigure]
-    comparable: bool
+    dimensions: dict[str, BoundDimensions] = Field(default={})
+
+    def unbound(self, holds: Holding) -> list[str]:
+        """Return the columns that a claim along a table's columns leaves out at this scale.
+
+        The scale binds no split to their roles. With fewer than two other columns, none is left
+        out.
+        """
+        table = self.tables.get(holds.page)
+        if table is None or not isinstance(holds, Along | Narrows):
+            return []
+        lacking = [name for name in holds.columns if table.splits[name] is None]
+        return lacking if len(holds.columns) - len(lacking) > 1 else []
+
+    def tested(self, holds: Holding) -> bool:
+        """Say whether a claim is tested; other claims are computed from numbers of pages.
+
+        Of a page of dimensions only margins have a value per query.
+        """
+        if page := self.dimensions.get(holds.page):
+            plots = {row.id: row.shows for row in page.entry.rows}
+            rows = {plots[name] for name in holds.named()}
+            return isinstance(holds, Along) and rows == {"margins"}
+        return True
 
     def side(self, page: str, row: str, column: str) -> Side | None:
         """Return where a point's values come from; None if nothing is measured."""
         if table := self.tables.get(page):
             return table.side(row, column)
-        return self.figures[page].side(row, column.partition("/")[0])
+        figure = self.figures.get(page)
+        return figure.side(row, column.partition("/")[0]) if figure else None
 
     def sides_compared(self) -> Iterator[Side]:
         """Yield where the values of the claims' points come from."""

@@ -4,17 +4,31 @@ Usage: `judge(job, values, tests, tables)`. Relations and verdicts are defined i
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from residuum import paired
+from residuum.artefacts.fidelities import ALL
 from residuum.config.specs import canonical_json
 from residuum.pages.bearing import Limits, Weighed, unshown, weigh
-from residuum.pages.claims.entry import Between, Claim, Compared, Factor, Holding, K, Narrows, Says
+from residuum.pages.claims.entry import (
+    Along,
+    Between,
+    Claim,
+    Compared,
+    Factor,
+    Holding,
+    Inside,
+    K,
+    Narrows,
+    Says,
+)  # fmt: skip
 from residuum.pages.claims.job import BoundClaims
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, Key
 from residuum.pages.jobs import Side
+from residuum.pages.table.job import BoundTable
 from residuum.pages.verdicts import (
     LedgerRow,
     Tested,
@@ -29,14 +43,24 @@ from residuum.paired import Comparison, ScoreMatrix
 WORST_FIRST = ("reversed", "inconclusive", "not judged", "these models only", "holds")
 BARE = ("not judged", "not run")
 NO_PAIR = "its page has fewer than two points at this scale, so there is nothing to compare"
+COMPUTED = "computed, not tested"
+ORDER = "the order of columns"
+LENGTH = "length"  # the name of the axis of a page of dimensions
+MEETS: dict[Says, Callable[[float, float], bool]] = {
+    "above": operator.gt, "below": operator.lt, "apart": operator.ne, "at least": operator.ge,
+    "not below": operator.ge, "not apart": operator.eq,
+}  # fmt: skip
 Cells = Mapping[Key, GridCell]
 
 
 class Values(NamedTuple):
-    """The values of a table's or figure's points, and why other points have no value."""
+    """The values of a page's points, and why other points have no value.
+
+    `scores` are in the order of the page. Of a page of dimensions they are the margins.
+    """
 
     scores: dict[Key, ScoreMatrix]
-    not_run: dict[Key, str]  # row, and column or panel
+    not_run: dict[Key, str]  # row, and column, panel or quantity
     not_learned: dict[Key, str]
 
 
@@ -57,7 +81,7 @@ def compare(job: BoundClaims, values: Mapping[str, Values], limits: Limits) -> l
     """
     tests: list[Weighed] = []
     for claim in job.entry.claims:
-        if claim.holds and not _absent(claim.holds, values[claim.holds.page]):
+        if claim.holds and not _absent(job, claim.holds, values[claim.holds.page]):
             scores = values[claim.holds.page].scores
             compared = list(claim.holds.compared(scores, axis(job, claim.holds)))
             pairs = [paired.Pair(c.a, c.b, c.column, family=claim.id) for c in compared]
@@ -81,7 +105,11 @@ def _sides(job: BoundClaims, holds: Holding, compared: Compared, number: int) ->
 
 
 def axis(job: BoundClaims, holds: Holding) -> str:
-    """Return the name of the axis of a claim's figure: K for rerank depths, and for tables."""
+    """Return the name of the axis of a claim's page: K for rerank depths."""
+    if holds.page in job.dimensions:
+        return LENGTH
+    if holds.page in job.tables:
+        return ORDER
     figure = job.figures.get(holds.page)
     return figure.entry.over if figure and not figure.entry.of_curves else K
 
@@ -102,7 +130,10 @@ def judge(
     tests: Sequence[Weighed],
     tables: Mapping[str, Cells],
 ) -> Iterator[LedgerRow]:
-    """Yield a ledger row per claim. `tables` are tables' cells, which hold chosen depths."""
+    """Yield a ledger row per claim.
+
+    `tables` are the cells of tables, which hold chosen depths, and of pages of dimensions.
+    """
     for claim in job.entry.claims:
         family = [test for test in tests if test.family == claim.id]
         decision = _decide(job, claim, values, family, tables)
@@ -133,12 +164,18 @@ def _decide(
     if holds is None:
         return Decision("not judged", str(claim.not_judged))
     if isinstance(holds, Factor):
-        return _factor(holds, tables[holds.page], None if job.comparable else job.reason)
-    if why := _absent(holds, values[holds.page]):
+        return _factor(holds, tables[holds.page], job.tables[holds.page])
+    if why := _absent(job, holds, values[holds.page]):
         return Decision(*why)
+    if not job.tested(holds):
+        return _computed(holds, tables[holds.page])
     compared = holds.compared(values[holds.page].scores, axis(job, holds))
     parts = list(zip(compared, tests, strict=True))
-    return together(parts) if parts else Decision("not run", NO_PAIR)
+    if not parts:
+        return Decision("not run", NO_PAIR)
+    decision, lacking = together(parts), ", ".join(job.unbound(holds))
+    without = f"{decision.reason}; without {lacking}, to which scale {job.scale} binds nothing"
+    return decision._replace(reason=without) if lacking else decision
 
 
 def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Values]) -> str | None:
@@ -148,12 +185,16 @@ def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Valu
     """
     if holds is None:
         return None
-    if isinstance(holds, Factor):
+    if page := job.dimensions.get(holds.page):
+        folders = page.folders()
+        where = [folders.get(row, "") for row in holds.named()]
+        basis: list[object] = [holds.model_dump(mode="json"), where]
+    elif isinstance(holds, Factor):
         (column,) = holds.columns
         pairs = [
             [job.point(holds.page, row, column) for row in pair] for pair in holds.rows.items()
         ]
-        basis: list[object] = [holds.relation, holds.between, pairs]
+        basis = [holds.relation, holds.between, pairs]
     else:
         drawn = dict.fromkeys(column for _, column in values[holds.page].scores)
         columns = drawn if holds.page in job.figures else holds.columns
@@ -168,13 +209,23 @@ def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Valu
     return hashlib.sha256(canonical_json(basis).encode()).hexdigest()[:12]
 
 
-def _absent(holds: Holding, known: Values) -> Verdict | None:
-    """Return the verdict and the reason if a row of a claim has no value in a column, else None."""
-    points = [(row, column) for column in holds.columns for row in holds.named()]
+def _absent(job: BoundClaims, holds: Holding, known: Values) -> Verdict | None:
+    """Return the verdict and the reason if a claim cannot be judged, else None.
+
+    A row has no value in a column, or columns of a table that are compared hold other queries.
+    """
+    columns = [name for name in holds.columns if name not in job.unbound(holds)]
+    points = [(row, column) for column in columns for row in holds.named()]
     for verdict, reasons in (("not learned", known.not_learned), ("not run", known.not_run)):
         for point in points:
             if point in reasons:
                 return verdict, reasons[point]
+    if holds.page in job.tables and isinstance(holds, Along | Narrows):
+        row, queries = holds.named()[0], known.scores
+        ids = {column: {*queries[row, column].query_ids} for column in columns}
+        for column in columns[1:]:
+            if ids[column] != ids[columns[0]]:
+                return "not judged", f"{columns[0]} and {column} hold different queries"
     return None
 
 
@@ -206,10 +257,11 @@ def _part(says: Says, test: Weighed) -> Verdict:
 
     `apart` holds for a significant difference in either direction. `not below` holds unless the row
     lies significantly below the other row. `not apart` is reversed by a significant difference;
-    without one it is not shown.
+    without one it is not shown. Neither is `at least`: it holds if the row lies significantly
+    above.
     """
-    if says in ("above", "below"):
-        return comparison_verdict(says, Tested(1, test))
+    if says in ("above", "below", "at least"):
+        return comparison_verdict("below" if says == "below" else "above", Tested(1, test))
     if lacking := unshown(test, [True, False] if says == "apart" else []):
         return not_shown(lacking)
     if says == "not below":
@@ -221,8 +273,8 @@ def _part(says: Says, test: Weighed) -> Verdict:
     return ("reversed" if says == "not apart" and verdict == "holds" else verdict), why
 
 
-def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Decision:
-    """Judge the factors between rows' numbers. `elsewhere` is why they do not compare, or None."""
+def _factor(holds: Factor, cells: Cells, table: BoundTable) -> Decision:
+    """Judge the factors between rows' numbers of a table."""
     (column,), (least, most) = holds.columns, holds.between
     numbers = {row: cells[row, column] for row in holds.named()}
     if absent := next((cell for cell in numbers.values() if cell.not_run), None):
@@ -230,11 +282,35 @@ def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Decision:
     depths = {row: float(cell.measured or 0) for row, cell in numbers.items()}
     factors = {a: depths[a] / depths[b] for a, b in holds.rows.items()}
     shown = ", ".join(f"{a} / {holds.rows[a]} = {factor:.3g}" for a, factor in factors.items())
-    if elsewhere:
-        return Decision("not comparable", f"{shown} ({elsewhere.rstrip('.')})")
+    whys = (table.not_comparable(row, column) for row in holds.named())
+    if why := next(filter(None, whys), None):
+        return Decision("not comparable", f"{shown} ({why.rstrip('.')})")
     inside = all(least <= factor <= most for factor in factors.values())
     reason = f"{shown}; printed {least:g} to {most:g}"
     return Decision("holds" if inside else "differs", reason)
+
+
+def _computed(holds: Holding, cells: Cells) -> Decision:
+    """Judge a claim by the numbers of a page of dimensions, which no test compares."""
+    points = [(row, at) for row, at in cells if at.partition("/")[2] != ALL]
+    compared = list(holds.compared(points, LENGTH))
+    read = [point for part in compared for point in part.sides]
+    if isinstance(holds, Inside):
+        read = [(row, column) for row in holds.named() for column in holds.columns]
+    if not read:
+        return Decision("not run", NO_PAIR)
+    numbers = {point: cells[point].measured for point in read}
+    if absent := next((cells[point] for point in read if numbers[point] is None), None):
+        return Decision("not run", f"{absent.row}, {absent.column}: {absent.not_run}")
+    shown = ", ".join(f"{row} {column} {number:.3g}" for (row, column), number in numbers.items())
+    if isinstance(holds, Inside):
+        least, most = holds.between
+        agrees = all(least <= float(number or 0) <= most for number in numbers.values())
+        shown += f"; asked for: {least:g} to {most:g}"
+    else:
+        sides = ([float(numbers[point] or 0) for point in part.sides] for part in compared)
+        agrees = all(MEETS[part.says](*pair) for part, pair in zip(compared, sides, strict=True))
+    return Decision("holds" if agrees else "differs", f"{COMPUTED}: {shown}")
 
 
 def in_words(holds: Holding, over: str) -> str:
@@ -246,12 +322,25 @@ def in_words(holds: Holding, over: str) -> str:
         but = f" but {', '.join(holds.but)}" if holds.but else ""
         return f"{'; '.join(pairs)} {where}{but}"
     if isinstance(holds, Narrows):
-        pairs = (f"{row} less {other}" for row, other in holds.rows.items())
-        what = {"narrows": f"narrows with {over}", "stays": f"stays the same with {over}"}
+        pairs = (f"{row} less {', '.join(others)}" for row, others in holds.rows.items())
+        what = {
+            "narrows": f"narrows with {over}",
+            "widens": f"widens with {over}",
+            "widest": "is widest at the last point",
+            "stays": f"stays the same with {over}",
+        }
         return f"the gap of {'; '.join(pairs)} {what[holds.relation]} {where}"
     if isinstance(holds, Factor):
         least, most = holds.between
         pairs = (f"{a} is {least:g} to {most:g} times {b}" for a, b in holds.rows.items())
         return f"{'; '.join(pairs)} {where}"
-    what = {"rises": f"rises with {over}", "needs_largest": f"is highest at the largest {over}"}
+    if isinstance(holds, Inside):
+        least, most = holds.between
+        return f"{', '.join(holds.rows)} from {least:g} to {most:g} {where}"
+    what = {
+        "rises": f"rises with {over}",
+        "falls": f"falls with {over}",
+        "keeps": f"does not fall with {over}",
+        "needs_largest": f"is highest at the largest {over}",
+    }
     return f"{', '.join(holds.rows)} {what[holds.relation]} {where}"

@@ -12,13 +12,15 @@ import polars as pl
 import typer
 
 from residuum import paired
-from residuum.artefacts import manifest, trec
+from residuum.artefacts import fidelities, manifest, trec
 from residuum.cli import command
+from residuum.config.schema.fidelities import nth
 from residuum.pages import grids, layout, notes
 from residuum.pages.bearing import Limits, Weighed
 from residuum.pages.claims.job import BoundClaims
 from residuum.pages.claims.judging import Values, axis, compare, in_words
 from residuum.pages.claims.judging import judge as judged
+from residuum.pages.dimensions.job import BoundDimensions
 from residuum.pages.figure import curves
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.metrics import of_runs, without_unlearned
@@ -27,6 +29,7 @@ from residuum.pages.grids import Parted, read_groups
 from residuum.pages.layout import TextCell
 from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.pages.verdicts import LedgerRow
+from residuum.paired import ScoreMatrix
 from residuum.tuning.learned import Learned, read_all
 from residuum.wiring.paths import Paths, below_limits
 
@@ -41,10 +44,15 @@ def judge(
     tests: Annotated[Path, command.written("TSV of the tests to write")],
     output: command.Page,
     bounds: command.Bounds,
-    table: Annotated[list[Path] | None, typer.Option(help="TSV of a table they are about")] = None,
+    table: Annotated[
+        list[Path] | None, typer.Option(help="TSV of a table or page of dimensions")
+    ] = None,
     depths: Annotated[list[Path] | None, typer.Option(help="depth curve of a figure")] = None,
     groups: command.Groups = None,
     learning: command.Learning = None,
+    measured: Annotated[
+        Path | None, typer.Option(help="folder of all measurements of fidelity"), command.MAY_LACK
+    ] = None,
 ) -> None:
     """Write the claims with their verdicts as .tsv, .md and .tex, and the tests as .tsv."""
     job = command.parse_spec(BoundClaims, spec)
@@ -55,10 +63,16 @@ def judge(
         kept, deep = without_unlearned(figure, verdicts), figure.entry.of_curves
         points = _over_depths(figure, depths or []) if deep else of_runs(kept, metrics, parted)
         values[name] = of_figure(job, name, kept, points)
+    read: dict[Path, None] = {}
+    for name, theory in job.dimensions.items():
+        folders = {row: (measured or Path()) / at for row, at in theory.folders().items()}
+        read |= dict.fromkeys(folder / "manifest.json" for folder in folders.values())
+        values[name] = of_dimensions(job, name, theory, folders)
     made = compare(job, values, Limits(metrics, bounds))
     grids.write(tests, made, Weighed)
     cells = {path.stem: grids.read_cells(path) for path in table or []}
-    by_name = {name: grids.by_place(cells[bound.id]) for name, bound in job.tables.items()}
+    shown = {**job.tables, **job.dimensions}
+    by_name = {name: grids.by_place(cells[bound.id]) for name, bound in shown.items()}
     rows = list(judged(job, values, made, by_name))
     written = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
     names = {*metrics_files(job.tables.values())}
@@ -66,7 +80,7 @@ def judge(
     parts, limits = below_limits(job.sides_compared())
     inputs = [metrics / name for name in sorted({*names, *parts})]
     inputs += [bounds / name for name in limits]
-    inputs += [*(table or []), *(depths or []), *(groups or []), *(learning or [])]
+    inputs += [*(table or []), *(depths or []), *(groups or []), *(learning or []), *read]
     manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.pages.claims.make")
     manifest.write(
         output, {"claims": len(rows)}, job, inputs, "residuum.pages.claims.make", written
@@ -112,6 +126,31 @@ def of_figure(job: BoundClaims, name: str, figure: BoundFigure, points: Sequence
     return Values(scores, not_run, unlearned)
 
 
+def of_dimensions(
+    job: BoundClaims, name: str, page: BoundDimensions, folders: Mapping[str, Path]
+) -> Values:
+    """Return margins by (row, rank/length) of docs, and why rows are not measured.
+
+    Of a rank, the queries are those with a margin of that rank at every length that has any.
+    """
+    held = [claim.holds for claim in job.entry.claims if claim.holds and claim.holds.page == name]
+    columns = dict.fromkeys(column for holds in held for column in holds.columns)
+    not_run = {(row, column): why for row, why in page.absent.items() for column in columns}
+    scores: dict[tuple[str, str], ScoreMatrix] = {}
+    for row in (row.id for row in page.entry.rows if row.shows == "margins" and row.id in folders):
+        margins = fidelities.read(folders[row]).margins.filter(pl.col("length") != fidelities.ALL)
+        for (rank,), of_rank in margins.group_by("nearest", maintain_order=True):
+            lengths = of_rank["length"].unique(maintain_order=True)
+            with_all = of_rank.filter(pl.len().over("query_id") == len(lengths)).sort("query_id")
+            for length in lengths:
+                values = with_all.filter(length=length)
+                matrix = ScoreMatrix(
+                    values["query_id"].to_list(), values["margin"].to_numpy()[:, None]
+                )
+                scores[row, f"{nth(int(str(rank)))}/{length}"] = matrix
+    return Values(scores, not_run, {})
+
+
 def _split_ref(curve: Path) -> str:
     parts = PATHS.depth_curve.parse(curve) or {}
     return "/".join(parts.get(part, "") for part in ("dataset", "split"))
@@ -133,7 +172,7 @@ def page(
     runs = {
         f"{name}/{part}": part_runs
         for name, row in about
-        for part, part_runs in pages[name].runs.items()
+        for part, part_runs in (pages[name].runs if name in pages else {}).items()
         if part.partition("/")[0] == row
     }
     named = [(f"{t.family}: {t.a} and {t.b} in {t.column}", t) for t in tests]
@@ -142,7 +181,7 @@ def page(
         notes.tests_note(job.tests, "claim"),
         *notes.remarks(named, job.tests.alpha),
         *notes.one_training(runs),
-        f"Scale {job.scale}: {job.reason}",
+        *notes.of_scale(job),
     ]
     return layout.page(job.entry, header, lines, lines_below, align)
 

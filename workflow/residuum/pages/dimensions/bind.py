@@ -14,7 +14,7 @@ from residuum.wiring.memo import memoised
 @memoised
 def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
     """Bind a page of measurements: its split, and why measurements cannot be made."""
-    table, (comparable, reason) = registry.entry(page, Dimensions), registry.comparability
+    table, compares = registry.entry(page, Dimensions), registry.comparability(page)
     split_id = registry.binding(table.role)
     absent = dict.fromkeys(
         (row.id for row in table.rows), not_bound(registry.config.scale, table.role)
@@ -28,8 +28,9 @@ def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
         split=ref_of(split_id),
         absent=absent,
         scale=registry.config.scale,
-        comparable=comparable,
-        reason=reason,
+        comparable=compares.comparable,
+        reason=compares.reason,
+        but=compares.but,
     )
 
 
@@ -43,7 +44,11 @@ class DimensionsInputs(PageInputs):
 
     def measured(self, wildcards: Wildcards) -> list[str]:
         """Return the manifests of the fidelity measurements that the page shows."""
-        folders = bind_dimensions(self.registry, wildcards.page, self.hub).folders().values()
+        return self.of_page(wildcards.page)
+
+    def of_page(self, page: str) -> list[str]:
+        """Return the manifests of the fidelity measurements of a page."""
+        folders = bind_dimensions(self.registry, page, self.hub).folders().values()
         return [
             f"{self.paths.fidelity_root}/{name}/manifest.json" for name in dict.fromkeys(folders)
         ]

@@ -17,8 +17,18 @@ import typer
 from residuum.artefacts import fidelities, manifest
 from residuum.artefacts.fidelities import ALL, Measured
 from residuum.cli import command
-from residuum.pages import drawing, grids, layout
-from residuum.pages.dimensions.entry import CONSTANT, EXACT, LEAST_MARGIN, SLOPE, Projection
+from residuum.config.schema.fidelities import nth
+from residuum.pages import drawing, grids, layout, notes
+from residuum.pages.dimensions.entry import (
+    CONSTANT,
+    EXACT,
+    EXPONENT,
+    LEAST_MARGIN,
+    MOST_SHARE,
+    SHARE_RATIO,
+    SLOPE,
+    Projection,
+)  # fmt: skip
 from residuum.pages.dimensions.job import BoundDimensions
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
@@ -82,12 +92,14 @@ def quantities(row: Projection, measured: Measured, recalls: list[float]) -> dic
             y = reached[column].to_numpy()
             # The last digit of a product depends on the memory alignment of its numbers.
             shown[name] = Quantity(digits(float(x @ y / (x @ x))) if len(x) else None, queries)
+        shares = _shares(x, reached["dimensions"].to_numpy(), error)
+        shown |= {name: Quantity(value, queries) for name, value in shares.items()}
     if row.shows == "margins":
         groups = measured.margins.group_by("length", "nearest", maintain_order=True)
         medians = groups.agg(pl.col("margin").median(), pl.len())
         for length, nearest, margin, count in medians.iter_rows():
             if length != ALL:
-                shown[f"{fidelities.nth(nearest)}/{length}"] = Quantity(margin, count)
+                shown[f"{nth(nearest)}/{length}"] = Quantity(margin, count)
     if row.shows == "bounds":
         shown |= _theory(measured)
     if row.shows == "recall":
@@ -97,6 +109,24 @@ def quantities(row: Projection, measured: Measured, recalls: list[float]) -> dic
             )
             for length, count, dimensions in points.iter_rows():
                 shown[f"{share:g}/{length}"] = Quantity(dimensions, count)
+    return shown
+
+
+def _shares(x: np.ndarray, least: np.ndarray, error: float) -> dict[str, float | None]:
+    """Return how far least dimensions follow Lemma 1's bound over bins of x, both of shape (bins,).
+
+    A bin's share is its least dimensions over the bound. A line through the origin has a ratio of
+    the largest to the smallest share of 1, and an exponent of 1: the slope of log k over log x. A
+    single bin has neither.
+    """
+    share = least / (bounds.constant(error) * x)
+    shown: dict[str, float | None] = {MOST_SHARE: digits(float(share.max())) if len(x) else None}
+    shown |= {SHARE_RATIO: None, EXPONENT: None}
+    if len(x) > 1:
+        log_x = np.log(x) - np.log(x).mean()
+        slope = float(log_x @ np.log(least) / (log_x @ log_x))
+        ratio = float(share.max() / share.min())
+        shown |= {SHARE_RATIO: digits(ratio), EXPONENT: digits(slope)}
     return shown
 
 
@@ -205,7 +235,7 @@ def _margins(ax: "Axes", job: BoundDimensions, measured: Measured) -> None:
                     values, positions=[at], widths=0.8 * width, whis=PERCENTILES, sym="",
                     manage_ticks=False, medianprops={"color": color}, **style,
                 )  # fmt: skip
-        ax.plot([], [], color=color, label=f"{fidelities.nth(rank)} smallest")
+        ax.plot([], [], color=color, label=f"{nth(rank)} smallest")
     ax.set_yscale("log")
     ax.set_xticks(range(len(groups)), groups)
     ax.set_xlabel("terms of docs")
@@ -256,7 +286,9 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
         yield (
             "constant: 2 ln(4/error), Lemma 1's bound over x. slope and exact-slope: slopes of the "
             "least dimensions over x, measured and exact for Gaussian projections; no paper prints "
-            "them."
+            "them. most-share: the largest share of the bound that was enough in a bin; "
+            "share-ratio: the largest share over the smallest; exponent: the slope of log k over "
+            "log x, 1 for a line through the origin."
         )
     if any(row.shows == "bounds" for row in job.entry.rows):
         yield (
@@ -270,7 +302,7 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
         yield "Docs that tie with a first doc do not push it out."
     if any(row.shows in ("margins", "recall") for row in job.entry.rows):
         yield "Docs are grouped by their number of different terms."
-    yield f"Scale {job.scale}: {job.reason}"
+    yield from notes.of_scale(job)
 
 
 def places(job: BoundDimensions, numbers: Sequence[GridCell]) -> layout.Places:

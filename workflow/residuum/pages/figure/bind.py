@@ -22,7 +22,7 @@ from residuum.wiring.paths import Template
 @memoised
 def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     """Bind a figure: its splits, the runs of available series, and why other series have none."""
-    figure, (comparable, reason) = registry.entry(page, Figure), registry.comparability
+    figure, compares = registry.entry(page, Figure), registry.comparability(page)
     roles = {series.id: series.role or figure.role for series in figure.series}
     split_ids = {series: registry.binding(role) for series, role in roles.items()}
     systems = registry.players(figure)
@@ -56,8 +56,9 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         models=models_behind(registry, cells),
         trained_runs=trained_runs(registry, cells),
         scale=registry.config.scale,
-        comparable=comparable,
-        reason=reason,
+        comparable=compares.comparable,
+        reason=compares.reason,
+        but=compares.but,
     )
 
 

@@ -214,7 +214,7 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
     yield from lines
     yield from _not_drawn(job)
     yield from notes.of_runs(job)
-    yield f"Scale {job.scale}: {job.reason}"
+    yield from notes.of_scale(job)
 
 
 def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:

@@ -19,14 +19,14 @@ def table_of(registry: Registry, page: str) -> str:
 @memoised
 def bind_lines(registry: Registry, page: str, hub: Hub) -> BoundLines:
     """Bind a page of lines: the labels of the rows that it shows."""
-    lines, (_, reason) = registry.entry(page, Lines), registry.comparability
+    lines, compares = registry.entry(page, Lines), registry.comparability(page)
     rows = {row.id: row.label for row in registry.entry(table_of(registry, page), Table).rows}
     return BoundLines(
         id=page,
         entry=lines,
         labels=[(name, rows[name]) for name in lines.rows or rows],
         scale=registry.config.scale,
-        reason=reason,
+        reason=compares.reason,
     )
 
 

@@ -19,6 +19,7 @@ from residuum.artefacts import manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.pages import drawing, grids, layout
+from residuum.pages import notes as shared
 from residuum.pages.entries import page_id, parts_of
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
@@ -138,7 +139,7 @@ def _page(job: BoundLines, drawn: Sequence[Line]) -> layout.Layout:
     notes = [
         f"{lines.measure} by {lines.axis.lower()}; the numbers are those of {table}, "
         "which says how they are measured and tested, and why others are absent.",
-        f"Scale {job.scale}: {job.reason}",
+        *shared.of_scale(job),
     ]
     return layout.page(lines, header, rows, notes)
 

@@ -26,7 +26,7 @@ from residuum.wiring.runs import played_rerankers, tuning_split
 @memoised
 def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its splits, the runs of its rows, and why cells have no runs at this scale."""
-    table, (comparable, reason) = registry.entry(page, Table), registry.comparability
+    table, compares = registry.entry(page, Table), registry.comparability(page)
     systems = registry.players(table)
     split_ids = {column.id: registry.binding(column.role) for column in table.columns}
     absent: dict[str, dict[str, str]] = {}
@@ -62,8 +62,9 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         models=models_behind(registry, cells),
         trained_runs=trained_runs(registry, cells),
         scale=registry.config.scale,
-        comparable=comparable,
-        reason=reason,
+        comparable=compares.comparable,
+        reason=compares.reason,
+        but=compares.but,
     )
 
 

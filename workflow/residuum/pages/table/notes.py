@@ -86,7 +86,7 @@ def caption(
     yield from (f"{name}: {what.rstrip('.')}." for name, what in job.rerankers.items())
     yield from _choices(records)
     if job.entry.index is None:
-        yield f"Scale {job.scale}: {job.reason}"
+        yield from notes.of_scale(job)
         return
     searched = {(cell.split_ref, cell.index): None for cell in cells if cell.index}
     for split_ref, index in searched:

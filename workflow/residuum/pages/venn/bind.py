@@ -14,7 +14,7 @@ from residuum.wiring.models import models_behind, trained_by_folds
 @memoised
 def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
     """Bind circles: their split, the runs of both parts of each diagram, and missing runs."""
-    venn, (comparable, reason) = registry.entry(page, Venn), registry.comparability
+    venn, compares = registry.entry(page, Venn), registry.comparability(page)
     split_id, systems = registry.binding(venn.role), registry.players(venn)
     sides = {row.id: [f"{row.id}/dense", f"{row.id}/lexical"] for row in venn.rows}
     absent, runs = dict[str, str](), dict[str, list[str]]()
@@ -35,8 +35,9 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
         scale=registry.config.scale,
-        comparable=comparable,
-        reason=reason,
+        comparable=compares.comparable,
+        reason=compares.reason,
+        but=compares.but,
     )
 
 

@@ -212,7 +212,7 @@ def _notes(
         sides = (f"{s} {' '.join(job.runs[f'{row.id}/{s}'])}" for s in ("dense", "lexical"))
         yield f"{row.label}: {', '.join(sides)}{what}."
     yield from notes.of_runs(job)
-    yield f"Scale {job.scale}: {job.reason}"
+    yield from notes.of_scale(job)
 
 
 def _hypothetical(counts: Coverage) -> str:
