@@ -62,7 +62,7 @@ def measured(folder):
     ]  # fmt: skip
     facts = {"error": 0.05, "distribution": "rademacher", "draws": 3, "queries": 4, "docs": 20,
              "terms": 9, "least_margin": 0.0123, "pairs": 40, "beyond_bins": 10,
-             "in_small_bins": 3, "depth": 10,
+             "in_small_bins": 3, "depth": 10, "lengths": {"1-50": 11, "51-100": 1200},
              "boolean_dimensions": 5000.0}  # fmt: skip
     with files.whole_directory(folder) as path:
         fidelities.write(path, pairs=pairs, margins=margins, recall=recall)
@@ -105,6 +105,8 @@ def test_quantities_by_hand(tmp_path):
     assert "\n- A choice.\n" in text, "a note of the entry"
     assert "of 40 pairs, 10 lie beyond the last bin and 3 in bins with too few" in text
     assert "20 docs" in text
+    groups = "(margins, recall): 11 with 1-50 terms, 1,200 with 51-100 terms.\n"
+    assert f"- Docs of each group {groups}" in text
     record = json.loads((tmp_path / "toy-figure2.tsv.manifest.json").read_text())
     endings = ("tsv", "pdf", "png", "md")
     assert {*record["files"]} == {f"toy-figure2.{ending}" for ending in endings}

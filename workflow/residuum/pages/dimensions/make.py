@@ -269,8 +269,24 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
     if any(row.shows in ("recall", "bounds") for row in job.entry.rows):
         yield "Docs that tie with a first doc do not push it out."
     if any(row.shows in ("margins", "recall") for row in job.entry.rows):
-        yield "Docs are grouped by their number of different terms."
+        yield (
+            "Docs are grouped by their number of different terms. Groups have equally many docs, "
+            "because more docs make a query's r-th smallest margin smaller."
+        )
+        for name, labels in _by_groups(job, shown).items():
+            yield f"Docs of each group ({', '.join(labels)}): {name}."
     yield f"Scale {job.scale}: {job.reason}"
+
+
+def _by_groups(job: BoundDimensions, shown: dict[str, Measured]) -> dict[str, list[str]]:
+    """Return the labels of the rows that show groups of docs, by what the groups hold."""
+    labels: dict[str, list[str]] = {}
+    for row in job.entry.rows:
+        if row.id in shown and row.shows in ("margins", "recall"):
+            groups = shown[row.id].facts["lengths"].items()
+            text = ", ".join(f"{count:,} with {name} terms" for name, count in groups)
+            labels.setdefault(text or "none is large enough", []).append(row.label)
+    return labels
 
 
 def places(job: BoundDimensions, numbers: Sequence[GridCell]) -> layout.Places:
