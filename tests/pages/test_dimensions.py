@@ -37,6 +37,7 @@ PAGE = {
 }
 # Bins of pairs: x, exact dimensions, error at 10, 20 and 40 dimensions; the last is never reached.
 BINS = [(5.0, 7, (0.05, 0.02, 0.0)), (12.0, 15, (0.2, 0.05, 0.01)), (30.0, 38, (0.3, 0.2, 0.06))]
+DRAWS = [(10, 20, None), (10, 40, None), (20, 20, 40)]  # least dimensions of each draw, by bin
 MARGINS = {"all": (0.1, 0.3), "1-50": (0.4, 0.2, 0.6), "51-100": (0.1, 0.2)}
 RECALLS = {"all": (0.4, 0.6, 0.7), "1-50": (0.5, 0.9, 1.0)}
 
@@ -65,7 +66,12 @@ def measured(folder):
              "in_small_bins": 3, "depth": 10, "lengths": {"1-50": 11, "51-100": 1200},
              "boolean_dimensions": 5000.0}  # fmt: skip
     with files.whole_directory(folder) as path:
-        fidelities.write(path, pairs=pairs, margins=margins, recall=recall)
+        draws = [
+            {"x": x, "draw": draw, "dimensions": k}
+            for draw, least in enumerate(DRAWS, 1)
+            for (x, _, _), k in zip(BINS, least, strict=False)
+        ]
+        fidelities.write(path, pairs=pairs, draws=draws, margins=margins, recall=recall)
         manifest.write(path, facts, {}, [], "residuum.fidelity")
 
 
@@ -87,6 +93,8 @@ def test_quantities_by_hand(tmp_path):
     assert shown == pytest.approx({
         ("two", "least-margin"): 0.0123, ("two", "constant"): 2 * np.log(80),
         ("two", "slope"): 290 / 169, ("two", "exact-slope"): (5 * 7 + 12 * 15) / 169,
+        # of the draws: 290/169, (50 + 480)/169, and (100 + 240 + 1200)/(169 + 900)
+        ("two", "slope-least"): 1540 / 1069, ("two", "slope-most"): 530 / 169,
         ("a", "least-margin"): 0.0123, ("a", "10th/1-50"): 0.4, ("a", "10th/51-100"): 0.15,
         ("b", "least-margin"): 0.0123, ("b", "0.5/all"): 20, ("b", "0.5/1-50"): 10,
         ("b", "0.9/all"): None, ("b", "0.9/1-50"): 20,
@@ -143,7 +151,8 @@ def test_a_page_without_a_split_says_why(tmp_path):
 def test_a_measurement_without_a_bin_of_enough_pairs_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "BINS", [])
     _, output, cells = draw(tmp_path)
-    assert cells["two", "slope"].measured is None and cells["two", "constant"].measured
+    unknown = {cells["two", name].measured for name in ("slope", "slope-least", "slope-most")}
+    assert unknown == {None} and cells["two", "constant"].measured
     assert output.with_suffix(".png").is_file()
 
 

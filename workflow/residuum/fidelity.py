@@ -54,10 +54,11 @@ def measure(
         pairs.add(margins)
     by_query, by_bin = _turned(job, ranked, pools, pairs, threads)
     binned = _binned(job, pairs, by_bin)
+    drawn = _drawn(job, pairs, by_bin)
     least = chain.from_iterable(_margins(job, ranked, *item) for item in pools.items())
     recalled = chain.from_iterable(_recalled(job, *item, by_query) for item in pools.items())
     with files.whole_directory(output) as folder:
-        fidelities.write(folder, pairs=binned, margins=least, recall=recalled)
+        fidelities.write(folder, pairs=binned, draws=drawn, margins=least, recall=recalled)
         facts = _facts(job, ranked, pairs, pools)
         inputs = [*(path / "manifest.json" for path in docs), queries.parent / "manifest.json"]
         manifest.write(folder, facts, job, inputs, "residuum.fidelity")
@@ -117,6 +118,19 @@ def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[Row]:
         for number, dimensions in enumerate(job.dimensions.values()):
             spread = _spread("error", turned[:, number, n], count)
             yield same | {"dimensions": dimensions} | spread
+
+
+def _drawn(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[Row]:
+    """Yield, per bin and draw, the least dimensions that turn at most the allowed share of pairs.
+
+    The number is None if no number of dimensions that was tried is enough.
+    """
+    tried = job.dimensions.values()
+    for n in np.flatnonzero(pairs.count >= job.fewest):
+        _, x = pairs.means(n)
+        for number, shares in enumerate(turned[:, :, n] / pairs.count[n]):
+            enough = (k for k, share in zip(tried, shares, strict=True) if share <= job.error)
+            yield {"x": x, "draw": number + 1, "dimensions": next(enough, None)}
 
 
 def _margins(job: Fidelity, ranked: Rankings, name: str, pool: Competitors) -> Iterator[Row]:

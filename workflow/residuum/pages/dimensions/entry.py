@@ -12,6 +12,7 @@ from residuum.pages.entries import Delta, Reported, RowId
 
 RECALLS = [0.5, 0.75, 0.9, 0.95]
 LEAST_MARGIN, CONSTANT, SLOPE, EXACT = "least-margin", "constant", "slope", "exact-slope"
+SLOPES = {"slope-least": min, "slope-most": max}  # of the slopes of single draws
 
 
 class Projection(Strict):
@@ -53,7 +54,8 @@ class Dimensions(Reported):
     def check(self) -> None:
         plots = {row.id: row.shows for row in self.rows}
         for row, column, _ in self.cells():
-            named = {LEAST_MARGIN, *((CONSTANT, SLOPE, EXACT) * (plots.get(row) == "pairs"))}
+            of_pairs = (CONSTANT, SLOPE, *SLOPES, EXACT) if plots.get(row) == "pairs" else ()
+            named = {LEAST_MARGIN, *of_pairs}
             grouped = plots.get(row) in ("margins", "recall", "bounds") and "/" in column
             if column not in named and not grouped:
                 raise ValueError(unknown("quantity", column, sorted(named)))

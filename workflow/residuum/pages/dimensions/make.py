@@ -18,7 +18,14 @@ from residuum.artefacts import fidelities, manifest
 from residuum.artefacts.fidelities import ALL, Measured
 from residuum.cli import command
 from residuum.pages import drawing, grids, layout
-from residuum.pages.dimensions.entry import CONSTANT, EXACT, LEAST_MARGIN, SLOPE, Projection
+from residuum.pages.dimensions.entry import (
+    CONSTANT,
+    EXACT,
+    LEAST_MARGIN,
+    SLOPE,
+    SLOPES,
+    Projection,
+)
 from residuum.pages.dimensions.job import BoundDimensions
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
@@ -68,20 +75,22 @@ def draw(
 def quantities(row: Projection, measured: Measured, recalls: list[float]) -> dict[str, Quantity]:
     """Return the numbers of a plot; None if no number of dimensions that was tried is enough.
 
-    Slopes are least-squares slopes of lines through the origin over the bins. One is of measured
-    least dimensions over x, the other of exact least dimensions of Gaussian projections.
+    Slopes are least-squares slopes of lines through the origin over the bins: of measured least
+    dimensions over x, of those of each draw alone, and of exact least dimensions of Gaussian
+    projections.
     """
     error, queries = measured.facts["error"], measured.facts["queries"]
     shown = {LEAST_MARGIN: Quantity(measured.facts["least_margin"], queries)}
     if row.shows == "pairs":
         points = fidelities.least(measured.pairs, ["x", "exact"], pl.col("error") <= error)
         reached = points.drop_nulls("dimensions")
-        x = reached["x"].to_numpy()
         shown[CONSTANT] = Quantity(bounds.constant(error), queries)
-        for name, column in ((SLOPE, "dimensions"), (EXACT, "exact")):
-            y = reached[column].to_numpy()
-            # The last digit of a product depends on the memory alignment of its numbers.
-            shown[name] = Quantity(digits(float(x @ y / (x @ x))) if len(x) else None, queries)
+        shown[SLOPE] = Quantity(_slope(reached, "dimensions"), queries)
+        draws = measured.draws.drop_nulls("dimensions").partition_by("draw")
+        slopes = [slope for d in draws if (slope := _slope(d, "dimensions")) is not None]
+        for name, extreme in SLOPES.items():
+            shown[name] = Quantity(extreme(slopes, default=None), queries)
+        shown[EXACT] = Quantity(_slope(reached, "exact"), queries)
     if row.shows == "margins":
         groups = measured.margins.group_by("length", "nearest", maintain_order=True)
         medians = groups.agg(pl.col("margin").median(), pl.len())
@@ -98,6 +107,13 @@ def quantities(row: Projection, measured: Measured, recalls: list[float]) -> dic
             for length, count, dimensions in points.iter_rows():
                 shown[f"{share:g}/{length}"] = Quantity(dimensions, count)
     return shown
+
+
+def _slope(points: pl.DataFrame, column: str) -> float | None:
+    """Return the least-squares slope of a line through the origin, over x; None without points."""
+    x, y = points["x"].to_numpy(), points[column].to_numpy()
+    # The last digit of a product depends on the memory alignment of its numbers.
+    return digits(float(x @ y / (x @ x))) if len(x) else None
 
 
 def _theory(measured: Measured) -> dict[str, Quantity]:
@@ -255,8 +271,10 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
         )
         yield (
             "constant: 2 ln(4/error), Lemma 1's bound over x. slope and exact-slope: slopes of the "
-            "least dimensions over x, measured and exact for Gaussian projections; no paper prints "
-            "them."
+            "least dimensions over x, measured with the pairs of all draws together, and exact for "
+            "Gaussian projections. slope-least and slope-most: the smallest and the largest slope "
+            "of a single draw; a bin that a draw does not reach is left out of its slope alone. No "
+            "paper prints slopes."
         )
     if any(row.shows == "bounds" for row in job.entry.rows):
         yield (
