@@ -25,12 +25,13 @@ rule learning_score:
         model=options.folder("model"),
         start=WIRING.models.start,
         top=WIRING.models.top,
+        windows=WIRING.models.judged_windows,
         compute=RESOURCES.batches,
     shell:
         "python -m residuum.learning score --run {input.run} --top {params.top} "
         "--queries {input.queries} --qrels {input.qrels} --corpus {params.corpus} "
         "--model {params.model} --start {params.start} --spec {params.spec:q} {params.compute} "
-        "--output {output.scores} 2>&1 | tee {log}"
+        "{params.windows} --output {output.scores} 2>&1 | tee {log}"
 
 
 rule learning_judge:

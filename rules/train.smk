@@ -11,6 +11,7 @@ rule train_train:
         gate=WIRING.models.gate,
         folds=WIRING.models.folds,
         spans=WIRING.models.spans,
+        answers=WIRING.models.passage_answers,
     output:
         ONLY.finished(PATHS.checkpoint),
     log:
@@ -36,11 +37,13 @@ rule train_train:
         folds=options.each("fold", "folds", options.by_split),
         held_out=WIRING.models.held_out,
         spans=options.each("spans", "spans", folder_of),
+        answers=options.each("answers", "answers"),
+        windows=WIRING.models.windows,
     shell:
         "{params.torchrun} "
         "python -m residuum.train train {params.pairs} --corpus {params.corpus} "
         "--start {params.start} --spec {params.spec:q} "
         "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} {params.folds} "
-        "{params.held_out} {params.spans} "
+        "{params.held_out} {params.spans} {params.answers} {params.windows} "
         "--seed {wildcards.seed} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

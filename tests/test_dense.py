@@ -14,8 +14,8 @@ import pytest
 
 from contents import contents
 from killing import WORKFLOW
-from residuum import dense
-from residuum.artefacts import contracts, trec
+from residuum import dense, evaluate
+from residuum.artefacts import contracts, files, manifest, trec, winners
 from residuum.cli.errors import ResiduumError
 from residuum.vectors import nearest
 
@@ -388,3 +388,50 @@ def test_first_passages_alone_are_searched_as_if_docs_had_no_others(
     compare(trec.read_run(output), brute(ids, made.vectors[first], made.queries, 7))
     dense.score_run(made.shards(of), [made.requested / "dev"], [output], system, "test", scored)
     assert trec.read_run(scored).equals(trec.read_run(output))
+
+
+@pytest.mark.parametrize("each", [2, 6])
+@pytest.mark.parametrize("of", [1, 3])
+def test_hits_that_other_vectors_win_are_counted_over_shards(
+    tmp_path: Path, each: int, of: int
+) -> None:
+    """Docs of six vectors: passages of two, or one text of six. Loops find each winner's place."""
+    random = np.random.default_rng(3)
+    ids, queries = [f"d{n // 6:02d}" for n in range(240)], random.normal(size=(9, 5))
+    vectors, queries = random.normal(size=(240, 5)).astype("f4"), queries.astype("f4")
+    vectors[::each] *= 1.5  # first vectors win more often than chance, and not always
+    shards, hits = [], []
+    for number, (doc_ids, rows) in enumerate(cut(ids, vectors, of)):
+        shards.append(tmp_path / f"shard{number}")
+        with files.whole_directory(shards[-1]) as folder:
+            contracts.write_vectors(folder, doc_ids, rows)
+            facts = {"weights": "w", "shard": {"number": number, "of": of, "docs": 0}}
+            facts["vectors_of_text"] = each
+            manifest.write(folder, facts, {}, [], "residuum.encode")
+    with files.whole_directory(tmp_path / "queries") as folder:
+        contracts.write_vectors(folder / "dev", [f"q{n}" for n in range(9)], queries)
+        manifest.write(folder, {"weights": "w", "queries": {"dev": 9}}, {}, [], "residuum.encode")
+    for number, shard in enumerate(shards):
+        hits.append(tmp_path / f"hits{number}")
+        dense.search_shard(shard, tmp_path / "queries", 20, hits[-1], device="cpu")
+    dense.gather(hits, ["dev"], spec(20), "test", tmp_path / "run.trec.gz")
+    run = trec.cut(trec.read_run(tmp_path / "run.trec.gz"), 10)
+    others = 0
+    for query_id, doc_id in run.select("query_id", "doc_id").iter_rows():
+        rows = [row for row, name in enumerate(ids) if name == doc_id]
+        scores = [float(queries[int(query_id[1:])].astype(float) @ vectors[row]) for row in rows]
+        others += scores.index(max(scores)) % each > 0
+    assert 0 < others < 90
+    assert winners.recorded(tmp_path / "run.trec.gz") == others / 90
+    qrels, metrics = tmp_path / "qrels", tmp_path / "metrics.tsv"
+    trec.write_qrels(qrels, [("q0", "d01", 1)])
+    evaluate.run(tmp_path / "run.trec.gz", qrels, ["RR@10"], metrics)
+    assert winners.recorded(metrics) == others / 90
+
+
+def test_one_vector_a_text_has_no_other_to_win(made: Made, tmp_path: Path) -> None:
+    hits = [tmp_path / "0"]
+    dense.search_shard(made.shards(1)[0], made.requested, 7, hits[0], device="cpu")
+    dense.gather(hits, ["dev"], spec(7), "test", tmp_path / "run.trec.gz")
+    assert winners.recorded(tmp_path / "run.trec.gz") is None
+    assert sorted(path.name for path in hits[0].glob("dev*")) == ["dev.parquet"]

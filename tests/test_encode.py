@@ -193,6 +193,36 @@ def test_long_docs_get_a_vector_for_each_passage(made: Made, tmp_path: Path) -> 
     assert encoder.doc_room == ENCODER["doc_length"] - 2, "marker and [SEP]"
 
 
+def test_the_number_of_vectors_of_a_text_is_recorded_where_it_tells_them_apart(
+    made: Made, tmp_path: Path
+) -> None:
+    settings = {**ENCODER, "pooling": {"kind": "first", "vectors": 3}, "doc_marker": ""}
+    start = Source(str(made.folder / "backbone"))
+    device = devices.choose("cpu", "fp32", 1)
+    Encoder(start, EncoderSchema.model_validate(settings), device).save(tmp_path / "model")
+    docs = [("long", "mill " * 30), ("one", "mill")]  # [CLS] mill [SEP]: 3 vectors, as the long one
+    fields = [(name, {"text": text, "title": "", "body": text}) for name, text in docs]
+    form = Windows(length=10, stride=10, body="body", expected=3).model_dump_json()
+    shown = {}
+    for name, corpus in (
+        ("alike", fields),
+        ("with empty", [*fields, ("none", fields[0][1] | {"text": "", "body": ""})]),
+    ):
+        made_corpus = make_corpus(tmp_path / name, corpus)
+        for windows in (None, form):
+            output = tmp_path / f"{name} {bool(windows)}"
+            options = {"corpus": made_corpus, "windows": windows, "model": tmp_path / "model"}
+            facts = json.loads((made.shard(output, 0, 1, **options) / "manifest.json").read_text())
+            shown[name, bool(windows)] = facts["artefact"].get("vectors_of_text")
+    # an empty text has two vectors: then the passages of a doc cannot be told apart
+    assert shown == {
+        ("alike", False): 3, ("alike", True): 3,
+        ("with empty", False): 3, ("with empty", True): None,
+    }  # fmt: skip
+    record = json.loads((made.shard(tmp_path / "single", 0, 3) / "manifest.json").read_text())
+    assert "vectors_of_text" not in record["artefact"]
+
+
 def test_a_snapshot_is_encoded_as_a_model_of_its_own(made: Made, tmp_path: Path) -> None:
     """Two snapshots, of which the first is what stands finished in another folder."""
     model = tmp_path / "model"

@@ -11,13 +11,14 @@ from scipy.sparse import csr_array
 from residuum import fidelity
 from residuum.artefacts import fidelities, files, manifest, termvectors
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.fidelities import Fidelity
 from residuum.inspect import fidelities as inspect
 from residuum.vectors.projection import signs
 
 TERMS = [f"t{n:02}" for n in range(30)]
 SPEC = {"model": "bm25-vectors", "distribution": "rademacher", "draws": 2, "error": 0.2, "bins": 3,
         "fewest": 1,
-        "dimensions": {"few": [4], "step": 8, "most": 24}, "lengths": [5, 9], "nearest": [1, 2, 3],
+        "dimensions": {"few": [4], "step": 8, "most": 24}, "groups": 3, "nearest": [1, 2, 3],
         "depth": 2, "seed": 4}  # fmt: skip
 
 
@@ -89,6 +90,7 @@ def test_tables_are_those_of_plain_loops(tmp_path: Path) -> None:
     assert facts["least_margin"] == pytest.approx(min(every)) and facts["docs"] == 40
     longest = [int((rows > 0).sum(axis=1).max()) for rows in (QUERIES[[*firsts]], DOCS)]
     assert facts["most_terms"] == dict(zip(("query", "doc"), longest, strict=True))
+    least: dict[tuple[float, int], int | None] = {}
     assert facts["beyond_bins"] + of.pairs.unique("margin")["pairs"].sum() == len(every)
     for line in of.pairs.iter_rows(named=True):
         inside = {
@@ -103,11 +105,21 @@ def test_tables_are_those_of_plain_loops(tmp_path: Path) -> None:
         for seed in (4, 5):
             wrong = turned(margins, firsts, line["dimensions"], seed)
             shares.append(sum(i in wrong[n] for n, i in inside) / len(inside))
+            enough = shares[-1] <= 0.2
+            least[line["x"], seed - 3] = least.get((line["x"], seed - 3)) or (
+                line["dimensions"] if enough else None
+            )
         shown = [line[name] for name in ("error", "error_least", "error_most")]
         assert shown == pytest.approx([np.mean(shares), min(shares), max(shares)])
+    assert {(x, draw): k for x, draw, k in of.draws.iter_rows()} == least
     lengths = (DOCS > 0).sum(axis=1)
-    for name, low, high in (("all", 0, 30), ("1-5", 1, 5), ("6-9", 6, 9)):
-        rows = [i for i in range(40) if low <= lengths[i] <= high]
+    ordered = sorted((int(lengths[i]), i) for i in range(40) if lengths[i])
+    groups = {"all": list(range(40))}
+    for start, end in ((0, 14), (14, 27), (27, 40)):  # thirds of 40: 14, 13 and 13
+        part = ordered[start:end]
+        groups[f"{part[0][0]}-{part[-1][0]}"] = [i for _, i in part]
+    assert facts["lengths"] == {n: len(part) for n, part in groups.items() if n != "all"}
+    for name, rows in groups.items():
         margins, firsts = loops(rows)
         own = of.margins.filter(length=name)
         expected = {
@@ -125,7 +137,19 @@ def test_tables_are_those_of_plain_loops(tmp_path: Path) -> None:
             kept = [np.mean([len(own) < 2 for own in of_seed]) for of_seed in wrong.values()]
             assert line["recall"] == pytest.approx(np.mean(kept))
             assert [line["recall_least"], line["recall_most"]] == pytest.approx(sorted(kept))
-    assert of.recall["length"].unique(maintain_order=True).to_list() == ["all", "1-5", "6-9"]
+    assert of.recall["length"].unique(maintain_order=True).to_list() == [*groups]
+
+
+def test_groups_by_length_have_equally_many_docs_whatever_the_lengths() -> None:
+    job = Fidelity.model_validate(SPEC | {"groups": 4, "description": ""})
+    lengths = np.array([0, *range(1, 10), *[30] * 11])
+    ids = np.array([f"d{n:02}" for n in range(len(lengths))], dtype=object)
+    made = fidelity.by_length(job, lengths, ids)
+    # 20 docs with terms: five of 1 to 5 terms, five of 6 to 30, and two groups of 30 alone
+    assert {name: [*rows] for name, rows in made.items()} == {
+        "1-5": [1, 2, 3, 4, 5], "6-30": [6, 7, 8, 9, 10], "30-30": [*range(11, 21)],
+    }  # fmt: skip
+    assert fidelity.by_length(job, lengths[:6], ids[:6]) == {}, "a group needs more than depth 2"
 
 
 def test_bytes_do_not_depend_on_threads(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ the first steps of a longer training are then those of a shorter one.
 """
 
 import argparse
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,16 +21,22 @@ from residuum.artefacts import trec
 from residuum.config import loading
 from residuum.neural import devices, fitting
 from residuum.neural.devices import AdaptiveBatchSize
-from residuum.neural.learners import KINDS, ContrastiveLearner, Start
+from residuum.neural.learners import KINDS, ContrastiveLearner, Start, relevance_of
 from residuum.neural.optimisers import make_optimiser, take_step
 from residuum.neural.pretrained import Source
-from residuum.neural.tokens import Texts
+from residuum.neural.tokens import Texts, windows_of
+from residuum.train import passages_of
 from residuum.tuning.learned import by_ranks
 from residuum.wiring.availability import all_available
 from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
 
 ROOT = Path(__file__).parents[2]
+
+
+def option(words: str) -> str | None:
+    """Return the value in `--windows VALUE`, or None for no words."""
+    return next(iter(shlex.split(words)[1:]), None)
 
 
 class Judge:
@@ -41,15 +48,15 @@ class Judge:
         paths["corpus"] = paths["corpus"].parent
         size = models.registry.scale.batch_size
         run, top = Path(models.candidates(at)), int(models.top(at))
-        self.held = learning.held_out(run, top, **paths, batch_size=size)
+        form = windows_of(option(models.judged_windows(at)))
+        self.held = learning.held_out(run, top, **paths, batch_size=size, windows=form)
         self.qrels, self.measure = trec.read_qrels(paths["qrels"]), models.learned_by(at)
 
     def mean(self, learner: ContrastiveLearner) -> float:
         """Return the mean of the measure over the queries, as the model orders the candidates."""
-        queries, docs, pairs, _, size = self.held
-        scores = pl.Series("trained", learner.encoder.relevance(queries, docs, pairs, size))
+        scores = pl.Series("trained", relevance_of(learner.encoder, self.held))
         learner.model.train()
-        table = pl.DataFrame(pairs, schema=trec.PAIR, orient="row")
+        table = pl.DataFrame(self.held.candidates, schema=trec.PAIR, orient="row")
         table = table.with_columns(scores, start=pl.lit(0.0))
         return by_ranks(table, self.qrels, self.measure.strip("'"))[0].means["trained"]
 
@@ -61,7 +68,10 @@ def curve(models: Models, name: str, seed: int, steps: int, every: int) -> list[
     training = spec.training.model_copy(update={"steps": steps, "epochs": None})
     spec = spec.model_copy(update={"training": training})
     source = Source(models.start(at), dropout=training.dropout, new_head=True)
-    start = Start(source, devices.choose("cpu", "auto", models.registry.scale.threads), seed)
+    answers = [Path(path) for path in models.passage_answers(at)]
+    cut = passages_of(spec, option(models.windows(at)), *answers or [None])
+    device = devices.choose("cpu", "auto", models.registry.scale.threads)
+    start = Start(source, device, seed, passages=cut)
     corpus = Path(models.trained_on(models.paths.corpus)(at)).parent
     texts = Texts(Path(models.trained_on(models.paths.queries)(at)), corpus, name)
     [tuples] = models.tuples(at)

@@ -37,6 +37,7 @@ PAGE = {
 }
 # Bins of pairs: x, exact dimensions, error at 10, 20 and 40 dimensions; the last is never reached.
 BINS = [(5.0, 7, (0.05, 0.02, 0.0)), (12.0, 15, (0.2, 0.05, 0.01)), (30.0, 38, (0.3, 0.2, 0.06))]
+DRAWS = [(10, 20, None), (10, 40, None), (20, 20, 40)]  # least dimensions of each draw, by bin
 MARGINS = {"all": (0.1, 0.3), "1-50": (0.4, 0.2, 0.6), "51-100": (0.1, 0.2)}
 RECALLS = {"all": (0.4, 0.6, 0.7), "1-50": (0.5, 0.9, 1.0)}
 
@@ -62,10 +63,15 @@ def measured(folder):
     ]  # fmt: skip
     facts = {"error": 0.05, "distribution": "rademacher", "draws": 3, "queries": 4, "docs": 20,
              "terms": 9, "least_margin": 0.0123, "pairs": 40, "beyond_bins": 10,
-             "in_small_bins": 3, "depth": 10,
+             "in_small_bins": 3, "depth": 10, "lengths": {"1-50": 11, "51-100": 1200},
              "boolean_dimensions": 5000.0}  # fmt: skip
     with files.whole_directory(folder) as path:
-        fidelities.write(path, pairs=pairs, margins=margins, recall=recall)
+        draws = [
+            {"x": x, "draw": draw, "dimensions": k}
+            for draw, least in enumerate(DRAWS, 1)
+            for (x, _, _), k in zip(BINS, least, strict=False)
+        ]
+        fidelities.write(path, pairs=pairs, draws=draws, margins=margins, recall=recall)
         manifest.write(path, facts, {}, [], "residuum.fidelity")
 
 
@@ -90,6 +96,8 @@ def test_quantities_by_hand(tmp_path):
         # shares 10/5 and 20/12 of 2 ln(80) x; of two points the slope is of their line
         ("two", "most-share"): 2 / (2 * np.log(80)), ("two", "share-ratio"): 1.2,
         ("two", "exponent"): math.log(20 / 10) / math.log(12 / 5),
+        # of the draws: 290/169, (50 + 480)/169, and (100 + 240 + 1200)/(169 + 900)
+        ("two", "slope-least"): 1540 / 1069, ("two", "slope-most"): 530 / 169,
         ("a", "least-margin"): 0.0123, ("a", "10th/1-50"): 0.4, ("a", "10th/51-100"): 0.15,
         ("b", "least-margin"): 0.0123, ("b", "0.5/all"): 20, ("b", "0.5/1-50"): 10,
         ("b", "0.9/all"): None, ("b", "0.9/1-50"): 20,
@@ -108,6 +116,8 @@ def test_quantities_by_hand(tmp_path):
     assert "\n- A choice.\n" in text, "a note of the entry"
     assert "of 40 pairs, 10 lie beyond the last bin and 3 in bins with too few" in text
     assert "20 docs" in text
+    groups = "(margins, recall): 11 with 1-50 terms, 1,200 with 51-100 terms.\n"
+    assert f"- Docs of each group {groups}" in text
     record = json.loads((tmp_path / "toy-figure2.tsv.manifest.json").read_text())
     endings = ("tsv", "pdf", "png", "md")
     assert {*record["files"]} == {f"toy-figure2.{ending}" for ending in endings}
@@ -144,7 +154,8 @@ def test_a_page_without_a_split_says_why(tmp_path):
 def test_a_measurement_without_a_bin_of_enough_pairs_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "BINS", [])
     _, output, cells = draw(tmp_path)
-    assert cells["two", "slope"].measured is None and cells["two", "constant"].measured
+    unknown = {cells["two", name].measured for name in ("slope", "slope-least", "slope-most")}
+    assert unknown == {None} and cells["two", "constant"].measured
     assert output.with_suffix(".png").is_file()
 
 

@@ -286,8 +286,12 @@ def test_a_figure_over_efforts_by_what_is_compared(tmp_path):
         "4", "1.000", "1.000", "0.500", "0.400\\*", "182", "60"
     ]  # fmt: skip
     assert "Search: ivf of FAISS, nlist 8, code flat, 10 docs a query; effort is nprobe." in text
+    # two indexes of 8 lists: 16 centres of 60 vectors compared at effort 1, of 181.5 at effort 4
     assert (
-        "ours.seed1: 300 vectors of 250 floats, 0.0003 GB; shards, each with an index: 2." in text
+        "ours.seed1: 300 vectors of 250 floats, 0.0003 GB; shards, each with an index: 2. Of the "
+        "vectors compared, 16 are centres of lists at any effort: 27% at the least effort, 9% at "
+        "the most. Effort is per shard, so that 2 times as many lists are read; one index of all "
+        "vectors would have 8 centres." in text
     )
     assert "Recall of what the exact search finds" in text and "at that effort" in text
 

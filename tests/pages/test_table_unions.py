@@ -74,3 +74,16 @@ def test_the_line_stands_under_the_page_and_changes_no_number(tmp_path):
 def test_a_table_reads_the_manifests_of_its_fusions_alone():
     runs = ("ablation", "ours.seed1", "ours.seed2")
     assert table().metrics_records() == [f"data/dev/{run}.tsv.manifest.json" for run in runs]
+
+
+def test_a_table_says_how_many_hits_other_vectors_win(tmp_path):
+    metrics = write_metrics(tmp_path / "metrics")
+    for run, share in (("ours.seed1", 0.125), ("ours.seed2", 0.25), ("base", 0.5)):
+        path = metrics / "data" / "dev" / f"{run}.tsv.manifest.json"
+        path.write_text(json.dumps({"artefact": {"won_by_other_vectors": share}}))
+    several = job().model_copy(update={"vectors": {"ours": 3, "ablation": 3}})
+    (line,) = notes.of_vectors(several, metrics)
+    assert line.startswith("Of the first 10 docs of a list, so many score by another vector than")
+    assert line.endswith(": ours (3 vectors) 12.5 to 25.0%.")
+    assert {"data/dev/ours.seed1.tsv.manifest.json"} < {*several.metrics_records()}
+    assert not [*notes.of_vectors(job(), metrics)]

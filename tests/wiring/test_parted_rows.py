@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 
 import pytest
@@ -9,12 +10,13 @@ import yaml
 
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
-from residuum.config import loading
+from residuum.config import loading, specs
 from residuum.config.registry import Registry, SplitId
 from residuum.pages.table import notes
 from residuum.pages.table.bind import TableInputs, bind_table
 from residuum.pages.table.job import NO_SYSTEM, BoundTable
 from residuum.wiring.availability import all_available, why_unavailable
+from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs, candidates, datasets_of, reranked
 from tables_fixture import job
@@ -190,6 +192,31 @@ def test_models_of_documents_read_passages_whole(scale: str) -> None:
         assert registry.models[name].encoder.doc_length >= windows.length + 2, name
     reading = registry.models["cross-attention"].reading
     assert reading.length - reading.query_length - 3 >= windows.length
+
+
+@pytest.mark.parametrize("scale", ["full", "mini", "smoke"])
+def test_trainings_on_documents_read_the_best_passage_as_search_does(scale: str) -> None:
+    """All models of section 7; by an answer where the split has answers, as at mini and smoke."""
+    registry = loading.load(ROOT / "config", {"scale": scale, "papers": ["mebert"]})
+    models = Models(registry, Paths("r"), all_available)
+    documents = registry.bound_split("msmarco-document-dev").dataset
+    windows = registry.datasets[documents].windows
+    given = f"--windows {quote(specs.of_entry(windows))}"
+    train = registry.datasets[documents].own.train
+    named = ("de-bert", "me-bert-document-first", "me-bert-document", "cross-attention")
+    for wildcards in (SimpleNamespace(model=f"{n}@{documents}.{train}", seed="1") for n in named):
+        assert models.windows(wildcards) == given
+        answers = [] if scale == "full" else [f"r/data/{documents}/{train}/answers.jsonl"]
+        assert models.passage_answers(wildcards) == answers
+        assert scale != "mini" or models.judged_windows(wildcards) == given
+    passages = registry.bound_split("msmarco-dev").dataset
+    own = SimpleNamespace(model=f"de-bert@{passages}.train", seed="1")
+    assert (models.windows(own), models.passage_answers(own)) == ("", [])
+    others = loading.load(ROOT / "config", {"scale": "mini", "papers": ["bioasq"]})
+    of_others = Models(others, Paths("r"), all_available)
+    abstracts = SimpleNamespace(model="bioasq-de", seed="1")
+    assert others.datasets[others.train_split("bioasq-de").dataset].windows
+    assert of_others.windows(abstracts) == "", "BioASQ's training is left as it is"
 
 
 POOL = {"kind": "candidates", "parts": [{"system": "bm25", "top": 20}], "random": 20}

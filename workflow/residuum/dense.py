@@ -7,16 +7,17 @@ is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import polars as pl
 import typer
 from pydantic import RootModel
 
-from residuum.artefacts import files, manifest, shards, trec
+from residuum.artefacts import files, manifest, shards, trec, winners
 from residuum.artefacts.residual import Residual
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli import command
@@ -25,7 +26,7 @@ from residuum.code.tables import Kinds
 from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
 from residuum.neural import cards
-from residuum.vectors.nearest import Index, pair_scores, use_threads, with_ids
+from residuum.vectors.nearest import Index, pair_scores, use_threads, with_ids, won_by_others
 
 app = command.app(__doc__)
 
@@ -81,6 +82,9 @@ def search_shard(
             named = (residual.left(with_ids(frame, query_vectors[0])) for frame in frames)
             run = pl.concat([trec.rank(hits, k) for hits in named])
             trec.write_hits(folder / f"{name}.parquet", run)
+            if "vectors_of_text" in shard and not first_passages:
+                each, top = shard["vectors_of_text"], trec.cut(run, winners.FIRST)
+                winners.write(folder, name, won_by_others(docs, query_vectors, top, each))
             counts[name] = len(run)
         facts = {"shard": shard_record, "weights": shard["weights"], "hits": counts}
         setting = {"k": k, **({"search": search.model_dump(mode="json")} if search else {})}
@@ -104,16 +108,24 @@ def gather(
     """Merge the hits of all shards into the run of the best k docs per query.
 
     The best k of all are among the best k of each. Memory holds the run and one shard's hits. A
-    fold's queries are answered by the hits of the model that has not seen the fold.
+    fold's queries are answered by the hits of the model that has not seen the fold. For a model
+    with several vectors a text, the manifest has the share of the first ten hits that other vectors
+    than the first win.
     """
     system = command.parse_spec(DenseSystem, spec)
-    best = pl.DataFrame(schema=trec.HITS)
+    best, others = pl.DataFrame(schema=trec.HITS), list[pl.DataFrame | None]()
     for path, name in _answers(hits, split):
         if manifest.read(path / manifest.FOLDER)["spec"]["k"] < system.k:
             raise ResiduumError(f"{path}: its search was less deep than k {system.k} of {tag}")
         both = pl.concat([best, trec.read_hits(path / f"{name}.parquet")])
         best = trec.rank(both, system.k).select(*trec.HITS)
-    _write_run(output, trec.rank(best), tag, system, [path / "manifest.json" for path in hits])
+        others.append(winners.read(path, name))
+    run, known = trec.rank(best), [pairs for pairs in others if pairs is not None]
+    facts = {}
+    if len(known) == len(others) and (first := trec.cut(run, winners.FIRST)).height:
+        won = first.join(pl.concat(known), on=trec.PAIR, how="semi")
+        facts = {winners.SHARE: won.height / first.height}
+    _write_run(output, run, tag, system, [path / "manifest.json" for path in hits], facts)
 
 
 def _answers(hits: list[Path], splits: list[str]) -> Iterator[tuple[Path, str]]:
@@ -192,10 +204,15 @@ def _device(requested: str, threads: int, search: Search | None) -> str:
 
 
 def _write_run(
-    output: Path, run: pl.DataFrame, tag: str, system: DenseSystem, inputs: list[Path]
+    output: Path,
+    run: pl.DataFrame,
+    tag: str,
+    system: DenseSystem,
+    inputs: list[Path],
+    more: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     trec.write_run(output, run, tag)
-    facts = {"queries": run["query_id"].n_unique(), "hits": len(run)}
+    facts = {"queries": run["query_id"].n_unique(), "hits": len(run), **more}
     manifest.write(output, facts, system, inputs, "residuum.dense")
 
 

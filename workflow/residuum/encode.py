@@ -134,11 +134,14 @@ class Job(NamedTuple):
 
         vectors, counts = encoder.vectors(texts(), "doc", self.batch_size, shard["docs"])
         owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
+        each, least = int(max(counts, default=0)), int(min(counts, default=0))
         facts = {
             "dimensions": encoder.dimensions,
             "shard": shard,
             **encoder.sizes.facts(),
             **({"vectors": len(owners)} if len(owners) > shard["docs"] else {}),
+            # With passages, a doc's vectors can be told apart if each passage has as many.
+            **({"vectors_of_text": each} if each > 1 and (not form or least == each) else {}),
             "weights": foreign.weights_sha256(weights),
         }
         with files.whole_directory(output) as folder:

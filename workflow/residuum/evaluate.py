@@ -11,7 +11,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, indexes, manifest, proven, residual, trec
+from residuum.artefacts import contracts, indexes, manifest, proven, residual, trec, winners
 from residuum.cli import command
 from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
@@ -39,8 +39,8 @@ def run(
     """Write query_id, measure and value for every judged query; a query without a list has 0.
 
     If the run was refused, the metrics are refused too. The manifest repeats what the run's
-    manifest records: its index, how many docs judged before were removed, and the share of queries
-    for which a union is exact.
+    manifest records: its index, how many docs judged before were removed, the share of queries for
+    which a union is exact, and the share of first hits that other vectors than the first win.
     """
     inputs = [qrels, *([answers, corpus / "manifest.json"] if answers and corpus else [])]
     measure = list(dict.fromkeys(measure))
@@ -108,8 +108,9 @@ def over(
 def _of_run(run: Path) -> dict[str, object]:
     of_union = {str(depth): share for depth, share in proven.recorded(run).items()}
     facts: dict[str, object] = {"index": indexes.recorded(run), proven.PROVEN: of_union}
-    removed = residual.removed(run)
+    removed, won = residual.removed(run), winners.recorded(run)
     kept = {name: fact for name, fact in facts.items() if fact}
+    kept |= {winners.SHARE: won} if won is not None else {}
     return kept | ({residual.REMOVED: removed} if removed is not None else {})
 
 

@@ -7,7 +7,7 @@ It reads vectors of docs and queries with a dimension for each term.
 import math
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +35,7 @@ def measure(
     output: command.Folder,
     threads: command.Threads = 1,
 ) -> None:
-    """Write turned pairs by bin and dimensions, margins by length, recall by length and dimensions.
+    """Write turned pairs by bin, dimensions and draw, margins by length, recall by length.
 
     All docs are ranked for every query that shares a term with one. Memory holds their vectors and,
     for each thread, the projected queries, their products with some thousand docs and the columns
@@ -46,7 +46,7 @@ def measure(
     ranked = Rankings(termvectors.read(queries), map(termvectors.read, docs), job.present)
     if len(ranked.doc_ids) < 2:
         raise ResiduumError(f"{docs[0].parent}: one doc alone; a ranking has two or more")
-    rows = {ALL: np.arange(len(ranked.doc_ids)), **dict(by_length(job, ranked.lengths))}
+    rows = {ALL: np.arange(len(ranked.doc_ids)), **by_length(job, ranked.lengths, ranked.doc_ids)}
     every = {name: ranked.pool(docs_of_length) for name, docs_of_length in rows.items()}
     pools = {name: pool for name, pool in every.items() if (pool.first >= 0).any()}
     pairs = Pairs(job.dimensions.values(), job.error, job.bins)
@@ -54,25 +54,32 @@ def measure(
         pairs.add(margins)
     by_query, by_bin = _turned(job, ranked, pools, pairs, threads)
     binned = _binned(job, pairs, by_bin)
+    drawn = _drawn(job, pairs, by_bin)
     least = chain.from_iterable(_margins(job, ranked, *item) for item in pools.items())
     recalled = chain.from_iterable(_recalled(job, *item, by_query) for item in pools.items())
     with files.whole_directory(output) as folder:
-        fidelities.write(folder, pairs=binned, margins=least, recall=recalled)
+        fidelities.write(folder, pairs=binned, draws=drawn, margins=least, recall=recalled)
         facts = _facts(job, ranked, pairs, pools)
         inputs = [*(path / "manifest.json" for path in docs), queries.parent / "manifest.json"]
         manifest.write(folder, facts, job, inputs, "residuum.fidelity")
 
 
-def by_length(job: Fidelity, lengths: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield (name, rows) of docs with 1 to 50 terms, with 51 to 100, and so on by `job.lengths`.
+def by_length(job: Fidelity, lengths: np.ndarray, doc_ids: np.ndarray) -> dict[str, np.ndarray]:
+    """Return {name: rows} of `job.groups` groups of docs, from the shortest to the longest.
 
-    A group needs more docs than `job.depth`. Docs without terms, and docs longer than the last
-    bound, are in no group.
+    Groups differ by one doc at most: the r-th smallest margin of a query depends on the number of
+    docs, which would otherwise be mistaken for an effect of length. The doc_id decides between
+    docs of equal length at a bound, so that a name such as 34-38 may share a bound with the next
+    group. Groups with the same bounds are one group. A group needs more docs than `job.depth`. Docs
+    without terms are in no group.
     """
-    for low, high in pairwise((0, *job.lengths)):
-        rows = np.flatnonzero((lengths > low) & (lengths <= high))
-        if len(rows) > job.depth:
-            yield f"{low + 1}-{high}", rows
+    order = np.lexsort((doc_ids, lengths))
+    made: dict[str, np.ndarray] = {}
+    for rows in np.array_split(order[lengths[order] > 0], job.groups):
+        if len(rows):
+            name = f"{lengths[rows[0]]}-{lengths[rows[-1]]}"
+            made[name] = np.concatenate([made.get(name, rows[:0]), rows])
+    return {name: rows for name, rows in made.items() if len(rows) > job.depth}
 
 
 def _turned(
@@ -111,6 +118,19 @@ def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[Row]:
         for number, dimensions in enumerate(job.dimensions.values()):
             spread = _spread("error", turned[:, number, n], count)
             yield same | {"dimensions": dimensions} | spread
+
+
+def _drawn(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[Row]:
+    """Yield, per bin and draw, the least dimensions that turn at most the allowed share of pairs.
+
+    The number is None if no number of dimensions that was tried is enough.
+    """
+    tried = job.dimensions.values()
+    for n in np.flatnonzero(pairs.count >= job.fewest):
+        _, x = pairs.means(n)
+        for number, shares in enumerate(turned[:, :, n] / pairs.count[n]):
+            enough = (k for k, share in zip(tried, shares, strict=True) if share <= job.error)
+            yield {"x": x, "draw": number + 1, "dimensions": next(enough, None)}
 
 
 def _margins(job: Fidelity, ranked: Rankings, name: str, pool: Competitors) -> Iterator[Row]:

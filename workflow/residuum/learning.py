@@ -17,11 +17,12 @@ from residuum.artefacts import files, intact, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Trained
+from residuum.config.schema.reading import Windows
 from residuum.neural import devices, foreign, hub
 from residuum.neural.learners import KINDS, HeldOut, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import log
-from residuum.neural.tokens import Texts
+from residuum.neural.tokens import Texts, windows_of
 from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges, warn_of_edges
 from residuum.tuning.learned import (
     MEASURES,
@@ -57,17 +58,20 @@ def score(
     device: command.Device = "auto",
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
+    windows: command.Windows = None,
 ) -> None:
     """Score the candidates with the trained model, and with what it is compared with."""
     form = command.parse_spec(pydantic.RootModel[Trained], spec).root
     chosen = devices.choose(device, precision, threads, arithmetic)
-    held = held_out(run, top, queries, qrels, corpus, batch_size)
+    cut = windows_of(windows)
+    held = held_out(run, top, queries, qrels, corpus, batch_size, cut)
     begun = Start(Source(start, revision, new_head=True, pickled=pickled), chosen, 0)
     made = KINDS[form.kind].on_held_out(form, begun, model, held)
     table = pl.DataFrame({**made.ids, **made.values})
     files.write_text(output, table.write_csv(separator="\t"))
     at = revision and (hub.commit(start, revision) or revision)  # the commit of a branch
     setting = {"model": form.model_dump(mode="json"), "start": start, "revision": at}
+    setting |= {"windows": cut.model_dump()} if cut else {}
     setting |= {"top": top, "batch_size": batch_size, "threads": threads, **chosen._asdict()}
     facts = {"rows": table.height, "weights": foreign.weights_sha256(model)}
     inputs = [run, queries, qrels, corpus / "manifest.json", model]
@@ -76,11 +80,18 @@ def score(
 
 
 def held_out(
-    run: Path, top: int, queries: Path, qrels: Path, corpus: Path, batch_size: int
+    run: Path,
+    top: int,
+    queries: Path,
+    qrels: Path,
+    corpus: Path,
+    batch_size: int,
+    windows: Windows | None = None,
 ) -> HeldOut:
     """Return the first `top` docs of a run and all relevant docs, for queries with relevant docs.
 
-    Relevant docs that the corpus lacks, as a sampled corpus may, are left out.
+    Relevant docs that the corpus lacks, as a sampled corpus may, are left out. With `windows`, the
+    records of docs are kept, from which passages are cut.
     """
     judged = trec.read_qrels(qrels).filter(pl.col("relevance") >= 1).select(trec.PAIR)
     listed = trec.cut(trec.read_run(run), top).select(trec.PAIR)
@@ -93,12 +104,15 @@ def held_out(
     listed = listed.join(present, on="query_id", how="semi")
     pairs = pl.concat([listed, present]).unique().sort(trec.PAIR)
     used = {*pairs["doc_id"]}
+    records = dict(texts.docs(used)) if windows else {}
     return HeldOut(
         dict(texts.read("query", {*pairs["query_id"]})),
         {doc_id: text for doc_id, text in docs.items() if doc_id in used},
         list(pairs.iter_rows()),
         list(present.sort(trec.PAIR).iter_rows()),
         batch_size,
+        windows,
+        records,
     )
 
 

@@ -22,12 +22,14 @@ from residuum.config.schema.models import DualEncoder, QuestionGenerator, Traine
 from residuum.config.schema.training import RateGrid
 from residuum.neural import devices, fitting, processes
 from residuum.neural.batches import Fold
+from residuum.neural.best import Passages
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.learners import KINDS, Start
 from residuum.neural.mixes import MixedTexts
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import SAVE_S, Saving, log
-from residuum.neural.tokens import Texts
+from residuum.neural.tokens import Texts, windows_of
+from residuum.tuning.answers import Questions
 from residuum.tuning.choosing import Record, read_folds
 
 app = command.app(__doc__)
@@ -75,6 +77,10 @@ def train(
     spans: Annotated[
         list[Path] | None, typer.Option(help="corpus folder; repeat for each of spans.corpora")
     ] = None,
+    windows: command.Windows = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="answers of the split, for the passages that training reads")
+    ] = None,
 ) -> None:
     """Train a model and write its checkpoint.
 
@@ -92,9 +98,10 @@ def train(
     without, folds = fold_out(held_out, fold or [], [*texts.values()])
     chosen = devices.choose(device, precision, threads, arithmetic)
     saving = Saving(work, save_every)
-    begin = Start(source, chosen, seed, beside, without, corpora_of(model, spans or []))
+    cut = passages_of(model, windows, answers)
+    begin = Start(source, chosen, seed, beside, without, corpora_of(model, spans or []), cut)
     inputs = [path for both in zip(pairs.values(), texts.values(), strict=True) for path in both]
-    inputs += [corpus / "manifest.json", *filter(None, [rate, gate]), *folds]
+    inputs += [corpus / "manifest.json", *filter(None, [rate, gate, answers]), *folds]
     inputs += [path / "manifest.json" for path in begin.corpora]
     if beside and fixed_queries:
         inputs += [path / "manifest.json" for path in (*(fixed or []), fixed_queries.parent)]
@@ -109,6 +116,7 @@ def train(
         else:
             learner = KINDS[model.kind](model, begin, one, *named.values())
         kept = {"held_out": left_out(one, without)} if without and not processes.rank() else {}
+        kept |= {"windows": cut.windows.model_dump()} if cut else {}
         fitting.run(learner, threads, inputs, saving, output, "residuum.train", **kept)
 
 
@@ -177,6 +185,19 @@ def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
         text = f"is given {len(folders)} times, but the model's spans.corpora are {corpora}"
         raise ResiduumError(f"--spans {text}: give one folder for each, in this order")
     return tuple(folders)
+
+
+def passages_of(model: Trained, windows: str | None, answers: Path | None) -> Passages | None:
+    """Return how training cuts docs into passages; None if it reads the start of each doc."""
+    form = windows_of(windows)
+    if form is None:
+        return None
+    if getattr(model, "passages", None) is None:
+        raise ResiduumError(
+            "--windows: its training reads no passages; give the model passages: best"
+        )
+    questions = Questions(contracts.read_answers(answers)) if answers else None
+    return Passages(form, questions and questions.answered_by)
 
 
 def _check_gate(model: Trained, gate: Path | None) -> None:

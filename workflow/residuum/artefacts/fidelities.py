@@ -1,6 +1,6 @@
-"""Write and read a measurement of fidelity: three tables in a folder.
+"""Write and read a measurement of fidelity: four tables in a folder.
 
-Usage: `write(folder, pairs, margins, recall)`, `read(folder)`.
+Usage: `write(folder, pairs, draws, margins, recall)`, `read(folder)`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,6 +23,9 @@ COLUMNS: dict[str, Columns] = {
         "x": pl.Float64, "exact": pl.Int64, "guaranteed": pl.Int64, "dimensions": pl.Int64,
         "error": pl.Float64, "error_least": pl.Float64, "error_most": pl.Float64,
     },
+    # A row per bin of pairs and draw: the least of the tried dimensions at which this draw alone
+    # turns as few pairs as are allowed, or null.
+    "draws": {"x": pl.Float64, "draw": pl.Int64, "dimensions": pl.Int64},
     # A row per query and group of docs by length: the n-th smallest margin.
     "margins": {
         "length": pl.String, "query_id": pl.String, "nearest": pl.Int64, "margin": pl.Float64,
@@ -39,16 +42,17 @@ ALL = "all"  # docs of any length
 
 
 class Measured(NamedTuple):
-    """The three tables, with the columns of COLUMNS, and the facts in the manifest."""
+    """The four tables, with the columns of COLUMNS, and the facts in the manifest."""
 
     pairs: pl.DataFrame
+    draws: pl.DataFrame
     margins: pl.DataFrame
     recall: pl.DataFrame
     facts: manifest.Facts
 
 
 def write(folder: Path, **tables: Iterable[Mapping[str, object]]) -> None:
-    """Write the tables `pairs`, `margins` and `recall` into a folder, a row for each mapping."""
+    """Write the tables pairs, draws, margins and recall into a folder, a row for each mapping."""
     for name, columns in COLUMNS.items():
         table = pl.DataFrame(list(tables[name]), schema=columns)
         files.write_text(folder / f"{name}.tsv", table.write_csv(separator="\t"))

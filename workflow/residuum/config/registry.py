@@ -41,7 +41,7 @@ from residuum.config.schema.scales import (
 )
 from residuum.config.schema.sources import Segmented
 from residuum.config.schema.sweeps import Sweep
-from residuum.config.schema.systems import RerankSystem, System
+from residuum.config.schema.systems import DenseSystem, RerankSystem, System
 from residuum.config.schema.tests import Tests
 from residuum.config.schema.training import RateGrid
 from residuum.config.specs import FixedId, RunId, Seed, of_entry
@@ -170,6 +170,12 @@ class Registry:
         if not isinstance(entry, DualEncoder):
             return 1
         return (windows.expected if windows else 1) * entry.encoder.pooling.most("doc")
+
+    def vectors_of_text(self, system: str) -> int:
+        """Return the most vectors of a text or passage by a dense system's model; else 1."""
+        entry = self.systems[system]
+        model = self.models[entry.model] if isinstance(entry, DenseSystem) else None
+        return model.encoder.pooling.most("doc") if isinstance(model, DualEncoder) else 1
 
     def shards(self, dataset: str, model: str) -> int:
         """Return the number of shards of a dataset's vectors by a model, the same for all editions.

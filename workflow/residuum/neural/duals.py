@@ -51,9 +51,8 @@ class DualLearner(ContrastiveLearner):
 
         The vectors of negatives are (rows, negatives, vectors, dimensions).
         """
-        query_tokens, pairs = self.queries.tokens(batch.query_ids), range(len(batch.query_ids))
-        rows = [*pairs, *(row for row in pairs for _ in batch.negatives[row])]
-        doc_tokens = self.tokens_of(batch, rows, batch.docs)
+        query_tokens = self.queries.tokens(batch.query_ids)
+        doc_tokens = self.tokens_of(batch, _rows(batch), batch.docs)
         if self.encoder.inputs.packs:
             queries, docs = self.encoder.both(query_tokens, doc_tokens)
         else:
@@ -79,8 +78,10 @@ class DualLearner(ContrastiveLearner):
 
         queries, positives, negatives = outputs[0][rows, 0], outputs[1], outputs[2]
         own_docs = torch.cat([positives[rows, None], negatives[rows]], dim=1)
-        part = self.part(batch, rows)
-        scores = self._best((queries[:, None, None] * own_docs).sum(dim=-1), part.docs_by_query)
+        part, counts = self.part(batch, rows), self._counts(batch)
+        first, drawn = np.split(counts, [len(batch.positives)])
+        own_counts = np.column_stack([first, drawn.reshape(len(first), self.drawn)])
+        scores = self._best((queries[:, None, None] * own_docs).sum(dim=-1), own_counts[rows])
         seen = of_own_docs(scores, part)._replace(vectors=(queries, positives[rows]))
         if self.start.fixed:
             seen = seen._replace(fixed=self._fixed(self.start.fixed, part, queries))
@@ -93,7 +94,7 @@ class DualLearner(ContrastiveLearner):
         docs = torch.cat([positives.flatten(0, 1), negatives.flatten(0, 2)])
         scores = (queries @ docs.T).view(len(queries), -1, positives.shape[1])
         return seen._replace(
-            scores=self._best(scores, [batch.docs]),
+            scores=self._best(scores, counts[None]),
             positive=devices.put(own_columns, device),
             ignore=devices.put(ignore, device),
             others=devices.put(np.flatnonzero(others), device),
@@ -106,10 +107,17 @@ class DualLearner(ContrastiveLearner):
         doc_vectors = fixed.vectors("doc", batch.positives, width)
         return devices.put(query_vectors, device), devices.put(doc_vectors, device)
 
-    def _best(self, scores: Tensor, docs: Sequence[Sequence[str]]) -> Tensor:
-        """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors)."""
-        counts = [self.encoder.counts(self.docs.tokens(ids), "doc") for ids in docs]
-        absent = np.arange(scores.shape[-1]) >= np.array(counts)[..., None]
+    def _counts(self, batch: Batch) -> np.ndarray:
+        """Return the number of vectors of each of the batch's docs: integers (docs,)."""
+        tokens = self.read(batch, _rows(batch), batch.docs)
+        return self.encoder.counts(tokens, "doc")
+
+    def _best(self, scores: Tensor, counts: np.ndarray) -> Tensor:
+        """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors).
+
+        `counts` (rows or 1, docs) says how many of the vectors a doc has.
+        """
+        absent = np.arange(scores.shape[-1]) >= counts[..., None]
         kept = scores.masked_fill(devices.put(absent, scores.device.type), float("-inf"))
         return kept.max(dim=-1).values
 
@@ -119,3 +127,9 @@ class DualLearner(ContrastiveLearner):
             positive, negative = super().logged(seen, rows)
             return positive.contiguous(), negative.contiguous()
         return seen.scores.diagonal(rows.start), seen.scores.flatten()[seen.others]
+
+
+def _rows(batch: Batch) -> list[int]:
+    """Return the row of each of a batch's docs: of the positives, then of all negatives."""
+    pairs = range(len(batch.query_ids))
+    return [*pairs, *(row for row in pairs for _ in batch.negatives[row])]

@@ -21,13 +21,14 @@ from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.encoder import TextKind
+from residuum.config.schema.reading import Windows
 from residuum.neural import devices, layers, packing, pretrained
 from residuum.neural.frames import begins_with_cls, set_cls
 from residuum.neural.heads import HEADS
 from residuum.neural.learners import Ranker
 from residuum.neural.overlap import ahead
 from residuum.neural.pretrained import Put
-from residuum.neural.tokens import tokenise
+from residuum.neural.tokens import Cut, passages, tokenise
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -113,6 +114,11 @@ class Encoder(Ranker):
         """Most tokens of a doc's own text: doc_length without markers and special tokens."""
         empty = self.tokenizer(f"{self.leads['doc']} ")["input_ids"]
         return self.settings.doc_length - len(empty)
+
+    def cut(self, windows: Windows | None) -> Cut:
+        if windows is None:
+            return lambda record: [record["text"]]
+        return lambda record: passages(record, windows, self.tokenizer, self.doc_room)
 
     def tokenise(self, texts: Iterable[str], kind: TextKind) -> Iterator[np.ndarray]:
         """Yield each text's token ids: marker text [SEP], cut to the length of queries or docs."""

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
 
 import numpy as np
@@ -18,16 +19,18 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.models import Contrastive
+from residuum.config.schema.reading import Windows
 from residuum.config.specs import derive
 from residuum.neural import devices
 from residuum.neural.batches import B, Batch, EpochSampler, Fold, Sampler, draw_batch, usable
+from residuum.neural.best import BestPassages, Passages
 from residuum.neural.devices import Device
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.mixes import Tuples, pairs_of, positives_of, sampler_of
 from residuum.neural.optimisers import Moment
 from residuum.neural.pretrained import GATE, Source, TextModel
-from residuum.neural.tokens import Readable, TokenStore, masked
+from residuum.neural.tokens import Cut, Readable, TokenStore, masked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,7 +42,8 @@ class Start(NamedTuple):
     """What a training begins with: source of the weights (with dropout), device, seed.
 
     `fixed` are vectors for losses that need them. `held_out` is the fold that training leaves out.
-    `corpora` are folders whose texts it reads beside its pairs.
+    `corpora` are folders whose texts it reads beside its pairs. With
+    `passages`, it reads a passage of each doc.
     """
 
     source: Source
@@ -48,6 +52,7 @@ class Start(NamedTuple):
     fixed: FixedVectors | None = None
     held_out: Fold | None = None
     corpora: tuple[Path, ...] = ()
+    passages: Passages | None = None
 
 
 class BatchLoss(NamedTuple):
@@ -58,13 +63,18 @@ class BatchLoss(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Data for a check on held-out queries: texts by id, candidates, and relevant pairs."""
+    """Data for a check on held-out queries: texts by id, candidates, and relevant pairs.
+
+    With `windows`, docs are read in passages, which are cut from their `records`.
+    """
 
     queries: Mapping[str, str]
     docs: Mapping[str, str]
     candidates: list[tuple[str, str]]
     relevant: list[tuple[str, str]]
     batch_size: int
+    windows: Windows | None = None
+    records: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 class Values(NamedTuple):
@@ -179,6 +189,10 @@ class Ranker(TextModel):
     """A model that scores docs for queries."""
 
     @abstractmethod
+    def cut(self, windows: Windows | None) -> Cut:
+        """Return the function that cuts a doc's record into texts: its text, or its passages."""
+
+    @abstractmethod
     def tokenise(self, texts: Iterable[str], kind: TextKind) -> Iterator[np.ndarray]:
         """Yield each text's token ids, cut to the length of queries or docs."""
 
@@ -210,7 +224,15 @@ class ContrastiveLearner(Learner[Batch]):
         queries, docs = self._read()
         as_query, as_doc = (partial(encoder.tokenise, kind=kind) for kind in ("query", "doc"))
         self.queries = TokenStore(texts.read("query", queries), as_query)
-        self.docs = TokenStore(texts.read("doc", docs), as_doc)
+        self.docs, self.best = TokenStore((), as_doc), None
+        if start.passages:
+            cut, records = encoder.cut(start.passages.windows), texts.docs(docs)
+            cut_docs = ((doc_id, cut(record)) for doc_id, record in records)
+            known = {query_id: self.positives[query_id] for query_id in queries}
+            special = encoder.tokenizer.all_special_ids
+            self.best = BestPassages(cut_docs, as_doc, start.passages, known, special)
+        else:
+            self.docs = TokenStore(texts.read("doc", docs), as_doc)
         if spec.perturbation and encoder.tokenizer.mask_token_id is None:
             raise ResiduumError(
                 f"{start.source.name}: its tokenizer has no mask token. Leave out perturbation"
@@ -229,8 +251,11 @@ class ContrastiveLearner(Learner[Batch]):
         return draw_batch(self.pairs, self.drawn, self.sampler.visits(step))
 
     def tokens_of(self, batch: Batch, rows: Sequence[int], docs: Sequence[str]) -> list[np.ndarray]:
-        """Return the tokens of docs; with `perturbation`, mask matches with each row's query."""
-        tokens, how = self.docs.tokens(docs), self.spec.perturbation
+        """Return the tokens of docs; with `perturbation`, mask matches with each row's query.
+
+        With `passages`, they are those of the passage that the row's query reads.
+        """
+        tokens, how = self.read(batch, rows, docs), self.spec.perturbation
         if how is None:
             return tokens
         special, mask = self.encoder.tokenizer.all_special_ids, self.encoder.tokenizer.mask_token_id
@@ -244,6 +269,14 @@ class ContrastiveLearner(Learner[Batch]):
             for row, doc, random in zip(rows, tokens, randoms, strict=True)
         ]
 
+    def read(self, batch: Batch, rows: Sequence[int], docs: Sequence[str]) -> list[np.ndarray]:
+        """Return the tokens of docs, or of the passages that the queries of these rows read."""
+        if self.best is None:
+            return self.docs.tokens(docs)
+        query_ids = [batch.query_ids[row] for row in rows]
+        queries = self.queries.tokens(query_ids)
+        return list(map(self.best.of, query_ids, queries, docs))
+
     @classmethod
     @abstractmethod
     def begin(cls, spec: Any, start: Start) -> Ranker:
@@ -255,10 +288,7 @@ class ContrastiveLearner(Learner[Batch]):
         begun = cls.begin(spec, start._replace(source=source)).freeze()
         models = {"start": begun, "trained": begun.load(trained, start.device)}
         query_ids, doc_ids = map(list, zip(*held.candidates, strict=True))
-        scores = {
-            name: model.relevance(held.queries, held.docs, held.candidates, held.batch_size)
-            for name, model in models.items()
-        }
+        scores = {name: relevance_of(model, held) for name, model in models.items()}
         return Values({"query_id": query_ids, "doc_id": doc_ids}, scores)
 
     @abstractmethod
@@ -299,6 +329,20 @@ class ContrastiveLearner(Learner[Batch]):
                 if isinstance(objective, Hinge):
                     columns["margin"] = torch.zeros_like(gap) + objective.margins(seen.lexical)
         return columns
+
+
+def relevance_of(model: Ranker, held: HeldOut) -> np.ndarray:
+    """Return float32 scores (candidates,) of held-out candidates, by each doc's best passage."""
+    if held.windows is None:
+        return model.relevance(held.queries, held.docs, held.candidates, held.batch_size)
+    cut = model.cut(held.windows)
+    passages = {doc_id: cut(held.records[doc_id]) for doc_id in held.docs}
+    numbered = ((doc, enumerate(texts)) for doc, texts in passages.items())
+    texts = {f"{doc} {n}": text for doc, of_doc in numbered for n, text in of_doc}
+    pairs = [(q, f"{doc} {n}") for q, doc in held.candidates for n in range(len(passages[doc]))]
+    counts = [len(passages[doc]) for _, doc in held.candidates]
+    scores = model.relevance(held.queries, texts, pairs, held.batch_size)
+    return np.maximum.reduceat(scores, np.cumsum([0, *counts[:-1]]))
 
 
 def of_own_docs(scores: Tensor, batch: Batch) -> Candidates:

@@ -113,6 +113,10 @@ class MixedTexts(NamedTuple):
             for query_id, text in self.by_role[role].read(kind, query_ids):
                 yield keyed(role, query_id), text
 
+    def docs(self, ids: set[str]) -> Iterator[tuple[str, dict[str, str]]]:
+        """Stream (id, record with all its fields) of docs by id. Errors are those of `Texts`."""
+        return self._docs().docs(ids)
+
     def _docs(self) -> Texts:
         """Return the texts of docs, with the tuples of all roles named in errors."""
         first, *_ = every = [*self.by_role.values()]

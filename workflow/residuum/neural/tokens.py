@@ -82,6 +82,9 @@ class Readable(Protocol):
     def read(self, kind: TextKind, ids: set[str]) -> Iterator[tuple[str, str]]:
         """Stream (id, text) of queries or docs by id. Raises ResiduumError if one is missing."""
 
+    def docs(self, ids: set[str]) -> Iterator[tuple[str, dict[str, str]]]:
+        """Stream (id, record with all its fields) of docs by id. Raises the errors of `read`."""
+
 
 class TokenStore(PackedTokens):
     """The tokens of texts, given with their ids, looked up by id."""

@@ -76,6 +76,10 @@ class Ivf(Approximate):
         if (self.code == "pq") != (self.code_size is not None):
             raise ValueError("code_size: give it for code pq, and for nothing else")
 
+    @property
+    def centres(self) -> int:
+        return self.nlist
+
     def build(self, vectors: np.ndarray, device: str) -> VectorIndex:
         import faiss
 

@@ -222,6 +222,25 @@ class _Dense:
         return scores
 
 
+def won_by_others(docs: Shard, queries: Shard, hits: pl.DataFrame, each: int) -> pl.DataFrame:
+    """Return the hits (query_id, doc_id) that are not won by the first vector of a text.
+
+    A doc's vectors are those of its text, `each` at most, or of its passages, `each` of every one.
+    The winner of a hit is the doc's vector with the largest inner product, the first of equals.
+    """
+    rows = pl.DataFrame({"doc_id": docs[0]}).with_row_index("row")
+    rows = rows.with_columns(place=pl.int_range(pl.len()).over("doc_id"))
+    numbers = pl.DataFrame({"query_id": queries[0]}).with_row_index("query")
+    pairs = hits.select("query_id", "doc_id").join(numbers, on="query_id", maintain_order="left")
+    every = pairs.join(rows, on="doc_id", maintain_order="left_right")
+    query, row = (every[name].to_numpy() for name in ("query", "row"))
+    every = every.with_columns(score=pl.Series(row_scores(docs, queries, query, row)))
+    best = every.group_by("query_id", "doc_id", maintain_order=True).agg(
+        pl.col("place").get(pl.col("score").arg_max())
+    )
+    return best.filter(pl.col("place") % each > 0).select("query_id", "doc_id")
+
+
 def with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
     """Return query_id, doc_id and score of hits or pairs whose queries are row numbers."""
     ids = pl.Series("query_id", query_ids, pl.String)[scored["query"]]

@@ -153,6 +153,27 @@ class Models(Part):
             for role, path in paths.items()
         )
 
+    def windows(self, wildcards: Wildcards) -> str:
+        """Return `--windows SPEC` if a training reads passages of its collection's docs."""
+        return self._windows(wildcards, self.registry.train_split(wildcards.model))
+
+    def judged_windows(self, wildcards: Wildcards) -> str:
+        """Return `--windows SPEC` if the test whether a model learned reads passages."""
+        return self._windows(wildcards, self._judged(wildcards)[0])
+
+    def _windows(self, wildcards: Wildcards, split_id: SplitId) -> str:
+        windows = self.registry.datasets[split_id.dataset].windows
+        reads = getattr(self.registry.model(wildcards.model), "passages", None) is not None
+        return f"--windows {quote(specs.of_entry(windows))}" if windows and reads else ""
+
+    def passage_answers(self, wildcards: Wildcards) -> list[str]:
+        """Return the answers by which a training chooses passages; none for most models."""
+        if not self.windows(wildcards) or len(self.registry.train_splits(wildcards.model)) > 1:
+            return []
+        split_id = self._pairs(wildcards)
+        answered = self.registry.datasets[split_id.dataset].source_of(split_id.split).answered
+        return [self.fill(self.paths.answers, split_id)] if answered else []
+
     def learned_on(self, template: Template) -> Callable[[Wildcards], str]:
         """Return an input function: a file of the split that tests whether a model learned."""
         return lambda wildcards: self.fill(template, self._judged(wildcards)[0])

@@ -47,14 +47,17 @@ class Fidelity(Entry):
     error: float = Field(0.05, gt=0, lt=0.5, description="share of pairs that may be turned")
     bins: Positive = Field(description="equally wide bins of pairs, by 1/(eps^2/2 - eps^3/3)")
     fewest: Positive = Field(description="pairs of a bin that is shown: fewer say little")
-    lengths: Rising = Field(description="bounds of groups of docs: to 50, to 100, ... terms")
+    groups: Positive = Field(
+        4,
+        description="groups of docs by length, of equally many docs: a query's r-th smallest "
+        "margin depends on their number",
+    )
     nearest: Rising = Field(description="ranks of a query's smallest margins that are kept")
     depth: Positive = Field(10, description="the first doc is recalled among so many")
 
     def check(self) -> None:
-        for key in ("lengths", "nearest"):
-            if not _rise(getattr(self, key)):
-                raise ValueError(f"{key}: write each number once, the smallest first")
+        if not _rise(self.nearest):
+            raise ValueError("nearest: write each number once, the smallest first")
         if self.depth not in self.nearest:
             raise ValueError(f"nearest has to hold depth, {self.depth}, whose margin bounds recall")
 

@@ -63,7 +63,9 @@ class GeneratedPages(Strict):
 
     kind: Literal["generated-pages"]
     seed: int
-    entities: Positive = Field(description="places, a page each")
+    entities: Positive = Field(description="places of all pages")
+    subjects: Positive = Field(description="places of a page, which has the name of one as title")
+    turns: Positive = Field(description="sections of each place on a page; places take turns")
     passages: Positive = Field(description="sections of all pages, each of which names a person")
     train_pairs: Positive
     train_share: Probability = Field(description="share of sections that train pairs come from")

@@ -153,6 +153,12 @@ class Contrastive(OnPairs):
     losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(default=[])
     group: Positive = Field(1, description="stored negatives beside a positive at a visit, in turn")
     perturbation: Perturbation | None = None
+    passages: Literal["best"] | None = Field(
+        None,
+        exclude_if=lambda passages: passages is None,
+        description="best: of a dataset with windows, training reads the passage of a doc that "
+        "answers, or that BM25 scores best for the query; absent: the start of a doc",
+    )
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 
     @property

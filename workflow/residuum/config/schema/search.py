@@ -15,6 +15,11 @@ class Search(Strict):
     kind: str
 
     @property
+    def centres(self) -> int:
+        """The vectors that an index compares with a query at every effort: centres of lists."""
+        return 0
+
+    @property
     def named(self) -> str:
         """The name of the search in paths of hits: its kind and all its settings."""
         settings = self.model_dump(mode="json", exclude={"kind"}).values()

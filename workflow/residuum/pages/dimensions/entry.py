@@ -15,7 +15,8 @@ from residuum.pages.entries import Delta, Reported, RowId
 RECALLS = [0.5, 0.75, 0.9, 0.95]
 LEAST_MARGIN, CONSTANT, SLOPE, EXACT = "least-margin", "constant", "slope", "exact-slope"
 MOST_SHARE, SHARE_RATIO, EXPONENT = "most-share", "share-ratio", "exponent"
-OF_PAIRS = (CONSTANT, SLOPE, EXACT, MOST_SHARE, SHARE_RATIO, EXPONENT)
+SLOPES = {"slope-least": min, "slope-most": max}  # of the slopes of single draws
+OF_PAIRS = (CONSTANT, SLOPE, *SLOPES, EXACT, MOST_SHARE, SHARE_RATIO, EXPONENT)
 
 
 class Projection(Strict):

@@ -27,6 +27,7 @@ from residuum.pages.dimensions.entry import (
     MOST_SHARE,
     SHARE_RATIO,
     SLOPE,
+    SLOPES,
     Projection,
 )  # fmt: skip
 from residuum.pages.dimensions.job import BoundDimensions
@@ -78,20 +79,22 @@ def draw(
 def quantities(row: Projection, measured: Measured, recalls: list[float]) -> dict[str, Quantity]:
     """Return the numbers of a plot; None if no number of dimensions that was tried is enough.
 
-    Slopes are least-squares slopes of lines through the origin over the bins. One is of measured
-    least dimensions over x, the other of exact least dimensions of Gaussian projections.
+    Slopes are least-squares slopes of lines through the origin over the bins: of measured least
+    dimensions over x, of those of each draw alone, and of exact least dimensions of Gaussian
+    projections.
     """
     error, queries = measured.facts["error"], measured.facts["queries"]
     shown = {LEAST_MARGIN: Quantity(measured.facts["least_margin"], queries)}
     if row.shows == "pairs":
         points = fidelities.least(measured.pairs, ["x", "exact"], pl.col("error") <= error)
         reached = points.drop_nulls("dimensions")
-        x = reached["x"].to_numpy()
         shown[CONSTANT] = Quantity(bounds.constant(error), queries)
-        for name, column in ((SLOPE, "dimensions"), (EXACT, "exact")):
-            y = reached[column].to_numpy()
-            # The last digit of a product depends on the memory alignment of its numbers.
-            shown[name] = Quantity(digits(float(x @ y / (x @ x))) if len(x) else None, queries)
+        shown[SLOPE] = Quantity(_slope(reached, "dimensions"), queries)
+        draws = measured.draws.drop_nulls("dimensions").partition_by("draw")
+        slopes = [slope for d in draws if (slope := _slope(d, "dimensions")) is not None]
+        for name, extreme in SLOPES.items():
+            shown[name] = Quantity(extreme(slopes, default=None), queries)
+        shown[EXACT] = Quantity(_slope(reached, "exact"), queries)
         shares = _shares(x, reached["dimensions"].to_numpy(), error)
         shown |= {name: Quantity(value, queries) for name, value in shares.items()}
     if row.shows == "margins":
@@ -128,6 +131,13 @@ def _shares(x: np.ndarray, least: np.ndarray, error: float) -> dict[str, float |
         ratio = float(share.max() / share.min())
         shown |= {SHARE_RATIO: digits(ratio), EXPONENT: digits(slope)}
     return shown
+
+
+def _slope(points: pl.DataFrame, column: str) -> float | None:
+    """Return the least-squares slope of a line through the origin, over x; None without points."""
+    x, y = points["x"].to_numpy(), points[column].to_numpy()
+    # The last digit of a product depends on the memory alignment of its numbers.
+    return digits(float(x @ y / (x @ x))) if len(x) else None
 
 
 def _theory(measured: Measured) -> dict[str, Quantity]:
@@ -285,10 +295,12 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
         )
         yield (
             "constant: 2 ln(4/error), Lemma 1's bound over x. slope and exact-slope: slopes of the "
-            "least dimensions over x, measured and exact for Gaussian projections; no paper prints "
-            "them. most-share: the largest share of the bound that was enough in a bin; "
-            "share-ratio: the largest share over the smallest; exponent: the slope of log k over "
-            "log x, 1 for a line through the origin."
+            "least dimensions over x, measured with the pairs of all draws together, and exact for "
+            "Gaussian projections. slope-least and slope-most: the smallest and the largest slope "
+            "of a single draw; a bin that a draw does not reach is left out of its slope alone. No "
+            "paper prints slopes. most-share: the largest share of the bound that was enough in a "
+            "bin; share-ratio: the largest share over the smallest; exponent: the slope of log k "
+            "over log x, 1 for a line through the origin."
         )
     if any(row.shows == "bounds" for row in job.entry.rows):
         yield (
@@ -301,8 +313,24 @@ def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
     if any(row.shows in ("recall", "bounds") for row in job.entry.rows):
         yield "Docs that tie with a first doc do not push it out."
     if any(row.shows in ("margins", "recall") for row in job.entry.rows):
-        yield "Docs are grouped by their number of different terms."
+        yield (
+            "Docs are grouped by their number of different terms. Groups have equally many docs, "
+            "because more docs make a query's r-th smallest margin smaller."
+        )
+        for name, labels in _by_groups(job, shown).items():
+            yield f"Docs of each group ({', '.join(labels)}): {name}."
     yield from notes.of_scale(job)
+
+
+def _by_groups(job: BoundDimensions, shown: dict[str, Measured]) -> dict[str, list[str]]:
+    """Return the labels of the rows that show groups of docs, by what the groups hold."""
+    labels: dict[str, list[str]] = {}
+    for row in job.entry.rows:
+        if row.id in shown and row.shows in ("margins", "recall"):
+            groups = shown[row.id].facts["lengths"].items()
+            text = ", ".join(f"{count:,} with {name} terms" for name, count in groups)
+            labels.setdefault(text or "none is large enough", []).append(row.label)
+    return labels
 
 
 def places(job: BoundDimensions, numbers: Sequence[GridCell]) -> layout.Places:

@@ -13,6 +13,7 @@ import polars as pl
 from residuum import paired
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.sweeps import Sweep
 from residuum.pages import grids
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point
@@ -69,11 +70,26 @@ def cost_notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
         facts = manifest.read(path)["artefact"]
         size = 4e-9 * facts["vectors"] * facts["dimensions"]
         held = f"{facts['vectors']:,} vectors of {facts['dimensions']} floats, {size:.3g} GB"
-        yield f"{_run(path)}: {held}; shards, each with an index: {facts['indexes']}."
+        shared = _of_centres(job.sweep, facts)
+        yield f"{_run(path)}: {held}; shards, each with an index: {facts['indexes']}.{shared}"
     yield (
         f"How long searches took is drawn in timings/{job.id}.pdf. No two runs take equally long, "
         "so this page leaves it out."
     )
+
+
+def _of_centres(sweep: Sweep, facts: manifest.Facts) -> str:
+    """Say which share of all comparisons is with centres of lists, which every shard has anew."""
+    indexes, every = facts["indexes"], facts["indexes"] * sweep.search.centres
+    if not every:
+        return ""
+    least, most = (facts["vectors_compared"][str(sweep.efforts()[n])] for n in (0, -1))
+    text = f" Of the vectors compared, {every:,} are centres of lists at any effort: "
+    text += f"{every / least:.0%} at the least effort, {every / most:.0%} at the most."
+    if indexes > 1:
+        one = f"one index of all vectors would have {sweep.search.centres:,} centres"
+        text += f" Effort is per shard, so that {indexes} times as many lists are read; {one}."
+    return text
 
 
 def scored(path: Path) -> str:

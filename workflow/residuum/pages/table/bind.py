@@ -57,6 +57,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         absent=absent,
         rerankers=played_rerankers(registry, systems.values()),
         derived=derived,
+        vectors={p: many for p, n in systems.items() if (many := registry.vectors_of_text(n)) > 1},
         residual=residual_of(registry, split_ids.values()),
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),

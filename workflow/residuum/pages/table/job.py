@@ -45,6 +45,8 @@ class BoundTable(Judged):
     unlearned: dict[str, dict[str, str]] = Field(default={})  # as `absent`: what did not learn
     rerankers: dict[str, str] = Field(default={})  # reranker: its description
     derived: dict[str, dict[str, Sides]] = Field(default={})  # row id: column id: its sides
+    # By ROW or ROW/COLUMN: the vectors of a text, of dense systems with several.
+    vectors: dict[str, int] = Field(default={}, exclude_if=lambda vectors: not vectors)
 
     def column(self, name: str) -> Column:
         """Return the column with an id."""
@@ -182,20 +184,32 @@ class BoundTable(Judged):
     def metrics_records(self) -> list[str]:
         """Return the manifests of metrics files that the table's notes read.
 
-        They record the searched index, the docs removed from external runs, and how often a
-        fusion's union is provably exact.
+        They record the searched index, the docs removed from external runs, how often a fusion's
+        union is provably exact, and how many hits other vectors than the first win.
         """
         stated, split_of = self.entry.index is not None, self.splits
         cells = [cell for cell in self.cells() if stated or split_of[cell[1].id] in self.residual]
         names = {name for cell in cells for name in self.metrics_of(*cell)}
-        return sorted(name + MANIFEST for name in names | {name for _, name in self.fused()})
+        names |= {name for _, name in (*self.fused(), *self.of_several_vectors())}
+        return sorted(name + MANIFEST for name in names)
 
     def fused(self) -> Iterator[tuple[str, str]]:
         """Yield (ROW or ROW/COLUMN, metrics file) for each run of a fusion."""
-        cells = ((self.entry.part(row.id, column.id), row, column) for row, column in self.cells())
-        for part, row, column in cells:
+        for part, row, column in self._parts():
             if self.systems.get(part, {}).get("kind") == "fusion":
                 yield from ((part, self.metrics(column, r)) for r in self.runs_at(row.id, column))
+
+    def of_several_vectors(self) -> Iterator[tuple[str, str]]:
+        """Yield (ROW or ROW/COLUMN, metrics file) for each dense run with several vectors a text.
+
+        Orders of another system's candidates are left out: no search made them.
+        """
+        for part, row, column in self._parts():
+            if part in self.vectors and column.over is None:
+                yield from ((part, self.metrics(column, r)) for r in self.runs_at(row.id, column))
+
+    def _parts(self) -> Iterator[tuple[str, Row, Column]]:
+        return ((self.entry.part(row.id, column.id), row, column) for row, column in self.cells())
 
 
 def metrics_files(tables: Iterable[BoundTable]) -> list[str]:

@@ -55,6 +55,7 @@ def render(
     cells = tidy(loaded, tests, records, metrics)
     captions = list(table_notes.caption(job, cells, tests, records, removed(job, metrics)))
     captions += table_notes.of_unions(job, metrics)
+    captions += table_notes.of_vectors(job, metrics)
     captions += notes.of_learning(verdicts)
     captions += table_notes.of_arithmetic(computed or [])
     written = layout.write(output, grids.tidied(cells), page(job, cells, captions))

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from residuum.artefacts import indexes, manifest, proven
+from residuum.artefacts import indexes, manifest, proven, winners
 from residuum.config.specs import RunId
 from residuum.pages import derived, notes
 from residuum.pages.bearing import Weighed, unshown
@@ -222,6 +222,23 @@ def of_unions(job: BoundTable, metrics: Path) -> Iterator[str]:
         yield (
             f"Queries for which a union's first {docs} docs provably have the scores of an exact "
             f"search, because no doc outside the lists can score higher: {parts}."
+        )
+
+
+def of_vectors(job: BoundTable, metrics: Path) -> Iterator[str]:
+    """Yield a note on the dense rows with several vectors a text: how many hits the others win.
+
+    The shares are over columns and seeds. A run without a record is left out.
+    """
+    shares: dict[str, list[float]] = {}
+    for part, name in job.of_several_vectors():
+        if (share := winners.recorded(metrics / name)) is not None:
+            shares.setdefault(part, []).append(share)
+    if shares:
+        parts = (f"{p} ({job.vectors[p]} vectors) {_percentages(s)}" for p, s in shares.items())
+        yield (
+            f"Of the first {winners.FIRST} docs of a list, so many score by another vector than "
+            f"the first of a text or passage: {'; '.join(parts)}."
         )
 
 
