@@ -266,10 +266,14 @@ class Models(Part):
         return files
 
     def fixed_queries(self, wildcards: Wildcards) -> str:
-        """Return `--fixed-queries FOLDER` for the fixed vectors of the training queries."""
+        """Return `--fixed-queries FOLDER` for the training queries, or `ROLE=FOLDER` for a mix."""
         folders = self.fixed(self.paths.query_embeddings)(wildcards)
-        split = self._pairs(wildcards).split
-        return " ".join(f"--fixed-queries {folder_of(path)}/{split}" for path in folders)
+        split_ids = self.registry.train_splits(wildcards.model)
+        return " ".join(
+            f"--fixed-queries {f'{role}=' * (len(split_ids) > 1)}{folder_of(path)}/{split_id.split}"
+            for path in folders
+            for role, split_id in split_ids.items()
+        )
 
 
 def models_behind(
