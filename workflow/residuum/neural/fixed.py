@@ -63,7 +63,8 @@ class FixedVectors:
         left, right = self._numbers["query"], self._numbers["doc"]
         queries = self._kept["query"].rows[[left[key] for key in query_ids]].astype(np.float64)
         docs = self._docs[[right[key] for key in doc_ids]]
-        return (queries @ docs.T).toarray().astype(np.float32)
+        products: np.ndarray = (queries @ docs.T).toarray()
+        return products.astype(np.float32)
 
     @cached_property
     def _docs(self) -> sparse.csr_array:
