@@ -16,7 +16,7 @@ from residuum.artefacts import termvectors
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import TextKind
-from residuum.neural.mixes import keyed
+from residuum.neural.batches import keyed
 from residuum.vectors.products import aligned
 from residuum.vectors.projection import project
 
