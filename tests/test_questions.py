@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from residuum.neural import devices
 from residuum.neural.learners import Start
 from residuum.neural.pretrained import Source
 from residuum.neural.questions import begin, others_docs
-from residuum.neural.seq2seq import QuestionWriter
+from residuum.neural.seq2seq import QuestionWriter, Written
 from tiny_models import as_options, question_generator_spec, train_arguments
 
 DEVICE = devices.Device("cpu", "fp32")
@@ -42,7 +43,7 @@ def model(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def arguments(task: Path, model: Path, folder: Path, **changes: Any) -> dict[str, Any]:
     """Return the arguments of `generate`; changes are of it, or of the spec."""
-    own = {key: changes.pop(key) for key in ("seed", "top_k", "per_doc", "docs") if key in changes}
+    own = {key: changes.pop(key) for key in (*HOW, "seed", "docs") if key in changes}
     named = {"queries": folder / "queries.tsv", "qrels": folder / "qrels.trec"}
     return {
         "corpus": task / "held", "model": str(model), "spec": json.dumps({**HOW, **own}),
@@ -121,11 +122,47 @@ def test_queries_and_qrels_are_those_of_a_split_and_the_manifest_describes_them(
     long = [(w, of[q]) for q, text in written.items() for w in text.split() if len(w) >= 4]
     copied = np.mean([word in HELD[doc_id][0].split() for word, doc_id in long])
     assert facts["copied"] == pytest.approx(copied, abs=1e-4)
+    tokenizer = QuestionWriter.load(model, DEVICE).tokenizer
+    tokens = [len(tokenizer.tokenize(text)) for text in written.values()]
+    cut = sum(count >= HOW["question_length"] for count in tokens)
+    assert facts["cut_off"] == pytest.approx(cut / len(written), abs=1e-4) and cut
+    fitting = []
+    for query_id, text in written.items():
+        own = {w for w in text.split() if len(w) >= 4} & {*HELD[of[query_id]][0].split()}
+        fitting.append(sum(own <= {*doc.split()} for doc, _ in HELD.values()))
+    assert len(fitting) < 1000 and facts["fits"] == median(fitting) < HELD_OUT
     bigrams = [pair for own in words for pair in pairwise(own)]
     assert facts["distinct_2"] == pytest.approx(len({*bigrams}) / len(bigrams), abs=1e-4)
     record = json.loads((tmp_path / "made" / "queries.tsv.manifest.json").read_text())
     assert {*record["files"]} == {"queries.tsv", "qrels.trec"}
     assert {Path(path).name for path in record["inputs"]} == {"manifest.json", "generator"}
+
+
+def test_questions_without_their_end_are_counted(task: Path, model: Path, tmp_path: Path) -> None:
+    """Greedy questions have three tokens and an end; a length of three leaves no room for it."""
+    how = {"per_doc": 1, "top_k": 1}
+    whole = generate(task, model, tmp_path / "whole", question_length=4, **how)
+    short = generate(task, model, tmp_path / "short", question_length=3, **how)
+    long = generate(task, model, tmp_path / "long", **how)
+    assert short["cut_off"] == 1 and long["cut_off"] == 0
+    written = [trec.read_queries(tmp_path / name / "queries.tsv") for name in ("long", "whole")]
+    cut = sum(written[0][query_id] != text for query_id, text in written[1].items())
+    assert whole["cut_off"] == pytest.approx(cut / len(written[1]), abs=1e-4)
+
+
+def test_a_question_fits_the_docs_that_hold_all_that_it_has_of_its_own(tmp_path: Path) -> None:
+    docs = [
+        ("a", "Fever of the lung"),
+        ("b", "the lung, in fever: cough"),
+        ("c", "lung"),
+        ("d", ""),
+    ]
+    corpus = make_corpus(tmp_path / "corpus", docs)
+    asked = [
+        ("a", "does fever harm a Lung"), ("b", "fever and cough"), ("c", "lung fever"),
+        ("c", "any cough at all"), ("a", "of the"),
+    ]  # fmt: skip
+    assert questions.fits(corpus, asked) == [2, 1, 3, 4, 4]
 
 
 def sha256(folder: Path) -> tuple[str, str]:
@@ -215,7 +252,9 @@ def test_killed_training_ends_with_the_same_bytes(
 def test_no_question_at_all_is_an_error(
     task: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(QuestionWriter, "write", lambda self, docs, *_: [["", ""] for _ in docs])
+    monkeypatch.setattr(
+        QuestionWriter, "write", lambda self, docs, *_: [[Written("", True)] * 2] * len(docs)
+    )
     (tmp_path / "none").mkdir()
     with pytest.raises(ResiduumError, match=r"no question is left: all 200 .*Train the generator"):
         questions.generate(**arguments(task, model, tmp_path / "none"))
@@ -238,7 +277,8 @@ def test_empty_docs_get_no_question(task: Path, model: Path, tmp_path: Path) -> 
 def test_empty_and_repeated_questions_keep_the_numbers_of_the_others(
     task: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = ["", "about amber", "about amber", "", "about ivory fern"]
+    texts = ["", "about amber", "about amber", "", "about ivory fern"]
+    made = [Written(text, not text.endswith("fern")) for text in texts]
     monkeypatch.setattr(QuestionWriter, "write", lambda self, docs, *_: [made for _ in docs])
     corpus = make_corpus(tmp_path / "two", [("1.2", "Ivory."), ("b", "fern")])
     facts = generate(task, model, tmp_path / "out", corpus=corpus, per_doc=5)
@@ -251,4 +291,7 @@ def test_empty_and_repeated_questions_keep_the_numbers_of_the_others(
     # of about, amber; about, ivory, fern: `ivory` stands in the first doc, `fern` in the second
     assert facts["copied"] == pytest.approx(2 / 10)
     assert facts["distinct_2"] == 0.5, "3 of 6 bigrams"
+    assert facts["cut_off"] == 0.5, "of those that are kept"
+    # of the first doc ivory, which one doc has, and nothing; of the second fern, and nothing
+    assert facts["fits"] == (1 + 2) / 2
     assert pl.Series(written.values()).n_unique() == 2

@@ -117,8 +117,6 @@ def test_counts_are_shares_and_what_is_left_goes_to_the_largest_fractions(shares
         ({"training": {**TRAINING, "halve_after": 2}}, "training.halve_after: an epoch of several"),
         ({"training": {**TRAINING, "visits": "queries"}}, "training.visits: visits by queries"),
         ({"negatives": {"same_as": "clear"}}, "negatives: the negatives of a mix"),
-        ({"fixed": {"model": "bm25-vectors"},
-          "loss": {"kind": "orthogonality"}}, "fixed: fixed vectors are those of one role"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_with_a_mix_is_refused(config, changes, text):

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -13,7 +14,7 @@ from entry_files import unlined
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, specs
 from residuum.config.registry import SplitId
-from residuum.config.schema.scales import FromHub, FromPath
+from residuum.config.schema.scales import FromHub, FromModel, FromPath
 from residuum.neural.losses import ConstantMargin
 from residuum.pages.entries import parts_of
 from residuum.pages.inputs import bound, page_spec
@@ -21,6 +22,7 @@ from residuum.pages.table.bind import bind_table, family
 from residuum.pages.table.job import metrics_files
 from residuum.wiring import availability, corpora, models, sizes
 from residuum.wiring.pages import why_not_made
+from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 
@@ -35,6 +37,29 @@ OWN = {  # RoC: what coCondenser was pretrained on, by what a model is trained o
     "nq-dpr": "Luyu/co-condenser-wiki",
     "robust04": "Luyu/co-condenser-marco",
 }
+
+
+@pytest.mark.parametrize("adapted", [False, True])
+def test_terms_of_a_role_have_the_wordpieces_of_its_models_whatever_plays_it(tmp_path, adapted):
+    """BioASQ 5.3: the tokenizer of BM25 is "the same one as used by the DE model"."""
+    shutil.copytree(ROOT / "config", folder := tmp_path / "config")
+    path = folder / "scales" / "full.yaml"
+    scale = yaml.safe_load(path.read_text())
+    if adapted:
+        scale["backbones"]["pubmed-bert"] = {"model": "pubmed-bert"}
+        path.write_text(yaml.safe_dump(scale))
+    registry = load(folder, scale="full", papers=["bioasq"])
+    bound = registry.tokenizer("pubmed-bert", "bioasq")
+    if adapted:
+        assert bound == FromModel(model="pubmed-backbone")
+    else:
+        assert isinstance(bound, FromHub) and bound.hub.endswith("BiomedBERT-base-uncased-abstract")
+    parts = corpora.Corpora(registry, Paths("r"), availability.all_available)
+    index = SimpleNamespace(dataset="bioasq", index="pubmed-bert-2grams")
+    start = models.start_of(registry, "bioasq-de")
+    assert (start == FromModel(model="pubmed-bert")) == adapted
+    made = ["r/backbones/pubmed-backbone/manifest.json"] if adapted else []
+    assert parts.vocabulary(index) == made
 
 
 def edit(folder, name, **changes):

@@ -92,6 +92,28 @@ def test_nll_of_a_batch_with_sampled_negatives_is_the_cross_entropy_of_the_wide_
     assert expected[0].item() == pytest.approx(by_hand)
 
 
+def test_bm25_inside_the_softmax_takes_from_the_encoder_what_it_tells_by_itself() -> None:
+    """All exponentials are whole numbers: e^(DE + lambda BM25) is 2 * 3^2, 4 * 3^0 and 1 * 3^1.
+
+    -log of 18/25 is the loss, and of 4/7 where the third doc is the second query's other positive.
+    """
+    scores = torch.tensor([[2.0, 4.0, 1.0], [1.0, 4.0, 2.0]]).log().requires_grad_()
+    lexical = torch.tensor([[4.0, 0.0, 2.0], [2.0, 0.0, 9.0]])
+    ignore = torch.tensor([[False, False, False], [False, False, True]])
+    none = torch.zeros(2, 1)
+    batch = Candidates(none, none, scores, torch.tensor([0, 1]), ignore, fixed_scores=lexical)
+    loss = LOSSES["residual_nll"](kind="residual_nll", lambda_train=math.log(3) / 2)
+    losses = loss.losses(batch)
+    assert losses.tolist() == pytest.approx([-math.log(18 / 25), -math.log(4 / 7)], abs=1e-6)
+    losses.sum().backward()
+    gradient = [[18 / 25 - 1, 4 / 25, 3 / 25], [3 / 7, 4 / 7 - 1, 0.0]]
+    np.testing.assert_allclose(scores.grad, np.array(gradient), atol=1e-6)
+    plain = LOSSES["nll"](kind="nll").losses(batch)
+    assert plain[0].item() == pytest.approx(-math.log(2 / 7), abs=1e-6)
+    with pytest.raises(TypeError, match="fixed scores are needed"):
+        loss.losses(batch._replace(fixed_scores=None))
+
+
 def seen(own: list[list[float]], lexical: list[list[float]]) -> Candidates:
     """Return queries with their own docs only."""
     scores = torch.tensor(own, requires_grad=True)
@@ -165,6 +187,7 @@ def test_a_loss_leaves_alone_what_it_does_not_need(name: str) -> None:
     parameters = {
         "residual_margin": {"xi": 1.0, "lambda_train": 0.1},
         "constant_margin": {"margin": 1.0},
+        "residual_nll": {"lambda_train": 1.0},
     }
     loss = LOSSES[name](kind=name, **parameters.get(name, {}))
     nothing = torch.full((2, 3), float("nan"))
@@ -177,6 +200,8 @@ def test_a_loss_leaves_alone_what_it_does_not_need(name: str) -> None:
         batch = batch._replace(vectors=(ones, ones[:, None]))
     if "fixed" in loss.needs:
         batch = batch._replace(fixed=(ones, ones))
+    if "fixed_scores" in loss.needs:
+        batch = batch._replace(fixed_scores=torch.ones(2, 3))
     assert loss.losses(batch).shape == (2,)
     assert torch.isfinite(loss.losses(batch)).all()
 

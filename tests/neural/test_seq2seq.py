@@ -26,7 +26,7 @@ from residuum.config.schema.questions import Sampling
 from residuum.config.specs import derive
 from residuum.neural import devices
 from residuum.neural.pretrained import Source
-from residuum.neural.seq2seq import Lengths, QuestionWriter, shared_model
+from residuum.neural.seq2seq import Lengths, QuestionWriter, Written, shared_model
 from tiny_models import question_generator_spec, train_toy
 
 DEVICE = devices.Device("cpu", "fp32")
@@ -50,7 +50,11 @@ def model(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def written(writer: QuestionWriter, docs: dict[str, str], how: Sampling) -> dict[str, list[str]]:
     tokens = list(writer.tokenise_docs(docs.values()))
-    return dict(zip(docs, writer.write(tokens, list(docs), how, 8), strict=True))
+    return dict(zip(docs, texts(writer.write(tokens, list(docs), how, 8)), strict=True))
+
+
+def texts(made: list[list[Written]]) -> list[list[str]]:
+    return [[question.text for question in of_doc] for of_doc in made]
 
 
 def plain(folder: Path) -> tuple[Any, Any]:
@@ -193,7 +197,7 @@ def test_what_is_written_depends_on_the_doc_alone(model: Path) -> None:
     for doc_id in ("s2d0", "s2d57", "empty", "full"):
         assert written(writer, {doc_id: docs[doc_id]}, SAMPLED) == {doc_id: every[doc_id]}
     tokens = list(writer.tokenise_docs(docs.values()))
-    sizes = [writer.write(tokens, list(docs), SAMPLED, size) for size in (1, 7, 200)]
+    sizes = [texts(writer.write(tokens, list(docs), SAMPLED, size)) for size in (1, 7, 200)]
     assert sizes == [list(every.values())] * 3
     assert written(writer, docs, SAMPLED.model_copy(update={"seed": 8})) != every
     assert writer.write([], [], SAMPLED, 8) == []

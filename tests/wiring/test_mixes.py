@@ -10,6 +10,7 @@ from residuum.config.schema.scales import Scale
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available
 from residuum.wiring.base import Constraints
+from residuum.wiring.corpora import encoded_splits
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
@@ -39,6 +40,20 @@ def test_a_training_reads_the_tuples_and_queries_of_each_role():
         "--queries train=r/data/toy/train/queries.tsv --queries more=r/data/toy/dev/queries.tsv"
     )
     assert PARTS.folds(job) == [] and PARTS.held_out(job) == ""
+
+
+def test_fixed_vectors_of_a_mix_are_those_of_each_of_its_splits():
+    vectors = {"kind": "lexical-vectors", "system": "bm25"}
+    residual = {**MIX, "fixed": {"model": "vectors"}, "loss": {"kind": "residual_nll",
+                                                               "lambda_train": 1.0}}  # fmt: skip
+    models = {"mix": MODEL.validate_python(residual), "vectors": MODEL.validate_python(vectors)}
+    toy = replace(TOY, models={**TOY.models, **models})
+    parts, job = Models(toy, Paths("r"), all_available), named(model="mix", seed="1")
+    [folder] = {path.rpartition("/")[0] for path in parts.fixed(parts.paths.query_embeddings)(job)}
+    assert parts.fixed_queries(job) == (
+        f"--fixed-queries train={folder}/train --fixed-queries more={folder}/dev"
+    )
+    assert {"train", "dev"} <= {*encoded_splits(toy, "toy", "vectors", 1)}
 
 
 def test_a_training_on_one_role_is_commanded_as_ever():

@@ -16,8 +16,8 @@ from residuum.config import faults, specs
 from residuum.config.entries import Folder
 from residuum.config.faults import generator_faults
 from residuum.config.registry import Registry, SplitId
-from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.scales import Config, Scale
+from residuum.config.schema.datasets import Dataset, Own
+from residuum.config.schema.scales import Config, Learning, Scale
 from residuum.config.schema.splits import Split
 from residuum.inspect.dryrun import Job
 from residuum.inspect.planning import HUB, required
@@ -26,7 +26,7 @@ from residuum.wiring.availability import all_available, why_no_export, why_unava
 from residuum.wiring.base import Constraints
 from residuum.wiring.corpora import Questions
 from residuum.wiring.estimates import Estimates
-from residuum.wiring.models import Models
+from residuum.wiring.models import Models, models_judged
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
 
@@ -182,6 +182,22 @@ def test_a_role_is_played_by_what_it_needs() -> None:
     start = toy.models["learner"].model_copy(update={"backbone": "writer"})
     [(key, text)] = generator_faults(toy, start)
     assert key == "backbone" and "of kind question-generator, and an encoder is needed" in text
+
+
+def test_a_run_rests_on_the_generator_that_wrote_its_training_questions() -> None:
+    """A page then shows no number of it where the generator did not learn."""
+
+    def judged(system: str, start: object = None) -> list[str]:
+        toy = with_questions(start)
+        learning = Learning(candidates="bm25", top=10, measure="RR@10")
+        scale = toy.scale.model_copy(update={"learning": learning})
+        dataset = toy.datasets["toy"].model_copy(update={"own": Own(train="train", tune="tune")})
+        toy = replace(toy, scales={"toy": scale}, datasets={"toy": dataset})
+        return models_judged(toy, system, 1, "toy")
+
+    assert judged("learned") == ["learner/seed1", "writer/seed3"]
+    assert judged("learned", T5) == ["learner/seed1"], "nobody trained it here"
+    assert judged("vectors") == ["dual/seed1"], "it learns from no written question"
 
 
 def test_a_generator_does_not_learn_from_what_it_writes() -> None:

@@ -10,10 +10,11 @@ import heapq
 import json
 import re
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 import typer
@@ -34,7 +35,8 @@ app = command.app(__doc__)
 CONTENT = re.compile(r"\w{4,}")  # approximates content words
 OF_DISTINCT = 100_000  # first questions, whose bigrams count: the share falls with more
 RELEVANT = 1
-COUNTS = ("empty", "repeated", "words", "content", "copied")
+OF_FITS = 1000  # questions, drawn by a hash, that are compared with all docs
+COUNTS = ("empty", "repeated", "words", "content", "copied", "cut_off")
 Doc = tuple[str, str]  # doc_id and text
 
 
@@ -60,9 +62,11 @@ def generate(
     """Write questions for docs, with ids <doc_id>.<n>; memory holds one part of the docs.
 
     Questions that are empty, or repeat a question of their doc, are left out and counted. The
-    manifest has `words_per_question`, `copied` and `distinct_2`. `copied` is the share of words of
-    four letters or more that are in the question's doc. `distinct_2` is the share of different
-    bigrams among those of the first 100,000 questions.
+    manifest has `words_per_question`, `copied`, `cut_off`, `fits` and `distinct_2`. `copied` is the
+    share of words of four letters or more that are in the question's doc. `cut_off` is the share of
+    questions without an end within the length. `fits` is the median number of docs that hold all of
+    a question's copied words, over 1,000 questions. `distinct_2` is the share of different bigrams
+    among those of the first 100,000 questions.
     """
     how, local = command.parse_spec(Sampling, spec), Path(model).is_dir()
     chosen = devices.choose(device, precision, threads, arithmetic)
@@ -89,6 +93,7 @@ def generate(
             if not paths[-1].exists():
                 files.write_text(paths[-1], json.dumps(written(writer, docs, how, batch_size)))
         facts = described(paths)
+        facts["fits"] = median(fits(corpus, sample(paths))) if facts["queries"] else None
         if not facts["docs"]:
             raise ResiduumError(f"{corpus}: no doc has a text to ask about")
         if not facts["queries"]:
@@ -126,15 +131,16 @@ def written(
     kept: dict[str, dict[int, str]] = {}
     counts = dict.fromkeys(COUNTS, 0)
     for (doc_id, text), asked in zip(docs, made, strict=True):
-        of_doc = {*CONTENT.findall(text.lower())}
-        first = {question: n for n, question in reversed([*enumerate(asked, start=1)])}
-        counts["empty"] += asked.count("")
-        counts["repeated"] += len(asked) - asked.count("") - len({*asked} - {""})
+        of_doc, texts = content_words(text), [question.text for question in asked]
+        first = {question: n for n, question in reversed([*enumerate(texts, start=1)])}
+        counts["empty"] += texts.count("")
+        counts["repeated"] += len(texts) - texts.count("") - len({*texts} - {""})
         kept[doc_id] = {
             n: text for text, n in sorted(first.items(), key=lambda item: item[1]) if text
         }
-        for question in kept[doc_id].values():
+        for n, question in kept[doc_id].items():
             content = CONTENT.findall(question.lower())
+            counts["cut_off"] += not asked[n - 1].ended
             counts["words"] += len(question.split())
             counts["content"] += len(content)
             counts["copied"] += sum(word in of_doc for word in content)
@@ -166,8 +172,41 @@ def described(parts: Sequence[Path]) -> dict[str, Any]:
         "repeated": sums["repeated"],
         "words_per_question": round(sums["words"] / max(count, 1), 3),
         "copied": round(sums["copied"] / max(sums["content"], 1), 4),
+        "cut_off": round(sums["cut_off"] / max(count, 1), 4),
         "distinct_2": round(len({*bigrams}) / max(len(bigrams), 1), 4),
     }
+
+
+def content_words(text: str) -> set[str]:
+    """Return the different words of a text that count as content words, in lower case."""
+    return {*CONTENT.findall(text.lower())}
+
+
+def sample(parts: Iterable[Path]) -> list[tuple[str, str]]:
+    """Return the doc_id and text of 1,000 questions drawn by a hash, or of all."""
+    by_hash = ((derive(0, "fits", name), doc_id, text) for name, doc_id, text in questions(parts))
+    return [(doc_id, text) for _, doc_id, text in heapq.nsmallest(OF_FITS, by_hash)]
+
+
+def fits(corpus: Path, asked: Sequence[tuple[str, str]]) -> list[int]:
+    """Return how many docs each question fits, given the doc_id and text of each.
+
+    A question fits a doc that holds all the content words that its own doc has of it. One that has
+    no word of its own doc fits all docs. The corpus is read twice, and no doc is kept.
+    """
+    named = {doc_id for doc_id, _ in asked}
+    docs = {d: content_words(text) for d, text in contracts.read_corpus(corpus) if d in named}
+    copied = [content_words(text) & docs[doc_id] for doc_id, text in asked]
+    by_word: defaultdict[str, list[int]] = defaultdict(list)
+    for number, words in enumerate(copied):
+        by_word[max(words, key=lambda word: (len(word), word), default="")].append(number)
+    counts = [0] * len(asked)
+    for _, text in contracts.read_corpus(corpus):
+        held = content_words(text)
+        for word in ["", *(held & by_word.keys())]:
+            for number in by_word.get(word, ()):
+                counts[number] += copied[number] <= held
+    return counts
 
 
 if __name__ == "__main__":

@@ -64,7 +64,8 @@ def train(
         typer.Option(help="folder of the docs' fixed vectors; repeat for each shard"),
     ] = None,
     fixed_queries: Annotated[
-        Path | None, typer.Option(help="folder of the queries' fixed vectors")
+        list[str] | None,
+        typer.Option(help="folder of the queries' fixed vectors; for a mix ROLE=FOLDER of each"),
     ] = None,
     gate: Annotated[Path | None, typer.Option(help="checkpoint of the fixed gate")] = None,
     fold: Annotated[
@@ -93,7 +94,8 @@ def train(
     _check_gate(model, gate)
     dropout = model.training.dropout
     source = Source(start, revision, dropout, new_head=True, gate=gate, pickled=pickled)
-    beside = beside_it(model, fixed or [], fixed_queries)
+    asked = files_of(model, "fixed-queries", fixed_queries) if fixed_queries else {}
+    beside = beside_it(model, fixed or [], asked)
     pairs, texts = files_of(model, "tuples", tuples), files_of(model, "queries", queries)
     without, folds = fold_out(held_out, fold or [], [*texts.values()])
     chosen = devices.choose(device, precision, threads, arithmetic)
@@ -103,8 +105,9 @@ def train(
     inputs = [path for both in zip(pairs.values(), texts.values(), strict=True) for path in both]
     inputs += [corpus / "manifest.json", *filter(None, [rate, gate, answers]), *folds]
     inputs += [path / "manifest.json" for path in begin.corpora]
-    if beside and fixed_queries:
-        inputs += [path / "manifest.json" for path in (*(fixed or []), fixed_queries.parent)]
+    if beside:
+        vectors = [*(fixed or []), *dict.fromkeys(path.parent for path in asked.values())]
+        inputs += [path / "manifest.json" for path in vectors]
     with (
         processes.joined(begin.device.name),
         nullcontext() if processes.rank() else files.alone(work),
@@ -167,14 +170,17 @@ def left_out(tuples: Path, fold: Fold) -> dict[str, object]:
     return {"fold": fold.name, **facts}
 
 
-def beside_it(model: Trained, docs: list[Path], queries: Path | None) -> FixedVectors | None:
-    """Return the fixed vectors beside a model's training, or None for other models."""
+def beside_it(model: Trained, docs: list[Path], queries: dict[str, Path]) -> FixedVectors | None:
+    """Return the fixed vectors beside a model's training, or None for other models.
+
+    `queries` has the folder of each training role.
+    """
     fixed = model.fixed if isinstance(model, DualEncoder) else None
     if fixed is None:
         return None
-    if not docs or queries is None:
+    if not docs or not queries:
         raise ResiduumError(f"fixed: give --fixed and --fixed-queries, made by {fixed.model}")
-    return FixedVectors(docs, queries, fixed.seed)
+    return FixedVectors(docs, queries if model.mixed else next(iter(queries.values())), fixed.seed)
 
 
 def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:

@@ -5,7 +5,7 @@ modelled. Grades are TREC-COVID's: 2 relevant, 1 partially relevant, 0 not relev
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import NamedTuple
 
@@ -31,12 +31,18 @@ IN_ABSTRACT, IN_BODY = 3, 4  # collocates of a study's aspect
 NOT_RELEVANT = 40
 NEW = 7  # every seventh topic: TREC-COVID's round 2 added 5 topics to 30
 
+Forms = Mapping[str, str]  # the form that a text has of each kind of thing that it is about
 Parts = tuple[str, list[str], list[str]]  # title, sentences of the abstract, sentences of the body
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5
 COVERED = 4
 ENOUGH = 4  # relevant docs per topic
 THERAPY = "therapy"  # studies of this family have an agent
 KINDS = ("condition", "aspect", "population", "agent")  # kinds of named things
+FORMS = {  # of topics: what a message calls them, and the kinds of things that they name
+    "aspects": ("condition", "aspect"),
+    "aspects in a population": ("condition", "aspect", "population"),
+    "agents": ("condition", "agent"),
+}
 
 
 class Aspect(Attribute):
@@ -108,6 +114,14 @@ def faults(recipe: GeneratedArticles) -> Iterator[ValueError]:
         count, most = getattr(recipe, key), min(map(len, names))
         if not 2 <= count <= most:
             yield worlds.fault(f"{key}: {count} requested, 2 to {most} possible; change {key}")
+
+
+class Counts(NamedTuple):
+    """How many topics ask for an aspect, for an aspect in a population, and for an agent."""
+
+    aspects: int
+    populations: int
+    agents: int
 
 
 class World:
@@ -182,19 +196,15 @@ class World:
         return Facts(kind, about, other)
 
     def draw_topics(
-        self, rng: Stream, grades: Grades, key: str, size: int, least: int
+        self, rng: Stream, grades: Grades, key: str, counts: Counts, least: int
     ) -> list[Topic]:
-        """Draw topics: a quarter ask for a population too, a quarter ask for an agent.
+        """Draw topics in random order, as many of each form as `counts` says.
 
         Every topic has a doc of grade 2, and at least `least` docs of grade 1 or 2. If too few
         topics have, a ValueError names `key`, the key of the recipe.
         """
         drawn: list[Topic] = []
-        for what, kinds, count in (
-            ("aspects", ("condition", "aspect"), size - 2 * (size // 4)),
-            ("aspects in a population", ("condition", "aspect", "population"), size // 4),
-            ("agents", ("condition", "agent"), size // 4),
-        ):
+        for (what, kinds), count in zip(FORMS.items(), counts, strict=True):
             positions = product(*(range(len(self.forms[kind])) for kind in kinds))
             topics = [dict(zip(kinds, each, strict=True)) for each in positions]
             graded = ((topic, [*grades.by_doc(topic).values()]) for topic in rng.shuffled(topics))
@@ -202,7 +212,7 @@ class World:
             chosen = list(islice(enough, count))
             if len(chosen) < count:
                 raise ValueError(
-                    f"{key}: {size} queries requested, {count} of them on {what}, but "
+                    f"{key}: {sum(counts)} queries requested, {count} of them on {what}, but "
                     f"{len(chosen)} such topics have {least} relevant docs; lower {key} or "
                     "conditions, or raise articles"
                 )
@@ -216,15 +226,21 @@ def generate(recipe: GeneratedArticles) -> worlds.Generated:
     rng = Stream(recipe.seed, "docs")
     world = World(rng, recipe)
     facts = world.draw_facts(rng)
-    docs = [_Writer(rng, world, each).article() for each in facts]
+    docs, forms = list[dict[str, str]](), list[Forms]()
+    for each in facts:
+        writer = _Writer(rng, world, each)
+        docs.append(writer.article())
+        forms.append({kind: writer.words[kind] for kind in each.about})
     rng, names = Stream(recipe.seed, "judged"), enumerate(doc.names() for doc in facts)
     grades = Grades(names, lambda position, topic: facts[position].relevance(topic))
-    topics = world.draw_topics(rng, grades, "judged", recipe.judged, ENOUGH)
-    questions = [_question(rng, world, topic) for topic in topics]
+    quarter = recipe.judged // 4
+    counts = Counts(recipe.judged - 2 * quarter, quarter, quarter)
+    topics = world.draw_topics(rng, grades, "judged", counts, ENOUGH)
+    questions = [_question(rng, world, topic)[0] for topic in topics]
     rng = Stream(recipe.seed, "judgements")
     judgements = list(grades.judged(rng, topics, NOT_RELEVANT))
     splits = {"judged": (questions, judgements)} if recipe.judged else {}
-    splits |= _gold(recipe.seed, recipe.gold, world, grades) if recipe.gold else {}
+    splits |= _gold(recipe.seed, recipe.gold, world, grades, forms) if recipe.gold else {}
     made = worlds.named("a", docs, splits)
     if recipe.gold:
         test, size = made.queries["test"], recipe.gold.test // len(BATCHES)
@@ -233,22 +249,57 @@ def generate(recipe: GeneratedArticles) -> worlds.Generated:
     return _in_rounds(made, rng, recipe.judged_before) if recipe.judged_before else made
 
 
-def _gold(seed: int, sizes: Gold, world: World, grades: Grades) -> dict[str, Drawn]:
-    """Draw questions for training, development and test without repeated topics, with gold docs."""
+def _gold(
+    seed: int, sizes: Gold, world: World, grades: Grades, forms: Sequence[Forms]
+) -> dict[str, Drawn]:
+    """Draw questions for training, development and test without repeated topics, with gold docs.
+
+    A question has the words of one doc that answers it, its source. Gold are the docs with the same
+    forms, which a search for the question's words finds, and some of the others.
+    """
     rng, splits = Stream(seed, "gold"), dict[str, Drawn]()
-    counts = {"train": sizes.train, "dev": sizes.dev, "test": sizes.test}
-    topics = iter(world.draw_topics(rng, grades, "gold", sum(counts.values()), 1))
-    for split, count in counts.items():
-        chosen = list(islice(topics, count))
-        asked = [_question(rng, world, topic) for topic in chosen]
+    sizes_of = {"train": sizes.train, "dev": sizes.dev, "test": sizes.test}
+    size = sum(sizes_of.values())
+    populations, agents = 3 * size // 8, size // 8
+    counts = Counts(size - populations - agents, populations, agents)
+    topics = world.draw_topics(rng, grades, "gold", counts, 1)
+    answers = [
+        [doc for doc, grade in grades.by_doc(topic).items() if grade > 1] for topic in topics
+    ]
+    asked = [
+        _question(rng, world, topic, forms[rng.pick(docs)])
+        for topic, docs in zip(topics, answers, strict=True)
+    ]
+    found = [
+        [named.items() <= forms[doc].items() for doc in docs]
+        for (_, named), docs in zip(asked, answers, strict=True)
+    ]
+    share = _share_of_others(sum(map(sum, found)), sum(map(len, found)), sizes.keywords)
+    rows = iter(zip(asked, answers, found, strict=True))
+    for split, count in sizes_of.items():
+        chosen = list(islice(rows, count))
         gold = [
             (query, doc, 1)
-            for query, topic in enumerate(chosen)
-            for doc, grade in grades.by_doc(topic).items()
-            if grade > 1
+            for query, (_, docs, hits) in enumerate(chosen)
+            for doc, hit in zip(docs, hits, strict=True)
+            if hit or rng.happens(share)
         ]
-        splits[split] = asked, gold
+        splits[split] = [text for (text, _), _, _ in chosen], gold
     return splits
+
+
+def _share_of_others(found: int, total: int, keywords: float) -> float:
+    """Return the share that is gold of the answers that no search finds.
+
+    With it, `keywords` is the share of the gold docs that is found. Raises ValueError if all other
+    answers are too few.
+    """
+    if found / total > keywords:
+        raise ValueError(
+            f"gold.keywords: {keywords:g} requested, but {found / total:.2f} of the docs that "
+            "answer have the question's words; raise keywords or shift"
+        )
+    return found * (1 - keywords) / (keywords * (total - found)) if found < total else 0.0
 
 
 def _in_rounds(made: worlds.Generated, rng: Stream, share: float) -> worlds.Generated:
@@ -266,20 +317,33 @@ def _in_rounds(made: worlds.Generated, rng: Stream, share: float) -> worlds.Gene
     return made._replace(queries=queries, qrels=qrels)
 
 
-def _question(rng: Stream, world: World, topic: Topic) -> str:
-    """Return the lower-case text of a topic; a concept's form may differ from the docs' form."""
-    condition = world.form(rng, "condition", topic["condition"])
+def _question(
+    rng: Stream, world: World, topic: Topic, forms: Forms | None = None
+) -> tuple[str, Forms]:
+    """Return the lower-case text of a topic, and the form that it has of each thing that it names.
+
+    Without `forms`, those of a doc, a concept's form may differ from the docs' form.
+    """
+    named = dict[str, str]()
+
+    def form(kind: str) -> str:
+        named[kind] = forms[kind] if forms else world.form(rng, kind, topic[kind])
+        return named[kind]
+
+    condition = form("condition")
     if "agent" in topic:
-        agent = world.form(rng, "agent", topic["agent"])
-        return rng.pick(patterns["agent_topics"]).format(agent=agent, condition=condition).lower()
+        agent = form("agent")
+        text = rng.pick(patterns["agent_topics"]).format(agent=agent, condition=condition)
+        return text.lower(), named
     plain = words.aspects[topic["aspect"]].question if rng.happens(PLAIN) else None
     pattern = plain or rng.pick(patterns["topics"])
-    aspect = world.form(rng, "aspect", topic["aspect"])
-    text = pattern.format(condition=condition, aspect=aspect)
+    text = pattern.format(condition=condition, aspect=form("aspect"))
+    if plain:
+        del named["aspect"]
     if "population" in topic:
-        group = world.form(rng, "population", topic["population"])
+        group = form("population")
         text = rng.pick(patterns["population_topics"]).format(question=text, population=group)
-    return text.lower()
+    return text.lower(), named
 
 
 class _Writer:

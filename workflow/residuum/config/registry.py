@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import measures
 from residuum.config.entries import Folder
+from residuum.config.schema.backbones import OnTexts
 from residuum.config.schema.base import OWN, Ref, named_for, references
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.fidelities import Fidelity
@@ -207,6 +208,20 @@ class Registry:
         if Path(self.config.encoder).is_dir():
             return FromPath(path=self.config.encoder)
         return FromHub(hub=self.config.encoder, revision="main")
+
+    def tokenizer(self, role: str, dataset: str) -> Start | None:
+        """Return the start whose tokenizer a backbone role has on a dataset, or None.
+
+        A start that the graph adapts keeps the tokenizer of what it starts from, so that terms and
+        models of one role have the same wordpieces, and no index waits for a training.
+        """
+        start = self.backbone(role, dataset)
+        while isinstance(start, FromModel):
+            adapted = self.models[start.model]
+            if not isinstance(adapted, OnTexts):
+                break
+            start = self.backbone(adapted.backbone, dataset)
+        return start
 
     def generator(self, split_id: SplitId) -> Start | None:
         """Return the start bound as question generator of a split; None if there is none."""

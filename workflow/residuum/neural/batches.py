@@ -54,6 +54,11 @@ def rows_of(batch: B, numbers: Iterable[int]) -> B:
     return batch._make([column[number] for number in numbers] for column in batch)
 
 
+def keyed(role: str, query_id: str) -> str:
+    """Return a query's key in a mix; a role holds no slash."""
+    return f"{role}/{query_id}"
+
+
 class Fold(NamedTuple):
     """A fold of the pairs' queries that a training holds out: the fold's name and its query ids."""
 

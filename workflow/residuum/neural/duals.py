@@ -37,10 +37,14 @@ class DualLearner(ContrastiveLearner):
 
     def __init__(self, spec: DualEncoder, start: Start, tuples: Tuples, texts: Readable) -> None:
         super().__init__(spec, start, tuples, texts)
-        self.joint = any("candidates" in objective.needs for objective in self.objectives)
+        self.needs = {need for objective in self.objectives for need in objective.needs}
+        self.joint = "candidates" in self.needs
         if start.fixed:
+            docs = {pair.positive for pair in self.pairs}
+            if "fixed_scores" in self.needs:
+                docs |= {doc for pair in self.pairs for doc in pair.negatives}
             start.fixed.keep("query", {pair.query_id for pair in self.pairs})
-            start.fixed.keep("doc", {pair.positive for pair in self.pairs})
+            start.fixed.keep("doc", docs)
 
     @classmethod
     def begin(cls, spec: DualEncoder, start: Start) -> Encoder:
@@ -83,8 +87,9 @@ class DualLearner(ContrastiveLearner):
         own_counts = np.column_stack([first, drawn.reshape(len(first), self.drawn)])
         scores = self._best((queries[:, None, None] * own_docs).sum(dim=-1), own_counts[rows])
         seen = of_own_docs(scores, part)._replace(vectors=(queries, positives[rows]))
-        if self.start.fixed:
-            seen = seen._replace(fixed=self._fixed(self.start.fixed, part, queries))
+        fixed = self.start.fixed
+        if fixed and "fixed" in self.needs:
+            seen = seen._replace(fixed=self._fixed(fixed, part, queries))
         if not self.joint:
             return seen
         ignore, device = other_positives(batch, rows, self.positives), queries.device.type
@@ -93,6 +98,9 @@ class DualLearner(ContrastiveLearner):
         others[np.arange(len(others)), own_columns] = False
         docs = torch.cat([positives.flatten(0, 1), negatives.flatten(0, 2)])
         scores = (queries @ docs.T).view(len(queries), -1, positives.shape[1])
+        if fixed and "fixed_scores" in self.needs:
+            lexical = fixed.scores(part.query_ids, batch.docs)
+            seen = seen._replace(fixed_scores=devices.put(lexical, device))
         return seen._replace(
             scores=self._best(scores, counts[None]),
             positive=devices.put(own_columns, device),

@@ -28,7 +28,8 @@ class Candidates(NamedTuple):
     docs that are no negatives: the positive's duplicates and the query's other positives. `vectors`
     are the vectors of the queries (queries, dimensions) and of their positives (queries, vectors,
     dimensions). `fixed` has an untrained model's vectors of both texts, of the same dimensions.
-    `others` numbers, row by row, the scores of candidates that are negatives.
+    `fixed_scores` has that model's scores of all candidates, as `scores`. `others` numbers, row by
+    row, the scores of candidates that are negatives.
     """
 
     sampled: Tensor
@@ -38,6 +39,7 @@ class Candidates(NamedTuple):
     ignore: Tensor
     vectors: tuple[Tensor, Tensor] | None = None
     fixed: tuple[Tensor, Tensor] | None = None
+    fixed_scores: Tensor | None = None
     others: Tensor | None = None
 
 
@@ -128,6 +130,25 @@ def nll(scores: Tensor, positive: Tensor, ignore: Tensor) -> Tensor:
     return kept.logsumexp(dim=1) - scores.gather(1, positive[:, None])[:, 0]
 
 
+class ResidualNll(Objective):
+    """`Nll` of score + lambda_train * fixed score, where the fixed score of a pair is BM25's.
+
+    BM25 then stands inside the softmax, and the encoder learns what BM25 lacks: a residual dual
+    encoder. A reading of "we train the hybrid model in section 4 with lambda = 1.5", Ma et al. 2020
+    (CLEF), section 5.1; the score is the sim of section 4.
+    """
+
+    kind: Literal["residual_nll"]
+    lambda_train: float = Field(gt=0, description="weight of the fixed scores in the softmax")
+    needs: ClassVar[frozenset[Needs]] = frozenset({"candidates", "fixed_scores"})
+
+    def losses(self, batch: Candidates) -> Tensor:
+        if batch.fixed_scores is None:
+            raise TypeError("fixed scores are needed")
+        scores = batch.scores + self.lambda_train * batch.fixed_scores
+        return nll(scores, batch.positive, batch.ignore)
+
+
 def in_batch(queries: Tensor, docs: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
     """Return `nll` of queries' own docs among all docs of a batch, and whether own docs score best.
 
@@ -209,6 +230,7 @@ LOSSES: OpenTable[type[Objective]] = OpenTable(
         "residual_margin": "residuum.neural.losses:ResidualMargin",
         "constant_margin": "residuum.neural.losses:ConstantMargin",
         "nll": "residuum.neural.losses:Nll",
+        "residual_nll": "residuum.neural.losses:ResidualNll",
         "logistic": "residuum.neural.losses:Logistic",
         "orthogonality": "residuum.neural.losses:Orthogonality",
     },

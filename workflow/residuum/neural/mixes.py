@@ -23,16 +23,12 @@ from residuum.neural.batches import (
     Sampler,
     Visit,
     in_fixed_order,
+    keyed,
     training_pairs,
 )
 from residuum.neural.tokens import Readable, Texts
 
 Tuples = Path | Mapping[str, Path]  # a role's file, or a mix's files by role
-
-
-def keyed(role: str, query_id: str) -> str:
-    """Return a query's key in a mix; a role holds no slash."""
-    return f"{role}/{query_id}"
 
 
 def pairs_of(tuples: Tuples, held_out: Fold | None) -> list[Tuple]:

@@ -55,6 +55,13 @@ class Marks(NamedTuple):
     banned: list[int]
 
 
+class Written(NamedTuple):
+    """The text of a question, and whether it came to its end within the length."""
+
+    text: str
+    ended: bool
+
+
 class QuestionWriter(pretrained.TextModel):
     """An encoder-decoder of the hub, or of ours; `begun` is a model that is in memory already."""
 
@@ -157,7 +164,7 @@ class QuestionWriter(pretrained.TextModel):
 
     def write(
         self, docs: Sequence[np.ndarray], keys: Sequence[str], how: Sampling, batch_size: int
-    ) -> list[list[str]]:
+    ) -> list[list[Written]]:
         """Return `how.per_doc` questions of each doc. Some may be empty or equal.
 
         A token is drawn among the `top_k` likeliest by the Gumbel-max trick (Gumbel 1954). The
@@ -170,7 +177,7 @@ class QuestionWriter(pretrained.TextModel):
         import torch
 
         lengths = np.array([len(doc) for doc in docs])
-        written: list[list[str]] = [[] for _ in docs]
+        written: list[list[Written]] = [[] for _ in docs]
         card = self.device.name != "cpu"
         rows, together = (batch_size, how.per_doc) if card else (ROWS, 1)
         self.model.eval()
@@ -187,7 +194,7 @@ class QuestionWriter(pretrained.TextModel):
                         for ids in self._questions(states, mask, named, numbers, how)
                     ]
                     for row, i in enumerate(batch):
-                        written[i] = [self._text(ids[row]) for ids in made]
+                        written[i] = [self._written(ids[row]) for ids in made]
 
                 self.sizes.each(some, rows, work)
         return written
@@ -239,9 +246,9 @@ class QuestionWriter(pretrained.TextModel):
                 break
         return torch.cat(tokens, dim=1).cpu().numpy()
 
-    def _text(self, ids: np.ndarray) -> str:
+    def _written(self, ids: np.ndarray) -> Written:
         text = str(self.tokenizer.decode(ids.tolist(), skip_special_tokens=True))
-        return " ".join(text.split())
+        return Written(" ".join(text.split()), self.marks.end in ids)
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder that AutoModelForSeq2SeqLM reads."""

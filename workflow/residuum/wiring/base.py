@@ -114,12 +114,12 @@ class Part:
 
     def tokenizer_files(self, role: str | None, dataset: str) -> list[str]:
         """Return the files of the model whose tokenizer `role` names; none without a role."""
-        start = self.registry.backbone(role, dataset) if role else None
+        start = self.registry.tokenizer(role, dataset) if role else None
         return self.model_files(start, dataset) if start else []
 
     def vocabulary_option(self, role: str | None, dataset: str) -> str:
         """Return `--vocabulary MODEL` for the backbone role of a tokenizer; "" without a role."""
-        start = self.registry.backbone(role, dataset) if role else None
+        start = self.registry.tokenizer(role, dataset) if role else None
         return f"--vocabulary {self.source(start, dataset)}" if start else ""
 
     def answered_texts(self, split_id: SplitId) -> list[str]:

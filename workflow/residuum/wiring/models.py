@@ -288,10 +288,14 @@ class Models(Part):
         return files
 
     def fixed_queries(self, wildcards: Wildcards) -> str:
-        """Return `--fixed-queries FOLDER` for the fixed vectors of the training queries."""
+        """Return `--fixed-queries FOLDER` for the training queries, or `ROLE=FOLDER` for a mix."""
         folders = self.fixed(self.paths.query_embeddings)(wildcards)
-        split = self._pairs(wildcards).split
-        return " ".join(f"--fixed-queries {folder_of(path)}/{split}" for path in folders)
+        split_ids = self.registry.train_splits(wildcards.model)
+        return " ".join(
+            f"--fixed-queries {f'{role}=' * (len(split_ids) > 1)}{folder_of(path)}/{split_id.split}"
+            for path in folders
+            for role, split_id in split_ids.items()
+        )
 
 
 def models_behind(
@@ -347,14 +351,28 @@ def models_judged(registry: Registry, system: str, seed: int, dataset: str) -> l
 def _models(
     registry: Registry, system: str, seed: int, dataset: str
 ) -> Iterator[tuple[str, int | None]]:
-    """Yield the id and the seed of each model behind a run on a dataset, including rerankers."""
-    for name in registry.trained_behind(system):
-        yield registry.model_for(name, dataset), seed
+    """Yield the id and the seed of each model behind a run on a dataset.
+
+    They include rerankers, and the generators that wrote the questions of a training.
+    """
+    made = [(registry.model_for(name, dataset), seed) for name in registry.trained_behind(system)]
     for name in registry.made_from(system):
         if registry.systems[name].kind == "rerank":
             player = registry.reranker_binding(registry.reranker(name))
             if isinstance(player, FromModel):
-                yield registry.model_for(player.model, dataset), player.seed
+                made.append((registry.model_for(player.model, dataset), player.seed))
+    yield from made
+    for model, _ in made:
+        for writer in writers_of(registry, model):
+            yield writer.model, writer.seed
+
+
+def writers_of(registry: Registry, model: str) -> list[FromModel]:
+    """Return the generators, made by the graph, that write a model's training questions."""
+    if not isinstance(registry.model(model), OnPairs):
+        return []
+    starts = map(registry.generator, registry.train_splits(model).values())
+    return [start for start in starts if isinstance(start, FromModel)]
 
 
 def trained_by_folds(

@@ -23,7 +23,8 @@ class LuceneAnalysis(Strict):
 class Wordpieces(Strict):
     """The terms are a backbone's wordpieces, as in Luan et al. 2021, section 4.1.
 
-    Wordpieces alone give the paper's BM25-uni; with bigrams they give BM25-bi.
+    Wordpieces alone give the paper's BM25-uni; with bigrams they give BM25-bi. A role's models and
+    terms have the same wordpieces.
     """
 
     wordpieces: Annotated[

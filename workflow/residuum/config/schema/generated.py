@@ -76,11 +76,19 @@ class GeneratedPages(Strict):
 
 
 class Gold(Strict):
-    """The numbers of questions. As in BioASQ, only docs that answer a question are judged."""
+    """The numbers of questions, and how their docs were found.
+
+    As in BioASQ, only docs that answer a question are judged.
+    """
 
     train: Positive
     dev: Positive
     test: Positive = Field(multiple_of=len(BATCHES), description="in five batches of one size")
+    keywords: float = Field(
+        gt=0,
+        le=1,
+        description="share of the gold docs that a search for the question's words finds",
+    )
 
 
 class GeneratedArticles(Strict):

@@ -16,13 +16,14 @@ from residuum.config.schema.questions import CrossAttention, Length, SpanWriting
 from residuum.config.schema.reading import Reading
 from residuum.config.schema.training import RateGrid
 
-Needs = Literal["negatives", "candidates", "vectors", "fixed"]
+Needs = Literal["negatives", "candidates", "vectors", "fixed", "fixed_scores"]
 NEEDS: dict[Needs, str] = {
     "negatives": "sampled negatives with lexical scores: give negatives.pools, triples or same_as",
     "candidates": "the scores of more docs than the positive",
     "vectors": "dense vectors of queries and docs: only a dual encoder has them, and not one whose "
     "pooling is terms",
     "fixed": "vectors of the same texts by a model without training: give fixed",
+    "fixed_scores": "the scores of all candidates by a model without training: give fixed",
 }
 
 
@@ -140,7 +141,10 @@ class LexicalVectors(Entry):
 
 
 class Fixed(Strict):
-    """Vectors that training does not change, projected at random to the encoder's width."""
+    """Vectors that training does not change.
+
+    A loss reads them projected at random to the encoder's width, or reads their inner products.
+    """
 
     model: Annotated[Id, Ref("model", kinds=("lexical-vectors",), use="fixed")]
     seed: int = Field(1, ge=0, description="seed of the projection's signs")
@@ -217,16 +221,13 @@ class DualEncoder(Contrastive):
     def given(self) -> frozenset[Needs]:
         sparse = self.encoder.pooling.sparse
         gives: frozenset[Needs] = self.gives - {"vectors"} if sparse else self.gives
-        return gives | ({"fixed"} if self.fixed else set())
+        return gives | ({"fixed", "fixed_scores"} if self.fixed else set())
 
     def check(self) -> None:
         super().check()
-        if self.fixed and not any("fixed" in loss.needs for loss in self.objectives):
+        read = any(loss.needs & {"fixed", "fixed_scores"} for loss in self.objectives)
+        if self.fixed and not read:
             raise ValueError("fixed: no loss reads fixed vectors; leave it out")
-        if self.fixed and self.mixed:
-            raise ValueError(
-                "fixed: fixed vectors are those of one role's queries; name one role in train_on"
-            )
 
 
 Trained = Annotated[
