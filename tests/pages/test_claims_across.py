@@ -172,9 +172,10 @@ def write_measured(folder, least_margin):
     ]  # fmt: skip
     facts = {"error": 0.05, "distribution": "rademacher", "draws": 1, "queries": 12, "docs": 40,
              "terms": 9, "least_margin": least_margin, "pairs": 27, "beyond_bins": 0,
-             "in_small_bins": 0, "depth": 10}  # fmt: skip
+             "in_small_bins": 0, "depth": 10, "lengths": {"1-9": 20}}  # fmt: skip
     with files.whole_directory(folder) as path:
-        fidelities.write(path, pairs=pairs, margins=margins, recall=recall)
+        draws = [{"x": x, "draw": 1, "dimensions": least} for x, least in LEAST.items()]
+        fidelities.write(path, pairs=pairs, draws=draws, margins=margins, recall=recall)
         manifest.write(path, facts, {}, [], "residuum.fidelity")
 
 

@@ -95,7 +95,8 @@ def quantities(row: Projection, measured: Measured, recalls: list[float]) -> dic
         for name, extreme in SLOPES.items():
             shown[name] = Quantity(extreme(slopes, default=None), queries)
         shown[EXACT] = Quantity(_slope(reached, "exact"), queries)
-        shares = _shares(x, reached["dimensions"].to_numpy(), error)
+        x, least = reached["x"].to_numpy(), reached["dimensions"].to_numpy()
+        shares = _shares(x, least, error)
         shown |= {name: Quantity(value, queries) for name, value in shares.items()}
     if row.shows == "margins":
         groups = measured.margins.group_by("length", "nearest", maintain_order=True)
