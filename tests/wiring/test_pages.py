@@ -92,13 +92,14 @@ def test_characteristics_read_training_queries_and_corpora_where_their_rows_ask(
     on, asked = "r/data/generated-mini", "r/data/generated-questions-mini"
     folders = {"marco": on, "nq": asked, "robust": on}
     splits = {"marco": f"{on}/dev", "nq": f"{asked}/questions", "robust": f"{on}/topics"}
+    trained = {"marco": f"{on}/train", "nq": f"{asked}/questions-train", "robust": f"{on}/train"}
     assert counts.files(page) == [
         *(f"{split}/{n}" for n in ("queries.tsv", "qrels.trec") for split in splits.values()),
-        *(f"{folder}/train/queries.tsv" for folder in (on, asked)),
+        *(f"{split}/queries.tsv" for split in dict.fromkeys(trained.values())),
         *(f"{folder}/corpus/manifest.json" for folder in (on, asked)),
     ]
     named_as = [f"--split {column}={split}" for column, split in splits.items()]
-    named_as += [f"--train {column}={folder}/train" for column, folder in folders.items()]
+    named_as += [f"--train {column}={split}" for column, split in trained.items()]
     named_as += [f"--corpus {column}={folder}/corpus" for column, folder in folders.items()]
     assert counts.options(page) == " ".join(named_as)
 
@@ -171,7 +172,7 @@ def test_the_ledger_judges_tables_in_the_order_of_their_specs(mini):
 
 
 def test_what_roc_prints_is_entered():
-    """130 numbers of its tables, three gains of section 4.2.1, nine of figures, 12 markers, 3 ticks."""
+    """130 numbers of tables, three gains of 4.2.1, nine numbers of figures, 12 markers, 3 ticks."""
     roc = load(scale="full", papers=["roc"])
     pages = {
         page: roc.pages[page] for page in roc.chosen("table", "characteristics", "figure", "venn")
