@@ -53,6 +53,5 @@ def claimed(figure):
     tests = {**test_figure_grouped.TESTS, "compare": "all_pairs"}
     return BoundClaims.model_validate(
         {"id": "toy-claims", "entry": {**page, "claims": [claim]}, "tests": tests, "tables": {},
-         "figures": {"figure4": figure.model_dump()}, "scale": "toy", "comparable": True,
-         "reason": "a toy."}
+         "figures": {"figure4": figure.model_dump()}, "scale": "toy", "reason": "a toy."}
     )  # fmt: skip

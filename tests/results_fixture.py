@@ -140,7 +140,6 @@ def _claims_job() -> str:
         "tables": {"table1": job().model_dump(mode="json")},
         "figures": {},
         "scale": "toy",
-        "comparable": True,
         "reason": "a toy.",
     }
     return canonical_json(made)

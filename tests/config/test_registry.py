@@ -121,7 +121,7 @@ def test_encoder_replaces_hub_backbones_only(tmp_path):
         load(scale="mini", encoder=str(tmp_path))
 
 
-def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config):
+def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config, tmp_path, monkeypatch):
     full = load(scale="full")
     for name in ("cocondenser", "cocondenser-ei", "clear-cocondenser"):
         starts = {of: models.start_of(full, full.model_for(name, of)).hub for of in OWN}
@@ -132,6 +132,10 @@ def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config):
     assert one == FromHub(hub="org/other", revision="main"), "encoder= replaces each of them"
     looked_up = []
     dev = SplitId("nq-250k", "dev")
+    marked = tmp_path / "data/nq/nq-test_gold_info.json"  # without it the collection is not made
+    marked.parent.mkdir(parents=True)
+    marked.touch()
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path / "data"))
     availability.why_unavailable(
         load(config, scale="full"),
         "cocondenser-embedding",
@@ -342,6 +346,8 @@ def test_a_column_of_a_fold_that_the_split_names(config):
     (config / "groupings" / "batches.yaml").write_text("kind: folds\n")
     table = yaml.safe_load((config / "papers/roc/table3.yaml").read_text())
     column = next(column for column in table["columns"] if column["id"] == "robust-ap")
+    # A row that names a system for each column names columns that this page lacks.
+    table["rows"] = [row for row in table["rows"] if not isinstance(row.get("system"), dict)]
     for group in ("fold3", "fold7"):
         table["columns"] = [{**column, "within": {"grouping": "batches", "group": group}}]
         table["reported"] = {}

@@ -30,7 +30,7 @@ EFFORT = {  # a figure over effort, as far as it differs from one over snapshots
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 PAPER = ROOT / "config" / "papers" / "roc"
 PATHS = Paths("r")
-ON = "r/metrics/generated-mini"
+ON, QUESTIONS = (f"r/metrics/generated-{name}" for name in ("mini", "questions-mini/questions"))
 
 
 def load(config, unbound=(), scale="mini", **changes):
@@ -53,9 +53,9 @@ def roc():
 def test_groups_and_metrics_are_what_a_figure_reads(roc):
     figures = FigureInputs(roc, PATHS, all_available)
     lengths, hard = named(page="roc-figure6"), named(page="roc-figure4")
-    assert figures.groups(lengths) == ["r/groups/generated-mini/questions/lengths.tsv"]
+    assert figures.groups(lengths) == ["r/groups/generated-questions-mini/questions/lengths.tsv"]
     assert figures.groups(hard) == ["r/groups/generated-mini/dev/bm25-halves.tsv"]
-    runs = ("bm25-default", "clear-dpr.seed1", "dpr-ei.seed1", "dpr-sum.seed1")
+    runs = ("bm25-default", "clear-dpr.seed1", "dpr-ei.seed1", "dpr-sum.seed1", "dpr-tuned.seed1")
     assert figures.metrics(hard) == [f"{ON}/dev/{run}.tsv" for run in runs], (
         "BM25, and no run of it"
     )
@@ -72,7 +72,7 @@ def load_old():
 def test_circles_read_the_parts_and_never_the_hybrid(roc):
     metrics = VennInputs(roc, PATHS, all_available).metrics(named(page="roc-figure1"))
     runs = ("bm25-default", "clear-dpr-embedding.seed1", "dpr-embedding.seed1")
-    assert metrics == [f"{ON}/questions/{run}.tsv" for run in runs]
+    assert metrics == [f"{QUESTIONS}/{run}.tsv" for run in runs]
 
 
 def test_a_hybrid_is_no_side_of_a_circle(config):
@@ -101,8 +101,9 @@ def test_what_is_shown_together_has_the_seeds_that_all_have(roc):
     assert shares.runs["dpr"] == ["dpr-sum.seed2"] and shares.runs["clear"] == ["clear-dpr.seed2"]
     apart = seeded(roc, dpr=[1], clear_dpr=[2], dpr_ei=[4])
     shares = bind_figure(apart, "roc-figure4", all_available)
-    why = "no seed in common: dpr-sum, clear-dpr, dpr-ei, bm25-default"
-    assert shares.runs == {} and shares.absent == dict.fromkeys(("dpr", "clear", "ours"), why)
+    why = "no seed in common: dpr-sum, clear-dpr, dpr-ei, dpr-tuned, bm25-default"
+    assert shares.runs == {}
+    assert shares.absent == dict.fromkeys(("dpr", "clear", "ours", "dpr-tuned"), why)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +132,13 @@ def test_a_claim_leaves_out_groups_that_there_are(config):
 
 
 def test_what_is_shown_is_evaluated_where_it_is_shown(roc):
-    shown = {"dev": {"RR@10"}, "questions": {"AP@1000", "AnswerAccuracy@10"},
-             "dev-adverse": {"RR@10"}}  # fmt: skip
+    shown = {
+        ("generated-mini", "dev"): {"RR@10"},
+        ("generated-questions-mini", "questions"): {"AP@1000", "AnswerAccuracy@10"},
+        ("generated-mini", "dev-adverse"): {"RR@10"},
+    }
     for split, measures in shown.items():
-        assert measures <= {*roc.measures(SplitId("generated-mini", split))}
+        assert measures <= {*roc.measures(SplitId(*split))}
 
 
 def test_a_grouping_reads_its_system_and_takes_a_scales_width(roc):

@@ -63,8 +63,8 @@ def compare(
 
 
 def _weighed(job: BoundTable, test: paired.Comparison, limits: Limits) -> Weighed:
-    both = ([side] if (side := job.side(row, test.column)) else [] for row in (test.a, test.b))
-    return weigh(test, *both, limits, job.tests)
+    a, b = ([side] if (side := job.side(row, test.column)) else [] for row in (test.a, test.b))
+    return weigh(test, a, b, limits, job.tests)
 
 
 if __name__ == "__main__":

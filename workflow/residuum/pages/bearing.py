@@ -68,7 +68,9 @@ class Limits:
         gives the value of a random order.
         """
         known = self._of(side)
-        for runs in side.alone if known is not None and not known.is_empty() else ():
+        if known is None:
+            return None
+        for runs in side.alone:
             try:
                 where = f"{runs[0]} on {side.split_ref}: "
                 values = grids.read_matrix(

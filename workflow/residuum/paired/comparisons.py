@@ -18,6 +18,7 @@ from residuum.paired.resampling import Contrasts
 
 Key = tuple[str, str]  # (system, column)
 Value = TypeVar("Value", float, float | None)
+Row = TypeVar("Row", bound="Comparison")
 
 
 class ScoreMatrix(NamedTuple):
@@ -242,7 +243,7 @@ def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[classical
     return [outcome._replace(p=digits(outcome.p)) for outcome in outcomes]
 
 
-def adjust(rows: Sequence[Comparison], correction: str, alpha: float) -> list[Comparison]:
+def adjust(rows: Sequence[Row], correction: str, alpha: float) -> list[Row]:
     """Return the rows in their order, with p corrected together within each family.
 
     For rows with seeds, the larger of p and the p over seeds is corrected too. It decides whether a

@@ -92,8 +92,8 @@ def compare(job: BoundClaims, values: Mapping[str, Values], limits: Limits) -> l
             rows = paired.compare(sides, pairs, job.tests)
             adjusted = paired.adjust(rows, job.tests.correction, job.tests.alpha)
             for c, test in zip(compared, adjusted, strict=True):
-                both = [_sides(job, claim.holds, c, number) for number in (0, 1)]
-                tests.append(weigh(test, *both, limits, job.tests))
+                a, b = (_sides(job, claim.holds, c, number) for number in (0, 1))
+                tests.append(weigh(test, a, b, limits, job.tests))
     return tests
 
 
