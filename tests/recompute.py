@@ -9,8 +9,7 @@ Without pages it compares all tables and claims of the folder, circles, figures 
 The exit status is 1 where a value differs. `taken over` counts what is read and not recomputed.
 Rules of verdicts are those of docs/verdicts.md and docs/statistics.md: a mistake there is in both.
 Of significance files it leaves out bootstrap intervals, and it takes detectable differences from
-them. Of the ledger
-it leaves out `same_as`, `rests_on` and the words of reasons.
+them. Of the ledger it leaves out `same_as`, `rests_on` and the words of reasons.
 """
 
 import argparse

@@ -231,10 +231,10 @@ def _absent(job: BoundClaims, holds: Holding, known: Values) -> Verdict | None:
 def together(parts: Sequence[tuple[Compared, Weighed]]) -> Decision:
     """Return the verdict of a claim: the worst verdict of its comparisons.
 
-    A reversed comparison decides, since all were corrected together; then an inconclusive one, then
-    one that the data could not show.
-    The reason names the comparison with the largest p among those with the worst verdict. For
-    reversed comparisons it names the one with the smallest p.
+    A reversed comparison decides, since all were corrected together. An inconclusive one comes
+    next, then one that the data could not show. The reason names the comparison with the largest p
+    among those with the worst verdict. For reversed comparisons it names the one with the smallest
+    p.
     """
     judged = [(*_part(compared.says, test), compared, test) for compared, test in parts]
     verdicts = [verdict for verdict, *_ in judged]
@@ -256,8 +256,7 @@ def _part(says: Says, test: Weighed) -> Verdict:
 
     `apart` holds for a significant difference in either direction. `not below` holds unless the row
     lies significantly below the other row. `not apart` is reversed by a significant difference;
-    without one it is not shown. Neither is `at least`: it holds if the row lies significantly
-    above.
+    without one it is not shown. `at least` is shown if the row lies significantly above.
     """
     if says in ("above", "below", "at least"):
         return comparison_verdict("below" if says == "below" else "above", Tested(1, test))
