@@ -194,8 +194,8 @@ def test_it_rests_on_nothing_that_the_results_rest_on_but_numpy_and_scipy():
         if isinstance(node, ast.ImportFrom):
             imported.add(node.module.partition(".")[0])
     assert imported == {
-        "argparse", "collections", "csv", "dataclasses", "functools", "gzip", "json", "math",
-        "numpy", "pathlib", "re", "scipy", "sys", "time", "unicodedata",
+        "argparse", "collections", "csv", "dataclasses", "functools", "gzip", "itertools", "json",
+        "math", "numpy", "pathlib", "re", "scipy", "sys", "time", "unicodedata",
     }  # fmt: skip
 
 
