@@ -1701,9 +1701,10 @@ class OfFigure:
     def steps(self, row, panel):
         """Return the points of a series in a panel, without depth 0."""
         points, source = self.series(row, panel).points, self.figure.source(row, panel)
+        places = sorted(points) if self.word in ("K", "snapshot") else points
         return [
-            Step(f"{panel}/{at}", f"at {self.word} {at}", values, source)
-            for at, values in points.items()
+            Step(f"{panel}/{at}", f"at {self.word} {at}", points[at], source)
+            for at in places
             if at != 0
         ]
 
