@@ -24,6 +24,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -1045,14 +1046,15 @@ def compare_cell(where, cell, theirs, report):
 def compare_tests(pairs, rows, tests, report):
     """Compare tests with the rows of a significance file, and settle what is significant."""
     run_tests(pairs, tests)
-    found = {(row["column"], row["a"], row["b"], row["family"]): row for row in rows}
-    if len(found) != len(rows):
-        report.differ("significance", "rows", len(found), len(rows))
+    found = defaultdict(list)
+    for row in rows:
+        found[row["column"], row["a"], row["b"], row["family"]].append(row)
     for pair in pairs:
-        pair.theirs = found.pop((pair.column, pair.a, pair.b, pair.family), None)
+        same = found[pair.column, pair.a, pair.b, pair.family]
+        pair.theirs = same.pop(0) if same else None
         if pair.theirs is None:
             report.differ(name(pair), "test", "made", "absent")
-    for row in found.values():
+    for row in (row for same in found.values() for row in same):
         report.differ(f"{row['column']}: {row['a']}, {row['b']}", "test", "none", "made")
     pairs[:] = [pair for pair in pairs if pair.theirs is not None]
     for pair in pairs:
@@ -1380,7 +1382,13 @@ def compare_verdict(report, where, found, expected):
             report.same(where, what, ours, parsed(theirs))
 
 
-def numbers_of(table, page, comparable, ledger, report):
+def compares(spec, row, column):
+    """Return whether a number compares with the paper's; `but` names parts that do not."""
+    parts = {row, column, column.partition("/")[0]}
+    return spec["comparable"] and not parts & set(spec.get("but", {}))
+
+
+def numbers_of(table, page, spec, ledger, report):
     """Compare the verdict of each number that the paper prints."""
     entry = table.entry
     for row, cells in entry["reported"].items():
@@ -1394,6 +1402,7 @@ def numbers_of(table, page, comparable, ledger, report):
                 tolerance = entry["tolerance"].get(row, entry["tolerance"].get("default"))
             if entry["last_digits"]:
                 tolerance *= mark.unit
+            comparable = compares(spec, row, column)
             expected = judged_number(cell, mark.value, tolerance, comparable)
             where = f"ledger, {row}/{column}, number"
             compare_verdict(report, where, ledger.take(page, row, column, "number"), expected)
@@ -1633,106 +1642,409 @@ class Figure:
         return list(dict.fromkeys(row["group"] for row in rows))
 
 
+@dataclass
+class Step:
+    """A point of a page: a column, or `panel/x`; how names of tests write it; what is there."""
+
+    column: str
+    where: str
+    values: np.ndarray
+    source: list
+
+
+class OfTable:
+    """What sentences read of a table, whose columns are points of one axis."""
+
+    def __init__(self, results, spec, page):
+        self.table, self.page = Table(results, spec), page
+
+    def kept(self, columns, along):
+        """Return the columns that a sentence reads: along columns, those with a split.
+
+        With fewer than two of them all are read, and the sentence is not run.
+        """
+        bound = [name for name in columns if self.table.spec["splits"].get(name) is not None]
+        return bound if along and len(bound) > 1 else columns
+
+    def state(self, row, column):
+        """Return the state of a cell."""
+        return self.table.plain(row, column).state
+
+    def steps(self, row, column):
+        """Return the points of a row in a column: the cell."""
+        values = self.table.plain(row, column).tested
+        if values is None:
+            raise NotCompared(f"{row}/{column} has no value per query")
+        return [Step(column, f"in {column}", values, self.table.source(row, column))]
+
+    def axes(self, row, columns):
+        """Return each axis with its points in order."""
+        yield self.page, [step for column in columns for step in self.steps(row, column)]
+
+    def queries(self, column):
+        """Return the queries that a column compares."""
+        split_id, within = self.table.spec["splits"][column], self.table.columns[column]["within"]
+        queries = np.array(self.table.results.split(split_id).queries)
+        if within:
+            group = within["grouping"], within["group"]
+            queries = queries[self.table.results.group(split_id, *group)]
+        return queries.tolist()
+
+
+class OfFigure:
+    """What sentences read of a figure, whose panels are axes each."""
+
+    def __init__(self, results, spec):
+        self.figure = Figure(results, spec)
+        self.series = cache(self.figure.series)
+        over = self.figure.entry["over"]
+        self.word = "K" if over == "depth" else over
+
+    def kept(self, columns, along):
+        """Return the panels that a sentence reads: all."""
+        return columns
+
+    def state(self, row, panel):
+        """Return the state of a series."""
+        return self.series(row, panel).state
+
+    def steps(self, row, panel):
+        """Return the points of a series in a panel, without depth 0."""
+        points, source = self.series(row, panel).points, self.figure.source(row, panel)
+        places = sorted(points) if self.word in ("K", "snapshot") else points
+        return [
+            Step(f"{panel}/{at}", f"at {self.word} {at}", points[at], source)
+            for at in places
+            if at != 0
+        ]
+
+    def axes(self, row, panels):
+        """Return each axis with its points in order."""
+        yield from ((panel, self.steps(row, panel)) for panel in panels)
+
+
+def slope(points):
+    """Return the least-squares slope through the origin of pairs x, y: sum of x y / sum of x x."""
+    squares = math.fsum(x * x for x, _ in points)
+    return math.fsum(x * y for x, y in points) / squares if points else None
+
+
+class OfDimensions:
+    """What sentences read of a page of dimensions: margins by query, and numbers of its plots."""
+
+    def __init__(self, results, spec):
+        self.results, self.spec = results, spec
+        self.rows = {row["id"]: row for row in spec["entry"]["rows"]}
+        self.read = cache(self.read)
+
+    def folder(self, row):
+        """Return the folder of a row's measurement."""
+        return self.results.root / "fidelity" / self.spec["split"] / self.rows[row]["fidelity"]
+
+    def read(self, row, table):
+        """Return the rows of a table of a row's measurement."""
+        return read_table(self.folder(row) / f"{table}.tsv")
+
+    def facts(self, row):
+        """Return the facts in the manifest of a row's measurement."""
+        return json.loads((self.folder(row) / "manifest.json").read_text())["artefact"]
+
+    def kept(self, columns, along):
+        """Return the quantities that a sentence reads: all."""
+        return columns
+
+    def state(self, row, quantity):
+        """Return the state of a plot."""
+        return NOT_RUN if self.spec["split"] is None or row in self.spec["absent"] else MEASURED
+
+    def margins(self, row, rank):
+        """Return the margins of a rank: by length, a dict of those of each query."""
+        found = {}
+        for line in self.read(row, "margins"):
+            if int(line["nearest"]) == rank and line["length"] != "all":
+                margin = float(line["margin"])
+                found.setdefault(line["length"], {})[line["query_id"]] = margin
+        return found
+
+    def steps(self, row, quantity):
+        """Return the margins of a rank by length, of queries with a margin at every length."""
+        found = self.margins(row, int(re.match(r"\d+", quantity)[0]))
+        shared = sorted(set.intersection(*map(set, found.values()))) if found else []
+        return [
+            Step(f"{quantity}/{at}", f"at length {at}", np.array([[of[q] for q in shared]]), [])
+            for at, of in found.items()
+        ]
+
+    def axes(self, row, quantities):
+        """Return each axis with its points in order."""
+        yield from ((quantity, self.steps(row, quantity)) for quantity in quantities)
+
+    def lengths(self, row, quantity):
+        """Return the numbers of a quantity along lengths: pairs of the number's name and value."""
+        shows = self.rows[row]["shows"]
+        if shows == "margins":
+            found = self.margins(row, int(re.match(r"\d+", quantity)[0]))
+            shown = {at: float(np.median(list(each.values()))) for at, each in found.items()}
+        elif shows == "recall":
+            shown = self._recall(row, float(quantity))
+        else:
+            raise NotCompared(f"{quantity} of {shows} along lengths")
+        return [(f"{quantity}/{at}", value) for at, value in shown.items()]
+
+    def _recall(self, row, share):
+        """Return for each length the least dimensions that keep a share of the queries, or None."""
+        least = {}
+        for line in self.read(row, "recall"):
+            if line["length"] == "all":
+                continue
+            least.setdefault(line["length"], None)
+            if float(line["recall"]) >= share:
+                tried = [least[line["length"]], int(line["dimensions"])]
+                least[line["length"]] = min(number for number in tried if number is not None)
+        return least
+
+    def number(self, row, quantity):
+        """Return a number of a plot; None if no number of dimensions that was tried is enough.
+
+        Over bins of x with a least k: shares are k / (2 ln(4 / error) x). The exponent is the
+        least-squares slope of ln k over ln x.
+        """
+        facts = self.facts(row)
+        if quantity == "least-margin":
+            return facts["least_margin"]
+        constant = 2 * math.log(4 / facts["error"])
+        if quantity == "constant":
+            return constant
+        if quantity in ("slope-least", "slope-most"):
+            return self._slope_of_draws(row, min if quantity == "slope-least" else max)
+        least, exact = {}, {}
+        for line in self.read(row, "pairs"):
+            if float(line["error"]) <= facts["error"]:
+                x, tried = float(line["x"]), int(line["dimensions"])
+                least[x] = min(tried, least.get(x, tried))
+                exact[x] = int(line["exact"])
+        shares = [k / (constant * x) for x, k in least.items()]
+        if quantity in ("slope", "exact-slope"):
+            return slope(list((least if quantity == "slope" else exact).items()))
+        if quantity == "most-share":
+            return max(shares, default=None)
+        if quantity not in ("share-ratio", "exponent"):
+            raise NotCompared(f"{quantity} of a page of dimensions")
+        if len(shares) < 2:
+            return None
+        if quantity == "share-ratio":
+            return max(shares) / min(shares)
+        middle = math.fsum(map(math.log, least)) / len(least)
+        return slope([(math.log(x) - middle, math.log(k)) for x, k in least.items()])
+
+    def _slope_of_draws(self, row, extreme):
+        points = defaultdict(list)
+        for line in self.read(row, "draws"):
+            if line["dimensions"]:
+                points[line["draw"]].append((float(line["x"]), int(line["dimensions"])))
+        return extreme(map(slope, points.values()), default=None)
+
+
+BETWEEN = ("above", "below", "apart")
+ALONG = ("rises", "falls", "keeps", "needs_largest")
+GAPS = {"narrows": "below", "widens": "above", "widest": "above", "stays": "not apart"}
+COMPUTED = ("factor", "within")
+
+
+def reader_of(results, spec, page):
+    """Return what reads a page, of those that a page of sentences names."""
+    if page in spec["tables"]:
+        return OfTable(results, spec["tables"][page], page)
+    if page in spec["figures"]:
+        return OfFigure(results, spec["figures"][page])
+    return OfDimensions(results, spec["dimensions"][page])
+
+
 class Sentence:
-    """The comparisons of a sentence: pairs, or the state of a row that cannot be compared."""
+    """What decides a sentence: its pairs, the state of a row without values, or a verdict.
+
+    `numbers` are those of a page of dimensions that it reads. `unread` says why nothing is
+    computed.
+    """
 
     def __init__(self, results, spec, claim):
         self.results, self.spec, self.claim = results, spec, claim
         self.holds = claim["holds"]
-        self.pairs = []
-        self.states = set()
-        if self.holds is not None and self.holds["relation"] != "factor":
+        self.pairs, self.states, self.numbers = [], set(), {}
+        self.settled = self.unread = None
+        if self.holds is None:
+            self.settled = "not judged"
+            return
+        try:
             self._collect()
+        except (NotCompared, LookupError, OSError, ValueError) as why:
+            self.pairs, self.numbers = [], {}
+            self.unread = f"{type(why).__name__}, {why}" if type(why) is not NotCompared else why
+
+    def named(self):
+        """Return the rows that the sentence is about."""
+        rows, named = self.holds["rows"], []
+        for row in rows:
+            others = rows[row] if isinstance(rows, dict) else []
+            named += [row, *([others] if isinstance(others, str) else others)]
+        return list(dict.fromkeys(named))
 
     def _collect(self):
-        page = self.holds["page"]
-        if page in self.spec["tables"]:
-            table = Table(self.results, self.spec["tables"][page])
-            for column in self.holds["columns"]:
-                self._rows(table, column)
+        relation, holds = self.holds["relation"], self.holds
+        if relation not in (*BETWEEN, *ALONG, *GAPS, *COMPUTED):
+            raise NotCompared("no rule here")
+        if relation == "factor":
+            self.settled = judged_factor(self.results, self.spec, self.claim)
             return
-        figure = Figure(self.results, self.spec["figures"][page])
-        for panel in self.holds["columns"]:
-            self._lines(figure, panel)
-
-    def _rows(self, table, column):
-        for row, others in self.holds["rows"].items():
-            for other in others:
-                cells = table.plain(row, column), table.plain(other, column)
-                self.states |= {cell.state for cell in cells} - {MEASURED}
-                if all(cell.tested is not None for cell in cells):
-                    first, second = (cell.tested for cell in cells)
-                    sides = table.source(row, column), table.source(other, column)
-                    self._pair(column, row, other, first, second, self.holds["relation"], sides)
+        self.reader = reader_of(self.results, self.spec, holds["page"])
+        along = relation not in (*BETWEEN, *COMPUTED)
+        self.columns = self.reader.kept(holds["columns"], along)
+        places = ((row, column) for row in self.named() for column in self.columns)
+        self.states = {self.reader.state(*place) for place in places} - {MEASURED}
+        if self.states:
+            return
+        if along and isinstance(self.reader, OfTable):
+            queries = [sorted(self.reader.queries(column)) for column in self.columns]
+            if any(some != queries[0] for some in queries):
+                self.settled = "not judged"
+                return
+        if isinstance(self.reader, OfDimensions) and not self._of_margins():
+            self.settled = self._computed()
+        elif relation in BETWEEN:
+            self._between()
+        elif relation in ALONG:
+            self._along()
+        else:
+            self._gaps()
+        if not self.pairs and self.settled is None:
+            self.settled = NOT_RUN
 
     def _pair(self, column, a, b, first, second, relation, sides):
         pair = Pair(column, a, b, first, second, self.claim["id"], relation)
         pair.shown = Shown(self.results, *sides)
         self.pairs.append(pair)
 
-    def _lines(self, figure, panel):
+    def _between(self):
+        """Compare a row with each of its others at each point that `but` does not name."""
+        for column in self.columns:
+            for row, others in self.holds["rows"].items():
+                for other in others:
+                    beside = {step.column: step for step in self.reader.steps(other, column)}
+                    for step in self.reader.steps(row, column):
+                        at = step.column.partition("/")[2]
+                        if at in self.holds["but"] or step.column not in beside:
+                            continue
+                        second = beside[step.column]
+                        both, sides = (step.values, second.values), (step.source, second.source)
+                        relation = self.holds["relation"]
+                        self._pair(step.column, row, other, *both, relation, sides)
+
+    def _along(self):
+        """Compare a row with itself at other points of an axis.
+
+        Rising: the last point above the first, and none below the one before it. Falling: the
+        same from the last point on. Keeping: the last at least as high as the first. Needing the
+        largest: the last above every other one.
+        """
+        relation = self.holds["relation"]
+        for row in self.holds["rows"]:
+            for name, steps in self.reader.axes(row, self.columns):
+                for high, low, claimed in ordered(steps, relation):
+                    labels = f"{row} {high.where}", f"{row} {low.where}"
+                    both, sides = (high.values, low.values), (high.source, low.source)
+                    self._pair(name, *labels, *both, claimed, sides)
+
+    def _gaps(self):
+        """Compare the gap of two rows at the last point with that at the first, or at all."""
+        relation = self.holds["relation"]
+        for row, others in self.holds["rows"].items():
+            for other in others:
+                axes = zip(
+                    self.reader.axes(row, self.columns),
+                    self.reader.axes(other, self.columns),
+                    strict=True,
+                )
+                for (name, steps), (_, less) in axes:
+                    gaps = [
+                        Step("", f"{row} - {other} {a.where}", a.values - b.values,
+                             [*a.source, *b.source])
+                        for a, b in zip(steps, less, strict=True)
+                    ]  # fmt: skip
+                    for gap in gaps[:-1] if relation == "widest" else gaps[:-1][:1]:
+                        last = gaps[-1]
+                        both, sides = (last.values, gap.values), (last.source, gap.source)
+                        self._pair(name, last.where, gap.where, *both, GAPS[relation], sides)
+
+    def _of_margins(self):
+        """Return whether a sentence on a page of dimensions is tested: along lengths, margins."""
+        plots = {self.reader.rows[row]["shows"] for row in self.named()}
+        return self.holds["relation"] in ALONG and plots == {"margins"}
+
+    def _computed(self):
+        """Return the verdict of numbers of a page of dimensions, which nothing tests."""
         relation, rows = self.holds["relation"], self.holds["rows"]
-        if relation in ("above", "below", "apart"):
-            for a, others in rows.items():
-                for b in others:
-                    self._points(figure, panel, a, b, relation)
-        elif relation in ("rises", "needs_largest"):
+        compared = []
+        if relation == "within":
+            low, high = self.holds["between"]
             for row in rows:
-                self._grows(figure, panel, row, relation)
+                for value in (self._number(row, column) for column in self.columns):
+                    compared += [(value, low, MEETS["at least"]), (high, value, MEETS["at least"])]
+        elif relation in BETWEEN:
+            for column in self.columns:
+                for row, others in rows.items():
+                    compared += [
+                        (self._number(row, column), self._number(other, column), MEETS[relation])
+                        for other in others
+                    ]
+        elif relation in ALONG:
+            for row in rows:
+                for column in self.columns:
+                    numbers = self.reader.lengths(row, column)
+                    steps = ordered(numbers, relation)
+                    for both in ((high, low) for high, low, _ in steps):
+                        self.numbers.update({(row, at): value for at, value in both})
+                    compared += [(high[1], low[1], MEETS[claimed]) for high, low, claimed in steps]
         else:
-            for a, b in rows.items():
-                self._gap(figure, panel, a, b, relation)
+            raise NotCompared("gaps of numbers that nothing tests")
+        values = [value for *both, _ in compared for value in both]
+        if not values or None in values:
+            return NOT_RUN
+        return "holds" if all(meets(a, b) for a, b, meets in compared) else "differs"
 
-    def _series(self, figure, panel, *names):
-        found = [figure.series(name, panel) for name in names]
-        self.states |= {one.state for one in found} - {MEASURED}
-        return [one.points for one in found]
+    def _number(self, row, column):
+        value = self.reader.number(row, column)
+        self.numbers[row, column] = value
+        return value
 
-    def _points(self, figure, panel, a, b, relation):
-        first, second = self._series(figure, panel, a, b)
-        for point in first:
-            skipped = point == 0 or point in self.holds["but"]
-            if point in second and not skipped:
-                sides = figure.source(a, panel), figure.source(b, panel)
-                both = first[point], second[point]
-                self._pair(f"{panel}/{point}", a, b, *both, relation, sides)
 
-    def _grows(self, figure, panel, row, relation):
-        [points] = self._series(figure, panel, row)
-        depths = sorted(depth for depth in points if depth != 0)
-        if len(depths) < 2:
-            self.states.add(NOT_RUN)
-            return
-        label = f"{row} at K {{}}".format
-        if relation == "needs_largest":
-            steps = [(depths[-1], depth, "above") for depth in depths[:-1]]
-        else:
-            steps = [(depths[-1], depths[0], "above")]
-            later = zip(depths[1:], depths[:-1], strict=True)
-            steps += [(high, low, "not below") for high, low in later if len(depths) > 2]
-        for high, low, claimed in steps:
-            sides = (figure.source(row, panel),) * 2
-            both = points[high], points[low]
-            self._pair(panel, label(high), label(low), *both, claimed, sides)
+MEETS = {
+    "above": lambda a, b: a > b,
+    "below": lambda a, b: a < b,
+    "apart": lambda a, b: a != b,
+    "at least": lambda a, b: a >= b,
+    "not below": lambda a, b: a >= b,
+}
 
-    def _gap(self, figure, panel, a, b, relation):
-        first, second = self._series(figure, panel, a, b)
-        points = sorted(point for point in first if point in second and point != 0)
-        if len(points) < 2:
-            self.states.add(NOT_RUN)
-            return
-        word = "K" if figure.entry["over"] == "depth" else figure.entry["over"]
-        gaps = {point: first[point] - second[point] for point in (points[0], points[-1])}
-        labels = [f"{a} - {b} at {word} {point}" for point in (points[-1], points[0])]
-        claimed = "below" if relation == "narrows" else "not apart"
-        sides = ([*figure.source(a, panel), *figure.source(b, panel)],) * 2
-        self._pair(panel, *labels, gaps[points[-1]], gaps[points[0]], claimed, sides)
+
+def ordered(steps, relation):
+    """Return the comparisons of an axis: pairs of its points, and what is said of the first."""
+    if len(steps) < 2:
+        return []
+    if relation == "falls":
+        steps = steps[::-1]
+    *others, last = steps
+    if relation == "needs_largest":
+        return [(last, other, "above") for other in others]
+    if relation == "keeps":
+        return [(last, steps[0], "at least")]
+    each = [(later, earlier, "not below") for earlier, later in pairwise(steps)]
+    return [(last, steps[0], "above"), *each]
 
 
 def judged_relation(pair, test):
     """Return the verdict of a comparison of a sentence (docs/verdicts.md)."""
-    ways = {"above": [1], "below": [-1], "apart": [1, -1]}.get(pair.relation, [])
-    if pair.shown.lacks(pair, ways, test["alpha"]):
+    said = {"above": [1], "at least": [1], "below": [-1], "apart": [1, -1]}
+    if pair.shown.lacks(pair, said.get(pair.relation, []), test["alpha"]):
         return "not judged"
     return differing(pair, test["test"], pair.shown.few())
 
@@ -1740,8 +2052,8 @@ def judged_relation(pair, test):
 def differing(pair, test, few):
     """Return the verdict of a comparison of a sentence that the data can show."""
     sign = agreed_sign(pair, 1, test)
-    if pair.relation in ("above", "below"):
-        claimed = 1 if pair.relation == "above" else -1
+    if pair.relation in ("above", "at least", "below"):
+        claimed = -1 if pair.relation == "below" else 1
         return weighed(judged(pair.significant, pair.over_seeds, sign, claimed), False, few)
     differs = weighed(judged(pair.significant, pair.over_seeds, sign, sign), False, few)
     if pair.relation == "apart":
@@ -1757,9 +2069,9 @@ WORST = ["reversed", "inconclusive", "not judged", "these models only", "holds"]
 
 
 def judged_sentence(sentence, test):
-    """Return the verdict of a sentence: that of a state, or the worst of its comparisons."""
-    if sentence.holds is None:
-        return "not judged"
+    """Return the verdict of a sentence: a settled one, a state, or its worst comparison's."""
+    if sentence.settled is not None:
+        return sentence.settled
     if state := worst(sentence.states):
         return state
     found = {judged_relation(pair, test) for pair in sentence.pairs}
@@ -1780,7 +2092,8 @@ def judged_factor(results, spec, claim):
                 factors.append(cells[0].mean / cells[1].mean)
     if state := worst(states):
         return state
-    if not spec["comparable"]:
+    named = {row for both in holds["rows"].items() for row in both}
+    if not all(compares(table.spec, row, name) for row in named for name in holds["columns"]):
         return "not comparable"
     return "holds" if all(low <= factor <= high for factor in factors) else "differs"
 
@@ -1792,12 +2105,11 @@ def check_claims(results, page, ledger):
     spec, rows = spec_of(path), read_table(path)
     tests = spec["tests"]
     sentences = [Sentence(results, spec, claim) for claim in spec["entry"]["claims"]]
-    pairs = []
-    for sentence in sentences:
-        if sentence.states:
-            sentence.pairs = []
-        pairs += sentence.pairs
-    compare_tests(pairs, read_table(results.root / "significance" / f"{page}.tsv"), tests, report)
+    pairs = [pair for sentence in sentences for pair in sentence.pairs]
+    unread = {sentence.claim["id"] for sentence in sentences if sentence.unread}
+    made = read_table(results.root / "significance" / f"{page}.tsv")
+    made = [row for row in made if row["family"] not in unread]
+    compare_tests(pairs, made, tests, report)
     shown = {row["row"]: row for row in rows}
     if set(shown) != {claim["id"] for claim in spec["entry"]["claims"]}:
         report.differ("claims", "ids", len(spec["entry"]["claims"]), len(shown))
@@ -1811,10 +2123,13 @@ def compare_sentence(results, spec, sentence, shown, ledger, report):
     """Compare the verdict of a sentence on its page and in the ledger."""
     claim, test = sentence.claim, spec["tests"]
     holds = claim["holds"]
-    if holds is not None and holds["relation"] == "factor":
-        verdict = judged_factor(results, spec, claim)
-    else:
-        verdict = judged_sentence(sentence, test)
+    if sentence.unread:
+        report.taken_over[f"sentences ({holds['relation']}): {sentence.unread}"] += 1
+        if ledger is not None:
+            ledger.take(report.page, claim["id"], claim["section"], "claim")
+        return
+    compare_numbers(results, spec, sentence, report)
+    verdict = judged_sentence(sentence, test)
     found = shown.get(claim["id"])
     compare_verdict(report, f"{claim['id']}, on the page", found, {"verdict": verdict})
     if found is not None and found["measured"] and sentence.pairs:
@@ -1830,6 +2145,20 @@ def compare_sentence(results, spec, sentence, shown, ledger, report):
         report.taken_over["sentences `not judged`: the page enters no test of them"] += 1
     elif verdict in (NOT_LEARNED, NOT_RUN):
         report.taken_over[f"sentences `{verdict}`: what is absent or did not learn is read"] += 1
+
+
+def compare_numbers(results, spec, sentence, report):
+    """Compare the numbers of a page of dimensions that a sentence reads with those there."""
+    if not sentence.numbers:
+        return
+    page = spec["dimensions"][sentence.holds["page"]]["id"]
+    rows = read_table(results.root / "dimensions" / f"{page}.tsv")
+    found = {(row["row"], row["column"]): parsed(row["measured"]) for row in rows}
+    for (row, column), value in sentence.numbers.items():
+        report.same(f"{sentence.claim['id']}, {row}/{column} of {page}", "number", value,
+                    found.get((row, column)))  # fmt: skip
+        if column == "least-margin":
+            report.taken_over["least margins, which are read of the measurement's manifest"] += 1
 
 
 def shown_one(sentence, found, test, report):
@@ -1868,7 +2197,7 @@ def check_table(results, page, ledger):
     outcomes = Outcomes(pairs, tests["test"], tests["alpha"])
     compare_markers(table, outcomes, rows, report)
     if ledger is not None:
-        numbers_of(table, page, spec["comparable"], ledger, report)
+        numbers_of(table, page, spec, ledger, report)
         Claims(table, outcomes, page, ledger, report).compare()
         finish(page, ledger, report)
     return report
@@ -2047,7 +2376,7 @@ def compare_page(table, page, spec, rows, ledger, report):
     """Compare a page's cells, and the ledger's rows about its numbers."""
     compare_cells(table, rows, report)
     if ledger is not None:
-        numbers_of(table, page, spec["comparable"], ledger, report)
+        numbers_of(table, page, spec, ledger, report)
         finish(page, ledger, report)
     return report
 

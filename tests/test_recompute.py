@@ -37,10 +37,10 @@ def write_rows(path, rows):
     path.write_text("\n".join(lines) + "\n")
 
 
-def write_run(path, relevant_rank):
+def write_run(path, relevant_rank, queries=QUERIES):
     """Write lists of three docs with the relevant one, d9, at a rank."""
     lines = []
-    for query in QUERIES:
+    for query in queries:
         docs = ["d1", "d2"]
         docs.insert(relevant_rank - 1, "d9")
         lines += [f"{query} Q0 {doc} {n} {9 - n} tiny\n" for n, doc in enumerate(docs, 1)]
@@ -185,6 +185,261 @@ def test_a_drawn_p_may_lie_off_by_monte_carlo_error_alone():
         assert not pair.exact and len(report.differences) == found, (pair.p, theirs)
 
 
+# A row's RR@10 of each query in the columns short and long: 1 over the ranks of `RANKS`.
+RANKS = {"a": (1, 2), "b": (2, 3), "c": (3, 3)}
+BOTH = ["short", "long"]
+FALL = [("tiny", "a in short", "a in long", 1, 1 / 2)] * 2
+RISE = [("tiny", "a in long", "a in short", 1 / 2, 1)] * 2
+GAPS = [
+    ("tiny", "a - b in long", "a - b in short", 1 / 6, 1 / 2),
+    ("tiny", "a - c in long", "a - c in short", 1 / 6, 2 / 3),
+]
+TO_SHORT = [("tiny", *one[2:0:-1], *one[:2:-1]) for one in GAPS]
+TABLE = {"page": "tiny", "rows": ["a"], "columns": BOTH}
+GAP = {**TABLE, "rows": {"a": ["b", "c"]}}
+SNAPSHOTS = {"page": "drawn", "rows": ["s"], "columns": ["rr"]}
+LAST = ("rr", "s at snapshot 3", "s at snapshot 1", 1, 1 / 3)
+STEPS = [
+    ("rr", "s at snapshot 3", "s at snapshot 2", 1, 1 / 2),
+    ("rr", "s at snapshot 2", "s at snapshot 1", 1 / 2, 1 / 3),
+]
+LEAD = [
+    ("rr", "s - t at snapshot 3", f"s - t at snapshot {n}", 2 / 3, at)
+    for n, at in ((1, 0), (2, 1 / 6))
+]
+THEORY = {"page": "theory", "rows": ["bm25"]}
+MARGINS = [("10th", "margins at length 1-20", "margins at length 21-40", 0.75, 0.25)] * 2
+
+
+def claims_spec(holds):
+    """Return a page with one sentence, on a table, a figure of snapshots and a page of margins."""
+    table = page_spec()
+    [column] = table["entry"]["columns"]
+    names = ["short", "long", "unbound", "others"]
+    table["entry"]["columns"] = [{**column, "id": name} for name in names]
+    table["entry"]["rows"] = [{**table["entry"]["rows"][0], "id": row} for row in RANKS]
+    splits = {"short": "tiny/dev", "long": "tiny/long", "unbound": None, "others": "tiny/others"}
+    table |= {"id": "tiny", "splits": splits, "runs": {row: [row] for row in RANKS}}
+    table |= {"systems": {row: {"kind": "lexical"} for row in RANKS}, "comparable": True}
+    panel = {"id": "rr", "measure": "RR@10", "shows": "measure"}
+    figure = {
+        "entry": {"over": "snapshot", "panels": [panel]}, "absent": {}, "models": {},
+        "splits": dict.fromkeys("st", "tiny/dev"), "runs": {"s": ["s"], "t": ["t"]},
+        "snapshots": {"s": 3, "t": 3},
+    }  # fmt: skip
+    plots = [("bm25", "pairs"), ("boolean", "pairs"), ("margins", "margins"), ("recall", "recall")]
+    rows = [{"id": row, "fidelity": f"of-{row}", "shows": shows} for row, shows in plots]
+    theory = {"id": "tiny-theory", "entry": {"rows": rows}, "split": "tiny/dev", "absent": {}}
+    claim = {"id": "says", "section": "5", "holds": holds}
+    return {
+        "entry": {"kind": "claims", "claims": [claim]}, "tests": table["tests"],
+        "tables": {"tiny": table}, "figures": {"drawn": figure}, "dimensions": {"theory": theory},
+    }  # fmt: skip
+
+
+def write_pages(root):
+    """Write the runs of `RANKS`, three snapshots of s and t, and measurements of fidelity."""
+    for split, queries in (("long", QUERIES), ("others", [f"o{query}" for query in QUERIES])):
+        folder = root / "data" / "tiny" / split
+        folder.mkdir(exist_ok=True)
+        (folder / "qrels.trec").write_text("".join(f"{query} 0 d9 1\n" for query in queries))
+        (folder / "queries.tsv").write_text("".join(f"{query}\twords\n" for query in queries))
+    for row, ranks in RANKS.items():
+        for split, rank in zip(("dev", "long", "others"), (*ranks, 1), strict=True):
+            write_run(root / "runs" / "tiny" / split / f"{row}.trec.gz", rank)
+    for name, rank in (("s@1", 3), ("s@2", 2), ("s", 1), ("t@1", 3), ("t@2", 3), ("t", 3)):
+        write_run(root / "runs" / "tiny" / "dev" / f"{name}.trec.gz", rank)
+    shown = []
+    for row, least in (("bm25", 0.001), ("boolean", 0.01), ("margins", 0.1), ("recall", 0.1)):
+        folder = root / "fidelity" / "tiny" / "dev" / f"of-{row}"
+        # Of the bin at x = 10, 64 dimensions are the least with at most 5% turned; at 40, 128.
+        pairs = [(10, 32, 0.06), (10, 64, 0.05), (10, 128, 0), (40, 64, 0.2), (40, 128, 0.01)]
+        pairs = [(*one, {10: 20, 40: 70}[one[0]]) for one in pairs]
+        draws = [(10, 1, 64), (40, 1, 128), (10, 2, 128), (40, 2, "")]
+        rows = [dict(zip(("x", "draw", "dimensions"), one, strict=True)) for one in draws]
+        write_rows(folder / "draws.tsv", rows)
+        fields = ("x", "dimensions", "error", "exact")
+        write_rows(folder / "pairs.tsv", [dict(zip(fields, one, strict=True)) for one in pairs])
+        facts = {"artefact": {"error": 0.05, "least_margin": least}}
+        (folder / "manifest.json").write_text(json.dumps(facts))
+        margins = [("1-20", query, 10, 0.75) for query in [*QUERIES, "alone"]]
+        margins += [("21-40", query, 10, 0.25) for query in QUERIES]
+        margins += [("all", query, 10, 0.1) for query in QUERIES]
+        fields = ("length", "query_id", "nearest", "margin")
+        write_rows(folder / "margins.tsv", [dict(zip(fields, one, strict=True)) for one in margins])
+        kept = [("1-20", 32, 0.4), ("1-20", 64, 0.8), ("21-40", 64, 0.7), ("21-40", 128, 0.9)]
+        kept += [("all", 32, 1), ("41-60", 128, 0.85)]
+        fields = ("length", "dimensions", "recall")
+        write_rows(folder / "recall.tsv", [dict(zip(fields, one, strict=True)) for one in kept])
+        shown += [{"row": row, "column": "least-margin", "measured": least}]
+    # The most of both shares is 64 / (2 ln(4 / 0.05) 10); ln(128 / 64) / ln(40 / 10) = 1/2.
+    numbers = {"most-share": 6.4 / (2 * math.log(80)), "share-ratio": 2, "exponent": 0.5}
+    # Slopes through the origin: sum of x y over sum of x x. The second draw has one bin.
+    numbers |= {"slope": (640 + 5120) / 1700, "exact-slope": (200 + 2800) / 1700}
+    numbers |= {"slope-least": (640 + 5120) / 1700, "slope-most": 12.8}
+    numbers |= {"constant": 2 * math.log(80)}
+    shown += [{"row": "bm25", "column": name, "measured": n} for name, n in numbers.items()]
+    least = {"0.75/1-20": 64, "0.75/21-40": 128, "0.75/41-60": 128}
+    least |= {"0.9/1-20": "", "0.9/21-40": 128, "0.9/41-60": ""}
+    shown += [{"row": "recall", "column": name, "measured": n} for name, n in least.items()]
+    write_rows(root / "dimensions" / "tiny-theory.tsv", shown)
+
+
+def row_of_test(column, a, b, mean_a, mean_b):
+    """Return a test of six queries that all have the same difference: p is 2 / 2^6."""
+    gap = mean_a - mean_b
+    row = {**TEST, "column": column, "a": a, "b": b, "mean_a": mean_a, "mean_b": mean_b}
+    row |= {"difference": gap, "ci_low": gap, "ci_high": gap, "family": "says"}
+    if gap < 0:
+        row |= {"wins": 0, "losses": 6, "direction": -1}
+    if gap == 0:
+        row |= {"wins": 0, "ties": 6, "p": 1, "p_adjusted": 1, "significant": "false"}
+        row |= {"direction": 0}
+    return row
+
+
+def check_claim(root, holds, verdict, tests, **table):
+    """Return the report of a page with one sentence, whose tests and verdict are written here."""
+    write_pages(root)
+    spec = claims_spec(holds)
+    spec["tables"]["tiny"] |= table
+    row = {"row": "says", "verdict": verdict, "measured": "", "p_adjusted": ""}
+    write_rows(root / "claims" / "tiny-claims.tsv", [row])
+    manifest = root / "claims" / "tiny-claims.tsv.manifest.json"
+    manifest.write_text(json.dumps({"spec": spec}))
+    path = root / "significance" / "tiny-claims.tsv"
+    write_rows(path, [row_of_test(*one) for one in tests] or [TEST])
+    if not tests:
+        path.write_text("\t".join(TEST) + "\n")
+    [report] = recompute.recompute(root, ["tiny-claims"], verdicts=False)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict", "tests"),
+    [
+        ({**TABLE, "relation": "falls"}, "holds", FALL),
+        ({**TABLE, "relation": "rises"}, "reversed", RISE),
+        ({**TABLE, "relation": "falls", "columns": ["short", "unbound", "long"]}, "holds", FALL),
+        ({**TABLE, "relation": "falls", "columns": ["short", "unbound"]}, "not run", []),
+        ({**TABLE, "relation": "falls", "columns": ["short", "others"]}, "not judged", []),
+        ({**TABLE, "relation": "keeps"}, "reversed", RISE[:1]),
+        ({**TABLE, "relation": "keeps", "columns": BOTH[::-1]}, "holds", FALL[:1]),
+        (
+            {**TABLE, "relation": "keeps", "rows": ["c"]},
+            "not judged",  # c has 1/3 for all queries in both, so none differs
+            [("tiny", "c in long", "c in short", 1 / 3, 1 / 3)],
+        ),
+        ({**TABLE, "relation": "needs_largest", "columns": BOTH[::-1]}, "holds", FALL[:1]),
+        ({**GAP, "relation": "narrows"}, "holds", GAPS),
+        ({**GAP, "relation": "widens"}, "reversed", GAPS),
+        ({**GAP, "relation": "widest", "columns": BOTH[::-1]}, "holds", TO_SHORT),
+        ({**GAP, "relation": "stays"}, "reversed", GAPS),
+        ({**SNAPSHOTS, "relation": "rises"}, "holds", [LAST, *STEPS]),
+        ({**SNAPSHOTS, "relation": "needs_largest"}, "holds", [LAST, STEPS[0]]),
+        ({**SNAPSHOTS, "relation": "keeps"}, "holds", [LAST]),
+        ({**SNAPSHOTS, "relation": "widest", "rows": {"s": ["t"]}}, "holds", LEAD),
+        ({**SNAPSHOTS, "relation": "narrows", "rows": {"s": ["t"]}}, "reversed", LEAD[:1]),
+        (
+            {**SNAPSHOTS, "relation": "above", "rows": {"s": ["t"]}, "but": ["1", "2"]},
+            "holds",
+            [("rr/3", "s", "t", 1, 1 / 3)],
+        ),
+        ({**TABLE, "page": "theory", "relation": "falls", "rows": ["margins"],
+          "columns": ["10th", "100th"]}, "holds", MARGINS),
+    ],
+)  # fmt: skip
+def test_sentences_are_judged_by_their_comparisons(results, holds, verdict, tests):
+    report = check_claim(results, holds, verdict, tests)
+    assert report.differences == []
+    assert (report.tests, report.verdicts) == (len(tests), 1)
+    other = "inconclusive" if verdict != "inconclusive" else "holds"
+    report = check_changed(results, verdict, other)
+    assert report.differences == [
+        f"tiny-claims: says, on the page: verdict: recomputed {verdict}, found {other}"
+    ]
+
+
+def check_changed(root, old, new):
+    path = root / "claims" / "tiny-claims.tsv"
+    path.write_text(path.read_text().replace(old, new))
+    [report] = recompute.recompute(root, ["tiny-claims"], verdicts=False)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict"),
+    [
+        ({"relation": "within", "columns": ["most-share"], "between": [0.73, 0.74]}, "holds"),
+        ({"relation": "within", "columns": ["most-share"], "between": [0, 0.5]}, "differs"),
+        ({"relation": "within", "columns": ["share-ratio"], "between": [1, 2]}, "holds"),
+        ({"relation": "within", "columns": ["exponent"], "between": [0.75, 1]}, "differs"),
+        ({"relation": "within", "columns": ["slope", "exact-slope", "slope-least", "slope-most"],
+          "between": [1, 13]}, "holds"),
+        ({"relation": "within", "columns": ["constant"], "between": [8.76, 8.77]}, "holds"),
+        ({"relation": "below", "rows": {"bm25": ["boolean"]}, "columns": ["least-margin"],
+          "but": []}, "holds"),
+        ({"relation": "apart", "rows": {"margins": ["recall"]}, "columns": ["least-margin"],
+          "but": []}, "differs"),
+        ({"relation": "rises", "rows": ["recall"], "columns": ["0.75"]}, "holds"),
+        ({"relation": "falls", "rows": ["recall"], "columns": ["0.75"]}, "differs"),
+        ({"relation": "rises", "rows": ["recall"], "columns": ["0.9"]}, "not run"),
+    ],
+)  # fmt: skip
+def test_numbers_of_dimensions_are_computed_from_measurements(results, holds, verdict):
+    report = check_claim(results, {**THEORY, **holds}, verdict, [])
+    assert report.differences == [] and report.verdicts == 1
+
+
+def test_a_changed_number_of_dimensions_is_found(results):
+    holds = {**THEORY, "relation": "within", "columns": ["share-ratio"], "between": [1, 2]}
+    assert check_claim(results, holds, "holds", []).differences == []
+    path = results / "dimensions" / "tiny-theory.tsv"
+    path.write_text(path.read_text().replace("share-ratio\t2", "share-ratio\t3"))
+    [report] = recompute.recompute(results, ["tiny-claims"], verdicts=False)
+    what = "says, bm25/share-ratio of tiny-theory: number: recomputed 2.0, found 3.0"
+    assert report.differences == [f"tiny-claims: {what}"]
+
+
+@pytest.mark.parametrize(
+    ("between", "table", "verdict"),
+    [
+        ([1, 3], {}, "holds"),
+        ([3, 4], {}, "differs"),
+        ([1, 3], {"comparable": False}, "not comparable"),
+        ([1, 3], {"but": {"b": "another model"}}, "not comparable"),
+        ([1, 3], {"but": {"short": "other queries"}}, "not comparable"),
+        ([1, 3], {"but": {"c": "another model"}}, "holds"),
+    ],
+)
+def test_factors_are_of_numbers_that_compare(results, between, table, verdict):
+    holds = {"relation": "factor", "page": "tiny", "rows": {"a": "b"}, "columns": ["short"]}
+    report = check_claim(results, {**holds, "between": between}, verdict, [], **table)
+    assert report.differences == []
+
+
+@pytest.mark.parametrize("part", ["rr", "b"])
+def test_numbers_of_a_part_that_the_scale_names_do_not_compare(results, part):
+    spec = {**page_spec(), "comparable": True, "but": {part: "another edition"}}
+    manifest = results / "tables" / "tiny-table.tsv.manifest.json"
+    manifest.write_text(json.dumps({"spec": spec}))
+    found = differences(results)
+    assert not any("b/rr" in one for one in found)
+    number = "a/rr, number: verdict: recomputed differs, found not comparable"
+    assert any(number in one for one in found) == (part == "b")
+
+
+def test_a_sentence_that_is_not_computed_is_taken_over_by_its_relation(results):
+    report = check_claim(results, {**TABLE, "relation": "wanders"}, "holds", RISE)
+    assert (report.differences, report.tests, report.verdicts) == ([], 0, 0)
+    assert report.taken_over == {"sentences (wanders): no rule here": 1}
+    holds = {"relation": "within", "page": "theory", "rows": ["bm25"], "between": [0, 1]}
+    report = check_claim(results, {**holds, "columns": ["slope-of-slopes"]}, "holds", [])
+    assert report.differences == []
+    what = "sentences (within): slope-of-slopes of a page of dimensions"
+    assert report.taken_over == {what: 1}
+
+
 def test_it_rests_on_nothing_that_the_results_rest_on_but_numpy_and_scipy():
     tree = ast.parse((ROOT / "tests" / "recompute.py").read_text())
     imported = set()
@@ -194,8 +449,8 @@ def test_it_rests_on_nothing_that_the_results_rest_on_but_numpy_and_scipy():
         if isinstance(node, ast.ImportFrom):
             imported.add(node.module.partition(".")[0])
     assert imported == {
-        "argparse", "collections", "csv", "dataclasses", "functools", "gzip", "json", "math",
-        "numpy", "pathlib", "re", "scipy", "sys", "time", "unicodedata",
+        "argparse", "collections", "csv", "dataclasses", "functools", "gzip", "itertools", "json",
+        "math", "numpy", "pathlib", "re", "scipy", "sys", "time", "unicodedata",
     }  # fmt: skip
 
 
