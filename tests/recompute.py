@@ -459,7 +459,7 @@ def chance_of(name, listed, levels, docs):
         return sum(listed) / docs * math.fsum(discounts[:cut]) / ideal
     before = (some - 1) / (docs - 1) if docs > 1 else 0.0
     found = math.fsum((1 + (rank - 1) * before) / rank for rank in range(1, cut + 1))
-    most = min(len(every), 10) if kind == "BioASQ_AP" else len(every)
+    most = min(len(every), int(full)) if kind == "BioASQ_AP" else len(every)
     return found * some / docs / most
 
 
@@ -478,7 +478,7 @@ class Source:
     measure: str
     over: str | None
     parts: tuple  # of each dense part its runs, seed by seed
-    trainings: int | None
+    models: frozenset  # pairs of a trained model and its seed
     whole: bool
 
     @classmethod
@@ -486,12 +486,13 @@ class Source:
         """Return the source of runs; the spec says which have a trained model behind them."""
         known = spec.get("trained_runs", {}).get(split_id, {})
         names = [run.partition(".on.")[0] for run in runs]
-        trained = any(name in known for name in names)
-        parts = tuple(zip(*(known.get(name, []) for name in names), strict=False))
+        trained = [known[name] for name in names if name in known]
+        parts = tuple(zip(*(one["dense"] for one in trained), strict=True))
         if over:
             parts = (tuple(runs),) if trained else ()
         parts = tuple(tuple(dict.fromkeys(part)) for part in parts)
-        return cls(split_id, measure, over, parts, len(runs) if trained else None, whole)
+        models = frozenset(tuple(m.rsplit("/", 1)) for one in trained for m in one["models"])
+        return cls(split_id, measure, over, parts, models, whole)
 
 
 class Shown:
@@ -504,19 +505,29 @@ class Shown:
         """Return whether a rule forbids a verdict. ways has 1 for a above b, and -1 for below."""
         if any(self._at_chance(source) for side in self.sides for source in side):
             return True
-        if not ways:
+        if not ways or pair.significant:
             return False
-        differ = int(np.count_nonzero(pair.gaps))
-        if not differ or 2 * 0.5**differ > alpha:
+        if not self._enough_differ(pair, alpha):
             return True
         least = parsed(pair.theirs["min_detectable"])
         rooms = [self._room(pair, way) for way in ways]
         return least is not None and all(room is not None and room < least for room in rooms)
 
     def few(self):
-        """Return whether both sides rest on trainings, and one of them on fewer than three."""
-        counts = [[s.trainings for s in side if s.trainings] for side in self.sides]
-        return all(counts) and min(map(min, counts)) < 3
+        """Return whether each row has trained models of its own, one of fewer than three seeds."""
+        first, second = ({m for source in side for m in source.models} for side in self.sides)
+        seeds = [Counter(name for name, _ in one) for one in (first - second, second - first)]
+        return all(seeds) and min(min(count.values()) for count in seeds) < 3
+
+    def _enough_differ(self, pair, alpha):
+        """Return whether so many equal differences as there are would be significant."""
+        differ = int(np.count_nonzero(pair.gaps))
+        if pair.theirs["test"] == "permutation":
+            return differ > 0 and 2 * 0.5**differ <= alpha
+        alike = np.zeros(pair.gaps.size)
+        alike[:differ] = 1.0
+        test = {"t-test": t_test, "wilcoxon": wilcoxon}[pair.theirs["test"]]
+        return differ > 0 and test(alike) <= alpha
 
     def _room(self, pair, way):
         sources = self.sides[0 if way == 1 else 1]

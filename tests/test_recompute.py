@@ -23,7 +23,7 @@ TEST = {
     "seed_low": "", "seed_high": "", "effect": "", "wins": "6", "ties": "0", "losses": "0",
     "p": "0.03125", "p_adjusted": "0.03125", "significant": "true", "direction": "1",
     "p_mixed_effects": "", "p_over_seeds": "", "holds_over_seeds": "", "seeds_agreeing": "",
-    "family": "tiny-table/rr", "min_detectable": "",
+    "family": "tiny-table/rr", "min_detectable": "", "test": "permutation",
 }  # fmt: skip
 VERDICT = {
     "table": "tiny-table", "column": "rr", "claim": "", "p_adjusted": "", "p_over_seeds": "",

@@ -2,22 +2,25 @@
 
 from dataclasses import fields
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from bounds_fixture import bounds_of
 from comparison_fixture import comparison
 from residuum.artefacts import trec
+from residuum.config.schema.tests import Tests
 from residuum.pages import bearing, verdicts
 from residuum.pages.bearing import Limits, weigh
-from residuum.pages.jobs import Side
+from residuum.pages.jobs import Side, Trained
 from residuum.pages.table.blanks import blank_verdict
 from residuum.pages.verdicts import Tested
 from residuum.paired import Comparison
 from residuum.wiring.paths import below_limits
 from tables_fixture import job
 
-ALPHA = 0.05
+TESTS = Tests(test="permutation", alpha=0.05, correction="none", family="column")
 
 
 def plain(**changes):
@@ -37,15 +40,34 @@ def limits(tmp_path, chance=0.0, ceiling=1.0, **runs):
     return Limits(tmp_path / "metrics", bounds_of(tmp_path / "metrics", chance, ceiling))
 
 
-def side(*alone, trainings=3, whole=True):
-    return Side("data/dev", "RR@10", None, list(alone), trainings, whole)
+def side(*alone, models=(), whole=True):
+    return Side("data/dev", "RR@10", None, list(alone), list(models), whole)
 
 
 @pytest.mark.parametrize(("alpha", "queries"), [(0.05, 6), (0.1, 5), (0.01, 8), (0.5, 2)])
-def test_the_fewest_queries_that_must_differ(alpha, queries):
+def test_the_fewest_queries_that_must_differ_by_flips(alpha, queries):
     """All signs of m differences are equal in 2 of 2^m patterns: the smallest p of m queries."""
-    assert bearing.must_differ(alpha) == queries
+    assert bearing.must_differ("permutation", alpha, 40) == queries
     assert 2 / 2**queries <= alpha < 2 / 2 ** (queries - 1)
+
+
+@pytest.mark.parametrize("test", ["t-test", "wilcoxon"])
+@pytest.mark.parametrize(("alpha", "queries"), [(0.05, 20), (0.05, 300), (0.0001, 200)])
+def test_the_fewest_queries_that_must_differ_by_other_tests(test, alpha, queries):
+    """SciPy's p of so many equal differences is at most alpha, and of one fewer it is above."""
+
+    def p(number):
+        d = np.array([1.0] * number + [0.0] * (queries - number))
+        if test == "t-test":
+            return stats.ttest_1samp(d, 0).pvalue
+        return stats.wilcoxon(d, method="asymptotic").pvalue
+
+    fewest = bearing.must_differ(test, alpha, queries)
+    assert p(fewest) <= alpha < p(fewest - 1)
+
+
+def test_where_no_number_is_enough_more_than_all_must_differ():
+    assert bearing.must_differ("permutation", 0.05, 4) == 5
 
 
 def test_a_dense_part_within_two_standard_errors_of_chance_is_at_chance(tmp_path):
@@ -74,75 +96,93 @@ def test_each_part_of_a_fusion_is_looked_at(tmp_path):
 
 def test_room_is_the_ceiling_less_the_other_rows_mean(tmp_path):
     known = limits(tmp_path, ceiling=0.9, x=[0.5] * 16)
-    made = weigh(plain(mean_a=0.2, mean_b=0.85), [side()], [side()], known, ALPHA)
+    made = weigh(plain(mean_a=0.2, mean_b=0.85), [side()], [side()], known, TESTS)
     assert (made.room_a, made.room_b) == (pytest.approx(0.05), pytest.approx(0.7))
     other = [side(whole=False)]
-    made = weigh(plain(mean_a=0.2, mean_b=0.85), other, [side()], known, ALPHA)
+    made = weigh(plain(mean_a=0.2, mean_b=0.85), other, [side()], known, TESTS)
     assert (made.room_a, made.room_b) == (None, pytest.approx(0.7))
-    made = weigh(plain(), [side(), side()], [side(), side()], known, ALPHA)
+    made = weigh(plain(), [side(), side()], [side(), side()], known, TESTS)
     assert (made.room_a, made.room_b) == (None, None), "a gap has no ceiling"
 
 
 @pytest.mark.parametrize(
-    ("of_a", "of_b", "trainings"), [(3, 3, 3), (3, 1, 1), (None, 1, None), (3, None, None)]
+    ("of_a", "of_b", "trainings"),
+    [
+        (["a/seed1", "a/seed2", "a/seed3"], ["b/seed1"], 1),
+        (["a/seed1", "a/seed2", "a/seed3"], ["b/seed1", "b/seed2", "b/seed3"], 3),
+        (["a/seed1", "a/seed2"], [], None),
+        # One reranker behind both rows is none of their difference.
+        (["a/seed1", "a/seed2", "a/seed3", "r/seed1"], ["r/seed1"], None),
+        (["a/seed1", "a/seed2", "r/seed1"], ["b/seed1", "b/seed2", "r/seed1"], 2),
+        (["a/seed1", "a/seed2", "r/seed1"], ["b/seed1", "b/seed2", "s/seed1"], 1),
+    ],
 )
-def test_trainings_are_those_of_the_side_with_fewer(tmp_path, of_a, of_b, trainings):
-    both = [side(trainings=of_a)], [side(trainings=of_b)]
-    assert weigh(plain(), *both, limits(tmp_path, x=[1.0]), ALPHA).trainings == trainings
+def test_trainings_are_seeds_of_models_that_one_row_has(tmp_path, of_a, of_b, trainings):
+    both = [side(models=of_a)], [side(models=of_b)]
+    assert weigh(plain(), *both, limits(tmp_path, x=[1.0]), TESTS).trainings == trainings
 
 
 SHOWN = {"significant": True, "difference": 0.1, "wins": 20, "must_differ": 6, "ties": 20}
+OPEN = SHOWN | {"significant": False, "min_detectable": 0.2}
 
 
 @pytest.mark.parametrize(
     ("claim", "sign", "changes", "verdict"),
     [
-        ("above", 1, {}, "holds"),
-        ("above", 1, {"at_chance": "x answers no more than chance"}, "not judged"),
-        ("above", 1, {"wins": 5}, "not judged"),
-        ("above", 1, {"wins": 3, "losses": 3}, "holds"),
+        ("above", 1, SHOWN, "holds"),
+        ("above", 1, SHOWN | {"at_chance": "x answers no more than chance"}, "not judged"),
+        ("above", 1, OPEN, "inconclusive"),
+        ("above", 1, OPEN | {"wins": 5}, "not judged"),
+        ("above", 1, OPEN | {"wins": 3, "losses": 3}, "inconclusive"),
         # The row that the claim is about is a, with sign -1 it is b.
-        ("above", 1, {"room_a": 0.1, "min_detectable": 0.2}, "not judged"),
-        ("above", 1, {"room_b": 0.1, "min_detectable": 0.2}, "holds"),
-        ("below", 1, {"room_b": 0.1, "min_detectable": 0.2}, "not judged"),
-        ("above", -1, {"room_b": 0.1, "min_detectable": 0.2}, "not judged"),
-        ("below", -1, {"room_a": 0.1, "min_detectable": 0.2}, "not judged"),
-        ("above", 1, {"room_a": 0.2, "min_detectable": 0.2}, "holds"),
-        ("above", 1, {"trainings": 3}, "holds"),
-        ("above", 1, {"trainings": 2}, "these models only"),
-        ("below", 1, {"trainings": 1}, "these models only"),
-        ("above", 1, {"trainings": 1, "significant": False}, "inconclusive"),
+        ("above", 1, OPEN | {"room_a": 0.1}, "not judged"),
+        ("above", 1, OPEN | {"room_b": 0.1}, "inconclusive"),
+        ("below", 1, OPEN | {"room_b": 0.1}, "not judged"),
+        ("above", -1, OPEN | {"room_b": 0.1}, "not judged"),
+        ("below", -1, OPEN | {"room_a": 0.1}, "not judged"),
+        ("above", 1, OPEN | {"room_a": 0.2}, "inconclusive"),
+        # What is significant was shown, whichever way it points.
+        ("above", 1, SHOWN | {"room_a": 0.1, "min_detectable": 0.2}, "holds"),
+        ("below", 1, SHOWN | {"room_b": 0.1, "min_detectable": 0.2}, "reversed"),
+        ("above", 1, SHOWN | {"trainings": 3}, "holds"),
+        ("above", 1, SHOWN | {"trainings": 2}, "these models only"),
+        ("below", 1, SHOWN | {"trainings": 1}, "these models only"),
+        ("above", 1, OPEN | {"trainings": 1}, "inconclusive"),
     ],
 )
 def test_verdicts_of_comparisons(claim, sign, changes, verdict):
-    found, why = verdicts.comparison_verdict(claim, Tested(sign, comparison(**SHOWN | changes)))
+    found, why = verdicts.comparison_verdict(claim, Tested(sign, comparison(**changes)))
     assert found == verdict
     assert why.startswith("the data could not show it: ") == (verdict == "not judged")
 
 
-@pytest.mark.parametrize("wins", [{"difference": 0.1}, {"difference": -0.1, "direction": -1}])
+@pytest.mark.parametrize("difference", [0.1, -0.1])
 @pytest.mark.parametrize(
     "lacking", [{"at_chance": "x"}, {"wins": 2}, {"room_a": 0.0, "room_b": 0.0}]
 )
-def test_no_rule_reads_which_row_is_better(wins, lacking):
-    made = comparison(**SHOWN | {"min_detectable": 0.1} | wins | lacking)
+def test_no_rule_reads_which_row_is_better(difference, lacking):
+    made = comparison(**OPEN | {"difference": difference} | lacking)
     for claim in ("above", "below"):
         assert verdicts.comparison_verdict(claim, Tested(1, made))[0] == "not judged"
     assert blank_verdict(Tested(1, made))[0] == "not judged"
 
 
 def test_room_in_one_direction_is_enough_for_a_pair_without_a_marker():
-    made = comparison(**SHOWN | {"room_a": 0.0, "room_b": 0.5, "min_detectable": 0.1})
-    assert blank_verdict(Tested(1, made))[0] == "significant here"
+    made = comparison(**OPEN | {"room_a": 0.0, "room_b": 0.5})
+    assert blank_verdict(Tested(1, made))[0] == "agrees"
 
 
 def test_a_bound_page_names_dense_parts_and_trainings():
     """Two trainings of one model behind `ours`, whose lists its dense part gives."""
-    parts = {f"ours.seed{n}": [f"dense.seed{n}"] for n in (1, 2)}
+    parts = {
+        f"ours.seed{n}": Trained(dense=[f"dense.seed{n}"], models=[f"clear/seed{n}", "r/seed1"])
+        for n in (1, 2)
+    }
     bound = job().model_copy(update={"trained_runs": {"data/dev": parts}})
     made = bound.side("ours", "rr")
-    assert (made.alone, made.trainings) == ([["dense.seed1", "dense.seed2"]], 2)
-    assert bound.side("base", "rr")[3:5] == ([], None)
+    assert made.alone == [["dense.seed1", "dense.seed2"]]
+    assert made.models == ["clear/seed1", "r/seed1", "clear/seed2"]
+    assert bound.side("base", "rr")[3:5] == ([], [])
     assert bound.side("ours", "far") is None, "the scale has no split for this column"
     metrics, bounds = below_limits([made])
     assert metrics == ["data/dev/dense.seed1.tsv", "data/dev/dense.seed2.tsv"]
@@ -150,7 +190,8 @@ def test_a_bound_page_names_dense_parts_and_trainings():
 
 
 def test_of_candidates_the_order_of_them_is_compared_with_chance():
-    bound = job().model_copy(update={"trained_runs": {"data/dev": {"ours.seed1": []}}})
+    trained = {"data/dev": {"ours.seed1": Trained(models=["clear/seed1"])}}
+    bound = job().model_copy(update={"trained_runs": trained})
     runs = ["ours.seed1.on.drawn"]
     made = bound.side_of(runs, "data/dev", "RR@10", "drawn", True)
     assert (made.alone, made.over) == ([runs], "drawn")

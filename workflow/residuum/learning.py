@@ -170,7 +170,7 @@ def judge(
         **verdict._asdict(),
     )
     made.write(output)
-    inputs = [*scores, qrels, *(one / "manifest.json" for one in model)]
+    inputs = [*scores, qrels, *(one / "manifest.json" for one in model), *(depths or [])]
     manifest.write(output, made.model_dump(), {"measure": measure}, inputs, "residuum.learning")
 
 

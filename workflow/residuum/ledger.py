@@ -20,7 +20,7 @@ from residuum.pages.bearing import Weighed
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import BLANKS, JOBS, JUDGED
 from residuum.pages.layout import DASH, MORE, grid, harmless, plain
-from residuum.pages.verdicts import VERDICTS, Before, LedgerRow, judge
+from residuum.pages.verdicts import NOT_SHOWN, VERDICTS, Before, LedgerRow, judge
 from residuum.pages.verdicts import ledger as read_ledger
 from residuum.wiring.paths import Paths
 
@@ -185,16 +185,21 @@ def _in_short(every: Rows) -> Iterator[str]:
     if models := [row for row in rows if row.verdict == "these models only"]:
         lines = []
         for row in models:
-            over = [_rounded(row.p_over_seeds), str(row.seeds_agreeing)]
+            over = [_rounded(row.p_over_seeds), row.seeds_agreeing or "", plain(row.reason)]
             lines.append([*_place(row), *_values(row), _rounded(row.p_adjusted), *over])
         header = ["where", "column", "claim", "reported", "measured", "p", "p over seeds", "seeds"]
-        text = "Significant over queries but not over training seeds: these models only"
+        header.append("reason")
+        text = "Significant over queries, but not over seeds or of few trainings: these models only"
         yield f"{text} ({len(models)}).\n\n{grid(header, lines)}"
     for verdict in ("not learned", "not run"):
         if absent := [row for row in rows if row.verdict == verdict]:
             groups = _grouped(absent, _bare)
             listed = "\n".join(f"- {plain(why)}: {_printed_in(alike)}" for why, alike in groups)
             yield f"{verdict.capitalize()}: {len(absent)}.\n\n{listed}"
+    if unshown := [row for row in rows if row.reason.startswith(NOT_SHOWN)]:
+        groups = _grouped(unshown, lambda row: row.reason.removeprefix(NOT_SHOWN).rstrip("."))
+        listed = "\n".join(f"- {plain(why)}: {_printed_in(alike)}" for why, alike in groups)
+        yield f"Not judged, because the data could not show it: {len(unshown)}.\n\n{listed}"
     if again:
         where = dict.fromkeys("/".join(str(row.same_as).split("/")[:2]) for row in again)
         text = f"Printed before from the same runs, and counted there ({', '.join(where)})"

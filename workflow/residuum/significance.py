@@ -64,7 +64,7 @@ def compare(
 
 def _weighed(job: BoundTable, test: paired.Comparison, limits: Limits) -> Weighed:
     a, b = ([side] if (side := job.side(row, test.column)) else [] for row in (test.a, test.b))
-    return weigh(test, a, b, limits, job.tests.alpha)
+    return weigh(test, a, b, limits, job.tests)
 
 
 if __name__ == "__main__":

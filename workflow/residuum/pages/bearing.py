@@ -5,7 +5,8 @@ and counts. No rule reads which of two rows is better.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -15,24 +16,29 @@ import polars as pl
 
 from residuum.artefacts import trec
 from residuum.cli.errors import NotRun
+from residuum.config.schema.tests import Tests
 from residuum.pages import grids
 from residuum.pages.jobs import Side
-from residuum.paired import Comparison
+from residuum.paired import Comparison, classical
 from residuum.wiring.paths import below_bounds, has_bounds
 
 SURE = 2.0  # standard errors by which a dense part must be above chance
 SEEDS = 3  # trainings that a verdict on a method needs on both sides
+BY_TEST: dict[str, Callable[[np.ndarray], classical.Outcome]] = {
+    "t-test": classical.t_test,
+    "wilcoxon": classical.wilcoxon,
+}
 
 
 @dataclass(frozen=True)
 class Weighed(Comparison):
     """A comparison, and what the data could have shown of it.
 
-    `trainings` is the smaller number of trained runs of both sides; None if a side has no trained
-    model. `must_differ` is the fewest queries on which the rows must differ for the test to be
-    significant. `room_a` is how far a can lie above the mean of b at most, `room_b` the same of b
-    and a; None if no ceiling is known. `at_chance` says which dense part answers no more than
-    chance.
+    `trainings` is the smallest number of seeds of a model behind one side and not the other; None
+    if a side has no such model. `must_differ` is the fewest queries on which the rows must differ
+    for the test to be significant. `room_a` is how far a can lie above the mean of b at most,
+    `room_b` the same of b and a; None if no ceiling is known. `at_chance` says which dense part
+    answers no more than chance.
     """
 
     trainings: int | None = None
@@ -94,25 +100,44 @@ class Limits:
         return known if known.height else None
 
 
-def must_differ(alpha: float) -> int:
-    """Return the fewest queries on which two rows must differ for a two-sided p of alpha.
+@cache
+def must_differ(test: str, alpha: float, queries: int) -> int:
+    """Return the fewest queries on which two rows must differ for a p of alpha, uncorrected.
 
-    Of the signs of m differences, two of 2^m patterns are as extreme as all signs equal.
+    The best case is that all these differences are equal. Of the signs of m differences two of 2^m
+    patterns are then as extreme: the p by flips. Other tests compute theirs. If no number of
+    queries is enough, all of them and one more must differ.
     """
-    return math.ceil(1 - math.log2(alpha))
+    for number in range(1, queries + 1):
+        alike = np.zeros(queries)
+        alike[:number] = 1.0
+        p = 2.0 ** (1 - number) if test == "permutation" else BY_TEST[test](alike).p
+        if p <= alpha:
+            return number
+    return queries + 1
+
+
+def trainings(a: Collection[str], b: Collection[str]) -> int | None:
+    """Return the smallest number of seeds of a model behind one of two rows and not the other.
+
+    None if a row has no such model: what both rows share cannot make their difference.
+    """
+    counts = []
+    for mine, others in ((a, b), (b, a)):
+        seeds = Counter(model.rpartition("/")[0] for model in {*mine} - {*others})
+        counts.append(min(seeds.values(), default=0))
+    return min(counts) or None
 
 
 def weigh(
-    test: Comparison, a: Sequence[Side], b: Sequence[Side], limits: Limits, alpha: float
+    test: Comparison, a: Sequence[Side], b: Sequence[Side], limits: Limits, tests: Tests
 ) -> Weighed:
     """Return a comparison with what the data could have shown of it.
 
     A side of a gap, one row less another one, comes from the sides of both rows.
     """
-    both, counts = [*a, *b], []
-    for sides in (a, b):
-        trained = [side.trainings for side in sides if side.trainings]
-        counts.append(min(trained) if trained else None)
+    both = [*a, *b]
+    of_a, of_b = ({model for side in sides for model in side.models} for sides in (a, b))
     rooms: list[float | None] = [None, None]
     if len(a) == len(b) == 1:
         tops = [limits.ceiling(side) for side in both]
@@ -122,8 +147,8 @@ def weigh(
         ]
     return Weighed(
         **{field.name: getattr(test, field.name) for field in fields(Comparison)},
-        trainings=None if None in counts else min(count for count in counts if count),
-        must_differ=must_differ(alpha),
+        trainings=trainings(of_a, of_b),
+        must_differ=must_differ(test.test, tests.alpha, test.n),
         room_a=rooms[0],
         room_b=rooms[1],
         at_chance=next(filter(None, map(limits.at_chance, both)), None),
@@ -134,9 +159,12 @@ def unshown(test: Weighed, ways: Collection[bool]) -> str | None:
     """Return why the data could not have shown a difference, or None.
 
     `ways` holds True for a above b, and False for b above a. One way with room is enough. Without
-    a way nothing is asked but whether dense parts are above chance: two rows may well be equal.
+    a way nothing is asked but whether dense parts are above chance: two rows may well be equal. A
+    significant difference was shown, whichever way it points.
     """
-    return test.at_chance or (_too_few(test) if ways else None) or _no_room(test, ways)
+    if test.at_chance or not ways:
+        return test.at_chance
+    return None if test.significant else _too_few(test) or _no_room(test, ways)
 
 
 def _too_few(test: Weighed) -> str | None:

@@ -39,16 +39,24 @@ class Side(NamedTuple):
     """Where the values of a row in a column come from, to say what the data could have shown.
 
     `alone` holds the runs of each dense part behind it, whose values are compared with chance.
-    `over` names candidates in place of the corpus. `whole` says that the values are the measure's
-    own, of all queries, so that the ceiling of the measure is theirs.
+    `over` names candidates in place of the corpus. `models` are the trained models behind it, as
+    `<model>/seed<n>`. `whole` says that the values are the measure's own, of all queries, so that
+    the ceiling of the measure is theirs.
     """
 
     split_ref: str
     measure: str
     over: str | None
     alone: list[list[str]]
-    trainings: int | None  # trained runs; None without a trained model
+    models: list[str]
     whole: bool
+
+
+class Trained(Strict):
+    """What is trained behind a run: the runs of its dense parts, and models as <model>/seed<n>."""
+
+    dense: list[RunName] = Field(default=[])
+    models: list[str]
 
 
 class First(NamedTuple):
@@ -75,9 +83,8 @@ class Bound(Strict):
         description="dataset: run: models behind it that are judged, whether they learned",
     )
 
-    trained_runs: dict[str, dict[str, list[str]]] = Field(
-        default={},
-        description="split: run with a trained model behind it: the runs of its dense parts",
+    trained_runs: dict[SplitRef, dict[str, Trained]] = Field(
+        default={}, description="split: run with a trained model behind it: what is trained"
     )
 
     def check(self) -> None:
@@ -106,14 +113,14 @@ class Bound(Strict):
     ) -> Side:
         """Return where the values of runs on a split come from."""
         known = self.trained_runs.get(split_ref, {})
-        named = [OrderId.parse(run).run for run in runs]
-        trained = [name in known for name in named]
-        parts = [known.get(name, []) for name in named]
-        alone = [list(dict.fromkeys(runs)) for runs in zip(*parts, strict=False)]
+        trained = [known[name] for run in runs if (name := OrderId.parse(run).run) in known]
+        alone = [
+            list(dict.fromkeys(part)) for part in zip(*(t.dense for t in trained), strict=True)
+        ]
         if over is not None:
-            alone = [list(runs)] if any(trained) else []
-        count = len(runs) if any(trained) else None
-        return Side(split_ref, measure, over, alone, count, whole)
+            alone = [list(runs)] if trained else []
+        models = dict.fromkeys(model for one in trained for model in one.models)
+        return Side(split_ref, measure, over, alone, list(models), whole)
 
 
 class Judged(Bound):

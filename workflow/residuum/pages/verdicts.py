@@ -18,6 +18,7 @@ from residuum.pages.grids import GridCell, by_place
 from residuum.pages.jobs import Judged
 from residuum.paired import Comparison, adjust, reproduction
 
+NOT_SHOWN = "the data could not show it: "  # begins the reason of a verdict that is not judged
 COMPARED = ("holds", "these models only", "inconclusive", "reversed")
 ABSENT = ("not learned", "not run")
 VERDICTS = {
@@ -287,7 +288,7 @@ def comparison_verdict(claim: str, tested: Tested) -> Verdict:
 
 def not_shown(why: str) -> Verdict:
     """Return the verdict, and the reason, of a comparison that the data could not have shown."""
-    return "not judged", f"the data could not show it: {why}"
+    return "not judged", f"{NOT_SHOWN}{why}"
 
 
 def decided(claim: str, tested: Tested) -> Verdict:

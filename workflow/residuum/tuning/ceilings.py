@@ -131,8 +131,9 @@ def _read(measure: str, grades: Sequence[int], docs: int) -> tuple[str | None, i
 
 
 def _most_counted(measure: str, relevant: int) -> int:
-    """Return the divisor of average precision: BioASQ's counts ten relevant docs at most."""
-    return min(relevant, 10) if measures.project_measure(measure) else relevant
+    """Return the divisor of average precision: BioASQ's counts as many docs as its cutoff."""
+    most = measures.cutoff(measure) if measures.project_measure(measure) else None
+    return min(relevant, most) if most else relevant
 
 
 def _discounts(depth: int) -> list[float]:

@@ -16,7 +16,6 @@ from pydantic import Field
 
 from residuum.artefacts import files, intact, trec
 from residuum.cli import command
-from residuum.config import measures
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
 from residuum.tuning import ceilings
@@ -120,20 +119,18 @@ def reranked(curve: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> list[Rer
     """Return what a reranker makes of each run's docs down to the deepest depth of its curve.
 
     `curve` is a curve over depths. Chance is the expected value of a random order of the same docs,
-    by the number of relevant docs among them, so `measure` must count first relevant docs alone.
+    by the number of relevant docs among them, so `measure` must count first relevant docs alone,
+    of any level.
     """
-    level = measures.level(measure)
-    relevant = dict(qrels.filter(pl.col("relevance") >= level).group_by("query_id").len().rows())
+    relevant = dict(qrels.filter(pl.col("relevance") >= 1).group_by("query_id").len().rows())
     judged, made = qrels["query_id"].unique(), list[Reranked]()
     for (run,), rows in curve.partition_by("run", as_dict=True, maintain_order=True).items():
         depth = int(rows["depth"].to_numpy().max())
         there = rows.filter((pl.col("depth") == depth) & pl.col("query_id").is_in(judged.implode()))
         wide = there.pivot("measure", index="query_id", values="value").sort("query_id")
-        counts = [
-            round(recall * relevant.get(query, 0))
-            for query, recall in wide.select("query_id", trec.RECALL).iter_rows()
-        ]
-        chances = [ceilings.chance(measure, [level] * n, [level] * n, depth) for n in counts]
+        read = wide.select("query_id", trec.RECALL, trec.DOCS_RERANKED).iter_rows()
+        counts = [(round(recall * relevant.get(q, 0)), round(docs)) for q, recall, docs in read]
+        chances = [ceilings.chance(measure, [1] * n, [1] * n, docs) for n, docs in counts]
         gain = wide[measure].to_numpy() - np.array(chances, dtype=float)
         error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
         mean = _mean(wide[measure].to_numpy())

@@ -12,9 +12,9 @@ from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import FromModel, Learning, Start
-from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem
+from residuum.config.schema.systems import DenseSystem
 from residuum.config.specs import FixedId, RunId
-from residuum.pages.jobs import Bound
+from residuum.pages.jobs import Bound, Trained
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.base import Part, Wildcards
 from residuum.wiring.corpora import shards_of
@@ -316,27 +316,27 @@ def models_behind(
 
 def trained_runs(
     registry: Registry, cells: Iterable[tuple[str, SplitId | None]]
-) -> dict[str, dict[str, list[str]]]:
-    """Return the runs with a trained model behind them, by split, each with its dense parts' runs.
+) -> dict[str, dict[str, Trained]]:
+    """Return the runs with a trained model behind them, by split, each with what is trained.
 
     A cell is a system and the split that it is measured on.
     """
-    behind: dict[str, dict[str, list[str]]] = {}
+    behind: dict[str, dict[str, Trained]] = {}
     for system, split_id in dict.fromkeys(cells):
         for seed in registry.seeds_of(system) if split_id else []:
             dataset, split = split_id or ("", "")
-            if any(_models(registry, system, seed, dataset)):
-                parts = [registry.run(part, seed) for part in _dense(registry, system)]
-                behind.setdefault(f"{dataset}/{split}", {})[registry.run(system, seed)] = parts
+            models = [f"{name}/seed{n}" for name, n in _models(registry, system, seed, dataset)]
+            if models:
+                dense = [registry.run(part, seed) for part in _dense(registry, system)]
+                made = Trained(dense=dense, models=list(dict.fromkeys(models)))
+                behind.setdefault(f"{dataset}/{split}", {})[registry.run(system, seed)] = made
     return behind
 
 
 def _dense(registry: Registry, system: str) -> list[str]:
-    """Return the trained dense systems whose lists a system shows: itself, or its parts."""
-    entry = registry.systems[system]
-    fused = isinstance(entry, FusionSystem | HybridSystem)
-    systems = registry.parts(system) if fused else [system]
-    dense = [name for name in systems if isinstance(registry.systems[name], DenseSystem)]
+    """Return the trained dense systems that a system is made from, itself among them."""
+    made = registry.made_from(system)
+    dense = [name for name in made if isinstance(registry.systems[name], DenseSystem)]
     return [name for name in dense if registry.trained_for(name)]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.measures import of_first, reads
+from residuum.config.measures import level, of_first, reads
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN
 from residuum.config.schema.groupings import Halves
@@ -329,6 +329,11 @@ def measure_options(names: Iterable[str]) -> str:
     return " ".join(f"""--measure '{name.replace("'", QUOTE)}'""" for name in names)
 
 
+def _counts_first(measure: str) -> bool:
+    """Say whether the first relevant doc of any level decides a measure, as for RR@k."""
+    return of_first(measure) and level(measure) == 1
+
+
 class Evaluations(Part):
     """Inputs and options of the stage evaluate."""
 
@@ -351,7 +356,7 @@ class Evaluations(Part):
         split_id, how = registry.learned_on(wildcards.model), registry.scale.learning
         if split_id is None or how is None:
             return []
-        for name in registry.of_kind("rerank") if of_first(how.measure) else ():
+        for name in registry.of_kind("rerank") if _counts_first(how.measure) else ():
             reranker, role = registry.reranker(name), registry.tuned_on(name)
             player = registry.reranker_binding(reranker)
             if not isinstance(player, FromModel) or role is None:

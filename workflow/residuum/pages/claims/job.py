@@ -59,7 +59,15 @@ class BoundClaims(Bound):
         for claim in self.entry.claims:
             if holds := claim.holds:
                 places = ((row, column) for row in holds.named() for column in holds.columns)
-                yield from filter(None, (self.side(holds.page, *place) for place in places))
+                made = (place for place in places if self._made(holds.page, *place))
+                yield from filter(None, (self.side(holds.page, *place) for place in made))
+
+    def _made(self, page: str, row: str, column: str) -> bool:
+        """Say whether a point has runs at this scale."""
+        if table := self.tables.get(page):
+            return table.not_run(table.entry.row(row), table.column(column)) is None
+        figure = self.figures.get(page)
+        return figure is not None and bool(figure.runs.get(row))
 
     def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
         """Return what determines a point's value, whatever its name: runs, split, measure."""

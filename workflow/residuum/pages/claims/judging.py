@@ -41,7 +41,6 @@ from residuum.pages.verdicts import (
 from residuum.paired import Comparison, ScoreMatrix
 
 WORST_FIRST = ("reversed", "inconclusive", "not judged", "these models only", "holds")
-BARE = ("not judged", "not run")
 NO_PAIR = "its page has fewer than two points at this scale, so there is nothing to compare"
 COMPUTED = "computed, not tested"
 ORDER = "the order of columns"
@@ -94,7 +93,7 @@ def compare(job: BoundClaims, values: Mapping[str, Values], limits: Limits) -> l
             adjusted = paired.adjust(rows, job.tests.correction, job.tests.alpha)
             for c, test in zip(compared, adjusted, strict=True):
                 a, b = (_sides(job, claim.holds, c, number) for number in (0, 1))
-                tests.append(weigh(test, a, b, limits, job.tests.alpha))
+                tests.append(weigh(test, a, b, limits, job.tests))
     return tests
 
 
@@ -147,7 +146,7 @@ def judge(
             claim=claim.says,
             measured=decision.measured,
             verdict=decision.verdict,
-            rests_on=None if decision.verdict in BARE else _rests_on(job, claim.holds, values),
+            rests_on=None if decision.verdict == "not run" else _rests_on(job, claim.holds, values),
             reason=f"{decision.reason.rstrip('.')}. {claim.remark}".rstrip(". "),
         )
         yield with_test(row, decision.test)
