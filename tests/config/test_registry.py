@@ -145,6 +145,17 @@ def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config, tmp_path,
     assert looked_up == ["org/wiki"]
 
 
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_a_file_that_a_user_gets_may_be_gzipped(tmp_path, ending):
+    """DPR publishes the marked paragraphs of NQ gzipped."""
+    sample = load(scale="full").datasets["nq-250k"]
+    path = tmp_path / "nq" / "nq-test_gold_info.json"
+    assert sample.missing(None, tmp_path, tmp_path / "irds") == [path]
+    path.parent.mkdir()
+    path.with_name(f"{path.name}{ending}").touch()
+    assert sample.missing(None, tmp_path, tmp_path / "irds") == []
+
+
 def test_the_faults_of_a_start_are_those_of_its_form_alone(config):
     backbones = {**full_backbones(), "cocondenser": {"hub": "org/wide"}}
     edit(config, "scales/full.yaml", backbones=backbones)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from residuum.config import roots
 from residuum.config.schema.base import Positive, SplitId, Strict
 
 
@@ -27,7 +28,10 @@ class Download(Strict):
             raise ValueError("ir_datasets lists url, bytes and md5 itself; leave them out")
 
     def by_hand(self, data: Path, home: Path) -> Path | None:
-        """Return where the user has to put the file, or None if it is downloaded on demand."""
+        """Return where the user has to put the file, or None if it is downloaded on demand.
+
+        A file of the data folder may be gzipped.
+        """
         if self.home:
             return None if self.url else home / self.home
-        return data / self.file if self.file else None
+        return roots.as_it_lies(data / self.file) if self.file else None
