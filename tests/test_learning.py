@@ -173,6 +173,22 @@ def test_the_course_of_orthogonality_is_read_from_the_log(toy: Path, tmp_path: P
     assert "course" not in json.loads((tmp_path / "none.json").read_text()), "no byte more"
 
 
+def test_a_column_of_a_long_log_may_begin_with_whole_numbers(toy: Path, tmp_path: Path) -> None:
+    """As the share of active triplets, which is 1 for as long as all are."""
+    names = [(q, d) for q, _ in toy_queries() for d, _ in toy_docs()]
+    rows = [(*pair, 0.0, float(n % 7)) for n, pair in enumerate(names)]
+    table = pl.DataFrame(rows, schema=["query_id", "doc_id", "start", "trained"], orient="row")
+    table.write_csv(tmp_path / "scores.tsv", separator="\t")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "manifest.json").write_text('{"artefact": {}}')
+    steps = ["step\tactive\tortho_query", *(f"{n}\t1\t0.5" for n in range(300)), "300\t0.9375\t0.5"]
+    (tmp_path / "model" / "training.tsv").write_text("\n".join([*steps, ""]))
+    verdict = tmp_path / "seed1.json"
+    given = [tmp_path / "scores.tsv"], toy / "qrels.trec", [tmp_path / "model"], "RR@10", verdict
+    learning.judge(*given)
+    assert Learned.read(verdict).course == {"ortho_query": (0.5, 0.5)}
+
+
 def test_relevant_docs_that_the_corpus_lacks_are_left_out(
     toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ run and all relevant docs. To rank the whole corpus, each model would have to en
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -190,7 +191,8 @@ def _course(models: list[Path]) -> dict[str, tuple[float, float]]:
     They are means over trainings. Only the loss `orthogonality` logs such columns.
     """
     paths = [path for model in models if (path := model / "training.tsv").is_file()]
-    logs = [pl.read_csv(files.read_bytes(path), separator="\t") for path in paths]
+    read = partial(pl.read_csv, separator="\t", infer_schema_length=None)  # 1 may precede 0.5
+    logs = [read(files.read_bytes(path)) for path in paths]
     names = [name for name in logs[0].columns if name.startswith("ortho_")] if logs else []
     ends = {name: [_ends(steps[name].drop_nulls()) for steps in logs] for name in names}
     return {
