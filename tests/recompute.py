@@ -2037,7 +2037,7 @@ def ordered(steps, relation):
         return [(last, other, "above") for other in others]
     if relation == "keeps":
         return [(last, steps[0], "at least")]
-    each = [(later, earlier, "not below") for earlier, later in pairwise(steps)]
+    each = [(later, earlier, "not below") for earlier, later in pairwise(steps) if len(steps) > 2]
     return [(last, steps[0], "above"), *each]
 
 

@@ -188,8 +188,8 @@ def test_a_drawn_p_may_lie_off_by_monte_carlo_error_alone():
 # A row's RR@10 of each query in the columns short and long: 1 over the ranks of `RANKS`.
 RANKS = {"a": (1, 2), "b": (2, 3), "c": (3, 3)}
 BOTH = ["short", "long"]
-FALL = [("tiny", "a in short", "a in long", 1, 1 / 2)] * 2
-RISE = [("tiny", "a in long", "a in short", 1 / 2, 1)] * 2
+FALL = [("tiny", "a in short", "a in long", 1, 1 / 2)]  # the ends are the one step
+RISE = [("tiny", "a in long", "a in short", 1 / 2, 1)]
 GAPS = [
     ("tiny", "a - b in long", "a - b in short", 1 / 6, 1 / 2),
     ("tiny", "a - c in long", "a - c in short", 1 / 6, 2 / 3),
@@ -208,7 +208,7 @@ LEAD = [
     for n, at in ((1, 0), (2, 1 / 6))
 ]
 THEORY = {"page": "theory", "rows": ["bm25"]}
-MARGINS = [("10th", "margins at length 1-20", "margins at length 21-40", 0.75, 0.25)] * 2
+MARGINS = [("10th", "margins at length 1-20", "margins at length 21-40", 0.75, 0.25)]
 
 
 def claims_spec(holds):
@@ -323,14 +323,14 @@ def check_claim(root, holds, verdict, tests, **table):
         ({**TABLE, "relation": "falls", "columns": ["short", "unbound", "long"]}, "holds", FALL),
         ({**TABLE, "relation": "falls", "columns": ["short", "unbound"]}, "not run", []),
         ({**TABLE, "relation": "falls", "columns": ["short", "others"]}, "not judged", []),
-        ({**TABLE, "relation": "keeps"}, "reversed", RISE[:1]),
-        ({**TABLE, "relation": "keeps", "columns": BOTH[::-1]}, "holds", FALL[:1]),
+        ({**TABLE, "relation": "keeps"}, "reversed", RISE),
+        ({**TABLE, "relation": "keeps", "columns": BOTH[::-1]}, "holds", FALL),
         (
             {**TABLE, "relation": "keeps", "rows": ["c"]},
             "not judged",  # c has 1/3 for all queries in both, so none differs
             [("tiny", "c in long", "c in short", 1 / 3, 1 / 3)],
         ),
-        ({**TABLE, "relation": "needs_largest", "columns": BOTH[::-1]}, "holds", FALL[:1]),
+        ({**TABLE, "relation": "needs_largest", "columns": BOTH[::-1]}, "holds", FALL),
         ({**GAP, "relation": "narrows"}, "holds", GAPS),
         ({**GAP, "relation": "widens"}, "reversed", GAPS),
         ({**GAP, "relation": "widest", "columns": BOTH[::-1]}, "holds", TO_SHORT),

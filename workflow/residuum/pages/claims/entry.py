@@ -93,7 +93,8 @@ class Along(Strict):
                 says: Says = "at least" if self.relation == "keeps" else "above"
                 for earlier in ends if self.relation == "needs_largest" else ends[:1]:
                     yield _within(row, name, every[-1], earlier, says, axis)
-                if self.relation in ("rises", "falls"):
+                # Of two points the ends are the one step, which is tested once.
+                if self.relation in ("rises", "falls") and len(every) > 2:
                     for earlier, later in pairwise(every):
                         yield _within(row, name, later, earlier, "not below", axis)
 
