@@ -27,6 +27,8 @@ SMOKE = {
     "questions": 0,
     "topics": 0,
     "shift": 0.75,
+    "question_pairs": 0,
+    "question_tune": 0,
 }
 MINI = SMOKE | {
     "entities": 1000,

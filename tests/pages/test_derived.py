@@ -144,7 +144,7 @@ def test_ticks_are_our_own_and_the_papers_become_comparisons(results):
     assert judged["more"]["claim"] == "ours significantly above sum"
     assert judged["less"]["claim"] == "ours significantly below sum"
     assert judged["more"]["verdict"] in ("holds", "these models only")
-    assert judged["less"]["verdict"] == "not judged"
+    assert judged["less"]["verdict"] == "inconclusive"
     assert judged["more"]["reported"] is None
     assert judged["more"]["measured"] == pytest.approx(more.measured, abs=1e-12)
 

@@ -147,7 +147,7 @@ def test_each_collection_has_its_models_with_all_that_they_come_from(jobs, name,
     assert jobs[embedded] == {corpus, mine}
     requested = jobs[f"embeddings/{name}.queries/mine{of}/seed1/manifest.json"] - {mine}
     assert requested == {
-        f"data/{name}/{split}/queries.tsv" for split in ("train", "tune", "dev", "judged")
+        f"data/{name}/{split}/queries.tsv" for split in ("train", "tune", "dev", "judged", "topics")
     }
     index = f"index/{name}/en-porter-lucene@weights{of}.seed1/manifest.json"
     assert f"weights/{name}/weights{of}/seed1/manifest.json" in jobs[index]

@@ -3,12 +3,14 @@
 Usage: `claim_faults(registry, page)` yields the key and the fault.
 """
 
+import re
 from collections.abc import Iterator
 
 from residuum.cli.errors import unknown
 from residuum.config.registry import Registry
+from residuum.config.schema.fidelities import nth
 from residuum.pages.claims.entry import Along, Between, Claims, Factor, Holding, Inside, Narrows
-from residuum.pages.dimensions.entry import Dimensions
+from residuum.pages.dimensions.entry import LEAST_MARGIN, OF_PAIRS, Dimensions
 from residuum.pages.entries import Printed
 from residuum.pages.faults import misnamed
 from residuum.pages.figure.entry import EFFORT, Figure
@@ -81,5 +83,22 @@ def _of_dimensions(holds: Holding, page: Printed) -> Iterator[str]:
             if name not in rows:
                 yield unknown("row", name, rows)
                 continue
-            lacking = (page.lacks(name, column, along) for column in holds.columns)
+            lacking = (_no_quantity(page, name, column, along) for column in holds.columns)
             yield from filter(None, lacking)
+
+
+def _no_quantity(page: Dimensions, row: str, quantity: str, along: bool) -> str | None:
+    """Return the fault of a quantity of a page of dimensions that a claim names, or None.
+
+    Along lengths, margins have ranks (10th), of which a measurement holds some. Recall has the
+    shares in `recalls`.
+    """
+    shows = next(plot.shows for plot in page.rows if plot.id == row)
+    if along and shows == "margins":
+        rank = re.fullmatch(r"([1-9]\d*)[a-z]{2}", quantity)
+        fits = rank and nth(int(rank[1])) == quantity
+        return None if fits else f"'{quantity}' is no rank of {row}: write one such as 10th"
+    known = [LEAST_MARGIN, *(OF_PAIRS if shows == "pairs" else ())]
+    if along:
+        known = [f"{share:g}" for share in page.recalls] if shows == "recall" else []
+    return None if quantity in known else unknown(f"quantity of {row}", quantity, known)

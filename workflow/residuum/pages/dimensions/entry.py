@@ -1,6 +1,5 @@
 """Pages of config/papers on the dimensions that keep a ranking."""
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -8,7 +7,6 @@ from pydantic import Field
 
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import Id, Name, Ref, Role, Strict
-from residuum.config.schema.fidelities import nth
 from residuum.pages.cells import PrintedText
 from residuum.pages.entries import Delta, Reported, RowId
 
@@ -54,22 +52,6 @@ class Dimensions(Reported):
 
     def searched_for(self) -> Iterator[str]:
         yield self.role
-
-    def lacks(self, row: str, quantity: str, along: bool) -> str | None:
-        """Return the fault of a quantity that a claim names, or None.
-
-        Along lengths, margins have ranks (10th), of which a measurement holds some. Recall has the
-        shares in `recalls`.
-        """
-        shows = next(plot.shows for plot in self.rows if plot.id == row)
-        if along and shows == "margins":
-            rank = re.fullmatch(r"([1-9]\d*)[a-z]{2}", quantity)
-            fits = rank and nth(int(rank[1])) == quantity
-            return None if fits else f"'{quantity}' is no rank of {row}: write one such as 10th"
-        known = [LEAST_MARGIN, *(OF_PAIRS if shows == "pairs" else ())]
-        if along:
-            known = [f"{share:g}" for share in self.recalls] if shows == "recall" else []
-        return None if quantity in known else unknown(f"quantity of {row}", quantity, known)
 
     def check(self) -> None:
         plots = {row.id: row.shows for row in self.rows}
