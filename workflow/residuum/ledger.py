@@ -196,8 +196,8 @@ def _in_short(every: Rows) -> Iterator[str]:
             groups = _grouped(absent, _bare)
             listed = "\n".join(f"- {plain(why)}: {_printed_in(alike)}" for why, alike in groups)
             yield f"{verdict.capitalize()}: {len(absent)}.\n\n{listed}"
-    if unshown := [row for row in rows if row.reason.startswith(NOT_SHOWN)]:
-        groups = _grouped(unshown, lambda row: row.reason.removeprefix(NOT_SHOWN).rstrip("."))
+    if unshown := [row for row in rows if NOT_SHOWN in row.reason]:
+        groups = _grouped(unshown, lambda row: row.reason.partition(NOT_SHOWN)[2].rstrip("."))
         listed = "\n".join(f"- {plain(why)}: {_printed_in(alike)}" for why, alike in groups)
         yield f"Not judged, because the data could not show it: {len(unshown)}.\n\n{listed}"
     if again:
