@@ -21,6 +21,11 @@ def bounds_of(metrics: Path, chance: float = 0.0, ceiling: float = 1.0) -> Path:
     return root
 
 
+def unmeasured(metrics: Path, chance: float = 0.0, ceiling: float = 1.0) -> tuple[Path, Path]:
+    """Return the folder of bounds that `bounds_of` writes, and one without measurements."""
+    return bounds_of(metrics, chance, ceiling), metrics.parent / "fidelity"
+
+
 def _values(path: Path) -> pl.DataFrame:
     """Return the values of a metrics file; none if it holds why there is no run."""
     try:

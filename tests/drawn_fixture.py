@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from bounds_fixture import bounds_of
+from bounds_fixture import unmeasured
 from pages import test_figure_grouped
 from pages.test_venn import PAPER, hits, job, write
 from residuum import groups, ledger
@@ -40,7 +40,7 @@ def build(folder: Path) -> Path:
     sentences, tests = folder / "claims" / "toy-claims.tsv", folder / "significance"
     judged = canonical_json(claimed(drawn).model_dump(mode="json"))
     tested = tests / "toy-claims.tsv"
-    claims.judge(judged, metrics, tested, sentences, bounds_of(metrics), groups=[parted])
+    claims.judge(judged, metrics, tested, sentences, *unmeasured(metrics), groups=[parted])
     output = folder / "ledger.tsv"
     ledger.write([text, shown], [figure, circles], output, [], [sentences])
     return folder

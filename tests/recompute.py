@@ -483,7 +483,7 @@ class Source:
 
     @classmethod
     def of(cls, spec, split_id, runs, measure, over, whole):
-        """Return the source of runs; the spec says which have a trained model behind them."""
+        """Return the source of runs, by what the spec says of trained models."""
         known = spec.get("trained_runs", {}).get(split_id, {})
         names = [run.partition(".on.")[0] for run in runs]
         trained = [known[name] for name in names if name in known]
@@ -1000,7 +1000,7 @@ class Report:
 
 
 def compare_cells(table, rows, report):
-    """Compare the rows of a page's file with its cells; each one must stand in both."""
+    """Compare the rows of a page's file with its cells: each cell stands in both."""
     expected = set(table.expected())
     found = {(row["row"], row["column"]): row for row in rows}
     for row, column in sorted(expected ^ set(found)):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from bounds_fixture import bounds_of
+from bounds_fixture import bounds_of, unmeasured
 from residuum import evaluate, ledger, lexical, significance
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.config.specs import canonical_json
@@ -123,7 +123,7 @@ def make_pages(results: Path) -> None:
         results / "metrics",
         tested,
         sentences,
-        bounds_of(results / "metrics"),
+        *unmeasured(results / "metrics"),
         [page],
     )
     ledger.write([made, counted], [page, second], results / "ledger.tsv", [tests], [sentences])

@@ -139,7 +139,7 @@ def test_queries_and_qrels_are_those_of_a_split_and_the_manifest_describes_them(
 
 
 def test_questions_without_their_end_are_counted(task: Path, model: Path, tmp_path: Path) -> None:
-    """Greedy questions have three tokens and an end; a length of three leaves no room for it."""
+    """Greedy questions have three tokens and an end; a length of three has no room for the end."""
     how = {"per_doc": 1, "top_k": 1}
     whole = generate(task, model, tmp_path / "whole", question_length=4, **how)
     short = generate(task, model, tmp_path / "short", question_length=3, **how)

@@ -27,10 +27,10 @@ a an and are as at be but by for if in into is it no not of on or such that the 
 these they this to was will with
 """
 STOPWORDS = frozenset(LUCENE.split())
-Asked = Sequence[tuple[str, str]]  # doc_id and text of each question
+Questions = Sequence[tuple[str, str]]  # doc_id and text of each question
 
 
-def names(asked: Asked, recipe: GeneratedArticles) -> dict[str, float]:
+def shares_naming(listed: Questions, recipe: GeneratedArticles) -> dict[str, float]:
     """Return the shares of questions that name a condition, an aspect and both of their docs."""
     rng = Stream(recipe.seed, "docs")
     world = World(rng, recipe)
@@ -41,7 +41,7 @@ def names(asked: Asked, recipe: GeneratedArticles) -> dict[str, float]:
         return any(form.lower() in text for form in forms)
 
     conditions, aspects = (
-        [named(kind, doc_id, text) for doc_id, text in asked] for kind in ("condition", "aspect")
+        [named(kind, doc_id, text) for doc_id, text in listed] for kind in ("condition", "aspect")
     )
     both = fmean(map(all, zip(conditions, aspects, strict=True)))
     return {"condition": fmean(conditions), "aspect": fmean(aspects), "both": both}
@@ -57,12 +57,12 @@ def main() -> None:
     recipe = GeneratedArticles.model_validate(entry["source"])
     made, data = generate(recipe), Path("results") / scale / "data" / dataset
     written = trec.read_queries(data / "synthetic" / "queries.tsv")
-    asked = {"synthetic": [(name.rpartition(".")[0], text) for name, text in written.items()]}
+    by_split = {"synthetic": [(name.rpartition(".")[0], text) for name, text in written.items()]}
     for split in ("train", "test"):
         texts = dict(made.queries[split])
-        asked[split] = [(doc_id, texts[query_id]) for query_id, doc_id, _ in made.qrels[split]]
-    for split, pairs in asked.items():
-        shares = names(pairs, recipe)
+        by_split[split] = [(doc_id, texts[query_id]) for query_id, doc_id, _ in made.qrels[split]]
+    for split, pairs in by_split.items():
+        shares = shares_naming(pairs, recipe)
         shares["breaks off"] = fmean(text.split()[-1] in STOPWORDS for _, text in pairs)
         fitting = quantiles(questions.fits(data / "corpus", pairs), n=4)
         named = ", ".join(f"{what} {share:.3f}" for what, share in shares.items())

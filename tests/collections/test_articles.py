@@ -323,14 +323,14 @@ def test_gold_docs_are_of_grade_2_and_include_all_that_a_search_for_the_words_fi
     world, facts, topics = asked_for(SimpleNamespace(**GOLD))
     assert len({tuple(topic.items()) for topic in topics}) == 70
     texts = {doc: fields["text"] for doc, fields in gold.docs}
-    asked = [pair for split in ("train", "dev", "test") for pair in gold.queries[split]]
-    relevant = {query: set() for query, _ in asked}
+    questions = [pair for split in ("train", "dev", "test") for pair in gold.queries[split]]
+    relevant = {query: set() for query, _ in questions}
     for split in ("train", "dev", "test"):
         for query, doc, level in gold.qrels[split]:
             assert level == 1
             relevant[query].add(doc)
     found_in_all, left_out = 0, 0
-    for topic, (query, question) in zip(topics, asked, strict=True):
+    for topic, (query, question) in zip(topics, questions, strict=True):
         right = {f"a{n:06d}" for n, facts in enumerate(facts, 1) if facts.relevance(topic) == 2}
         words = forms_in(question, world, topic)
         assert words.keys() >= topic.keys() - {"aspect"}, "an aspect may be in plain words"

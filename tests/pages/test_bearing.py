@@ -13,11 +13,11 @@ from residuum.artefacts import trec
 from residuum.config.schema.tests import Tests
 from residuum.pages import bearing, verdicts
 from residuum.pages.bearing import Limits, weigh
-from residuum.pages.jobs import Side, Trained
+from residuum.pages.jobs import Basis, Trained
+from residuum.pages.limits import below
 from residuum.pages.table.blanks import blank_verdict
 from residuum.pages.verdicts import Tested
 from residuum.paired import Comparison
-from residuum.wiring.paths import below_limits
 from tables_fixture import job
 
 TESTS = Tests(test="permutation", alpha=0.05, correction="none", family="column")
@@ -40,8 +40,8 @@ def limits(tmp_path, chance=0.0, ceiling=1.0, **runs):
     return Limits(tmp_path / "metrics", bounds_of(tmp_path / "metrics", chance, ceiling))
 
 
-def side(*alone, models=(), whole=True):
-    return Side("data/dev", "RR@10", None, list(alone), list(models), whole)
+def basis(*alone, models=(), whole=True):
+    return Basis("data/dev", "RR@10", None, tuple(map(tuple, alone)), tuple(models), whole)
 
 
 @pytest.mark.parametrize(("alpha", "queries"), [(0.05, 6), (0.1, 5), (0.01, 8), (0.5, 2)])
@@ -74,34 +74,34 @@ def test_a_dense_part_within_two_standard_errors_of_chance_is_at_chance(tmp_path
     """Of 16 queries 8 have 1: mean 0.5, standard deviation 0.516, error 0.129, doubled 0.258."""
     half = [1.0, 0.0] * 8
     known = limits(tmp_path, chance=0.25, dense=half)
-    assert "dense answers no more than chance on data/dev" in known.at_chance(side(["dense"]))
-    assert limits(tmp_path, chance=0.24, dense=half).at_chance(side(["dense"])) is None
-    assert known.at_chance(side()) is None, "without a dense part there is nothing to ask"
+    assert "dense answers no more than chance on data/dev" in known.at_chance(basis(["dense"]))
+    assert limits(tmp_path, chance=0.24, dense=half).at_chance(basis(["dense"])) is None
+    assert known.at_chance(basis()) is None, "without a dense part there is nothing to ask"
 
 
 def test_seeds_count_by_the_mean_of_each_query(tmp_path):
     """One seed answers the even queries, the other one the odd ones: each query has 0.5."""
     seeds = {"dense.seed1": [1.0, 0.0] * 8, "dense.seed2": [0.0, 1.0] * 8}
     known = limits(tmp_path, chance=0.45, **seeds)
-    assert known.at_chance(side([*seeds])) is None
+    assert known.at_chance(basis([*seeds])) is None
     for one in seeds:
-        assert known.at_chance(side([one]))
+        assert known.at_chance(basis([one]))
 
 
 def test_each_part_of_a_fusion_is_looked_at(tmp_path):
     known = limits(tmp_path, chance=0.25, good=[1.0] * 16, bad=[0.25] * 16)
-    assert known.at_chance(side(["good"])) is None
-    assert known.at_chance(side(["good"], ["bad"])).startswith("bad answers")
+    assert known.at_chance(basis(["good"])) is None
+    assert known.at_chance(basis(["good"], ["bad"])).startswith("bad answers")
 
 
 def test_room_is_the_ceiling_less_the_other_rows_mean(tmp_path):
     known = limits(tmp_path, ceiling=0.9, x=[0.5] * 16)
-    made = weigh(plain(mean_a=0.2, mean_b=0.85), [side()], [side()], known, TESTS)
+    made = weigh(plain(mean_a=0.2, mean_b=0.85), [basis()], [basis()], known, TESTS)
     assert (made.room_a, made.room_b) == (pytest.approx(0.05), pytest.approx(0.7))
-    other = [side(whole=False)]
-    made = weigh(plain(mean_a=0.2, mean_b=0.85), other, [side()], known, TESTS)
+    other = [basis(whole=False)]
+    made = weigh(plain(mean_a=0.2, mean_b=0.85), other, [basis()], known, TESTS)
     assert (made.room_a, made.room_b) == (None, pytest.approx(0.7))
-    made = weigh(plain(), [side(), side()], [side(), side()], known, TESTS)
+    made = weigh(plain(), [basis(), basis()], [basis(), basis()], known, TESTS)
     assert (made.room_a, made.room_b) == (None, None), "a gap has no ceiling"
 
 
@@ -118,7 +118,7 @@ def test_room_is_the_ceiling_less_the_other_rows_mean(tmp_path):
     ],
 )
 def test_trainings_are_seeds_of_models_that_one_row_has(tmp_path, of_a, of_b, trainings):
-    both = [side(models=of_a)], [side(models=of_b)]
+    both = [basis(models=of_a)], [basis(models=of_b)]
     assert weigh(plain(), *both, limits(tmp_path, x=[1.0]), TESTS).trainings == trainings
 
 
@@ -179,12 +179,12 @@ def test_a_bound_page_names_dense_parts_and_trainings():
         for n in (1, 2)
     }
     bound = job().model_copy(update={"trained_runs": {"data/dev": parts}})
-    made = bound.side("ours", "rr")
-    assert made.alone == [["dense.seed1", "dense.seed2"]]
-    assert made.models == ["clear/seed1", "r/seed1", "clear/seed2"]
-    assert bound.side("base", "rr")[3:5] == ([], [])
-    assert bound.side("ours", "far") is None, "the scale has no split for this column"
-    metrics, bounds = below_limits([made])
+    made = bound.basis("ours", "rr")
+    assert made.alone == (("dense.seed1", "dense.seed2"),)
+    assert made.models == ("clear/seed1", "r/seed1", "clear/seed2")
+    assert bound.basis("base", "rr")[3:5] == ((), ())
+    assert bound.basis("ours", "far") is None, "the scale has no split for this column"
+    metrics, bounds = below([made])
     assert metrics == ["data/dev/dense.seed1.tsv", "data/dev/dense.seed2.tsv"]
     assert bounds == ["data/dev.tsv"]
 
@@ -193,6 +193,6 @@ def test_of_candidates_the_order_of_them_is_compared_with_chance():
     trained = {"data/dev": {"ours.seed1": Trained(models=["clear/seed1"])}}
     bound = job().model_copy(update={"trained_runs": trained})
     runs = ["ours.seed1.on.drawn"]
-    made = bound.side_of(runs, "data/dev", "RR@10", "drawn", True)
-    assert (made.alone, made.over) == ([runs], "drawn")
-    assert below_limits([made]) == (["data/dev/ours.seed1.on.drawn.tsv"], ["data/dev/drawn.tsv"])
+    made = bound.basis_of(runs, "data/dev", "RR@10", "drawn", True)
+    assert (made.alone, made.over) == ((tuple(runs),), "drawn")
+    assert below([made]) == (["data/dev/ours.seed1.on.drawn.tsv"], ["data/dev/drawn.tsv"])

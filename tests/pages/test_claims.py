@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from bounds_fixture import bounds_of
+from bounds_fixture import bounds_of, unmeasured
 from residuum import ledger, significance
 from residuum.artefacts import trec
 from residuum.config.schema.tests import Tests
@@ -101,7 +101,7 @@ def judged(folder, made, depths=(), splits=None, learning=None):
             for split, of_runs in (splits or {"dev": CURVE}).items()
         ],
     )
-    claims.judge(text, metrics, tests, output, bounds_of(metrics), *read, learning=learning)
+    claims.judge(text, metrics, tests, output, *unmeasured(metrics), *read, learning=learning)
     rows = {row.row: row for row in grids.rows(output, LedgerRow)}
     page = output.with_suffix(".md").read_text()
     assert "\n- A choice.\n" in page, "a note of the entry"

@@ -60,7 +60,11 @@ def judged(folder, made, tables=(), measured=None):
     output, tests = folder / "claims" / "toy-claims.tsv", folder / "significance" / "toy-claims.tsv"
     text = canonical_json(made.model_dump(mode="json"))
     metrics = folder / "metrics"
-    read = {"bounds": bounds_of(metrics), "table": list(tables), "measured": measured}
+    read = {
+        "bounds": bounds_of(metrics),
+        "table": list(tables),
+        "measured": measured or folder / "fidelity",
+    }
     claims.judge(text, metrics, tests, output, **read)
     rows = [(row.verdict, row.reason) for row in grids.rows(output, LedgerRow)]
     return rows, grids.rows(tests, Comparison), output.with_suffix(".md").read_text()

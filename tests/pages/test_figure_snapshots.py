@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from bounds_fixture import bounds_of
+from bounds_fixture import unmeasured
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import RunId, canonical_json
@@ -165,7 +165,8 @@ def judged(folder, holds, means=MEANS):
     )  # fmt: skip
     output, tests = folder / "toy-claims.tsv", folder / "tests" / "toy-claims.tsv"
     spec = canonical_json(made.model_dump(mode="json"))
-    claims.judge(spec, sources(folder, means), tests, output, bounds_of(sources(folder, means)))
+    metrics = sources(folder, means)
+    claims.judge(spec, metrics, tests, output, *unmeasured(metrics))
     rows = {row.row: row for row in grids.rows(output, LedgerRow)}
     return rows, grids.rows(tests, Comparison), output.with_suffix(".md").read_text()
 

@@ -10,13 +10,13 @@ from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.tuning.learned import (
     Learned,
-    Reranked,
+    OnCandidates,
     Verdict,
     by_errors,
     by_ranks,
+    on_candidates,
     read_all,
-    reranked,
-    with_reranked,
+    with_candidates,
 )
 
 QUERIES = [f"q{i:02d}" for i in range(30)]
@@ -133,7 +133,7 @@ def test_a_reranker_is_compared_with_random_orders_of_the_docs_that_it_reranks()
     Both of four: 1/2 + 1/3 1/2 + 1/6 1/3. None: 0.
     """
     made = curve(q0=(1, 1.0, 0.5), q1=(1, 0.5, 0.5), q2=(1, 1.0, 1.0), q3=(1, 0.0, 0.0))
-    [one] = reranked(made, OF_TWO, "RR@10")
+    [one] = on_candidates(made, OF_TWO, "RR@10")
     alone, both = 25 / 48, 1 / 2 + 1 / 6 + 1 / 18
     assert (one.run, one.depth, one.mean) == ("run", 4, 0.625)
     assert one.chance == pytest.approx((2 * alone + both) / 4)
@@ -145,12 +145,12 @@ def test_a_reranker_is_compared_with_random_orders_of_the_docs_that_it_reranks()
 def test_a_reranker_that_orders_what_it_sees_at_random_did_not_learn():
     """Though it learned to order other candidates."""
     learned = Verdict(True, "better", {"trained": 0.6, "start": 0.2, "random order": 0.2}, 9, 1)
-    good, bad = Reranked("good", 50, 0.4, 0.05, 0.05), Reranked("bad", 50, 0.06, 0.05, 0.01)
-    assert with_reranked(learned, [], "RR@10") is learned
-    kept = with_reranked(learned, [good], "RR@10")
+    good, bad = OnCandidates("good", 50, 0.4, 0.05, 0.05), OnCandidates("bad", 50, 0.06, 0.05, 0.01)
+    assert with_candidates(learned, [], "RR@10") is learned
+    kept = with_candidates(learned, [good], "RR@10")
     assert kept.learned and kept.means["first 50 docs of good"] == 0.4
-    lost = with_reranked(learned, [good, bad], "RR@10")
+    lost = with_candidates(learned, [good, bad], "RR@10")
     assert not lost.learned and "0.060 on the first 50 docs of bad is within 2" in lost.reason
     assert lost.means["random order of these"] == 0.05
     unlearned = learned._replace(learned=False, reason="no better")
-    assert with_reranked(unlearned, [bad], "RR@10").reason == "no better"
+    assert with_candidates(unlearned, [bad], "RR@10").reason == "no better"

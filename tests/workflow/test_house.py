@@ -170,7 +170,7 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
 
 
 def test_a_rule_without_an_environment_has_the_base():
-    """wiring/driver.py completes the rules; tests/wiring/test_driver_defaults.py tests it."""
+    """wiring/driver.py completes the rules; tests/wiring/test_driver_defaults.py is its test."""
     assert '\nWIRING.complete(f"{ENVS}/base.yaml")\n' in (ROOT / "Snakefile").read_text()
     shared = (ROOT / "rules" / "wiring.smk").read_text()
     assert '\nENVS = f"{HOME}/envs"\nNEURAL = f"{ENVS}/{RESOURCES.neural_env}.yaml"\n' in shared

@@ -27,7 +27,7 @@ app = command.app(__doc__)
 def run(
     run: Annotated[Path, typer.Option(help="TREC run")],
     qrels: command.Qrels,
-    measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
+    measure: command.Measures,
     output: Annotated[Path, command.written("metrics TSV to write")],
     answers: Annotated[
         Path | None, typer.Option(help="answers of the questions, for measures by answers")
@@ -73,7 +73,7 @@ def run(
 def bounds(
     qrels: command.Qrels,
     corpus: command.Corpus,
-    measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
+    measure: command.Measures,
     output: Annotated[Path, command.written("TSV to write")],
 ) -> None:
     """Write what a random order and the best order of a corpus reach.
@@ -81,28 +81,31 @@ def bounds(
     Lines have query_id, measure, chance and ceiling. A measure without formulas has no line.
     """
     docs = contracts.corpus_manifest(corpus)["docs"]
-    judged, names = trec.read_qrels(qrels), list(dict.fromkeys(measure))
-    trec.write_bounds(output, ceilings.of_queries(judged, names, docs))
-    inputs = [qrels, corpus / "manifest.json"]
-    manifest.write(output, {"docs": docs}, {"measures": sorted(names)}, inputs, "residuum.evaluate")
+    made = ceilings.of_queries(trec.read_qrels(qrels), sorted({*measure}), docs)
+    _write_bounds(output, made, measure, {"docs": docs}, [qrels, corpus / "manifest.json"])
 
 
 @app.command()
 def over(
     qrels: command.Qrels,
     candidates: Annotated[Path, typer.Option(help="run whose docs are put into order")],
-    measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
+    measure: command.Measures,
     output: Annotated[Path, command.written("TSV to write")],
 ) -> None:
     """Write what a random order and the best order of each query's candidates reach.
 
     Lines are those of `bounds`.
     """
-    judged, names = trec.read_qrels(qrels), list(dict.fromkeys(measure))
     listed = trec.read_run(candidates)
-    trec.write_bounds(output, ceilings.of_candidates(judged, names, listed))
-    facts, inputs = {"candidates": listed.height}, [qrels, candidates]
-    manifest.write(output, facts, {"measures": sorted(names)}, inputs, "residuum.evaluate")
+    made = ceilings.of_candidates(trec.read_qrels(qrels), sorted({*measure}), listed)
+    _write_bounds(output, made, measure, {"candidates": listed.height}, [qrels, candidates])
+
+
+def _write_bounds(
+    output: Path, made: pl.DataFrame, names: list[str], facts: dict[str, int], inputs: list[Path]
+) -> None:
+    trec.write_bounds(output, made)
+    manifest.write(output, facts, {"measures": sorted({*names})}, inputs, "residuum.evaluate")
 
 
 def _of_run(run: Path) -> dict[str, object]:

@@ -31,8 +31,8 @@ from residuum.tuning.learned import (
     Learned,
     by_errors,
     by_ranks,
-    reranked,
-    with_reranked,
+    on_candidates,
+    with_candidates,
 )
 
 app = command.app(__doc__)
@@ -99,13 +99,15 @@ def held_out(
     listed = listed.join(judged, on="query_id", how="semi")
     named, relevant = {*listed["doc_id"]}, {*judged["doc_id"]}
     texts = Texts(queries, corpus, str(run))
-    docs = dict(texts.read("doc", named | relevant, optional=relevant - named))
+    lacking = relevant - named  # docs that a sampled corpus may lack
+    records = dict(texts.docs(named | relevant, lacking)) if windows else {}
+    docs = {doc_id: record["text"] for doc_id, record in records.items()}
+    docs = docs or dict(texts.read("doc", named | relevant, optional=lacking))
     present = judged.filter(pl.col("doc_id").is_in(list(docs)))
     _check_present(judged.height, present.height, qrels, corpus)
     listed = listed.join(present, on="query_id", how="semi")
     pairs = pl.concat([listed, present]).unique().sort(trec.PAIR)
     used = {*pairs["doc_id"]}
-    records = dict(texts.docs(used)) if windows else {}
     return HeldOut(
         dict(texts.read("query", {*pairs["query_id"]})),
         {doc_id: text for doc_id, text in docs.items() if doc_id in used},
@@ -154,8 +156,8 @@ def judge(
         relevant = trec.read_qrels(qrels)
         verdict, examples = by_ranks(table, relevant, measure)
         curves = [trec.read_curve(intact.checked(path)) for path in depths or []]
-        of_runs = [one for curve in curves for one in reranked(curve, relevant, measure)]
-        verdict = with_reranked(verdict, of_runs, measure)
+        of_runs = [one for curve in curves for one in on_candidates(curve, relevant, measure)]
+        verdict = with_candidates(verdict, of_runs, measure)
     else:
         values = {name: table[name].to_numpy() for name in table.columns[1:]}
         trained, shuffled = values.pop("trained"), values.pop(SHUFFLED, None)

@@ -15,12 +15,12 @@ from pydantic import BaseModel
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.pages import grids, layout
+from residuum.pages import grids, notes
 from residuum.pages.bearing import Weighed
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import BLANKS, JOBS, JUDGED
 from residuum.pages.layout import DASH, MORE, grid, harmless, plain
-from residuum.pages.verdicts import NOT_SHOWN, VERDICTS, Before, LedgerRow, judge
+from residuum.pages.verdicts import VERDICTS, Before, LedgerRow, judge, why_not_shown
 from residuum.pages.verdicts import ledger as read_ledger
 from residuum.wiring.paths import Paths
 
@@ -72,7 +72,7 @@ def write(
     ]
     grids.write(output, ledger, LedgerRow)
     reading = output.with_suffix(".md")
-    reason = layout.shared(job.reason for job in jobs)
+    reason = notes.reason_of_all(job.reason for job in jobs)
     files.write_text(reading, page(ledger, jobs[0].scale, reason))
     inputs = [*table, *(significance or []), *(claims or [])]
     made_of = {"tables": [path.stem for path in table]}
@@ -196,8 +196,8 @@ def _in_short(every: Rows) -> Iterator[str]:
             groups = _grouped(absent, _bare)
             listed = "\n".join(f"- {plain(why)}: {_printed_in(alike)}" for why, alike in groups)
             yield f"{verdict.capitalize()}: {len(absent)}.\n\n{listed}"
-    if unshown := [row for row in rows if NOT_SHOWN in row.reason]:
-        groups = _grouped(unshown, lambda row: row.reason.partition(NOT_SHOWN)[2].rstrip("."))
+    if unshown := [row for row in rows if why_not_shown(row)]:
+        groups = _grouped(unshown, lambda row: str(why_not_shown(row)))
         listed = "\n".join(f"- {plain(why)}: {_printed_in(alike)}" for why, alike in groups)
         yield f"Not judged, because the data could not show it: {len(unshown)}.\n\n{listed}"
     if again:

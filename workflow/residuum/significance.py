@@ -13,13 +13,12 @@ import typer
 from residuum import paired
 from residuum.artefacts import manifest
 from residuum.cli import command
-from residuum.pages import grids
+from residuum.pages import grids, limits
 from residuum.pages.bearing import Limits, Weighed, weigh
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import read_groups
 from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.tuning.learned import read_all
-from residuum.wiring.paths import below_limits
 
 app = command.app(__doc__)
 
@@ -41,7 +40,7 @@ def compare(
     jobs = [command.parse_spec(BoundTable, spec)]
     jobs += [command.parse_spec(BoundTable, text, "--together") for text in together or ()]
     tests, verdicts, tables = jobs[0].tests, read_all(learning or []), []
-    parted, limits = read_groups(groups or []), Limits(metrics, bounds)
+    parted, known = read_groups(groups or []), Limits(metrics, bounds)
     for job in jobs:
         bound, values, _ = grids.load(job, metrics, verdicts, parted)
         measures = {column.id: column.named() for column in job.entry.columns}
@@ -51,20 +50,20 @@ def compare(
             families = {"column": f"{job.id}/{column}", "table": job.id, "paper": paper}
             pairs.append(paired.Pair(a, b, column, measures[column], families[tests.family]))
         compared = paired.compare(values, pairs, tests, workers)
-        tables.append([_weighed(bound, test, limits) for test in compared])
+        tables.append([_weighed(bound, test, known) for test in compared])
     family = paired.adjust([*chain(*tables)], tests.correction, tests.alpha)
     rows = family[: len(tables[0])]
     grids.write(output, rows, Weighed)
-    parts, limits_read = below_limits(side for job in jobs for side in job.sides_compared())
+    parts, bounded = limits.below(basis for job in jobs for basis in job.bases_compared())
     inputs = [metrics / name for name in sorted({*metrics_files(jobs), *parts})]
-    inputs += [*(bounds / name for name in limits_read), *(learning or [])]
+    inputs += [*(bounds / name for name in bounded), *(learning or [])]
     inputs += groups or []
     manifest.write(output, {"comparisons": len(rows)}, jobs[0], inputs, "residuum.significance")
 
 
-def _weighed(job: BoundTable, test: paired.Comparison, limits: Limits) -> Weighed:
-    a, b = ([side] if (side := job.side(row, test.column)) else [] for row in (test.a, test.b))
-    return weigh(test, a, b, limits, job.tests)
+def _weighed(job: BoundTable, test: paired.Comparison, known: Limits) -> Weighed:
+    a, b = ([basis] if (basis := job.basis(row, test.column)) else [] for row in (test.a, test.b))
+    return weigh(test, a, b, known, job.tests)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def measure(
     embeddings: Annotated[list[Path], typer.Option(help="folder of encoded docs; all shards")],
     queries: Annotated[Path, typer.Option(help="folder of a split's encoded queries")],
     qrels: command.Qrels,
-    measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
+    measure: command.Measures,
     spec: Annotated[str, typer.Option(help="Sweep as JSON")],
     tag: command.Tag,
     output: Annotated[Path, command.written("TSV of run, effort, query_id, measure, value")],

@@ -130,13 +130,19 @@ def write_hits(path: Path, hits: pl.DataFrame) -> None:
 
 def read_hits(path: Path) -> pl.DataFrame:
     """Read what `write_hits` wrote: query_id, doc_id and the very scores."""
+    return read_parquet(path, HITS)
+
+
+def read_parquet(path: Path, columns: Columns) -> pl.DataFrame:
+    """Read a Parquet file of these columns and no others; another file raises ResiduumError."""
     try:
-        hits = pl.read_parquet(intact.checked(path))
+        table = pl.read_parquet(intact.checked(path))
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ResiduumError(f"{path}: cannot be read as Parquet ({error})") from None
-    if dict(hits.schema) != HITS:
-        raise ResiduumError(f"{path}: expected columns {', '.join(HITS)}, found {hits.schema}")
-    return hits
+    if dict(table.schema) != columns:
+        found = f"expected columns {', '.join(columns)}, found {table.schema}"
+        raise ResiduumError(f"{path}: {found}")
+    return table
 
 
 def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.artefacts import files, intact, manifest
-from residuum.cli.errors import ResiduumError
+from residuum.artefacts import files, manifest, trec
+from residuum.artefacts.columns import Columns
 
 SHARE = "won_by_other_vectors"  # key in the manifests of a dense run and its metrics
 FIRST = 10  # docs of a list that are looked at
-PAIR = {"query_id": pl.String, "doc_id": pl.String}
+PAIR: Columns = {"query_id": pl.String, "doc_id": pl.String}
 
 
 def write(folder: Path, split: str, pairs: pl.DataFrame) -> None:
@@ -25,15 +25,7 @@ def write(folder: Path, split: str, pairs: pl.DataFrame) -> None:
 def read(folder: Path, split: str) -> pl.DataFrame | None:
     """Read what `write` wrote; None if the shard's model has one vector a text."""
     path = _path(folder, split)
-    if not path.is_file():
-        return None
-    try:
-        pairs = pl.read_parquet(intact.checked(path))
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise ResiduumError(f"{path}: cannot be read as Parquet ({error})") from None
-    if dict(pairs.schema) != PAIR:
-        raise ResiduumError(f"{path}: expected columns {', '.join(PAIR)}, found {pairs.schema}")
-    return pairs
+    return trec.read_parquet(path, PAIR) if path.is_file() else None
 
 
 def recorded(artefact: Path) -> float | None:

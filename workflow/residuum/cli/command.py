@@ -86,7 +86,9 @@ Run = Annotated[Path, written("run to write, .trec.gz")]
 Folder = Annotated[
     Path, typer.Option(help="folder to write, whole or not at all", callback=_replaceable)
 ]
+Measures = Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files"), MAY_LACK]
+Measured = Annotated[Path, typer.Option(help="folder of all measurements of fidelity"), MAY_LACK]
 Bounds = Annotated[Path, typer.Option(help="folder of the bounds of measures"), MAY_LACK]
 Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
 Groups = Annotated[list[Path] | None, typer.Option(help="groups of a split's queries; repeat")]

@@ -74,7 +74,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _trigrams(text: str) -> Trigrams:
-    """Return the runs of three words; the whole of a shorter text, and nothing of an empty one."""
+    """Return all runs of three words; a shorter text as a whole, and nothing of an empty text."""
     words = _words(text)
     if len(words) < 3:
         return frozenset([words] if words else [])

@@ -231,9 +231,8 @@ class World:
         free = [i for i in held_out if i not in judged]
         left = free[recipe.tune + recipe.dev :]
         # Each round draws every passage once, so that any half of the train pairs covers them all.
-        rounds = chain.from_iterable(rng.shuffled(train) for _ in repeat(None))
-        asked = Stream(self.recipe.seed, "passages of questions-train")
-        asked_rounds = chain.from_iterable(asked.shuffled(train) for _ in repeat(None))
+        rounds = _rounds(rng, train)
+        asked_rounds = _rounds(Stream(recipe.seed, "passages of questions-train"), train)
         topics = self._graded("topics", left[recipe.questions :][::-1], recipe.topics)
         others = [i for i in left[recipe.questions :] if i not in {*topics}]
         return {
@@ -365,3 +364,8 @@ def lexicon(spec: OtherForms) -> Lexicon:
     """Return synonyms for this collection: the other forms of each concept, in order."""
     attributes = (attribute.forms for attribute in words.attributes)
     return Lexicon([*attributes, *words.types, *words.modifiers, *words.features])
+
+
+def _rounds(rng: Stream, items: Sequence[int]) -> Iterator[int]:
+    """Yield the items in rounds without end, each in an order of its own."""
+    return chain.from_iterable(rng.shuffled(items) for _ in repeat(None))

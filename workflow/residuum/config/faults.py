@@ -40,7 +40,7 @@ from residuum.pages.entries import Printed, parts_of
 from residuum.pages.kinds import FAULTS
 
 Fault = tuple[str, str]  # key, what is wrong
-SHOWN = ("row", "column", "series", "panel")  # the parts of a page that hold numbers
+WITH_NUMBERS = ("row", "column", "series", "panel")  # the parts of a page that hold numbers
 
 
 def between(registry: Registry) -> list[str]:
@@ -233,7 +233,9 @@ def comparability_faults(registry: Registry, scale: Scale) -> Iterator[Fault]:
         if name not in papers and page is None and not registry.may_hold("paper", name):
             yield key, unknown("page", name, pages) if short else unknown("paper", paper, papers)
         marks = list(walk(page)) if page else []
-        known = {part for _, mark, part in marks if isinstance(mark, Name) and mark.kind in SHOWN}
+        known = {
+            part for _, mark, part in marks if isinstance(mark, Name) and mark.kind in WITH_NUMBERS
+        }
         for part in compares.but:
             if not page:
                 yield f"{key}.but", f"'{part}': only a page has rows and columns"

@@ -29,6 +29,7 @@ from residuum.config.schema.models import (
     ReleasedWeights,
 )
 from residuum.config.schema.negatives import Negatives
+from residuum.config.schema.reading import Windows
 from residuum.config.schema.scales import (
     ByDataset,
     Comparability,
@@ -42,7 +43,7 @@ from residuum.config.schema.scales import (
 )
 from residuum.config.schema.sources import Segmented
 from residuum.config.schema.sweeps import Sweep
-from residuum.config.schema.systems import DenseSystem, RerankSystem, System
+from residuum.config.schema.systems import RerankSystem, System
 from residuum.config.schema.tests import Tests
 from residuum.config.schema.training import RateGrid
 from residuum.config.specs import FixedId, RunId, Seed, of_entry
@@ -168,15 +169,18 @@ class Registry:
         A dual encoder makes its vectors for each passage if the dataset is read in windows.
         """
         entry, windows = self.models[FixedId.parse(model).name], self.datasets[dataset].windows
-        if not isinstance(entry, DualEncoder):
-            return 1
-        return (windows.expected if windows else 1) * entry.encoder.pooling.most("doc")
+        cut = windows.expected if windows and isinstance(entry, DualEncoder) else 1
+        return cut * self.vectors_of_text(model)
 
-    def vectors_of_text(self, system: str) -> int:
-        """Return the most vectors of a text or passage by a dense system's model; else 1."""
-        entry = self.systems[system]
-        model = self.models[entry.model] if isinstance(entry, DenseSystem) else None
-        return model.encoder.pooling.most("doc") if isinstance(model, DualEncoder) else 1
+    def vectors_of_text(self, model: str) -> int:
+        """Return the most vectors of a text or passage by a model, given its id."""
+        entry = self.models[FixedId.parse(model).name]
+        return entry.encoder.pooling.most("doc") if isinstance(entry, DualEncoder) else 1
+
+    def windows_read(self, model: str, dataset: str) -> Windows | None:
+        """Return the windows of a dataset, if a model's training reads passages of its docs."""
+        reads = getattr(self.model(model), "passages", None)
+        return self.datasets[dataset].windows if reads else None
 
     def shards(self, dataset: str, model: str) -> int:
         """Return the number of shards of a dataset's vectors by a model, the same for all editions.

@@ -109,11 +109,13 @@ def _characteristics(bench: Bench, path: str) -> str:
 
 def _claims(bench: Bench, path: str) -> str:
     page, metrics = bench.page(path), bench.results / PATHS.metrics_root
-    read, curves = bench.files(path, PATHS.table), bench.files(path, PATHS.depth_curve)
+    read = bench.files(path, PATHS.table, PATHS.pages["dimensions"])
+    curves = bench.files(path, PATHS.depth_curve)
     made = bench.made / PATHS.significance.fill(page=page.output.stem)
     groups = bench.files(path, PATHS.groups)
+    folders = bench.bounds, bench.results / PATHS.fidelity_root
     inputs = read, curves, groups, page.learning
-    claims.judge(page.spec, metrics, made, page.output, bench.bounds, *inputs)
+    claims.judge(page.spec, metrics, made, page.output, *folders, *inputs)
     return ""
 
 

@@ -1,8 +1,9 @@
 """The passage of a long doc that training reads for a query: the one that answers, or BM25's best.
 
-Usage: `docs = BestPassages(docs, tokenise, answering, special)`, then `docs.of(query_id, tokens,
-doc_id)`. Search gives a doc the score of its best passage. A training that read the start of each
-doc would mostly learn from passages that do not answer (ME-BERT, section 7).
+Usage: `docs = BestPassages(docs, tokenise, passages, positives, special)`, then
+`docs.of(query_id, tokens, doc_id)`. Search gives a doc the score of its best passage. A training
+that read the start of each doc would mostly learn from passages that do not answer (ME-BERT,
+section 7).
 """
 
 from __future__ import annotations
@@ -62,9 +63,10 @@ class BestPassages:
             log(f"{len(self._answering)} of {count} positives have a passage with an answer")
         lengths = self._store.lengths
         self._length = float(lengths.mean()) if len(lengths) else 0.0
-        rows = [np.unique(self._store.row(number)) for number in range(len(lengths))]
-        having = np.bincount(np.concatenate([*rows, np.zeros(0, np.int32)]))
-        self._idf = np.log1p((len(rows) - having + 0.5) / (having + 0.5))
+        having = np.zeros(self._store.highest + 1, np.int64)  # passages with each token
+        for number in range(len(lengths)):
+            having[np.unique(self._store.row(number))] += 1
+        self._idf = np.log1p((len(lengths) - having + 0.5) / (having + 0.5))
 
     def of(self, query_id: str, query: np.ndarray, doc_id: str) -> np.ndarray:
         """Return the tokens (int32) that a query, given in tokens, reads of a doc."""

@@ -224,15 +224,14 @@ class ContrastiveLearner(Learner[Batch]):
         queries, docs = self._read()
         as_query, as_doc = (partial(encoder.tokenise, kind=kind) for kind in ("query", "doc"))
         self.queries = TokenStore(texts.read("query", queries), as_query)
-        self.docs, self.best = TokenStore((), as_doc), None
+        self.best: BestPassages | None = None
         if start.passages:
             cut, records = encoder.cut(start.passages.windows), texts.docs(docs)
             cut_docs = ((doc_id, cut(record)) for doc_id, record in records)
             known = {query_id: self.positives[query_id] for query_id in queries}
             special = encoder.tokenizer.all_special_ids
             self.best = BestPassages(cut_docs, as_doc, start.passages, known, special)
-        else:
-            self.docs = TokenStore(texts.read("doc", docs), as_doc)
+        self.docs = TokenStore(() if self.best else texts.read("doc", docs), as_doc)
         if spec.perturbation and encoder.tokenizer.mask_token_id is None:
             raise ResiduumError(
                 f"{start.source.name}: its tokenizer has no mask token. Leave out perturbation"

@@ -71,6 +71,11 @@ class PackedTokens:
         """Number of tokens of each text."""
         return np.diff(self._ends)
 
+    @property
+    def highest(self) -> int:
+        """The highest token id; -1 without tokens."""
+        return int(self._ids.max(initial=-1))
+
     def row(self, number: int) -> np.ndarray:
         """Return the token ids of a text by its number, from 0."""
         return self._ids[self._ends[number] : self._ends[number + 1]]
@@ -142,10 +147,12 @@ class Texts(NamedTuple):
         texts = trec.read_queries(source).items() if query else contracts.read_corpus(source)
         yield from self._among(ids, texts, kind, optional)
 
-    def docs(self, ids: set[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    def docs(
+        self, ids: set[str], optional: Collection[str] = ()
+    ) -> Iterator[tuple[str, dict[str, str]]]:
         """Stream (id, record with all its fields) of docs by id. Raises the errors of `read`."""
         every = ((record["doc_id"], record) for record in contracts.read_docs(self.corpus))
-        yield from self._among(ids, every, "doc", ())
+        yield from self._among(ids, every, "doc", optional)
 
     def _among(
         self,

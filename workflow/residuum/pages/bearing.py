@@ -1,12 +1,11 @@
 """Whether data could have shown the effect that a comparison is about: rules of docs/verdicts.md.
 
-Usage: `weigh(test, [side_a], [side_b], Limits(metrics, bounds), alpha)`. The rules read measures
+Usage: `weigh(test, [basis_a], [basis_b], Limits(metrics, bounds), tests)`. The rules read measures
 and counts. No rule reads which of two rows is better.
 """
 
-import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -15,27 +14,24 @@ import numpy as np
 import polars as pl
 
 from residuum.artefacts import trec
-from residuum.cli.errors import NotRun
+from residuum.config import measures
 from residuum.config.schema.tests import Tests
 from residuum.pages import grids
-from residuum.pages.jobs import Side
-from residuum.paired import Comparison, classical
-from residuum.wiring.paths import below_bounds, has_bounds
+from residuum.pages.jobs import Basis
+from residuum.paired import Comparison
+from residuum.paired.comparisons import CLASSICAL
+from residuum.tuning.learned import ERRORS, error_of
+from residuum.wiring.paths import below_bounds
 
-SURE = 2.0  # standard errors by which a dense part must be above chance
-SEEDS = 3  # trainings that a verdict on a method needs on both sides
-BY_TEST: dict[str, Callable[[np.ndarray], classical.Outcome]] = {
-    "t-test": classical.t_test,
-    "wilcoxon": classical.wilcoxon,
-}
+SEEDS = 3  # trainings of each row that a verdict on a method needs
 
 
 @dataclass(frozen=True)
 class Weighed(Comparison):
-    """A comparison, and what the data could have shown of it.
+    """A comparison, and what the data could have shown.
 
-    `trainings` is the smallest number of seeds of a model behind one side and not the other; None
-    if a side has no such model. `must_differ` is the fewest queries on which the rows must differ
+    `trainings` is the smallest number of seeds of a model behind one row and not the other; None if
+    a row has no such model. `must_differ` is the fewest queries on which the rows must differ
     for the test to be significant. `room_a` is how far a can lie above the mean of b at most,
     `room_b` the same of b and a; None if no ceiling is known. `at_chance` says which dense part
     answers no more than chance.
@@ -55,48 +51,48 @@ class Limits:
         """Read from the folders of metrics files and of bounds; each file is read once."""
         self._metrics, self._bounds = metrics, bounds
         self._read, self._read_bounds = cache(trec.read_metrics), cache(trec.read_bounds)
+        self.at_chance = cache(self._at_chance)  # of a row, which is compared with many
 
-    def ceiling(self, side: Side) -> float | None:
-        """Return the mean of the best order over all queries; None if no formula gives it."""
-        known = self._of(side) if side.whole else None
+    def ceiling(self, basis: Basis) -> float | None:
+        """Return the mean of the best order over all queries, or None without a formula."""
+        known = self._bounds_of(basis) if basis.whole else None
         return None if known is None else float(known["ceiling"].to_numpy().mean())
 
-    def at_chance(self, side: Side) -> str | None:
-        """Return which dense part behind a side is at most SURE standard errors above chance.
+    def _at_chance(self, basis: Basis) -> str | None:
+        """Return which dense part behind a row is at most ERRORS standard errors above chance.
 
         A part with seeds counts by each query's mean. None if all are above, or if no formula
         gives the value of a random order.
         """
-        known = self._of(side)
-        if known is None:
+        if (known := self._bounds_of(basis)) is None:
             return None
-        for runs in side.alone:
-            try:
-                where = f"{runs[0]} on {side.split_ref}: "
-                values = grids.read_matrix(
-                    self._metrics, side.split_ref, runs, side.measure, where, self._read
-                )
-            except NotRun:
-                continue
-            table = pl.DataFrame(
-                {"query_id": values.query_ids, "value": values.values.mean(axis=1)}
-            )
-            both = table.join(known, on="query_id", how="inner")
+        for runs in basis.alone:
+            both = self._values(basis, runs).join(known, on="query_id", how="inner")
             above = (both["value"] - both["chance"]).to_numpy()
-            error = float(above.std(ddof=1)) / math.sqrt(len(above)) if len(above) > 1 else math.inf
-            if above.mean() <= SURE * error:
+            error = error_of(above)
+            if above.mean() <= ERRORS * error:
                 value, chance = both["value"].to_numpy().mean(), both["chance"].to_numpy().mean()
+                name = runs[0].partition(".")[0]
                 return (
-                    f"{runs[0].partition('.')[0]} answers no more than chance on {side.split_ref}: "
-                    f"{side.measure} {value:.4f} ± {error:.4f}, a random order {chance:.4f}"
+                    f"{name} answers no more than chance on {basis.split_ref}: "
+                    f"{basis.measure} {value:.4f} ± {error:.4f}, a random order {chance:.4f}"
                 )
         return None
 
-    def _of(self, side: Side) -> pl.DataFrame | None:
-        if not has_bounds(side.measure):
+    def _values(self, basis: Basis, runs: Sequence[str]) -> pl.DataFrame:
+        """Return query_id and value, the mean over runs."""
+        where = f"{runs[0]} on {basis.split_ref}: "
+        values = grids.read_matrix(
+            self._metrics, basis.split_ref, runs, basis.measure, where, self._read
+        )
+        return pl.DataFrame({"query_id": values.query_ids, "value": values.values.mean(axis=1)})
+
+    def _bounds_of(self, basis: Basis) -> pl.DataFrame | None:
+        """Return query_id, measure, chance and ceiling, or None if the measure has no bounds."""
+        if not measures.is_judged(basis.measure):
             return None
-        path = self._bounds / below_bounds(side.split_ref, side.over)
-        known = self._read_bounds(path).filter(measure=side.measure)
+        path = self._bounds / below_bounds(basis.split_ref, basis.over)
+        known = self._read_bounds(path).filter(measure=basis.measure)
         return known if known.height else None
 
 
@@ -111,7 +107,7 @@ def must_differ(test: str, alpha: float, queries: int) -> int:
     for number in range(1, queries + 1):
         alike = np.zeros(queries)
         alike[:number] = 1.0
-        p = 2.0 ** (1 - number) if test == "permutation" else BY_TEST[test](alike).p
+        p = 2.0 ** (1 - number) if test == "permutation" else CLASSICAL[test](alike).p
         if p <= alpha:
             return number
     return queries + 1
@@ -130,17 +126,17 @@ def trainings(a: Collection[str], b: Collection[str]) -> int | None:
 
 
 def weigh(
-    test: Comparison, a: Sequence[Side], b: Sequence[Side], limits: Limits, tests: Tests
+    test: Comparison, a: Sequence[Basis], b: Sequence[Basis], limits: Limits, tests: Tests
 ) -> Weighed:
-    """Return a comparison with what the data could have shown of it.
+    """Return a comparison with what the data could have shown.
 
-    A side of a gap, one row less another one, comes from the sides of both rows.
+    A gap, one row less another one, rests on the bases of both rows.
     """
     both = [*a, *b]
-    of_a, of_b = ({model for side in sides for model in side.models} for sides in (a, b))
+    of_a, of_b = ({model for basis in bases for model in basis.models} for bases in (a, b))
     rooms: list[float | None] = [None, None]
     if len(a) == len(b) == 1:
-        tops = [limits.ceiling(side) for side in both]
+        tops = [limits.ceiling(basis) for basis in both]
         rooms = [
             None if top is None else top - other
             for top, other in zip(tops, (test.mean_b, test.mean_a), strict=True)
@@ -179,7 +175,7 @@ def _too_few(test: Weighed) -> str | None:
 
 def _no_room(test: Weighed, ways: Collection[bool]) -> str | None:
     rooms = [_no_room_for(test, above) for above in ways]
-    return rooms[0] if rooms and all(rooms) else None
+    return rooms[0] if all(rooms) else None
 
 
 def _no_room_for(test: Weighed, above: bool) -> str | None:

@@ -9,13 +9,13 @@ from shlex import quote
 
 from residuum.config.registry import Registry, SplitId
 from residuum.config.specs import canonical_json
-from residuum.pages.jobs import Bound, Side
+from residuum.pages import limits
+from residuum.pages.jobs import Basis, Bound
 from residuum.pages.kinds import BINDERS
 from residuum.wiring.availability import Hub
 from residuum.wiring.base import Part, Wildcards
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import verdicts
-from residuum.wiring.paths import below_limits
 
 
 def ref_of(split_id: SplitId | None) -> str | None:
@@ -55,9 +55,9 @@ class PageInputs(Part):
         """Return the verdicts on whether the models behind bound pages learned, sorted."""
         return sorted({self.paths.learning.fill(**made) for made in verdicts(pages)})
 
-    def limits_of(self, sides: Iterable[Side]) -> list[str]:
-        """Return the metrics of dense parts, and the bounds of measures, that sides need."""
-        metrics, bounds = below_limits(sides)
+    def limits_of(self, bases: Iterable[Basis]) -> list[str]:
+        """Return the metrics of dense parts, and the bounds of measures, that bases need."""
+        metrics, bounds = limits.below(bases)
         return self.metrics_at(metrics) + [f"{self.paths.bounds_root}/{name}" for name in bounds]
 
     def metrics_at(self, names: Iterable[str]) -> list[str]:

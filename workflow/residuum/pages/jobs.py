@@ -35,7 +35,7 @@ class Gap(NamedTuple):
     unbound: bool
 
 
-class Side(NamedTuple):
+class Basis(NamedTuple):
     """Where the values of a row in a column come from, to say what the data could have shown.
 
     `alone` holds the runs of each dense part behind it, whose values are compared with chance.
@@ -47,8 +47,8 @@ class Side(NamedTuple):
     split_ref: str
     measure: str
     over: str | None
-    alone: list[list[str]]
-    models: list[str]
+    alone: tuple[tuple[str, ...], ...]
+    models: tuple[str, ...]
     whole: bool
 
 
@@ -83,10 +83,6 @@ class Bound(Strict):
         description="dataset: run: models behind it that are judged, whether they learned",
     )
 
-    trained_runs: dict[SplitRef, dict[str, Trained]] = Field(
-        default={}, description="split: run with a trained model behind it: what is trained"
-    )
-
     def check(self) -> None:
         """Refuse a page that names a part twice, or one that is not there, as config/ does.
 
@@ -108,20 +104,6 @@ class Bound(Strict):
         """Yield the parts of the page that have no value at this scale."""
         yield from ()
 
-    def side_of(
-        self, runs: Sequence[str], split_ref: str, measure: str, over: str | None, whole: bool
-    ) -> Side:
-        """Return where the values of runs on a split come from."""
-        known = self.trained_runs.get(split_ref, {})
-        trained = [known[name] for run in runs if (name := OrderId.parse(run).run) in known]
-        alone = [
-            list(dict.fromkeys(part)) for part in zip(*(t.dense for t in trained), strict=True)
-        ]
-        if over is not None:
-            alone = [list(runs)] if trained else []
-        models = dict.fromkeys(model for one in trained for model in one.models)
-        return Side(split_ref, measure, over, alone, list(models), whole)
-
 
 class Judged(Bound):
     """A bound page with numbers that the paper prints and the ledger judges."""
@@ -130,6 +112,10 @@ class Judged(Bound):
     comparable: bool
     but: dict[str, str] = Field(
         default={}, description="row, column or panel whose numbers do not compare: why"
+    )
+
+    trained_runs: dict[SplitRef, dict[str, Trained]] = Field(
+        default={}, description="split: run with a trained model behind it: what is trained"
     )
 
     has_intervals: ClassVar[bool] = True  # whether its numbers, not differences, have intervals
@@ -155,6 +141,23 @@ class Judged(Bound):
     def measured_in(self, row: str, column: str, quantity: str) -> str | None:
         """Return the end of the path of a counted artefact; None for numbers measured on runs."""
         return None
+
+    def basis(self, row: str, column: str) -> Basis | None:
+        """Return where the values of a row in a column come from; None if nothing is measured."""
+        return None
+
+    def basis_of(
+        self, runs: Sequence[str], split_ref: str, measure: str, over: str | None, whole: bool
+    ) -> Basis:
+        """Return where the values of runs on a split come from."""
+        known = self.trained_runs.get(split_ref, {})
+        trained = [known[name] for run in runs if (name := OrderId.parse(run).run) in known]
+        parts = zip(*(one.dense for one in trained), strict=True)
+        alone = tuple(tuple(dict.fromkeys(part)) for part in parts)
+        if over is not None:
+            alone = (tuple(runs),) if trained else ()
+        models = dict.fromkeys(model for one in trained for model in one.models)
+        return Basis(split_ref, measure, over, alone, tuple(models), whole)
 
     def grouping(self, column: str) -> str | None:
         """Return the grouping of a column that shows a group of queries, or None."""

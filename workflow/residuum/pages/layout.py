@@ -143,10 +143,3 @@ def latex(page: Layout, label: str) -> str:
 def _typeset(cell: TextCell) -> typeset.Cell:
     text = _text(cell, typeset.escape, r"\textbf{", "}")
     return typeset.cell(text, cell.text, raised(cell.superscript) + "↓" * cell.below, cell.spread)
-
-
-def shared(reasons: Iterable[str]) -> str:
-    """Return the one reason of all pages why numbers compare, or where each page's own stands."""
-    distinct = {*reasons}
-    each = "each page says why its numbers compare with the paper's, or do not."
-    return distinct.pop() if len(distinct) == 1 else each

@@ -4,7 +4,7 @@ Usage: `[tests_note(tests), *remarks(named, alpha)]` under a page with compariso
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import RunId
@@ -106,6 +106,13 @@ def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
         )
 
 
+def reason_of_all(reasons: Iterable[str]) -> str:
+    """Return the one reason of all pages why numbers compare, or where each page has its reason."""
+    distinct = {*reasons}
+    each = "each page says why its numbers compare with the paper's, or do not."
+    return distinct.pop() if len(distinct) == 1 else each
+
+
 def of_scale(job: Bound) -> Iterator[str]:
     """Yield why a page's numbers compare with its paper's or do not, and what alone does not."""
     yield f"Scale {job.scale}: {job.reason}"
@@ -154,7 +161,7 @@ def _course(course: Mapping[str, tuple[float, float]]) -> str:
     )
     return (
         f" cos² to BM25's vectors, mean of the first and the last tenth of the steps: "
-        f"{', '.join(parts)}; two random vectors of d dimensions have 1/d, 0.0156 at 64."
+        f"{', '.join(parts)}; two random vectors of d dimensions have 1/d."
     )
 
 

@@ -291,6 +291,12 @@ def not_shown(why: str) -> Verdict:
     return "not judged", f"{NOT_SHOWN}{why}"
 
 
+def why_not_shown(row: LedgerRow) -> str | None:
+    """Return why the data could not have shown a row of the ledger, or None."""
+    _, marked, why = row.reason.partition(NOT_SHOWN)
+    return why.rstrip(".") if marked else None
+
+
 def decided(claim: str, tested: Tested) -> Verdict:
     """Return the verdict and the reason of a comparison, whatever the data could have shown."""
     sign, test = tested

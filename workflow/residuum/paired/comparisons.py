@@ -234,11 +234,17 @@ def digits(value: Value) -> Value:
     return None if value is None else float(f"{value:.12g}")
 
 
+CLASSICAL: dict[str, Callable[[np.ndarray], classical.Outcome]] = {
+    "t-test": classical.t_test,
+    "wilcoxon": classical.wilcoxon,
+}  # tests that resample nothing
+
+
 def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[classical.Outcome]:
     """Return the outcome of every contrast by the test that `tests` names."""
     if tests.test == "permutation":
         return resampling.permutation(contrasts, tests.resamples, tests.seed, workers)
-    one = {"t-test": classical.t_test, "wilcoxon": classical.wilcoxon}[tests.test]
+    one = CLASSICAL[tests.test]
     outcomes = (one(contrasts.difference(number)) for number in range(len(contrasts.pairs)))
     return [outcome._replace(p=digits(outcome.p)) for outcome in outcomes]
 

@@ -18,7 +18,7 @@ from residuum.config.schema.base import Id
 from residuum.inspect import addressing, explaining, provenance
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.inspect.text import remade
-from residuum.pages import layout, verdicts
+from residuum.pages import notes, verdicts
 from residuum.pages.entries import parts_of
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import GRIDS
@@ -148,7 +148,7 @@ def read(results: Path) -> Folder:
         raise ResiduumError(f"{results}: a ledger and no page; make them: {remade(results)}")
     order = {name: number for number, name in enumerate([*papers])}
     sheets.sort(key=lambda s: (order[s.paper], bool(s.entry.claims), _natural(s.name)))
-    reason = layout.shared(spec.reason for spec in specs.values())
+    reason = notes.reason_of_all(spec.reason for spec in specs.values())
     return Folder(results, specs[sheets[0].path].scale, reason, ledger, sheets, graph)
 
 

@@ -85,7 +85,7 @@ def by_ranks(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> tuple[V
     orders += [_order(scores, pl.lit(0.0), seed) for seed in range(1, SHUFFLES + 1)]
     trained, start, *random = of_rankings(orders, qrels, measure)
     chance = np.mean(random, axis=0)
-    error = float((trained - chance).std(ddof=1)) / math.sqrt(len(trained))
+    error = error_of(trained - chance)
     means = {"trained": _mean(trained), "start": _mean(start), "random order": _mean(chance)}
     above = means["trained"] > means["random order"] + ERRORS * error
     verdict = _verdict(trained - start, means, measure)
@@ -96,7 +96,7 @@ def by_ranks(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> tuple[V
     return verdict._replace(learned=False, reason=reason), len(trained)
 
 
-class Reranked(NamedTuple):
+class OnCandidates(NamedTuple):
     """What a reranker makes of a run's first docs: its mean, that of random orders, and the error.
 
     The error is that of the difference of both means, over queries.
@@ -115,7 +115,7 @@ class Reranked(NamedTuple):
         return gain / self.error if self.error else math.copysign(math.inf, gain)
 
 
-def reranked(curve: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> list[Reranked]:
+def on_candidates(curve: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> list[OnCandidates]:
     """Return what a reranker makes of each run's docs down to the deepest depth of its curve.
 
     `curve` is a curve over depths. Chance is the expected value of a random order of the same docs,
@@ -123,7 +123,7 @@ def reranked(curve: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> list[Rer
     of any level.
     """
     relevant = dict(qrels.filter(pl.col("relevance") >= 1).group_by("query_id").len().rows())
-    judged, made = qrels["query_id"].unique(), list[Reranked]()
+    judged, made = qrels["query_id"].unique(), list[OnCandidates]()
     for (run,), rows in curve.partition_by("run", as_dict=True, maintain_order=True).items():
         depth = int(rows["depth"].to_numpy().max())
         there = rows.filter((pl.col("depth") == depth) & pl.col("query_id").is_in(judged.implode()))
@@ -132,13 +132,13 @@ def reranked(curve: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> list[Rer
         counts = [(round(recall * relevant.get(q, 0)), round(docs)) for q, recall, docs in read]
         chances = [ceilings.chance(measure, [1] * n, [1] * n, docs) for n, docs in counts]
         gain = wide[measure].to_numpy() - np.array(chances, dtype=float)
-        error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
+        error = error_of(gain)
         mean = _mean(wide[measure].to_numpy())
-        made.append(Reranked(str(run), depth, mean, mean - _mean(gain), error))
+        made.append(OnCandidates(str(run), depth, mean, mean - _mean(gain), error))
     return made
 
 
-def with_reranked(verdict: Verdict, runs: Sequence[Reranked], measure: str) -> Verdict:
+def with_candidates(verdict: Verdict, runs: Sequence[OnCandidates], measure: str) -> Verdict:
     """Add to a reranker's verdict what it makes of the candidates that it will see.
 
     It learned only if it is more than two standard errors above chance on those of every run. Means
@@ -170,12 +170,17 @@ def by_errors(trained: Values, other: Values, name: str, shuffled: Values | None
         return _verdict(other - trained, means, MEASURES[name])
     gain, means = shuffled - trained, {**means, SHUFFLED: _mean(shuffled)}
     verdict = _verdict(other - trained, means, MEASURES[name])
-    error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
+    error = error_of(gain)
     if _mean(gain) > ERRORS * error or not verdict.learned:
         return verdict
     text = f"{MEASURES[name]} {means['trained']:.4g} is within {ERRORS} standard errors of that of"
     reason = f"{text} {SHUFFLED}, {means[SHUFFLED]:.4g} ± {error:.2g}"
     return verdict._replace(learned=False, reason=reason)
+
+
+def error_of(gain: Values) -> float:
+    """Return the standard error of a mean; infinite for a single value."""
+    return float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.inf
 
 
 def _verdict(gain: Values, means: dict[str, float], measure: str) -> Verdict:

@@ -5,6 +5,7 @@ Usage: `Corpora(registry, paths, hub).index_behind(wildcards)`.
 
 import sys
 from collections.abc import Callable
+from itertools import product
 from shlex import quote
 
 from residuum.cli.errors import ResiduumError, unknown
@@ -25,15 +26,16 @@ from residuum.wiring.memo import memoised
 from residuum.wiring.paths import Template, folder_of
 
 
+@memoised
 def searched(registry: Registry, dataset: str) -> list[str]:
     """Return the splits of a dataset that systems search.
 
     Runs on them are measured, tuned on or submitted, or a page of dimensions compares their ranks.
     """
-    roles = filter(None, map(registry.tuned_on, registry.systems))
+    roles = dict.fromkeys(filter(None, map(registry.tuned_on, registry.systems)))
     splits, pages = registry.datasets[dataset].splits, registry.pages.values()
-    asked = {role_of(registry, role, "tune", dataset)[0] for role in dict.fromkeys(roles)}
-    asked |= {SplitId(dataset, split.tune) for split in splits.values() if split.tune}
+    both = product(roles, splits)
+    asked = {role_of(registry, role, "tune", dataset, searched=at)[0] for role, at in both}
     asked |= {registry.binding(role) for page in pages for role in page.searched_for()}
     return [
         name

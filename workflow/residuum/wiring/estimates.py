@@ -370,8 +370,7 @@ class Estimates:
         read = min(pairs, sizes.docs(self.registry, split_id.dataset)) * tokens
         if isinstance(model := self.registry.model(w.model), CrossEncoder):
             read = pairs * sizes.pair_tokens(split_id.dataset, model.reading)
-        windows = self.registry.datasets[split_id.dataset].windows
-        if windows and getattr(model, "passages", None):
+        if windows := self.registry.windows_read(w.model, split_id.dataset):
             read *= windows.expected
         shape, at_once = sizes.shape(self.registry, w.model), self.registry.scale.batch_size
         return of_reading(shape, 2 * read, at_once * tokens)._replace(disk=sizes.LINE_BYTES * pairs)

@@ -162,9 +162,8 @@ class Models(Part):
         return self._windows(wildcards, self._judged(wildcards)[0])
 
     def _windows(self, wildcards: Wildcards, split_id: SplitId) -> str:
-        windows = self.registry.datasets[split_id.dataset].windows
-        reads = getattr(self.registry.model(wildcards.model), "passages", None) is not None
-        return f"--windows {quote(specs.of_entry(windows))}" if windows and reads else ""
+        windows = self.registry.windows_read(wildcards.model, split_id.dataset)
+        return f"--windows {quote(specs.of_entry(windows))}" if windows else ""
 
     def passage_answers(self, wildcards: Wildcards) -> list[str]:
         """Return the answers by which a training chooses passages; none for most models."""
@@ -323,18 +322,20 @@ def trained_runs(
     """
     behind: dict[str, dict[str, Trained]] = {}
     for system, split_id in dict.fromkeys(cells):
-        for seed in registry.seeds_of(system) if split_id else []:
-            dataset, split = split_id or ("", "")
-            models = [f"{name}/seed{n}" for name, n in _models(registry, system, seed, dataset)]
+        if split_id is None:
+            continue
+        for seed in registry.seeds_of(system):
+            ids = _models(registry, system, seed, split_id.dataset)
+            models = [f"{name}/seed{number}" for name, number in ids]
             if models:
                 dense = [registry.run(part, seed) for part in _dense(registry, system)]
                 made = Trained(dense=dense, models=list(dict.fromkeys(models)))
-                behind.setdefault(f"{dataset}/{split}", {})[registry.run(system, seed)] = made
+                behind.setdefault("/".join(split_id), {})[registry.run(system, seed)] = made
     return behind
 
 
 def _dense(registry: Registry, system: str) -> list[str]:
-    """Return the trained dense systems that a system is made from, itself among them."""
+    """Return the trained dense systems among a system and those that it is made from."""
     made = registry.made_from(system)
     dense = [name for name in made if isinstance(registry.systems[name], DenseSystem)]
     return [name for name in dense if registry.trained_for(name)]

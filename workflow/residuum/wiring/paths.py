@@ -5,13 +5,10 @@ relative to the results folder. No other module writes such a path.
 """
 
 import re
-from collections.abc import Iterable
 from functools import cache
 from pathlib import PurePath
 
 from residuum.cli.errors import ResiduumError
-from residuum.config import measures
-from residuum.pages.jobs import Side
 from residuum.pages.kinds import ENTRIES
 
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
@@ -38,21 +35,6 @@ def below_bounds(split_id: str, other: str | None = None) -> str:
     Bounds are what a random order and the best order of the docs reach.
     """
     return f"{split_id}/{other}.tsv" if other else f"{split_id}.tsv"
-
-
-def has_bounds(measure: str) -> bool:
-    """Say whether judgements bound a measure: they do not say which docs hold an answer."""
-    return measures.reads(measure) == "judgements"
-
-
-def below_limits(sides: Iterable[Side]) -> tuple[list[str], list[str]]:
-    """Return the metrics files and the bounds that sides need, relative to their folders."""
-    metrics, bounds = dict[str, None](), dict[str, None]()
-    for side in (side for side in sides if has_bounds(side.measure)):
-        bounds[below_bounds(side.split_ref, side.over)] = None
-        for runs in side.alone:
-            metrics |= dict.fromkeys(below_metrics(side.split_ref, run) for run in runs)
-    return sorted(metrics), sorted(bounds)
 
 
 def folder_of(manifest: str) -> str:

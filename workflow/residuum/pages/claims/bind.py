@@ -66,7 +66,7 @@ class ClaimsInputs(PageInputs):
 
     def limits(self, wildcards: Wildcards) -> list[str]:
         """Return what says whether the data could have shown what the claims say."""
-        return self.limits_of(self._bound(wildcards).sides_compared())
+        return self.limits_of(self._bound(wildcards).bases_compared())
 
     def tables(self, wildcards: Wildcards) -> list[str]:
         """Return the tables and the pages of dimensions that claims are about."""

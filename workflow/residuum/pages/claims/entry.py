@@ -68,8 +68,8 @@ class Along(Strict):
     `columns`, or the lengths of a quantity of a page of dimensions.
 
     rises: the last point lies above the first, and no point lies below the one before it. falls:
-    the reverse. keeps: the last point does not lie below the first. needs_largest: the last point
-    lies above every other point.
+    the reverse. keeps: the last point lies above the first; numbers that are computed and not
+    tested may be equal. needs_largest: the last point lies above every other point.
     """
 
     relation: Literal["rises", "falls", "keeps", "needs_largest"]

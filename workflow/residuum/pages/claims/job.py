@@ -3,7 +3,7 @@
 Made by `residuum.pages.claims.bind`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from residuum.config.schema.tests import Tests
 from residuum.pages.claims.entry import Along, Claims, Holding, Narrows
 from residuum.pages.dimensions.job import BoundDimensions
 from residuum.pages.figure.job import BoundFigure
-from residuum.pages.jobs import Bound, Side
+from residuum.pages.jobs import Basis, Bound, Judged
 from residuum.pages.table.job import BoundTable
 
 
@@ -47,20 +47,18 @@ class BoundClaims(Bound):
             return isinstance(holds, Along) and rows == {"margins"}
         return True
 
-    def side(self, page: str, row: str, column: str) -> Side | None:
+    def basis(self, page: str, row: str, column: str) -> Basis | None:
         """Return where a point's values come from; None if nothing is measured."""
-        if table := self.tables.get(page):
-            return table.side(row, column)
-        figure = self.figures.get(page)
-        return figure.side(row, column.partition("/")[0]) if figure else None
+        pages: Mapping[str, Judged] = {**self.tables, **self.figures, **self.dimensions}
+        return pages[page].basis(row, column)
 
-    def sides_compared(self) -> Iterator[Side]:
+    def bases_compared(self) -> Iterator[Basis]:
         """Yield where the values of the claims' points come from."""
         for claim in self.entry.claims:
             if holds := claim.holds:
                 places = ((row, column) for row in holds.named() for column in holds.columns)
                 made = (place for place in places if self._made(holds.page, *place))
-                yield from filter(None, (self.side(holds.page, *place) for place in made))
+                yield from filter(None, (self.basis(holds.page, *place) for place in made))
 
     def _made(self, page: str, row: str, column: str) -> bool:
         """Say whether a point has runs at this scale."""

@@ -27,7 +27,7 @@ from residuum.pages.claims.entry import (
 from residuum.pages.claims.job import BoundClaims
 from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, Key
-from residuum.pages.jobs import Side
+from residuum.pages.jobs import Basis
 from residuum.pages.table.job import BoundTable
 from residuum.pages.verdicts import (
     LedgerRow,
@@ -92,15 +92,15 @@ def compare(job: BoundClaims, values: Mapping[str, Values], limits: Limits) -> l
             rows = paired.compare(sides, pairs, job.tests)
             adjusted = paired.adjust(rows, job.tests.correction, job.tests.alpha)
             for c, test in zip(compared, adjusted, strict=True):
-                a, b = (_sides(job, claim.holds, c, number) for number in (0, 1))
+                a, b = (_bases(job, claim.holds, c, number) for number in (0, 1))
                 tests.append(weigh(test, a, b, limits, job.tests))
     return tests
 
 
-def _sides(job: BoundClaims, holds: Holding, compared: Compared, number: int) -> list[Side]:
+def _bases(job: BoundClaims, holds: Holding, compared: Compared, number: int) -> list[Basis]:
     """Return where the values of a side of a comparison come from, with those of its `less`."""
     points = [compared.sides[number], *([compared.less[number]] if compared.less else [])]
-    return [side for point in points if (side := job.side(holds.page, *point))]
+    return [basis for point in points if (basis := job.basis(holds.page, *point))]
 
 
 def axis(job: BoundClaims, holds: Holding) -> str:
@@ -187,25 +187,25 @@ def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Valu
     if page := job.dimensions.get(holds.page):
         folders = page.folders()
         where = [folders.get(row, "") for row in holds.named()]
-        basis: list[object] = [holds.model_dump(mode="json"), where]
+        made_of: list[object] = [holds.model_dump(mode="json"), where]
     elif isinstance(holds, Factor):
         (column,) = holds.columns
         pairs = [
             [job.point(holds.page, row, column) for row in pair] for pair in holds.rows.items()
         ]
-        basis = [holds.relation, holds.between, pairs]
+        made_of = [holds.relation, holds.between, pairs]
     else:
         drawn = dict.fromkeys(column for _, column in values[holds.page].scores)
         columns = drawn if holds.page in job.figures else holds.columns
         points = [(row, column) for row in holds.named() for column in columns]
-        basis = [
+        made_of = [
             job.tests.model_dump(mode="json"),
             *(
                 [c.says, *(job.point(holds.page, *p) for p in (*c.sides, *(c.less or ())))]
                 for c in holds.compared(points)
             ),
         ]
-    return hashlib.sha256(canonical_json(basis).encode()).hexdigest()[:12]
+    return hashlib.sha256(canonical_json(made_of).encode()).hexdigest()[:12]
 
 
 def _absent(job: BoundClaims, holds: Holding, known: Values) -> Verdict | None:

@@ -15,7 +15,7 @@ from residuum import paired
 from residuum.artefacts import fidelities, manifest, trec
 from residuum.cli import command
 from residuum.config.schema.fidelities import nth
-from residuum.pages import grids, layout, notes
+from residuum.pages import grids, layout, limits, notes
 from residuum.pages.bearing import Limits, Weighed
 from residuum.pages.claims.job import BoundClaims
 from residuum.pages.claims.judging import Values, axis, compare, in_words
@@ -31,7 +31,7 @@ from residuum.pages.table.job import BoundTable, metrics_files
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import ScoreMatrix
 from residuum.tuning.learned import Learned, read_all
-from residuum.wiring.paths import Paths, below_limits
+from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
 PATHS = Paths()
@@ -44,15 +44,13 @@ def judge(
     tests: Annotated[Path, command.written("TSV of the tests to write")],
     output: command.Page,
     bounds: command.Bounds,
+    measured: command.Measured,
     table: Annotated[
         list[Path] | None, typer.Option(help="TSV of a table or page of dimensions")
     ] = None,
     depths: Annotated[list[Path] | None, typer.Option(help="depth curve of a figure")] = None,
     groups: command.Groups = None,
     learning: command.Learning = None,
-    measured: Annotated[
-        Path | None, typer.Option(help="folder of all measurements of fidelity"), command.MAY_LACK
-    ] = None,
 ) -> None:
     """Write the claims with their verdicts as .tsv, .md and .tex, and the tests as .tsv."""
     job = command.parse_spec(BoundClaims, spec)
@@ -65,7 +63,7 @@ def judge(
         values[name] = of_figure(job, name, kept, points)
     read: dict[Path, None] = {}
     for name, theory in job.dimensions.items():
-        folders = {row: (measured or Path()) / at for row, at in theory.folders().items()}
+        folders = {row: measured / at for row, at in theory.folders().items()}
         read |= dict.fromkeys(folder / "manifest.json" for folder in folders.values())
         values[name] = of_dimensions(job, name, theory, folders)
     made = compare(job, values, Limits(metrics, bounds))
@@ -77,9 +75,9 @@ def judge(
     written = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
     names = {*metrics_files(job.tables.values())}
     names |= {name for figure in job.figures.values() for name in figure.metrics()}
-    parts, limits = below_limits(job.sides_compared())
+    parts, bounded = limits.below(job.bases_compared())
     inputs = [metrics / name for name in sorted({*names, *parts})]
-    inputs += [bounds / name for name in limits]
+    inputs += [bounds / name for name in bounded]
     inputs += [*(table or []), *(depths or []), *(groups or []), *(learning or []), *read]
     manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.pages.claims.make")
     manifest.write(

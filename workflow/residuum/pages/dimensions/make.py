@@ -56,9 +56,7 @@ class Quantity(NamedTuple):
 @app.command()
 def draw(
     spec: Annotated[str, typer.Option(help="BoundDimensions as JSON")],
-    measured: Annotated[
-        Path, typer.Option(help="folder of all measurements of fidelity"), command.MAY_LACK
-    ],
+    measured: command.Measured,
     output: Annotated[Path, command.written("TSV to write; .pdf, .png and .md go beside it")],
 ) -> None:
     """Write the quantities as .tsv (a row per number), plots as .pdf and .png, a caption as .md."""

@@ -9,7 +9,7 @@ from residuum.config.schema.sweeps import Sweep
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import RunId
 from residuum.pages.figure.entry import Figure, Panel, Series
-from residuum.pages.jobs import First, Gap, Judged, RunName, Side, SplitRef
+from residuum.pages.jobs import Basis, First, Gap, Judged, RunName, SplitRef
 from residuum.wiring.paths import below_metrics
 
 
@@ -43,12 +43,13 @@ class BoundFigure(Judged):
         kept = {str(n): [str(RunId.parse(run).kept(n)) for run in runs] for n in range(1, last)}
         return {**kept, str(last): runs}
 
-    def side(self, series: str, column: str) -> Side | None:
-        """Return where the values of a series in a panel come from; None without a measure."""
+    def basis(self, series: str, column: str) -> Basis | None:
         panel, split_ref = self.entry.panel(column), self.splits[series]
         if split_ref is None or panel.measure is None:
             return None
-        return self.side_of(self.runs.get(series, []), split_ref, panel.measure, None, False)
+        runs = self.runs.get(series, [])
+        # A rerank depth or a group has another ceiling than the measure.
+        return self.basis_of(runs, split_ref, panel.measure, over=None, whole=False)
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
         return self.runs.get(row)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from residuum.config.registry import Registry, SplitId
-from residuum.config.schema.systems import RerankSystem
+from residuum.config.schema.systems import DenseSystem, RerankSystem
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import FOR_READERS
 from residuum.pages.entries import parts_of
@@ -57,7 +57,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         absent=absent,
         rerankers=played_rerankers(registry, systems.values()),
         derived=derived,
-        vectors={p: many for p, n in systems.items() if (many := registry.vectors_of_text(n)) > 1},
+        vectors={part: n for part, name in systems.items() if (n := _vectors(registry, name)) > 1},
         residual=residual_of(registry, split_ids.values()),
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
@@ -67,6 +67,12 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         reason=compares.reason,
         but=compares.but,
     )
+
+
+def _vectors(registry: Registry, system: str) -> int:
+    """Return the most vectors of a text by a dense system; 1 for other systems."""
+    entry = registry.systems[system]
+    return registry.vectors_of_text(entry.model) if isinstance(entry, DenseSystem) else 1
 
 
 def why_empty(
@@ -170,7 +176,7 @@ class TableInputs(PageInputs):
     def limits(self, wildcards: Wildcards) -> list[str]:
         """Return what says whether the data could have shown a difference between rows."""
         tables = self._bound(*self._tested(wildcards))
-        return self.limits_of(side for table in tables for side in table.sides_compared())
+        return self.limits_of(basis for table in tables for basis in table.bases_compared())
 
     def together(self, wildcards: Wildcards) -> str:
         """Return `--together SPEC` for each other table whose tests are corrected together."""

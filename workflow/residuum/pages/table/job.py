@@ -11,7 +11,7 @@ from residuum.config.schema.base import Strict
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import OrderId
 from residuum.pages.cells import PrintedCell
-from residuum.pages.jobs import Gap, Judged, RunName, Side, SplitRef
+from residuum.pages.jobs import Basis, Gap, Judged, RunName, SplitRef
 from residuum.pages.table.entry import Column, Row, Table
 from residuum.wiring.paths import MANIFEST, below_metrics
 
@@ -153,19 +153,18 @@ class BoundTable(Judged):
         """Return the runs whose models must have learned for a cell to be a result."""
         return [run for name in (row, *column.beside) for run in self.runs_at(name, column)]
 
-    def side(self, row: str, column: str) -> Side | None:
-        """Return where the values of a row in a column come from; None if nothing is measured."""
+    def basis(self, row: str, column: str) -> Basis | None:
         shown, split_ref = self.column(column), self.splits[column]
         if split_ref is None or shown.shows == "chosen":
             return None
         whole = shown.derived is None and shown.within is None
         runs = self.runs_at(row, shown)
-        return self.side_of(runs, split_ref, shown.measure, shown.over, whole)
+        return self.basis_of(runs, split_ref, shown.measure, shown.over, whole)
 
-    def sides_compared(self) -> Iterator[Side]:
+    def bases_compared(self) -> Iterator[Basis]:
         """Yield where the values of both rows of each comparison come from."""
         pairs = ((row, column) for column, a, b in self.compared() for row in (a, b))
-        yield from filter(None, (self.side(*place) for place in dict.fromkeys(pairs)))
+        yield from filter(None, (self.basis(*place) for place in dict.fromkeys(pairs)))
 
     def metrics(self, column: Column, run: str) -> str:
         """Return the metrics file of a run in a column, relative to the metrics folder."""
