@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from residuum import learning
-from residuum.artefacts import trec
+from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import TermWeights
 from residuum.neural import devices
@@ -171,6 +171,32 @@ def test_the_course_of_orthogonality_is_read_from_the_log(toy: Path, tmp_path: P
     learning.judge([scores], toy / "qrels.trec", models[2:], "RR@10", tmp_path / "none.json")
     assert Learned.read(tmp_path / "none.json").course == {}
     assert "course" not in json.loads((tmp_path / "none.json").read_text()), "no byte more"
+
+
+def test_the_depth_curve_of_a_reranker_is_read_and_recorded(toy: Path, tmp_path: Path) -> None:
+    """It orders other candidates well, and those that it will see no better than chance."""
+    names = [(q, d) for q, _ in toy_queries() for d, _ in toy_docs()]
+    relevant = {
+        tuple(pair) for pair in trec.read_qrels(toy / "qrels.trec").select(trec.PAIR).rows()
+    }
+    rows = [(*pair, 0.0, float(pair in relevant)) for pair in names]
+    table = pl.DataFrame(rows, schema=["query_id", "doc_id", "start", "trained"], orient="row")
+    table.write_csv(tmp_path / "scores.tsv", separator="\t")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "manifest.json").write_text('{"artefact": {}}')
+    given = [tmp_path / "scores.tsv"], toy / "qrels.trec", [tmp_path / "model"], "RR@10"
+    learning.judge(*given, tmp_path / "alone.json")
+    assert Learned.read(tmp_path / "alone.json").learned
+    curve = tmp_path / "cross.depths.tsv"
+    measured = [("RR@10", 0.0), ("recall", 1.0), ("docs_reranked", 5.0)]
+    lines = [("first.seed1", 5, q, measure, value) for q, _ in toy_queries()
+             for measure, value in measured]  # fmt: skip
+    trec.write_curve(curve, pl.DataFrame(lines, schema=[*trec.curve()], orient="row"))
+    verdict = tmp_path / "seed1.json"
+    learning.judge(*given, verdict, [curve])
+    assert not Learned.read(verdict).learned
+    assert "0.000 on the first 5 docs of first.seed1" in Learned.read(verdict).reason
+    assert str(curve) in manifest.read(manifest.beside(verdict))["inputs"]
 
 
 def test_a_column_of_a_long_log_may_begin_with_whole_numbers(toy: Path, tmp_path: Path) -> None:

@@ -174,3 +174,19 @@ def test_a_ledger_that_is_cut_short_is_one_error_that_says_how_to_mend(tmp_path,
         ledger.digest(tmp_path)
     assert str(error.value).endswith("make it again: delete it, then snakemake --cores all")
     assert "\n" not in str(error.value)
+
+
+def test_what_data_could_not_show_and_what_few_trainings_show_stand_with_their_reasons():
+    few = row("these models only", kind="comparison", reason="p 0.01; 1 training of a side")
+    why = "x answers no more than chance on d/dev: RR@10 0.0100"
+    lacking = row("not judged", kind="comparison", reason=f"the data could not show it: {why}")
+    of_claim = f"x above y in rr: the data could not show it: {why}."
+    sentence = row("not judged", kind="claim", claim="It is so.", reason=of_claim)
+    untestable = row("not judged", kind="claim", claim="It is close.", reason="no margin is named")
+    page = ledger.page([few, lacking, sentence, untestable], "toy", "a toy.")
+    short = page.split(layout.MORE)[1].split("## Every number")[0]
+    assert "Not judged, because the data could not show it: 2." in short
+    [listed] = [line for line in short.splitlines() if why in line]
+    assert "1 comparison, 1 claim" in listed and "no margin" not in short
+    [line] = [line for line in short.splitlines() if "1 training of a side" in line]
+    assert "None" not in line

@@ -281,3 +281,30 @@ def test_pages_read_whether_the_models_behind_them_learned(mini, tables):
     registry = replace(mini, scales={**mini.scales, "mini": silent})
     silenced = TableInputs(registry, Paths("r"), all_available)
     assert silenced.learning(named(page="clear-table1")) == []
+
+
+def test_dense_parts_of_every_row_are_compared_with_chance_and_models_counted(mini):
+    """Those of a fusion, and of the first stage of a reranker, too; BM25 rests on no training."""
+    table = bind_table(mini, "clear-table2", all_available)
+    dense = tuple(f"clear-embedding.seed{seed}" for seed in (1, 2))
+    for row, rerankers in (("clear", ()), ("clear-base", ("reranker-base/seed1",))):
+        basis = table.basis(row, "dev-rr")
+        assert basis.alone == (dense,), row
+        assert {*basis.models} == {"clear/seed1", "clear/seed2", *rerankers}
+    assert table.basis("bm25-base", "dev-rr").alone == ()
+    assert table.basis("bm25-base", "dev-rr").models == ("reranker-base/seed1",)
+    assert table.basis("bm25", "dev-rr")[3:5] == ((), ())
+
+
+def test_a_page_of_claims_asks_for_bounds_of_splits_that_can_be_made_alone(
+    mini, tmp_path, monkeypatch
+):
+    """At full without TREC's disks nothing of Robust04 is made; claims on it are not run."""
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    page = named(page="roc-claims")
+    asked = ClaimsInputs(load(scale="full"), Paths("r"), all_available).limits(page)
+    assert not [path for path in asked if "robust04" in path]
+    assert "r/bounds/msmarco-passage/dev.tsv" in asked
+    at_mini = ClaimsInputs(mini, Paths("r"), all_available).limits(page)
+    assert "r/bounds/generated-mini/topics.tsv" in at_mini
