@@ -93,9 +93,10 @@ def record_profile(
 ) -> None:
     """Record the profile of some work that has so many units: a number of each, all else as facts.
 
-    The work is done once before, to warm up.
+    The work is done twice before: layers are recorded when a shape of batch comes again.
     """
     with records.part(f"{name}: profile"):
+        work()
         work()
         found = profile(work, setting)
         key = "launches" if "launches" in found else "operations"

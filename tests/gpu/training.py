@@ -58,6 +58,7 @@ def _learner(setting: Setting, name: str, batch: int, precision: str) -> Any:
 def _rate(setting: Setting, records: Records, name: str, made: Any, step: Any) -> None:
     """Record the rate of steps after some that warm up; the backward pass is twice the forward."""
     if setting.device == "cuda":
+        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     count = setting.pick(AT_ONCE, 1)
     work = partial(_several, step, count)
@@ -67,6 +68,7 @@ def _rate(setting: Setting, records: Records, name: str, made: Any, step: Any) -
     records.add(name, count / typical(work, setting, 2.5), "steps/s", **facts)
     if setting.device == "cuda":
         records.add(f"{name}: memory", torch.cuda.max_memory_allocated() / 2**30, "GiB")
+        records.add(f"{name}: reserved", torch.cuda.max_memory_reserved() / 2**30, "GiB")
 
 
 def _several(step: Any, count: int) -> None:

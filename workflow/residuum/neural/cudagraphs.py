@@ -27,7 +27,7 @@ SWITCH = "RESIDUUM_CUDA_GRAPHS"  # 0: kernels are launched one by one
 MOST = 16  # graphs of a model in one mode: each holds its inputs and outputs
 # Most rows of a recorded pass. Memory that training keeps for the backward pass stays reserved
 # between passes.
-ROWS_TRAINED, ROWS_READ = 2**13, 2**16
+ROWS_TRAINED, ROWS_READ = 2**15, 2**16
 
 
 class Bounds(NamedTuple):
