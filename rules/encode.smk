@@ -7,7 +7,7 @@ rule encode_docs:
         corpus=PATHS.corpus,
         model=WIRING.corpora.checkpoint,
     output:
-        ONLY.models(PATHS.embeddings, "dual-encoder"),
+        ONLY.models(PATHS.embeddings, "dual-encoder", "released-encoder"),
     log:
         PATHS.log("encode/{dataset}.{model}.seed{seed}.{shard}"),
     conda:
@@ -37,7 +37,7 @@ rule encode_candidates:
         run=WIRING.listed.lists,
         model=WIRING.corpora.checkpoint,
     output:
-        ONLY.models(PATHS.listed_embeddings, "dual-encoder"),
+        ONLY.models(PATHS.listed_embeddings, "dual-encoder", "released-encoder"),
     log:
         PATHS.log("encode/{dataset}.{split}.{model}.seed{seed}.on.{other}.{shard}"),
     conda:
@@ -66,7 +66,7 @@ rule encode_queries:
         queries=WIRING.corpora.queries,
         model=WIRING.corpora.checkpoint,
     output:
-        ONLY.models(PATHS.query_embeddings, "dual-encoder"),
+        ONLY.models(PATHS.query_embeddings, "dual-encoder", "released-encoder"),
     log:
         PATHS.log("encode/{dataset}.{model}.seed{seed}.queries"),
     conda:

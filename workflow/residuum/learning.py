@@ -17,9 +17,9 @@ import typer
 from residuum.artefacts import files, intact, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Trained
+from residuum.config.schema.models import DualEncoder, Trained
 from residuum.config.schema.reading import Windows
-from residuum.neural import devices, foreign, hub
+from residuum.neural import devices, foreign, hub, release
 from residuum.neural.learners import KINDS, HeldOut, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import log
@@ -66,7 +66,8 @@ def score(
     chosen = devices.choose(device, precision, threads, arithmetic)
     cut = windows_of(windows)
     held = held_out(run, top, queries, qrels, corpus, batch_size, cut)
-    begun = Start(Source(start, revision, new_head=True, pickled=pickled), chosen, 0)
+    source = Source(start, revision, new_head=True, pickled=pickled)
+    begun = Start(source, chosen, 0)
     made = KINDS[form.kind].on_held_out(form, begun, model, held)
     table = pl.DataFrame({**made.ids, **made.values})
     files.write_text(output, table.write_csv(separator="\t"))
@@ -74,7 +75,13 @@ def score(
     setting = {"model": form.model_dump(mode="json"), "start": start, "revision": at}
     setting |= {"windows": cut.model_dump()} if cut else {}
     setting |= {"top": top, "batch_size": batch_size, "threads": threads, **chosen._asdict()}
-    facts = {"rows": table.height, "weights": foreign.weights_sha256(model)}
+    facts: dict[str, object] = {"rows": table.height, "weights": foreign.weights_sha256(model)}
+    if isinstance(form, DualEncoder) and (lost := release.drops(source, form.encoder)):
+        facts["start_without"] = lost
+        log(
+            f"warning: {start} asks for {'; '.join(lost)}, which the model of this entry does not "
+            "do. A key of `encoder` of that name keeps it"
+        )
     inputs = [run, queries, qrels, corpus / "manifest.json", model]
     inputs += [Path(start)] if Path(start).is_dir() else []
     manifest.write(output, facts, setting, inputs, "residuum.learning")

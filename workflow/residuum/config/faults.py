@@ -30,6 +30,7 @@ from residuum.config.schema.models import (
     OnPairs,
     PairsAlone,
     QuestionGenerator,
+    ReleasedEncoder,
 )
 from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.questions import Synthetic
@@ -260,9 +261,7 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 yield "interpolation.grid", f"{measure} has no exact grid, {have}; list weights"
     if isinstance(entry, DenseSystem) and entry.first:
         model = registry.models.get(entry.model)
-        if model and not (
-            isinstance(model, DualEncoder) and model.encoder.pooling.most("doc") == 1
-        ):
+        if model and not (isinstance(model, DualEncoder | ReleasedEncoder) and model.most == 1):
             text = f"{entry.model} makes no vector for each passage of a doc, or several"
             yield "passages", f"{text}; leave it out"
     if isinstance(entry, HybridSystem):

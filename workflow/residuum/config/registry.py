@@ -26,6 +26,7 @@ from residuum.config.schema.models import (
     LexicalVectors,
     Model,
     OnPairs,
+    ReleasedEncoder,
     ReleasedWeights,
 )
 from residuum.config.schema.negatives import Negatives
@@ -43,7 +44,7 @@ from residuum.config.schema.scales import (
 )
 from residuum.config.schema.sources import Segmented
 from residuum.config.schema.sweeps import Sweep
-from residuum.config.schema.systems import RerankSystem, System
+from residuum.config.schema.systems import DenseSystem, RerankSystem, System
 from residuum.config.schema.tests import Tests
 from residuum.config.schema.training import RateGrid
 from residuum.config.specs import FixedId, RunId, Seed, of_entry
@@ -52,6 +53,7 @@ from residuum.pages.entries import parts_of
 from residuum.pages.kinds import Page
 
 Entry = TypeVar("Entry")
+READERS = DualEncoder, ReleasedEncoder  # models that make vectors of texts
 FOLDERS = {  # kind of entry, as references name it: its folder
     "scale": "scales",
     "dataset": "datasets",
@@ -166,16 +168,16 @@ class Registry:
     def vectors_each(self, dataset: str, model: str) -> int:
         """Return the expected number of vectors of a doc by a model, given its id.
 
-        A dual encoder makes its vectors for each passage if the dataset is read in windows.
+        An encoder makes its vectors for each passage if the dataset is read in windows.
         """
         entry, windows = self.models[FixedId.parse(model).name], self.datasets[dataset].windows
-        cut = windows.expected if windows and isinstance(entry, DualEncoder) else 1
+        cut = windows.expected if windows and isinstance(entry, READERS) else 1
         return cut * self.vectors_of_text(model)
 
     def vectors_of_text(self, model: str) -> int:
         """Return the most vectors of a text or passage by a model, given its id."""
         entry = self.models[FixedId.parse(model).name]
-        return entry.encoder.pooling.most("doc") if isinstance(entry, DualEncoder) else 1
+        return entry.most if isinstance(entry, READERS) else 1
 
     def windows_read(self, model: str, dataset: str) -> Windows | None:
         """Return the windows of a dataset, if a model's training reads passages of its docs."""
@@ -434,9 +436,16 @@ class Registry:
         return FixedId(FixedId.parse(model).name) if model in self.trials else FixedId.parse(model)
 
     def vectors_seed(self, model: str, seed: Seed | None) -> Seed | None:
-        """Return the seed of a model's vectors in a run: the entry's seed for lexical vectors."""
+        """Return the seed of a model's vectors in a run: of untrained ones, the entry's own."""
         entry = self.models[FixedId.parse(model).name]
-        return entry.seed if isinstance(entry, LexicalVectors) else seed
+        return entry.seed if isinstance(entry, LexicalVectors | ReleasedEncoder) else seed
+
+    def released(self, model: str) -> FromHub | FromPath:
+        """Return where a released encoder is, given its id."""
+        entry = self.entry(model, ReleasedEncoder)
+        if entry.path:
+            return FromPath(path=entry.path)
+        return FromHub(hub=str(entry.hub), revision=str(entry.revision), pickled=entry.pickled)
 
     def fixed_by(self, model: str) -> str | None:
         """Return the model whose fixed vectors a training reads, or None."""
@@ -508,7 +517,7 @@ class Registry:
         """Return the model, trained once per seed, that a system itself names; or None."""
         models = [(ref, name) for ref, name in self._named.get(system, []) if ref.to == "model"]
         made = (name for ref, name in models if ref.use != "released")
-        untrained = ReleasedWeights, LexicalVectors
+        untrained = ReleasedWeights, ReleasedEncoder, LexicalVectors
         return next((n for n in made if not isinstance(self.models.get(n), untrained)), None)
 
     def tuned_on(self, system: str) -> str | None:
@@ -518,6 +527,12 @@ class Registry:
     def trained_behind(self, system: str) -> list[str]:
         """Return the models, trained once per seed, of a system and of all its parts."""
         return [model for name in self.made_from(system) if (model := self.trained_for(name))]
+
+    def released_behind(self, system: str) -> list[str]:
+        """Return the released encoders of a system and of all its parts."""
+        dense = [s for n in self.made_from(system) if isinstance(s := self.systems[n], DenseSystem)]
+        named = dict.fromkeys(system.model for system in dense)
+        return [name for name in named if isinstance(self.models.get(name), ReleasedEncoder)]
 
     def made_from(self, system: str) -> list[str]:
         """Return a system and all systems that it is made from, itself first."""

@@ -189,6 +189,8 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
             start = registry.generator(SplitId(job.wildcards["dataset"], job.wildcards["split"]))
         elif job.rule in ("train_train", "pretrain_adapt"):
             start = start_of(registry, job.wildcards["model"])
+        elif job.rule == "release_encoder":
+            start = registry.released(job.wildcards["model"])
         if isinstance(start, FromHub):
             files.setdefault(HUB, {})[f"{start.hub}@{start.revision}"] = _hub_file(start)
     return {n: [*files[n].values()] for n in sorted(files, key=lambda n: n == HUB) if files[n]}

@@ -55,7 +55,7 @@ class ClozeLearner(Learner[ClozeBatch]):
     def _frame(self, kind: TextKind) -> tuple[np.ndarray, np.ndarray]:
         """Return the tokens before a text, the marker last, and the tokens behind the text."""
         (empty,) = self.encoder.tokenise([""], kind)
-        marker = self.encoder.tokenizer.convert_tokens_to_ids(self.encoder.leads[kind])
+        marker = self.encoder.tokenizer.convert_tokens_to_ids(self.encoder.leads[kind].rstrip())
         first = int(np.flatnonzero(empty == marker)[-1]) + 1
         return empty[:first], empty[first:]
 

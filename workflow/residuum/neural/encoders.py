@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.reading import Windows
 from residuum.neural import devices, layers, packing, pretrained
 from residuum.neural.frames import begins_with_cls, set_cls
-from residuum.neural.heads import HEADS
+from residuum.neural.heads import FLAGS, HEADS
 from residuum.neural.learners import Ranker
 from residuum.neural.overlap import ahead
 from residuum.neural.pretrained import Put
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     Rows = np.ndarray | csr_array  # of vectors, dense or sparse
+
+
+TEXTS: tuple[TextKind, ...] = get_args(TextKind)
 
 
 class Encoder(Ranker):
@@ -63,7 +66,7 @@ class Encoder(Ranker):
         if settings.dimensions:
             model = _projected(model, source.name, settings.dimensions, settings.norm)
         self.hold(model, tokenizer, settings, device)
-        self.leads = {"query": settings.query_marker, "doc": settings.doc_marker}
+        self.leads = {kind: settings.lead(kind) for kind in TEXTS}
         if not settings.keep_cls:
             self._take_cls_away()
         self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
@@ -96,8 +99,10 @@ class Encoder(Ranker):
                 f"{self.model.config.name_or_path}: its tokenizer puts {self.tokenizer.cls_token} "
                 "before every text. Give encoder.keep_cls: true"
             )
+        markers = {"query": self.settings.query_marker, "doc": self.settings.doc_marker}
+        cls = f"{self.tokenizer.cls_token} " if self.tokenizer.cls_token else ""
         self.leads = {
-            kind: lead or self.tokenizer.cls_token or "" for kind, lead in self.leads.items()
+            kind: lead if markers[kind] else cls + lead for kind, lead in self.leads.items()
         }
 
     @property
@@ -107,12 +112,13 @@ class Encoder(Ranker):
     @property
     def dimensions(self) -> int:
         """Length of a vector."""
-        return self.settings.dimensions or int(self.model.config.hidden_size)
+        settings = self.settings
+        return settings.truncate or settings.dimensions or int(self.model.config.hidden_size)
 
     @property
     def doc_room(self) -> int:
         """Most tokens of a doc's own text: doc_length without markers and special tokens."""
-        empty = self.tokenizer(f"{self.leads['doc']} ")["input_ids"]
+        empty = self.tokenizer(self.leads["doc"])["input_ids"]
         return self.settings.doc_length - len(empty)
 
     def cut(self, windows: Windows | None) -> Cut:
@@ -121,8 +127,8 @@ class Encoder(Ranker):
         return lambda record: passages(record, windows, self.tokenizer, self.doc_room)
 
     def tokenise(self, texts: Iterable[str], kind: TextKind) -> Iterator[np.ndarray]:
-        """Yield each text's token ids: marker text [SEP], cut to the length of queries or docs."""
-        led = (f"{self.leads[kind]} {text}" for text in texts)
+        """Yield each text's token ids: marker prompt text [SEP], cut to the kind's length."""
+        led = (f"{self.leads[kind]}{text}" for text in texts)
         return tokenise(self.tokenizer, led, self.length(kind))
 
     def length(self, kind: TextKind) -> int:
@@ -159,11 +165,19 @@ class Encoder(Ranker):
 
     def pooled(self, states: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         """Return the vectors that `forward` returns, given the states and the mask of texts."""
+        from torch.nn.functional import normalize
+
         vectors = self.head.pool(states.float(), mask, kind)
-        if self.settings.dimensions:
+        settings = self.settings
+        if settings.dimensions:
             vectors = self.model["linear"](vectors)
-            vectors = self.model["norm"](vectors) if self.settings.norm else vectors
-        return vectors * math.sqrt(self.settings.score_scale)
+            vectors = self.model["norm"](vectors) if settings.norm else vectors
+            vectors = vectors.tanh() if settings.activation else vectors
+        if settings.truncate:
+            vectors = vectors[..., : settings.truncate]
+        if settings.normalise:
+            vectors = normalize(vectors, dim=-1)
+        return vectors * math.sqrt(settings.score_scale)
 
     def encode(self, texts: Sequence[str], kind: TextKind, batch_size: int) -> Rows:
         """Return float32 vectors (vectors, dimensions) in the order of the texts."""
@@ -294,29 +308,31 @@ class Encoder(Ranker):
         hidden, size, more = int(self.model.config.hidden_size), settings.dimensions, {}
         if size:
             types["2_Dense"] = "Dense"
-            more["2_Dense/config.json"] = layers.dense(hidden, size)
+            activation = layers.TANH if settings.activation else layers.IDENTITY
+            more["2_Dense/config.json"] = layers.dense(hidden, size, activation)
         if size and settings.norm:
             types["3_LayerNorm"] = "LayerNorm"
             more["3_LayerNorm/config.json"] = {"dimension": size}
+        if settings.normalise:
+            types["4_Normalize"] = "Normalize"
+            more["4_Normalize/config.json"] = {}
+        mode, flags = self.head.mode, (FLAGS["cls"], FLAGS["mean"])
         return {
             "modules.json": pretrained.modules({n: f"{package}.{t}" for n, t in types.items()}),
             **more,
             "1_Pooling/config.json": {
                 "word_embedding_dimension": hidden,
-                "pooling_mode_cls_token": settings.pooling.kind != "mean",
-                "pooling_mode_mean_tokens": settings.pooling.kind == "mean",
+                **dict.fromkeys(flags, False),
+                FLAGS[mode]: True,
             },
             "sentence_bert_config.json": {
                 "max_seq_length": max(settings.query_length, settings.doc_length),
                 "do_lower_case": False,  # the tokenizer lowercases where needed
             },
             "config_sentence_transformers.json": {
-                "prompts": {
-                    "query": f"{self.leads['query']} ",
-                    "document": f"{self.leads['doc']} ",
-                },
+                "prompts": {"query": self.leads["query"], "document": self.leads["doc"]},
                 "default_prompt_name": None,
-                "similarity_fn_name": "dot",
+                "similarity_fn_name": "cosine" if settings.normalise else "dot",
             },
         }
 
@@ -339,5 +355,9 @@ def _projected(backbone: Any, source: str, size: int, norm: bool) -> Any:
 
 
 ENCODERS: OpenTable[type[Encoder]] = OpenTable(
-    {"terms": "residuum.neural.termencoder:TermEncoder"}, "pooling with an encoder of its own"
+    {
+        "terms": "residuum.neural.termencoder:TermEncoder",
+        "splade": "residuum.neural.termencoder:SpladeEncoder",
+    },
+    "pooling with an encoder of its own",
 )

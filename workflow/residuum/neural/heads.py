@@ -19,8 +19,24 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+# sentence-transformers' name of a pooling: the key by which its versions before 6 name it.
+FLAGS = {
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+    "mean": "pooling_mode_mean_tokens",
+    "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
+    "weightedmean": "pooling_mode_weightedmean_tokens",
+    "lasttoken": "pooling_mode_lasttoken",
+}
+
+
 class Head(Pooling):
-    """A pooling that computes, to one vector a text unless a subclass says otherwise."""
+    """A pooling that computes, to one vector a text unless a subclass says otherwise.
+
+    `mode` is the name that sentence-transformers gives the pooling of a text's first vector.
+    """
+
+    mode: ClassVar[str] = ""
 
     @abstractmethod
     def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
@@ -35,6 +51,7 @@ class Mean(Head):
     """The average over all tokens (CLEAR Eq. 2-3)."""
 
     kind: Literal["mean"]
+    mode: ClassVar[str] = "mean"
 
     def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         return mean(hidden, mask)[:, None]
@@ -50,15 +67,58 @@ class Cls(Head):
     """The first token: the marker, or [CLS] if `keep_cls` is true."""
 
     kind: Literal["cls"]
+    mode: ClassVar[str] = "cls"
 
     def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         return hidden[:, :1]
+
+
+class Max(Head):
+    """The largest value of each dimension over all tokens."""
+
+    kind: Literal["max"]
+    mode: ClassVar[str] = "max"
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
+        return hidden.masked_fill(mask[:, :, None] == 0, float("-inf")).amax(1, keepdim=True)
+
+
+class RootMean(Head):
+    """The sum over all tokens, divided by the square root of their number."""
+
+    kind: Literal["mean-sqrt"]
+    mode: ClassVar[str] = "mean_sqrt_len_tokens"
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
+        return (mean(hidden, mask) * mask.sum(1, keepdim=True).sqrt())[:, None]
+
+
+class WeightedMean(Head):
+    """The average over all tokens, where the token at place i, from 1, weighs i (SGPT)."""
+
+    kind: Literal["weighted-mean"]
+    mode: ClassVar[str] = "weightedmean"
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
+        return mean(hidden, mask * mask.cumsum(1))[:, None]
+
+
+class Last(Head):
+    """The last token, special ones included."""
+
+    kind: Literal["last"]
+    mode: ClassVar[str] = "lasttoken"
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
+        ends = (mask.cumsum(1) * mask).argmax(1)
+        return hidden.take_along_dim(ends[:, None, None], dim=1)
 
 
 class First(Head):
     """The first `vectors` tokens of a doc, and a query's first token (Luan et al. 2021, 3)."""
 
     kind: Literal["first"]
+    mode: ClassVar[str] = "cls"
     vectors: Positive
 
     def most(self, kind: TextKind) -> int:
@@ -94,12 +154,45 @@ class Terms(Head):
         return (hidden.relu() * mask.unsqueeze(-1)).sum(dim=1, keepdim=True)
 
 
+class Splade(Head):
+    """A weight for each term of the vocabulary, also of terms that a text lacks (SPLADE).
+
+    The masked-language head scores term j at token i as w_ij. A text's weight of j is the largest
+    log(1 + ReLU(w_ij)) over its tokens (Formal et al. 2021, SPLADE v2, Eq. 6), or their sum
+    (SPLADE, Eq. 1).
+    """
+
+    kind: Literal["splade"]
+    over: Literal["max", "sum"] = Field("max", description="tokens are joined by max or sum")
+    saturated: Literal[1, 2] = Field(
+        1, exclude_if=lambda times: times == 1, description="how often log(1 + x) is taken"
+    )
+    sparse: ClassVar[bool] = True
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
+        """Return weights (texts, 1, terms), given scores of terms (texts, tokens, terms)."""
+        scores = hidden.relu() * mask.unsqueeze(-1)
+        scores = scores.amax(1, keepdim=True) if self.over == "max" else scores
+        for _ in range(self.saturated):
+            scores = scores.log1p()
+        return scores.sum(dim=1, keepdim=True)
+
+    def joined(self, some: Tensor, others: Tensor) -> Tensor:
+        """Join the weights of two parts of the same texts."""
+        return some.maximum(others) if self.over == "max" else some + others
+
+
 HEADS: OpenTable[type[Head]] = OpenTable(
     {
         "mean": "residuum.neural.heads:Mean",
         "cls": "residuum.neural.heads:Cls",
+        "max": "residuum.neural.heads:Max",
+        "mean-sqrt": "residuum.neural.heads:RootMean",
+        "weighted-mean": "residuum.neural.heads:WeightedMean",
+        "last": "residuum.neural.heads:Last",
         "first": "residuum.neural.heads:First",
         "terms": "residuum.neural.heads:Terms",
+        "splade": "residuum.neural.heads:Splade",
     },
     "pooling",
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # weights.
 FOLDERS = {"linear": "2_Dense", "norm": "3_LayerNorm"}
 IDENTITY = "torch.nn.modules.linear.Identity"  # sentence-transformers' default is tanh
+TANH = "torch.nn.modules.activation.Tanh"
 
 
 def behind(backbone: Any, source: str, made: Mapping[str, Callable[[], Module]]) -> Any:
@@ -84,13 +85,13 @@ def take_head(model: Any, name: str) -> Any:
     return head
 
 
-def dense(inputs: int, outputs: int) -> dict[str, object]:
+def dense(inputs: int, outputs: int, activation: str = IDENTITY) -> dict[str, object]:
     """Return the configuration by which sentence-transformers reads a linear layer."""
     return {
         "in_features": inputs,
         "out_features": outputs,
         "bias": True,
-        "activation_function": IDENTITY,
+        "activation_function": activation,
     }
 
 

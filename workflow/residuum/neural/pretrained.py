@@ -82,7 +82,7 @@ def load(
     runs.
     """
     intact.check_folder(Path(source.name))  # a model of the hub has no folder here
-    with _explained(source), uncollected(), devices.seeded(derive(0, "new-weights")):
+    with explained(source), uncollected(), devices.seeded(derive(0, "new-weights")):
         devices.quiet()
         model, tokenizer, report = _read(head, source, settings)
         foreign.fit(model, report, source.name, source.new_head, new)
@@ -139,7 +139,7 @@ def _has(name: str, model: PreTrainedModel, file: str) -> bool:
 
 
 @contextmanager
-def _explained(source: Source) -> Iterator[None]:
+def explained(source: Source) -> Iterator[None]:
     """Replace Hugging Face's error on a model that cannot be had or read by ResiduumError."""
     name, revision = source.name, source.revision
     try:

@@ -1,8 +1,8 @@
-"""Encoders whose vectors have a dimension for each term of the vocabulary: SparTerm.
+"""Encoders whose vectors have a dimension for each term of the vocabulary: SparTerm and SPLADE.
 
-Usage: as any encoder's, with `pooling: terms`. There are two networks. One weighs terms. The other
-is a gate, trained before and fixed, which chooses a text's terms beside its own (Bai et al. 2020,
-as described by Formal et al. 2021, section 3.1).
+Usage: as any encoder's, with `pooling: terms` or `pooling: splade`. SparTerm has two networks. One
+weighs terms. The other is a gate, trained before and fixed, which chooses a text's terms beside its
+own (Bai et al. 2020, as described by Formal et al. 2021, section 3.1). SPLADE has one network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.encoder import TextKind
 from residuum.neural import devices, inputs, layers, pretrained
 from residuum.neural.encoders import Encoder
-from residuum.neural.heads import Terms
+from residuum.neural.heads import Splade, Terms
 from residuum.neural.pretrained import Put
 from residuum.neural.termgate import TermGater, ordinary
 from residuum.vectors import products
@@ -35,40 +35,23 @@ if TYPE_CHECKING:
     from residuum.neural.encoders import Rows
 
 
-class TermEncoder(Encoder):
-    """An encoder that gives a text weights of terms, but not of special tokens.
+PLACES = 16  # of tokens whose scores of all terms are held at once
 
-    AutoModelForMaskedLM loads a checkpoint's weights. The gate has its own folder.
-    """
 
-    head: Terms
+class SparseEncoder(Encoder):
+    """An encoder that gives a text weights of terms. AutoModelForMaskedLM loads its weights."""
 
     def __init__(
         self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
     ) -> None:
         super().__init__(source, settings, device)
         self.term_head = layers.take_head(self.model, source.name)
-        self.ordinary = ordinary(self.tokenizer, self.dimensions)
-        self.is_term = devices.put(self.ordinary, device.name)
-        self.gate = self._gate(source) if self.head.gate else None
 
     @staticmethod
     def form() -> Any:
         from transformers import AutoModelForMaskedLM
 
         return AutoModelForMaskedLM
-
-    def _gate(self, source: pretrained.Source) -> TermGater:
-        """Load the fixed gate. Raises ResiduumError if its vocabulary is not the encoder's."""
-        self.gate_folder = folder = source.gate or Path(source.name) / pretrained.GATE
-        gate = TermGater.load(folder, self.device)
-        if gate.tokenizer.get_vocab() != self.tokenizer.get_vocab():
-            raise ResiduumError(
-                f"{folder}: its vocabulary is not that of {source.name}. Start both from one "
-                'backbone, with the markers "" or those that its tokenizer has'
-            )
-        gate.model.requires_grad_(False).eval()
-        return gate
 
     @property
     def sharing(self) -> None:
@@ -77,55 +60,6 @@ class TermEncoder(Encoder):
     @property
     def dimensions(self) -> int:
         return int(self.model.get_input_embeddings().num_embeddings)
-
-    def forward(self, tokens: Sequence[np.ndarray], kind: TextKind) -> Tensor:
-        """Return the weights of terms: float32 (texts, 1, vocabulary), with gradient.
-
-        Terms that a text does not have weigh 0, so that their scores are never computed.
-        """
-        import torch
-        from torch.nn.functional import embedding
-
-        given, mask = self.inputs.arguments(tokens)
-        terms, present = self._opened(tokens, mask) if self.gate else self._own_terms(tokens)
-        with self.computing():
-            states = self.model(**given).logits
-            scores = states @ embedding(terms, self.term_head.weight).transpose(1, 2)
-            if self.term_head.bias is not None:
-                scores = scores + self.term_head.bias[terms][:, None]
-        pooled = self.head.pool(scores.float(), mask, kind)[:, 0] * present
-        weights = torch.zeros(len(terms), self.dimensions, device=pooled.device)
-        weights = weights.scatter_add(1, terms, pooled)[:, None]
-        return weights * math.sqrt(self.settings.score_scale)
-
-    def both(
-        self, queries: Sequence[np.ndarray], docs: Sequence[np.ndarray]
-    ) -> tuple[Tensor, Tensor]:
-        vectors = self.forward([*queries, *docs], "doc")  # pooled alike
-        return vectors[: len(queries)], vectors[len(queries) :]
-
-    def _own_terms(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-        """List the terms of texts in the form of `listed`, without reading from the device."""
-        ids = [row[self.ordinary[row]] for row in map(np.unique, tokens)]
-        lengths = [*map(len, ids)]
-        present = inputs.present(lengths, max(1, *lengths))
-        terms = np.zeros(present.shape, np.int64)
-        terms[present] = np.concatenate(ids)
-        device = self.device.name
-        return devices.put(terms, device), devices.put(present, device)
-
-    def _opened(self, tokens: Sequence[np.ndarray], mask: Tensor) -> tuple[Tensor, Tensor]:
-        """List the terms of texts and the terms that the gate opens, in the form of `listed`."""
-        import torch
-
-        gate, head = self.gate, self.head.gate
-        assert gate and head, "a gate is loaded with its threshold"
-        ids, _ = inputs.padded(tokens, 0, self.device.name)
-        counts = torch.zeros(len(ids), self.dimensions, device=ids.device)
-        active = counts.scatter_add(1, ids, mask.to(counts.dtype)) > 0
-        with torch.no_grad():
-            active |= gate.logits(tokens).sigmoid() >= head.threshold
-        return listed(active & self.is_term)
 
     def of_tokens(
         self, tokens: Sequence[np.ndarray], kind: TextKind, batch_size: int, put: Put
@@ -188,13 +122,123 @@ class TermEncoder(Encoder):
         asked, held = self.named([*queries], query_rows), self.named([*docs], doc_rows)
         return products.pairs(asked, held, left, right).astype(np.float32)
 
+    def records(self) -> dict[str, object]:
+        return {}  # no other library reads these vectors
+
+
+class TermEncoder(SparseEncoder):
+    """An encoder that gives a text weights of terms, but not of special tokens (SparTerm).
+
+    The gate has its own folder.
+    """
+
+    head: Terms
+
+    def __init__(
+        self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
+    ) -> None:
+        super().__init__(source, settings, device)
+        self.ordinary = ordinary(self.tokenizer, self.dimensions)
+        self.is_term = devices.put(self.ordinary, device.name)
+        self.gate = self._gate(source) if self.head.gate else None
+
+    def _gate(self, source: pretrained.Source) -> TermGater:
+        """Load the fixed gate. Raises ResiduumError if its vocabulary is not the encoder's."""
+        self.gate_folder = folder = source.gate or Path(source.name) / pretrained.GATE
+        gate = TermGater.load(folder, self.device)
+        if gate.tokenizer.get_vocab() != self.tokenizer.get_vocab():
+            raise ResiduumError(
+                f"{folder}: its vocabulary is not that of {source.name}. Start both from one "
+                'backbone, with the markers "" or those that its tokenizer has'
+            )
+        gate.model.requires_grad_(False).eval()
+        return gate
+
+    def forward(self, tokens: Sequence[np.ndarray], kind: TextKind) -> Tensor:
+        """Return the weights of terms: float32 (texts, 1, vocabulary), with gradient.
+
+        Terms that a text does not have weigh 0, so that their scores are never computed.
+        """
+        import torch
+        from torch.nn.functional import embedding
+
+        given, mask = self.inputs.arguments(tokens)
+        terms, present = self._opened(tokens, mask) if self.gate else self._own_terms(tokens)
+        with self.computing():
+            states = self.model(**given).logits
+            scores = states @ embedding(terms, self.term_head.weight).transpose(1, 2)
+            if self.term_head.bias is not None:
+                scores = scores + self.term_head.bias[terms][:, None]
+        pooled = self.head.pool(scores.float(), mask, kind)[:, 0] * present
+        weights = torch.zeros(len(terms), self.dimensions, device=pooled.device)
+        weights = weights.scatter_add(1, terms, pooled)[:, None]
+        return weights * math.sqrt(self.settings.score_scale)
+
+    def both(
+        self, queries: Sequence[np.ndarray], docs: Sequence[np.ndarray]
+    ) -> tuple[Tensor, Tensor]:
+        vectors = self.forward([*queries, *docs], "doc")  # pooled alike
+        return vectors[: len(queries)], vectors[len(queries) :]
+
+    def _own_terms(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+        """List the terms of texts in the form of `listed`, without reading from the device."""
+        ids = [row[self.ordinary[row]] for row in map(np.unique, tokens)]
+        lengths = [*map(len, ids)]
+        present = inputs.present(lengths, max(1, *lengths))
+        terms = np.zeros(present.shape, np.int64)
+        terms[present] = np.concatenate(ids)
+        device = self.device.name
+        return devices.put(terms, device), devices.put(present, device)
+
+    def _opened(self, tokens: Sequence[np.ndarray], mask: Tensor) -> tuple[Tensor, Tensor]:
+        """List the terms of texts and the terms that the gate opens, in the form of `listed`."""
+        import torch
+
+        gate, head = self.gate, self.head.gate
+        assert gate and head, "a gate is loaded with its threshold"
+        ids, _ = inputs.padded(tokens, 0, self.device.name)
+        counts = torch.zeros(len(ids), self.dimensions, device=ids.device)
+        active = counts.scatter_add(1, ids, mask.to(counts.dtype)) > 0
+        with torch.no_grad():
+            active |= gate.logits(tokens).sigmoid() >= head.threshold
+        return listed(active & self.is_term)
+
     def save(self, folder: Path) -> None:
         super().save(folder)
         if self.gate:
             pretrained.copy(self.gate_folder, Path(folder) / pretrained.GATE)
 
-    def records(self) -> dict[str, object]:
-        return {}  # no other library reads these vectors
+
+class SpladeEncoder(SparseEncoder):
+    """An encoder that gives a text weights of any terms of the vocabulary (Formal et al. 2021)."""
+
+    head: Splade
+
+    def forward(self, tokens: Sequence[np.ndarray], kind: TextKind) -> Tensor:
+        """Return the weights of terms: float32 (texts, 1, vocabulary), with gradient.
+
+        The scores of all terms at all tokens are never held together: places are taken in blocks.
+        """
+        import torch
+
+        given, mask = self.inputs.arguments(tokens)
+        with self.computing():
+            states = self.model(**given).logits
+        made: list[Tensor] = []
+        for some, kept in zip(states.split(PLACES, 1), mask.split(PLACES, 1), strict=True):
+            with self.computing():
+                scores = torch.nn.functional.linear(
+                    some, self.term_head.weight, self.term_head.bias
+                )
+            part = self.head.pool(scores.float(), kept, kind)
+            made = [self.head.joined(*made, part)] if made else [part]
+        return made[0] * math.sqrt(self.settings.score_scale)
+
+    def both(
+        self, queries: Sequence[np.ndarray], docs: Sequence[np.ndarray]
+    ) -> tuple[Tensor, Tensor]:
+        vectors = self.forward([*queries, *docs], "doc")  # pooled alike
+        return vectors[: len(queries)], vectors[len(queries) :]
 
 
 def listed(active: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,6 +18,7 @@ NEURAL = {
     "encode",
     "pretrain",
     "questions",
+    "release",
     "rerank",
     "sweep",
     "termweights",

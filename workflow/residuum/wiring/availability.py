@@ -13,7 +13,7 @@ from residuum.config import roots
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import LexicalVectors, ReleasedWeights
+from residuum.config.schema.models import LexicalVectors, ReleasedEncoder, ReleasedWeights
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import (
     DenseSystem,
@@ -66,7 +66,7 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
         if tune and chosen and (lacking := registry.lacks(tune, chosen)):
             yield f"{'/'.join(tune)} has no {lacking}, by which {system} is tuned ({chosen})"
     if isinstance(entry, DenseSystem):
-        yield from _lexical_vectors(registry, entry.model, split_id, hub)
+        yield from _untrained(registry, entry.model, split_id, hub)
     if isinstance(entry, HybridSystem) and dataset:
         yield _by_folds(registry, entry, dataset)
     for part in registry.parts(system):
@@ -99,13 +99,18 @@ def _left_out(registry: Registry, system: str) -> str | None:
     return f"scale {name} leaves {system} out (left_out)" if system in left_out else None
 
 
-def _lexical_vectors(registry: Registry, name: str, split_id: SplitId | None, hub: Hub) -> Reasons:
-    """Yield why the system behind a model of lexical vectors is unavailable.
+def _untrained(registry: Registry, name: str, split_id: SplitId | None, hub: Hub) -> Reasons:
+    """Yield why a model that nothing trains is unavailable: lexical vectors, a released encoder.
 
-    Nothing is yielded for other models.
+    Nothing is yielded for trained models.
     """
-    if isinstance(model := registry.models[name], LexicalVectors):
+    model = registry.models[name]
+    if isinstance(model, LexicalVectors):
         yield why_unavailable(registry, model.system, split_id, hub)
+    if isinstance(model, ReleasedEncoder):
+        if model.path and not Path(model.path).is_dir():
+            yield f"no such folder: {model.path}, which {name} names"
+        yield from _start(registry, registry.released(name), name, None, hub)
 
 
 def _released(registry: Registry, name: str, split_id: SplitId | None) -> str | None:
@@ -134,7 +139,7 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
     for _, system in references(registry.negatives(name), "system"):
         yield _left_out(registry, system)
     if fixed := registry.fixed_by(name):
-        yield from _lexical_vectors(registry, fixed, split_id, hub)
+        yield from _untrained(registry, fixed, split_id, hub)
     for _, role in references(model, "backbone"):
         yield from _start(registry, registry.backbone(role, on), role, on, hub)
 
@@ -145,7 +150,8 @@ def why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
     model = registry.models[name]
     if isinstance(model, ReleasedWeights):
         return _released(registry, name, None)
-    made = _lexical_vectors if isinstance(model, LexicalVectors) else _model
+    untrained = isinstance(model, LexicalVectors | ReleasedEncoder)
+    made = _untrained if untrained else _model
     return next(filter(None, made(registry, name, None, hub)), None)
 
 

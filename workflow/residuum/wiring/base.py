@@ -12,11 +12,14 @@ from typing import Any, Protocol
 
 from residuum.code import closure
 from residuum.config.registry import Registry, SplitId
+from residuum.config.schema.models import ReleasedEncoder
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import ONE_SEED, SEED, SNAPSHOT, FixedId, RunId, Seed
 from residuum.wiring.availability import Hub
 from residuum.wiring.paths import Paths, Template, folder_of
+
+RELEASED = "released-encoder"
 
 
 class Wildcards(Protocol):
@@ -159,6 +162,7 @@ class Constraints:
     """The wildcard constraints of rules: regular expressions of the ids of a scale."""
 
     run = rf"[a-z0-9_-]+({SEED})?"  # of any system, seeded or not
+    released = str(ReleasedEncoder.seed)
     seed = ONE_SEED
 
     def __init__(self, registry: Registry) -> None:
@@ -189,8 +193,9 @@ class Constraints:
         return path.only("model", either_id(ids))
 
     def finished(self, path: Template) -> Template:
-        """Return the path, constrained to finished models: no snapshots."""
-        return path.only("seed", r"\d+")
+        """Return the path, constrained to trained and finished models: no snapshots."""
+        kinds = {str(getattr(entry, "kind", "")) for entry in self._registry.models.values()}
+        return self.models(path, *(kinds - {RELEASED})).only("seed", r"\d+")
 
     def tuples(self, path: Template) -> Template:
         """Return the path of training tuples, constrained to models and to the splits of mixes."""

@@ -59,10 +59,11 @@ def encoded_splits(
         return [fold]
     splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
     for name in _models_named(registry):
+        searches = [(registry.systems[s.system], s.seed) for s in registry.negatives(name).runs]
         mined = [
-            (registry.trained_for(s.system), s.seed)
-            for s in registry.negatives(name).runs
-            if hits is None or getattr(registry.systems[s.system], "hits_id", None) == hits
+            (system.model, registry.vectors_seed(system.model, seed))
+            for system, seed in searches
+            if isinstance(system, DenseSystem) and hits in (None, system.hits_id)
         ]
         entry = FixedId.parse(model).name
         if (entry, seed) in mined or (hits is None and entry == registry.fixed_by(name)):

@@ -7,9 +7,15 @@ import re
 from math import ceil
 from typing import NamedTuple
 
-from residuum.config.registry import Registry, SplitId
+from residuum.config.registry import READERS, Registry, SplitId
 from residuum.config.schema.backbones import OnTexts
-from residuum.config.schema.models import CrossEncoder, DualEncoder, OnPairs, TermWeights
+from residuum.config.schema.models import (
+    CrossEncoder,
+    DualEncoder,
+    OnPairs,
+    ReleasedEncoder,
+    TermWeights,
+)
 from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
 from residuum.config.specs import OrderId, RunId, seed_of, trained_with
@@ -93,21 +99,31 @@ class Estimates:
         splits = encoded_splits(self.registry, w.dataset, w.model, seed, hits)
         return sum(sizes.queries(self.registry, SplitId(w.dataset, split)) for split in splits)
 
+    def _reader(self, w: Wildcards) -> DualEncoder | ReleasedEncoder:
+        model = self.registry.model(w.model)
+        assert isinstance(model, READERS), "the rule's wildcards are those of such models"
+        return model
+
+    def release(self, w: Wildcards) -> Estimate:
+        """Estimate a released encoder: its weights are read and written once."""
+        disk = 4.0 * sizes.shape(self.registry, w.model).parameters
+        return Estimate(disk, 20 + disk / MB / sizes.EXPORT_MB)
+
     def doc_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of one shard of a corpus."""
-        encoder, vectors = self.registry.entry(w.model, DualEncoder).encoder, self._shard(w)
-        texts, limit = vectors / encoder.pooling.most("doc"), encoder.doc_length
+        model, vectors = self._reader(w), self._shard(w)
+        texts, (_, limit) = vectors / model.most, sizes.longest(model)
         read = self._encoded(w, texts, sizes.doc_tokens(w.dataset, limit), limit)
         disk = 4.0 * sizes.stored(self.registry, w.model) * vectors
         return read._replace(disk=disk, shards=self._of_corpus(w))
 
     def listed_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of one shard of candidates; the whole corpus is read."""
-        split_id, encoder = split_id_of(w), self.registry.entry(w.model, DualEncoder).encoder
+        split_id, model = split_id_of(w), self._reader(w)
         shards = shards_alone(self.registry, split_id, w.model, w.other)
         docs = sizes.listed(self.registry, split_id, w.other) / max(1, shards)
-        limit, each = encoder.doc_length, self.registry.vectors_each(w.dataset, w.model)
-        passages = docs * each / encoder.pooling.most("doc")
+        limit, each = sizes.longest(model)[1], self.registry.vectors_each(w.dataset, w.model)
+        passages = docs * each / model.most
         read = self._encoded(w, passages, sizes.doc_tokens(w.dataset, limit), limit)
         seconds = sizes.text_bytes(self.registry, w.dataset) / MB / sizes.EXPORT_MB
         disk = 4.0 * sizes.stored(self.registry, w.model) * docs * each
@@ -116,7 +132,7 @@ class Estimates:
 
     def query_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of all queries that a model encodes."""
-        limit = self.registry.entry(w.model, DualEncoder).encoder.query_length
+        limit, _ = sizes.longest(self._reader(w))
         return self._encoded(w, self._searched(w), min(limit, sizes.QUERY_TOKENS), limit)
 
     def doc_term_vectors(self, w: Wildcards) -> Estimate:

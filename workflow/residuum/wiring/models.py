@@ -10,7 +10,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import specs
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN, references
-from residuum.config.schema.models import OnPairs
+from residuum.config.schema.models import OnPairs, Reads, ReleasedEncoder
 from residuum.config.schema.scales import FromModel, Learning, Start
 from residuum.config.schema.systems import DenseSystem
 from residuum.config.specs import FixedId, RunId
@@ -87,6 +87,24 @@ class Models(Part):
         """Return a training's start, with the collection and the fold that it trains for."""
         model, registry = wildcards.model, self.registry
         return start_of(registry, model), corpora_of(registry, model)[0], registry.fold_of(model)
+
+    def released_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of a released encoder's folder; none for a model of the hub."""
+        return self.model_files(self._released(wildcards), "")
+
+    def released(self, wildcards: Wildcards) -> str:
+        """Return the value of --start, and --revision for a model of the hub."""
+        return self.model_argument(self._released(wildcards), "")
+
+    def reads(self, wildcards: Wildcards) -> str:
+        """Return how a released encoder is read, as its entry says, as JSON."""
+        entry = self.registry.entry(wildcards.model, ReleasedEncoder)
+        return specs.canonical_json(
+            entry.model_dump(mode="json", include={*Reads.model_fields}, exclude_none=True)
+        )
+
+    def _released(self, wildcards: Wildcards) -> Start:
+        return self.registry.released(wildcards.model)
 
     def corpora(self, wildcards: Wildcards) -> list[str]:
         """Return the corpora that a backbone is trained on."""
@@ -316,7 +334,7 @@ def models_behind(
 def trained_runs(
     registry: Registry, cells: Iterable[tuple[str, SplitId | None]]
 ) -> dict[str, dict[str, Trained]]:
-    """Return the runs with a trained model behind them, by split, each with what is trained.
+    """Return the runs with a neural model behind them, by split, each with what is trained.
 
     A cell is a system and the split that it is measured on.
     """
@@ -327,18 +345,18 @@ def trained_runs(
         for seed in registry.seeds_of(system):
             ids = _models(registry, system, seed, split_id.dataset)
             models = [f"{name}/seed{number}" for name, number in ids]
-            if models:
-                dense = [registry.run(part, seed) for part in _dense(registry, system)]
+            dense = [registry.run(part, seed) for part in _dense(registry, system)]
+            if models or dense:
                 made = Trained(dense=dense, models=list(dict.fromkeys(models)))
                 behind.setdefault("/".join(split_id), {})[registry.run(system, seed)] = made
     return behind
 
 
 def _dense(registry: Registry, system: str) -> list[str]:
-    """Return the trained dense systems among a system and those that it is made from."""
+    """Return the dense systems, trained or released, of a system and all that it is made from."""
     made = registry.made_from(system)
     dense = [name for name in made if isinstance(registry.systems[name], DenseSystem)]
-    return [name for name in dense if registry.trained_for(name)]
+    return [name for name in dense if registry.trained_for(name) or registry.released_behind(name)]
 
 
 def models_judged(registry: Registry, system: str, seed: int, dataset: str) -> list[str]:

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
 from residuum.config.measures import level, of_first, reads
-from residuum.config.registry import Registry, SplitId
+from residuum.config.registry import READERS, Registry, SplitId
 from residuum.config.schema.base import OWN
 from residuum.config.schema.groupings import Halves
-from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.scales import FromModel, HubReranker
 from residuum.config.schema.systems import (
     CandidatesSystem,
@@ -392,7 +391,7 @@ def shards_alone(registry: Registry, split_id: SplitId, model: str, other: str) 
     `FEW` of the corpus. Pinned counts decide this, so it is the same before and after any job.
     """
     of_candidates = isinstance(registry.systems[RunId.parse(other).system], CandidatesSystem)
-    if not (of_candidates and isinstance(registry.model(model), DualEncoder)):
+    if not (of_candidates and isinstance(registry.model(model), READERS)):
         return 0
     listed = sizes.listed(registry, split_id, other)
     if listed > FEW * sizes.docs(registry, split_id.dataset):

@@ -23,6 +23,7 @@ from residuum.config.schema.models import (
     Model,
     OnPairs,
     QuestionGenerator,
+    ReleasedEncoder,
     TermGate,
     TermWeights,
 )
@@ -63,6 +64,7 @@ DOC_BYTES = {
 
 
 OTHER_DOC_BYTES = 1000
+RELEASED_TOKENS = 512  # that a released encoder reads, where its entry does not say
 SPECIAL_TOKENS = 2
 UNPINNED_QUERIES = 1000
 EXTERNAL_HITS = 1000
@@ -131,6 +133,8 @@ def shape(registry: Registry, start: Start | str) -> Shape:
     model = registry.model(name)
     if isinstance(model, LexicalVectors):
         return Shape(0, model.dimensions or int(DOC_TERMS), 0, 0)
+    if isinstance(model, ReleasedEncoder):
+        return shape(registry, registry.released(name))._replace(scorers=int(is_sparse(model)))
     if isinstance(model, Backbone):
         return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
     if isinstance(model, QuestionGenerator):  # encoder and decoder share the layers
@@ -141,14 +145,22 @@ def shape(registry: Registry, start: Start | str) -> Shape:
 
 
 def is_sparse(model: Model) -> bool:
-    """Say whether a model learns vectors with a dimension for each term."""
-    return isinstance(model, DualEncoder) and model.encoder.pooling.sparse
+    """Say whether a model makes vectors with a dimension for each term."""
+    return isinstance(model, DualEncoder | ReleasedEncoder) and model.sparse
+
+
+def longest(model: DualEncoder | ReleasedEncoder) -> tuple[int, int]:
+    """Return the most tokens that a model reads of a query and of a doc; a guess if files say."""
+    if isinstance(model, DualEncoder):
+        return model.encoder.query_length, model.encoder.doc_length
+    return model.query_length or RELEASED_TOKENS, model.doc_length or RELEASED_TOKENS
 
 
 def stored(registry: Registry, model: str) -> int:
     """Return how many numbers a stored vector has; each takes 4 bytes."""
     entry = registry.model(model)
-    size = entry.encoder.dimensions if isinstance(entry, DualEncoder) else None
+    size = entry.dimensions if isinstance(entry, ReleasedEncoder) else None
+    size = entry.encoder.dimensions if isinstance(entry, DualEncoder) else size
     return int(DOC_TERMS) if is_sparse(entry) else size or shape(registry, model).hidden
 
 

@@ -3,6 +3,7 @@
 Poolings are an open table: their classes are beside their code.
 """
 
+import operator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -11,6 +12,10 @@ from residuum.code.tables import Kinds
 from residuum.config.schema.base import Positive, Strict
 
 TextKind = Literal["query", "doc"]
+
+
+def _absent(value: object) -> bool:
+    return value is None
 
 
 class Pooling(Strict):
@@ -33,7 +38,7 @@ class Encoder(Strict):
     pooling: Annotated[Pooling, Kinds("residuum.neural.heads:HEADS")] = Field(
         "mean", validate_default=True, description="how tokens become vectors"
     )
-    query_marker: str = Field("[QRY]", description="special token before a query")
+    query_marker: str = Field("[QRY]", description='special token before a query; "": none')
     doc_marker: str = Field("[DOC]", description="special token before a doc")
     keep_cls: bool = Field(
         False, description="[CLS] stands before the marker; else the marker takes its place"
@@ -47,10 +52,47 @@ class Encoder(Strict):
     norm: bool = Field(
         True, exclude_if=bool, description="false: a linear layer without a layer norm"
     )
+    activation: Literal["tanh"] | None = Field(
+        None, exclude_if=_absent, description="function behind the linear layer; absent: none"
+    )
+    truncate: Positive | None = Field(
+        None,
+        exclude_if=_absent,
+        description="first dimensions of a vector that are kept (Matryoshka); absent: all",
+    )
+    normalise: bool = Field(
+        False,
+        exclude_if=operator.not_,
+        description="true: vectors have length 1, so that their inner product is the cosine",
+    )
+    query_prompt: str = Field(
+        "",
+        exclude_if=operator.not_,
+        description="text that is read before a query, behind the marker; an end space counts",
+    )
+    doc_prompt: str = Field(
+        "", exclude_if=operator.not_, description="text that is read before a doc, likewise"
+    )
     score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
 
+    def lead(self, kind: TextKind) -> str:
+        """Return what stands before a text: marker, space, prompt; "" where it has neither."""
+        marker = self.query_marker if kind == "query" else self.doc_marker
+        prompt = self.query_prompt if kind == "query" else self.doc_prompt
+        return (f"{marker} " if marker else "") + prompt
+
     def check(self) -> None:
-        if self.dimensions and self.pooling.sparse:
-            raise ValueError("dimensions: vectors have one for each term; leave it out")
+        if self.pooling.sparse:
+            for key in ("dimensions", "truncate"):
+                if getattr(self, key):
+                    raise ValueError(f"{key}: vectors have one for each term; leave it out")
         if not (self.norm or self.dimensions):
             raise ValueError("norm: without dimensions neither layer is made; leave it out")
+        if self.activation and (self.norm or not self.dimensions):
+            raise ValueError(
+                "activation: it stands behind a linear layer without a layer norm; give dimensions "
+                "and norm: false"
+            )
+        if self.truncate and self.dimensions and self.truncate > self.dimensions:
+            text = f"truncate: {self.truncate} of {self.dimensions} dimensions"
+            raise ValueError(f"{text}; give at most as many")

@@ -10,7 +10,7 @@ from pydantic import Field
 from residuum.code.tables import Kinds
 from residuum.config.schema.backbones import Adapted, Backbone, OnBackbone
 from residuum.config.schema.base import Entry, Id, Positive, Probability, Ref, Strict
-from residuum.config.schema.encoder import Encoder
+from residuum.config.schema.encoder import Encoder, Pooling
 from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.questions import CrossAttention, Length, SpanWriting
 from residuum.config.schema.reading import Reading
@@ -118,6 +118,63 @@ class ReleasedWeights(Entry):
     least: Probability = Field(1.0, description="share of the docs held; others have no word")
 
 
+class Reads(Strict):
+    """How a released encoder is read, where its files do not say so or are to be overruled."""
+
+    pooling: Annotated[Pooling, Kinds("residuum.neural.heads:HEADS")] | None = Field(
+        None, description="how tokens become vectors"
+    )
+    similarity: Literal["cosine", "dot"] | None = Field(
+        None, description="how vectors are compared"
+    )
+    query_prompt: str | None = Field(None, description="text that is read before a query")
+    doc_prompt: str | None = Field(None, description="text that is read before a doc")
+    query_length: Positive | None = Field(None, description="tokens kept of a query")
+    doc_length: Positive | None = Field(None, description="tokens kept of a doc")
+    dimensions: Positive | None = Field(
+        None, description="first dimensions that are kept (Matryoshka); absent: all"
+    )
+
+    @property
+    def most(self) -> int:
+        """The largest number of vectors of a doc, as far as the entry says."""
+        return self.pooling.most("doc") if self.pooling else 1
+
+    @property
+    def sparse(self) -> bool:
+        """Say whether vectors have a dimension for each term, as far as the entry says."""
+        return bool(self.pooling and self.pooling.sparse)
+
+
+class ReleasedEncoder(Reads, Entry):
+    """A released encoder: a model of the hub or a folder, read as its own files say, not trained.
+
+    Files of sentence-transformers say how vectors are made, and a key here replaces theirs. A model
+    without these files needs `pooling` and `similarity`.
+    """
+
+    kind: Literal["released-encoder"]
+    hub: str | None = Field(None, description="id on the Hugging Face hub")
+    revision: str | None = Field(None, description="commit on the hub")
+    pickled: bool = Field(False, description="as of a hub model in a scale")
+    path: str | None = Field(None, description="folder on this machine, in place of a hub id")
+    seed: ClassVar[int] = 0  # in paths, where a training has its seed
+
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        if self.path:
+            return f"the folder {self.path}"
+        return f"{self.hub} at {str(self.revision)[:8]}"
+
+    def check(self) -> None:
+        if bool(self.hub) == bool(self.path):
+            raise ValueError("give exactly one of hub and path")
+        if bool(self.hub) != bool(self.revision):
+            raise ValueError("revision: give the commit of a model of the hub, and no other")
+        if self.pickled and self.path:
+            raise ValueError("pickled: a folder's weights are safetensors; leave it out")
+
+
 class Perturbation(Strict):
     """Masking, in training only, of a doc's tokens that its query has too (RoC, Eq. 10)."""
 
@@ -218,9 +275,18 @@ class DualEncoder(Contrastive):
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates", "vectors"})
 
     @property
+    def most(self) -> int:
+        """The largest number of vectors of a doc."""
+        return self.encoder.pooling.most("doc")
+
+    @property
+    def sparse(self) -> bool:
+        """Say whether vectors have a dimension for each term of the vocabulary."""
+        return self.encoder.pooling.sparse
+
+    @property
     def given(self) -> frozenset[Needs]:
-        sparse = self.encoder.pooling.sparse
-        gives: frozenset[Needs] = self.gives - {"vectors"} if sparse else self.gives
+        gives: frozenset[Needs] = self.gives - {"vectors"} if self.sparse else self.gives
         return gives | ({"fixed", "fixed_scores"} if self.fixed else set())
 
     def check(self) -> None:
@@ -234,5 +300,7 @@ Trained = Annotated[
     DualEncoder | TermWeights | CrossEncoder | TermGate | QuestionGenerator,
     Field(discriminator="kind"),
 ]
-Untrained = Annotated[ReleasedWeights | LexicalVectors, Field(discriminator="kind")]
+Untrained = Annotated[
+    ReleasedWeights | ReleasedEncoder | LexicalVectors, Field(discriminator="kind")
+]
 Model = Annotated[Backbone | Adapted | Trained | Untrained, Field(discriminator="kind")]

@@ -13,6 +13,7 @@ from residuum.config.schema.search import Search
 from residuum.config.schema.settings import Depth, Interpolation, Part, Rm3Setting
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
+VECTORS = ("dual-encoder", "released-encoder", "lexical-vectors")  # kinds of models
 UNSCORED = ("rerank", "candidates")  # kinds whose scores cannot be added to others
 Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
 Unretrieved = Literal["true_score", "minimum"]
@@ -79,7 +80,7 @@ class DenseSystem(Strict):
 
     kind: Literal["dense"]
     label: Label = ""
-    model: Annotated[Id, Ref("model", kinds=("dual-encoder", "lexical-vectors"))]
+    model: Annotated[Id, Ref("model", kinds=VECTORS)]
     k: K = 1000
     search: Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None = Field(
         None, description="approximate search; absent: all docs are compared"

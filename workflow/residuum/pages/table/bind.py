@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from residuum.config.registry import Registry, SplitId
+from residuum.config.schema.models import ReleasedEncoder
 from residuum.config.schema.systems import DenseSystem, RerankSystem
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import FOR_READERS
@@ -220,5 +221,9 @@ class TableInputs(PageInputs):
                 if name in registry.of_kind("dual-encoder"):
                     dataset = split_id.dataset
                     yield paths.query_embeddings.fill(dataset=dataset, model=model, seed=seed)
+        for name in registry.released_behind(system):
+            made = {"model": name, "seed": ReleasedEncoder.seed}
+            yield paths.checkpoint.fill(**made)
+            yield paths.query_embeddings.fill(dataset=split_id.dataset, **made)
         if isinstance(registry.systems[system], RerankSystem):
             yield self.fill(paths.pairs.manifest, split_id, reranker=registry.reranker(system))

@@ -58,6 +58,7 @@ def render(
     captions += table_notes.of_vectors(job, metrics)
     captions += notes.of_learning(verdicts)
     captions += table_notes.of_arithmetic(computed or [])
+    captions += table_notes.of_released(computed or [])
     written = layout.write(output, grids.tidied(cells), page(job, cells, captions))
     inputs = [significance, *(tuning or []), *(computed or []), *(learning or [])]
     inputs += groups or []

@@ -252,10 +252,22 @@ def of_arithmetic(manifests: Sequence[Path]) -> Iterator[str]:
     named: dict[str, dict[str, None]] = {}
     for path in manifests:
         spec = manifest.read(path)["spec"]
+        if "precision" not in spec:
+            continue  # a released encoder is copied
         device = spec.get("device") or spec.get("name")  # encode records a device's own fields
         named.setdefault(f"{spec['precision']} on {device}", {})[_computed(path)] = None
     for arithmetic, names in sorted(named.items()):
         yield f"Matrix products in {arithmetic}: {', '.join(sorted(names))}."
+
+
+def of_released(manifests: Sequence[Path]) -> Iterator[str]:
+    """Yield what each released encoder is and how it is read."""
+    for path in manifests:
+        made = manifest.read(path)
+        if read := made["artefact"].get("read"):
+            at = f" at {str(made['spec']['revision'])[:8]}" if made["spec"].get("revision") else ""
+            name = (PATHS.checkpoint.parse(path) or {}).get("model", path.name)
+            yield f"{name}, released and not trained here: {made['spec']['start']}{at}, {read}."
 
 
 def _computed(path: Path) -> str:

@@ -1,0 +1,413 @@
+"""Released encoders as their own files describe them: modules, pooling, prompts, lengths.
+
+Usage: `described = release.read(source, spec)`, then `release.take(described, source, folder,
+device)` writes the model as a checkpoint of residuum. sentence-transformers writes such files.
+Where a folder has none, the keys of the entry say how the model is read. What a folder asks for
+and residuum does not do is refused by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries
+from residuum.config.schema.encoder import Encoder as EncoderSchema
+from residuum.config.schema.encoder import TextKind
+from residuum.config.schema.models import Reads
+from residuum.neural import foreign, hub, layers, pretrained
+from residuum.neural.devices import Device
+from residuum.neural.heads import FLAGS, HEADS
+from residuum.neural.pretrained import SETTINGS, Source
+
+if TYPE_CHECKING:
+    from residuum.neural.encoders import Encoder
+
+MODULES, MODEL, TEXTS = (
+    "modules.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
+)
+PROMPTS: dict[TextKind, tuple[str, ...]] = {
+    "query": ("query",),
+    "doc": ("document", "passage", "corpus"),
+}
+# The order in which modules may stand; each at most once.
+TRANSFORMER, POOLING, DENSE, NORM, NORMALISE = (
+    "Transformer",
+    "Pooling",
+    "Dense",
+    "LayerNorm",
+    "Normalize",
+)
+MASKED, SPLADE, IDLE = "MLMTransformer", "SpladePooling", "Dropout"
+ORDERS = ((TRANSFORMER, POOLING, DENSE, NORM, NORMALISE), (MASKED, SPLADE))
+FEATURES = {"feature-extraction": TRANSFORMER, "fill-mask": MASKED}  # what `Transformer` gives
+OUTPUTS = {"feature-extraction": "last_hidden_state", "fill-mask": "logits"}
+ACTIVATIONS = {layers.IDENTITY: None, layers.TANH: "tanh"}
+KIND_OF = {  # sentence-transformers' pooling: kind of ours
+    "cls": "cls",
+    "max": "max",
+    "mean": "mean",
+    "mean_sqrt_len_tokens": "mean-sqrt",
+    "weightedmean": "weighted-mean",
+    "lasttoken": "last",
+}
+REFUSED = "what its files ask for and residuum does not do"
+READ = "sentence-transformers reads it; residuum does not"
+
+
+class Described(NamedTuple):
+    """How a released model is read: settings, folders of its layers, and who says so.
+
+    `said` has, for each setting, `files` or `entry`. `layers` is the folder of each layer behind
+    the pooling, within the model. `lowercase` says whether texts are lowercased first.
+    """
+
+    settings: EncoderSchema
+    layers: dict[str, str]
+    lowercase: bool
+
+
+class _Files:
+    """The JSON files beside a model's weights, in its folder or on the hub."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def path(self, name: str) -> Path | None:
+        """Return a file of the model, or None if it has no such file."""
+        folder = Path(self.source.name)
+        if folder.is_dir():
+            return folder / name if (folder / name).is_file() else None
+        return hub.had(self.source.name, self.source.revision, name)
+
+    def read(self, name: str) -> Any:
+        """Return the content of a JSON file; an empty object if the model has none."""
+        path = self.path(name)
+        if path is None:
+            return {}
+        try:
+            return json.loads(files.read_bytes(path))
+        except (ValueError, RecursionError) as error:
+            raise ResiduumError(f"{path}: no JSON: {error}. Get the model again") from None
+
+    def object(self, name: str) -> dict[str, Any]:
+        """Return the content of a JSON file that holds an object."""
+        held = self.read(name)
+        if not isinstance(held, dict):
+            raise self.refused(f"{name} holds a {type(held).__name__}, not an object")
+        return held
+
+    def refused(self, why: str) -> ResiduumError:
+        """Return the error that refuses the model."""
+        return ResiduumError(f"{self.source.name}: {why}")
+
+
+def read(source: Source, spec: Reads) -> Described:
+    """Return how a model is read: as its files say, with the entry's keys in place of theirs.
+
+    Raises ResiduumError for what its files ask for and residuum does not do, and for what neither
+    files nor entry say.
+    """
+    held = _Files(source)
+    if held.path(SETTINGS):
+        return _of_ours(held, spec)
+    found, behind = _modules(held) if held.path(MODULES) else ({}, {})
+    texts, model = held.object(TEXTS), held.object(MODEL)
+    if not held.path(MODULES):
+        found |= _plain(held, spec)
+    prompts = _prompts(held, model, spec)
+    cosine = _cosine(held, model, spec, bool(found.pop("normalise", False)))
+    length = texts.get("max_seq_length") or _longest(held)
+    given: dict[str, object] = {
+        "pooling": spec.pooling.model_dump(mode="json") if spec.pooling else found.pop("pooling"),
+        "query_marker": "",
+        "doc_marker": "",
+        "keep_cls": True,
+        "query_length": spec.query_length or texts.get("query_length") or length,
+        "doc_length": spec.doc_length or texts.get("document_length") or length,
+        "normalise": cosine,
+        "truncate": spec.dimensions,
+        **{f"{kind}_prompt": prompt for kind, prompt in prompts.items()},
+    }
+    found.pop("pooling", None)
+    if texts.get("query_expansion"):
+        raise held.refused(f"{TEXTS}: query_expansion: {READ}")
+    settings = _valid(held, {**found, **given})
+    return Described(settings, behind, bool(texts.get("do_lower_case")))
+
+
+def _valid(held: _Files, given: Mapping[str, object]) -> EncoderSchema:
+    kept = {key: value for key, value in given.items() if value is not None}
+    try:
+        return entries.validate(held.source.name, kept, EncoderSchema)
+    except ValueError as error:
+        raise ResiduumError(str(error)) from None
+
+
+def _of_ours(held: _Files, spec: Reads) -> Described:
+    """Return how a checkpoint of residuum is read, with the entry's keys in place of its own."""
+    settings = held.object(SETTINGS)
+    if "pooling" not in settings:
+        raise held.refused(f"{SETTINGS} is not that of an encoder of texts")
+    changed = {
+        "pooling": spec.pooling and spec.pooling.model_dump(mode="json"),
+        "query_prompt": spec.query_prompt,
+        "doc_prompt": spec.doc_prompt,
+        "query_length": spec.query_length,
+        "doc_length": spec.doc_length,
+        "truncate": spec.dimensions,
+        "normalise": None if spec.similarity is None else spec.similarity == "cosine",
+    }
+    given = settings | {key: value for key, value in changed.items() if value is not None}
+    valid = _valid(held, given)
+    layered = {"linear": valid.dimensions, "norm": valid.dimensions and valid.norm}
+    return Described(
+        valid, {name: layers.FOLDERS[name] for name in layered if layered[name]}, False
+    )
+
+
+def _modules(held: _Files) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the settings that the modules of a model come to, and the folders of its layers."""
+    listed = held.read(MODULES)
+    if not (isinstance(listed, list) and all(isinstance(one, dict) for one in listed)):
+        raise held.refused(f"{MODULES} holds no list of modules")
+    named = [(_named(held, one), str(one.get("path", ""))) for one in listed]
+    named = [(name, path) for name, path in named if name != IDLE]
+    names = [name for name, _ in named]
+    known = {name for order in ORDERS for name in order}
+    if other := next((name for name in names if name not in known), None):
+        raise held.refused(
+            f"{MODULES} asks for the module {other}. {READ}. Known: {', '.join(sorted(known))}"
+        )
+    order = next((o for o in ORDERS if names == [name for name in o if name in names]), None)
+    if order is None or names[:2] != [*order[:2]]:
+        raise held.refused(
+            f"{MODULES} has the modules {', '.join(names)}. {READ}. It reads "
+            + ", or ".join(f"{', '.join(some)} in this order" for some in ORDERS)
+        )
+    found: dict[str, Any] = {}
+    behind: dict[str, str] = {}
+    for name, path in named:
+        config = held.object(f"{path}/config.json" if path else "config.json")
+        if name == POOLING:
+            found["pooling"] = _pooling(held, path, config)
+        elif name == SPLADE:
+            found["pooling"] = _splade(held, path, config)
+        elif name == DENSE:
+            found |= {**_dense(held, path, config), "norm": NORM in names}
+            behind["linear"] = path
+        elif name == NORM:
+            if DENSE not in names:
+                raise held.refused(f"{path}: a LayerNorm without a Dense before it. {READ}")
+            behind["norm"] = path
+        elif name == NORMALISE:
+            found["normalise"] = True
+    return found, behind
+
+
+def _named(held: _Files, module: Mapping[str, Any]) -> str:
+    """Return the class of a module; a Transformer that fills masks is a MLMTransformer."""
+    name = str(module.get("type", "")).rpartition(".")[2]
+    if name != TRANSFORMER:
+        return name
+    config = held.object(TEXTS)
+    task = str(config.get("transformer_task", "feature-extraction"))
+    if task not in FEATURES:
+        raise held.refused(f"{TEXTS}: transformer_task {task!r}: {READ}")
+    text = dict(config.get("modality_config") or {}).get("text") or {}
+    if (made := text.get("method_output_name", OUTPUTS[task])) != OUTPUTS[task]:
+        raise held.refused(f"{TEXTS}: modality_config: the output {made!r}. {READ}")
+    return FEATURES[task]
+
+
+def _pooling(held: _Files, path: str, config: Mapping[str, Any]) -> str:
+    """Return the kind of a Pooling module."""
+    modes = config.get("pooling_mode") or [mode for mode, key in FLAGS.items() if config.get(key)]
+    modes = [modes] if isinstance(modes, str) else [*modes]
+    if len(modes) != 1 or modes[0] not in KIND_OF:
+        raise held.refused(
+            f"{path}/config.json: the poolings {', '.join(map(str, modes)) or 'none'}. {READ}. "
+            f"Known, one of them: {', '.join(KIND_OF)}"
+        )
+    if config.get("include_prompt") is False:
+        raise held.refused(f"{path}/config.json: include_prompt is false. {READ}")
+    return KIND_OF[modes[0]]
+
+
+def _splade(held: _Files, path: str, config: Mapping[str, Any]) -> dict[str, object]:
+    times = {"relu": 1, "log1p_relu": 2}
+    activation = str(config.get("activation_function", "relu"))
+    if activation not in times:
+        raise held.refused(f"{path}/config.json: activation_function {activation}. {READ}")
+    return {
+        "kind": "splade",
+        "over": config.get("pooling_strategy", "max"),
+        "saturated": times[activation],
+    }
+
+
+def _dense(held: _Files, path: str, config: Mapping[str, Any]) -> dict[str, object]:
+    activation = config.get("activation_function", layers.TANH)
+    if activation not in ACTIVATIONS or config.get("use_residual"):
+        asked = "use_residual" if config.get("use_residual") else f"activation {activation}"
+        raise held.refused(f"{path}/config.json: {asked}. {READ}. Known: {', '.join(ACTIVATIONS)}")
+    return {"dimensions": config.get("out_features"), "activation": ACTIVATIONS[activation]}
+
+
+def _plain(held: _Files, spec: Reads) -> dict[str, object]:
+    """Return the settings of a model without sentence-transformers' files; the entry gives them."""
+    text = f"it has no {MODULES}, so that its files do not say how its vectors are made"
+    lacking = [key for key in ("pooling", "similarity") if getattr(spec, key) is None]
+    if lacking and not (spec.pooling and spec.pooling.sparse):
+        known = f"pooling: one of {', '.join(HEADS)}; similarity: cosine or dot"
+        raise held.refused(f"{text}. Give {' and '.join(lacking)} ({known})")
+    return {}
+
+
+def _prompts(held: _Files, model: Mapping[str, Any], spec: Reads) -> dict[TextKind, str]:
+    """Return what stands before queries and before docs: the entry's prompts, or the files'."""
+    prompts = model.get("prompts") or {}
+    default = prompts.get(model.get("default_prompt_name") or "")
+    given: dict[TextKind, str | None] = {"query": spec.query_prompt, "doc": spec.doc_prompt}
+    found: dict[TextKind, str] = {}
+    for kind, names in PROMPTS.items():
+        named = next((prompts[name] for name in names if prompts.get(name) is not None), default)
+        found[kind] = named or "" if given[kind] is None else str(given[kind])
+        if not isinstance(found[kind], str):
+            raise held.refused(f"{MODEL}: prompts: {found[kind]!r} is no text")
+    return found
+
+
+def _cosine(held: _Files, model: Mapping[str, Any], spec: Reads, unit: bool) -> bool:
+    """Say whether vectors are compared by their cosine: scaled to length 1."""
+    said = spec.similarity or model.get("similarity_fn_name")
+    if spec.pooling and spec.pooling.sparse and said is None:
+        return False
+    if unit or said in ("cosine", "dot"):
+        return unit or said == "cosine"
+    if said is not None:
+        raise held.refused(f"{MODEL}: similarity_fn_name {said}. {READ}. Known: cosine, dot")
+    if _is_sparse(held):
+        return False
+    raise held.refused(
+        f"{MODEL} names no similarity, and no module scales its vectors to length 1. Give "
+        "similarity: cosine, which sentence-transformers would take, or dot"
+    )
+
+
+def _is_sparse(held: _Files) -> bool:
+    listed = held.read(MODULES)
+    return any(str(one.get("type", "")).endswith(SPLADE) for one in listed or [])
+
+
+def _longest(held: _Files) -> int:
+    """Return the most tokens of a text, by tokenizer and positions."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    source = held.source
+    at: dict[str, Any] = {"trust_remote_code": False}
+    at |= {"revision": source.revision} if source.revision else {}
+    with pretrained.explained(source):
+        tokenizer = AutoTokenizer.from_pretrained(source.name, **at)
+        config = AutoConfig.from_pretrained(source.name, **at)
+    positions = getattr(config, "max_position_embeddings", None)
+    return int(min(tokenizer.model_max_length, positions or tokenizer.model_max_length))
+
+
+def drops(source: Source, encoder: EncoderSchema) -> list[str]:
+    """Return what the files of a start ask for and a model that is trained from it does not do.
+
+    A start without files of sentence-transformers asks for nothing, and neither does one of ours.
+    """
+    held = _Files(source)
+    if held.path(SETTINGS) or not held.path(MODULES):
+        return []
+    named = held.object(MODEL).get("similarity_fn_name")
+    reads = Reads(similarity=None if named else "dot")
+    try:
+        return dropped(read(source, reads), encoder)
+    except ResiduumError:
+        return [REFUSED]
+
+
+def dropped(described: Described, encoder: EncoderSchema) -> list[str]:
+    """Return what a released model does and a model that is trained from it does not.
+
+    Each is a key of `encoder`, with the value that keeps it.
+    """
+    lost = []
+    for key in ("normalise", "dimensions", "activation", "query_prompt", "doc_prompt"):
+        had, has = getattr(described.settings, key), getattr(encoder, key)
+        if had and had != has:
+            lost.append(f"{key}: {json.dumps(had)}")
+    if (had := described.settings.pooling.kind) != encoder.pooling.kind:
+        lost.append(f"pooling: {had}")
+    return lost
+
+
+def summary(settings: EncoderSchema) -> str:
+    """Return in words how a model is read."""
+    words = [f"pooling {settings.pooling.kind}"]
+    words += [f"a linear layer to {settings.dimensions}"] if settings.dimensions else []
+    words += [f"the first {settings.truncate} dimensions"] if settings.truncate else []
+    words += ["vectors of length 1" if settings.normalise else "inner products"]
+    prompts = {"queries": settings.query_prompt, "docs": settings.doc_prompt}
+    words += [f"prompt of {side} {prompt!r}" for side, prompt in prompts.items() if prompt]
+    words += [f"{settings.query_length} tokens of a query, {settings.doc_length} of a doc"]
+    return ", ".join(words)
+
+
+def take(described: Described, source: Source, folder: Path, device: Device) -> Encoder:
+    """Write a released model into a folder as a checkpoint; return the encoder that reads it."""
+    from residuum.neural.encoders import Encoder as Reader
+
+    held, settings = _Files(source), described.settings
+    form = Reader.class_for(settings).form()
+    model, tokenizer = pretrained.load(form, source)
+    if described.lowercase:
+        _lowercase(tokenizer)
+    pretrained.save(model, tokenizer, folder)
+    for name, path in described.layers.items():
+        _copy_layer(held, name, path, folder)
+    shown = settings.model_dump(mode="json")
+    files.write_text(folder / SETTINGS, json.dumps(shown, indent=2, ensure_ascii=False) + "\n")
+    encoder = Reader.load(folder, device)
+    for name, content in encoder.records().items():
+        files.write_text(folder / name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    return encoder
+
+
+def _copy_layer(held: _Files, name: str, path: str, folder: Path) -> None:
+    """Write a layer's weights in our form; a linear layer without a bias gets one of zeros."""
+    import torch
+    from safetensors.torch import save_file
+
+    weights = held.path(f"{path}/{foreign.WEIGHTS}")
+    if weights is None:
+        raise held.refused(
+            f"{path}: no {foreign.WEIGHTS}. Save the model with sentence-transformers, and name "
+            "that folder"
+        )
+    state = {
+        f"{name}.{key.removeprefix(f'{name}.')}": v for key, v in foreign.tensors(weights).items()
+    }
+    if name == "linear" and "linear.bias" not in state:
+        state["linear.bias"] = torch.zeros(len(state["linear.weight"]))
+    target = folder / layers.FOLDERS[name]
+    target.mkdir(parents=True, exist_ok=True)
+    save_file({key: value.float() for key, value in state.items()}, target / foreign.WEIGHTS)
+
+
+def _lowercase(tokenizer: Any) -> None:
+    """Let a tokenizer lowercase texts before all else."""
+    from tokenizers.normalizers import Lowercase, Sequence
+
+    below = tokenizer.backend_tokenizer
+    before: Callable[..., Any] | None = below.normalizer
+    below.normalizer = Sequence([Lowercase(), *([before] if before else [])])
