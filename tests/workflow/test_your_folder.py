@@ -1,12 +1,19 @@
 """The docs' recipe of a dataset of one's own, as printed: from a folder to a tested table."""
 
+import json
 import re
 
+import ir_measures
 import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling
 
 import layouts
 from conftest import ROOT
+from corpora import make_corpus
 from projects import copy_project, snakemake
+from tiny_models import make_backbone
 
 PAGE = (ROOT / "docs" / "how-to" / "dataset.md").read_text()
 RECIPE = PAGE.partition("## Make a tested table of it\n")[2].partition("\n## ")[0]
@@ -69,3 +76,80 @@ def test_without_a_split_to_train_on_the_others_run(project):
     assert "not run" in lines["3 DPR "] and "not run" in lines["4 BM25"]
     assert "not run" not in lines["1 BM25"] + lines["2 CLEA"]
     assert "Not run: dpr: config/datasets/mine.yaml: own.train: no split given" in table
+
+
+PUBLISHED = (ROOT / "docs" / "how-to" / "published-model.md").read_text()
+TABLE = """\
+kind: table
+title: A released encoder
+printed_in: mine
+columns: [{id: ndcg, role: mine-test, measure: nDCG@10, header: nDCG@10}]
+rows:
+  - {id: bm25, index: 1, label: BM25, system: bm25-default}
+  - {id: released, index: 2, label: the model, system: theirs}
+  - {id: hybrid, index: 3, label: both, system: mine-hybrid}
+tests: clear
+"""
+
+
+def test_a_released_encoder_is_a_system_in_three_lines(tmp_path_factory):
+    """The docs' recipe, with a folder of sentence-transformers: its own numbers, and no seeds."""
+    folder = copy_project(tmp_path_factory.mktemp("released"))
+    lay(folder / "data")
+    texts = make_corpus(
+        folder / "texts", [(f"d{n}", f"word{n} doc {n} town{n}") for n in range(60)]
+    )
+    start = make_backbone(folder / "start", texts)
+    model = SentenceTransformer(modules=[Transformer(str(start)), Pooling(16), Normalize()])
+    model.save(str(folder / "theirs"))
+    entries = {
+        "datasets/mine": "source: {kind: beir, folder: mine}\nsplits: {tune: {}, test: {}}\n"
+        "own: {tune: tune}\n",
+        "scales/mine": "base: smoke\nreason: small\nroles: {mine-test: mine/test}\n",
+        "models/theirs": "kind: released-encoder\npath: theirs\n",
+        "papers/mine/table1": TABLE,
+    }
+    (hybrid,) = (text for name, text in BLOCK.findall(PUBLISHED) if name.endswith("hybrid.yaml"))
+    assert len(hybrid.splitlines()) <= 8
+    entries["systems/mine-hybrid"] = hybrid.replace("[bm25-default, mine]", "[bm25-default, theirs]"
+        ).replace("weighted: mine", "weighted: theirs")  # fmt: skip
+    for name, text in entries.items():
+        (folder / "config" / name).parent.mkdir(exist_ok=True)
+        (folder / "config" / f"{name}.yaml").write_text(text)
+    (folder / "data/mine/qrels/dev.tsv").rename(folder / "data/mine/qrels/tune.tsv")
+    snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+    results = folder / "results" / "mine"
+    table = (results / "tables" / "mine-table1.md").read_text()
+    rows = {line[5:6]: line for line in table.splitlines() if line.startswith("|  | ")}
+    assert not any("±" in row or "not run" in row for row in rows.values()), table
+    assert (
+        "theirs, released and not trained here: theirs, pooling mean, vectors of length 1" in table
+    )
+    assert f" {of_sentence_transformers(folder, model):.3f}" in rows["2"]
+    assert not (results / "learning").exists(), "nothing was trained"
+    done = snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+    assert "Nothing to be done" in done
+    (folder / "config/models/theirs.yaml").write_text("kind: released-encoder\npath: gone\n")
+    snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+    table = (results / "tables" / "mine-table1.md").read_text()
+    assert "no such folder: gone, which theirs names" in table
+
+
+def of_sentence_transformers(folder, model):
+    """Return the nDCG@10 of a model on the test split, by ir_measures and the model's own code."""
+    data = folder / "data" / "mine"
+    docs, queries = (
+        {row["_id"]: row["text"] for row in map(json.loads, (data / name).open())}
+        for name in ("corpus.jsonl", "queries.jsonl")
+    )
+    judged = [line.split("\t") for line in (data / "qrels/test.tsv").read_text().splitlines()[1:]]
+    qrels = [ir_measures.Qrel(query, doc, int(level)) for query, doc, level in judged]
+    scores = model.similarity(
+        model.encode_query([*queries.values()]), model.encode_document([*docs.values()])
+    )
+    run = [
+        ir_measures.ScoredDoc(query, doc, float(score))
+        for query, row in zip(queries, scores, strict=True)
+        for doc, score in zip(docs, row, strict=True)
+    ]
+    return ir_measures.calc_aggregate([ir_measures.nDCG @ 10], qrels, run)[ir_measures.nDCG @ 10]
