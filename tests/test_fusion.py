@@ -18,8 +18,10 @@ from residuum.tuning.evaluation import evaluate
 GRID = {"tune_on": "t", "measure": "RR@10", "grid": [0.0, 0.5]}
 
 
-def system(lexical="minimum", dense="minimum", k=10, **interpolation):
+def system(lexical="minimum", dense="minimum", k=10, scaled=None, combine="sum", **interpolation):
     return FusionSystem(
+        normalise=scaled,
+        combine=combine,
         kind="fusion",
         label="f",
         parts=["l", "d"],
@@ -74,6 +76,70 @@ def test_union_and_minimum_by_hand(lists):
         ("r", "x", 1, 0.5),
         ("s", "z", 1, -1.0),
     ]
+
+
+# Of q the lexical list has 10, 4, 1 (a, b, c), the dense one 3, 2 (b, d).
+SCALED = {
+    "min-max": ({"a": 1, "b": 3 / 9, "c": 0}, {"b": 1, "d": 0}),
+    "max": ({"a": 1, "b": 0.4, "c": 0.1}, {"b": 1, "d": 2 / 3}),
+    "sum": ({"a": 9 / 12, "b": 3 / 12, "c": 0}, {"b": 1, "d": 0}),
+    "zmuv": (
+        {"a": 5 / 14**0.5, "b": -1 / 14**0.5, "c": -4 / 14**0.5},  # mean 5, variance 42 / 3
+        {"b": 1, "d": -1},  # mean 2.5, deviation 0.5
+    ),
+}
+
+
+@pytest.mark.parametrize("scaled", SCALED)
+@pytest.mark.parametrize("combine", ["sum", "mnz"])
+def test_lists_are_scaled_as_by_hand(run, tmp_path, scaled, combine):
+    lexical, dense = SCALED[scaled]
+    runs = {
+        "l": run("l.gz", {("q", "a"): 10, ("q", "b"): 4, ("q", "c"): 1, ("r", "x"): 2}),
+        "d": run("d.gz", {("q", "b"): 3, ("q", "d"): 2}),
+    }
+    entry = system("zero", "zero", scaled=scaled, combine=combine, value=0.3)
+    fusion.fuse(entry.model_dump_json(), named(runs), "f", tmp_path / "f.gz")
+    expected = {}
+    for doc in "abcd":
+        both = (lexical.get(doc, 0.0), dense.get(doc, 0.0))
+        weights_of_lists = 0.3 * (doc in lexical) + 1.0 * (doc in dense)
+        summed = 0.3 * both[0] + both[1]
+        expected[doc] = summed if combine == "sum" else sum(both) * weights_of_lists
+    read = trec.read_run(tmp_path / "f.gz")
+    made = dict(read.filter(query_id="q").select("doc_id", "score").rows())
+    assert made == pytest.approx(expected, abs=1e-11)
+    (alone,) = read.filter(query_id="r")["score"]  # a list of one doc: nothing to divide by
+    assert alone == pytest.approx({"max": 0.3}.get(scaled, 0.0))
+
+
+def test_a_true_score_is_scaled_as_its_list_is(run, lists):
+    """The dense list of q has 3 and 2, so a's true score of 1 lies one range below the least."""
+    entry = system("minimum", "true_score", scaled="min-max", value=1.0)
+    true = run("true.gz", {("q", "a"): 1, ("r", "x"): 0})
+    pairs = union(entry, lists, {"d": true})
+    a, b, c, *_ = pairs.rows()
+    assert a == ("q", "a", 1.0, -1.0)
+    assert b == ("q", "b", 0.0, 1.0)
+    assert c == ("q", "c", 0.0, 0.0)
+
+
+def test_the_weight_of_scaled_lists_is_tuned(tmp_path, run):
+    """Of q, b leads up to 1.5 by 1 against 2 w / 3, and a from there on."""
+    lists = {
+        "l": run("l.gz", {("q", "a"): 10, ("q", "b"): 4, ("q", "c"): 1}),
+        "d": run("d.gz", {("q", "b"): 3, ("q", "d"): 2}),
+    }
+    entry = system("zero", "zero", scaled="min-max", **{**GRID, "grid": [0.0, 1.0, 2.0]})
+    (tmp_path / "qrels").write_text("q 0 a 1\n")
+    fusion.tune(entry.model_dump_json(), named(lists), tmp_path / "t.json", tmp_path / "qrels")
+    record = json.loads((tmp_path / "t.json").read_text())
+    assert record["choices"][0]["setting"] == {"lambda": 2.0}
+
+
+def test_mnz_goes_with_lists_that_give_nothing_to_docs_they_lack():
+    with pytest.raises(ValueError, match="write unretrieved: zero"):
+        system("zero", "minimum", combine="mnz", value=1.0)
 
 
 def test_the_weight_may_lie_on_either_part(tmp_path, lists):

@@ -18,13 +18,15 @@ from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import by_judgements, cutoff, level, reads
-from residuum.config.schema.systems import FusionSystem
+from residuum.config.schema.systems import FusionSystem, Normalisation
 from residuum.tuning import judgements, unions, weights
 from residuum.tuning.choosing import LAMBDA, Choice, Record, Setting, Values, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 
 app = command.app(__doc__)
 QUERIES_AT_ONCE = 256  # bounds the pairs in memory
+SCALED_DECIMALS = 12
+LEAST = 1e-9  # that scores are divided by, as in ranx
 QUERY_BITS = 16  # of a pair's key, for the number of its query
 
 SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
@@ -78,7 +80,7 @@ def tune(
         if grid == "exact"
         else grid
     )
-    runs = [ranked(pairs, weight, depth) for weight in tried]
+    runs = [ranked(pairs, weight, depth, _decimals(system)) for weight in tried]
     values = of_rankings(runs, judged, by_judgements(measure))
     settings: list[Setting] = [{LAMBDA: weight} for weight in tried]
     record = choose(settings, values, query_ids, measure, folds, bounded=grid != "exact")
@@ -166,7 +168,8 @@ def _fused(
 ) -> Iterator[pl.DataFrame]:
     """Yield the lists of some queries at once, and have the proof count them."""
     for pairs in lists.unions():
-        run = ranked(pairs, _weights(pairs, record, tuning), lists.system.k)
+        weight = _weights(pairs, record, tuning)
+        run = ranked(pairs, weight, lists.system.k, _decimals(lists.system))
         if proof.requested:
             query_ids = pairs["query_id"].unique(maintain_order=True).to_list()
             most = lists.outside(query_ids, proof.requested)
@@ -199,6 +202,11 @@ class _Scores:
         self.doc_id, self.score = table["doc_id"], table["score"].to_numpy()
         bounds = zip(ends - spans["len"], ends, strict=True)
         self.spans: dict[str, tuple[int, int]] = dict(zip(spans["value"], bounds, strict=True))
+
+    def scaling(self, how: Normalisation) -> dict[str, tuple[float, float]]:
+        """Return what is taken from a query's scores, and what they are divided by then."""
+        spans = self.spans.items()
+        return {query_id: _scaling(self.score[slice(*span)], how) for query_id, span in spans}
 
     def hits(
         self, query_ids: Sequence[str]
@@ -233,6 +241,9 @@ class Lists:
         self._sources = [(part, _Scores(path)) for part, path in [*self.runs.items(), *true]]
         lists = zip(self.runs.values(), self._sources[: len(self.runs)], strict=True)
         trec.refuse_apart({path: source.spans.keys() for path, (_, source) in lists})
+        of_runs = self._sources[: len(self.runs)]
+        how = system.normalise
+        self._scaling = {part: run.scaling(how) for part, run in of_runs} if how else {}
 
     def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """Yield query_id, doc_id, weighted, rest of all lists' docs, some sorted queries at once.
@@ -246,7 +257,11 @@ class Lists:
 
     def _union(self, query_ids: Sequence[str]) -> pl.DataFrame:
         hits = [source.hits(query_ids) for _, source in self._sources]
-        doc_ids, values, numbers, lowest = zip(*hits, strict=True)
+        doc_ids, raw, numbers, last = zip(*hits, strict=True)
+        of_rows = zip(self._sources, raw, numbers, strict=True)
+        values = [self._scaled(part, some, query_ids, rows) for (part, _), some, rows in of_rows]
+        of_queries = zip(self._sources, last, strict=True)
+        lowest = [self._scaled(part, some, query_ids) for (part, _), some in of_queries]
         doc_id, number = pl.concat(doc_ids), np.concatenate(numbers)
         first, pair = _distinct(number, doc_id)
         ends = np.cumsum([len(scores) for scores in values])
@@ -258,11 +273,37 @@ class Lists:
         query, first = number[first[retrieved]], first[retrieved]
         ids = pl.Series(query_ids, dtype=pl.String)
         table = pl.DataFrame({"query_id": ids.gather(query), "doc_id": doc_id.gather(first)})
+        listed = {part: ~np.isnan(scores[part][retrieved]) for part in self.runs}
         filled = {
             part: self._filled(part, scores[part][retrieved], table, least[query])
             for part, least in zip(self.runs, lowest[: len(self.runs)], strict=True)
         }
+        if self.system.combine == "mnz":
+            return self._multiplied(table, np.sum([*filled.values()], axis=0), listed)
         return self._summed(table, filled)
+
+    def _scaled(
+        self, part: str, scores: Values, query_ids: Sequence[str], rows: np.ndarray | None = None
+    ) -> Values:
+        """Return a part's scores, scaled as each query's list is; row i is of query `rows[i]`."""
+        if not self._scaling:
+            return scores
+        scaling = self._scaling[part]
+        by, size = np.array([scaling.get(query_id, (0.0, 1.0)) for query_id in query_ids]).T
+        which = slice(None) if rows is None else rows
+        scaled: Values = (scores - by[which]) / size[which]
+        return scaled
+
+    def _multiplied(
+        self, table: pl.DataFrame, total: Values, listed: dict[str, np.ndarray]
+    ) -> pl.DataFrame:
+        """Return the sums of docs' scores times the weights of the lists that have them."""
+        weighting = self.system.interpolation
+        factors = {part: weighting.others.get(part, 1.0) for part in listed}
+        weighted = total * listed.pop(weighting.weighted)
+        others = [factors[part] * has for part, has in listed.items()]
+        rest = total * np.sum(others, axis=0)
+        return table.with_columns(weighted=weighted, rest=rest)
 
     def outside(self, query_ids: Sequence[str], requested: Mapping[str, int]) -> pl.DataFrame:
         """Return query_id, weighted, rest: the most that a doc of no list may have."""
@@ -277,16 +318,28 @@ class Lists:
         return table.with_columns(weighted=weighted, rest=sum(others, start=rest))
 
     def _filled(self, part: str, scores: Values, pairs: pl.DataFrame, lowest: Values) -> Values:
-        """Give the docs that a part did not retrieve the lowest score of its list, or an error."""
-        lacking = np.isnan(scores)
-        if self.system.rule(part) == "minimum":
-            return np.where(lacking, lowest, scores)
+        """Give the docs that a part did not retrieve a score by its rule, or raise an error."""
+        lacking, rule = np.isnan(scores), self.system.rule(part)
+        if rule != "true_score":
+            return np.where(lacking, lowest if rule == "minimum" else 0.0, scores)
         if lacking.any():
             query_id, doc_id = pairs.filter(lacking).sort(trec.PAIR).row(0)
             paths = ", ".join(str(path) for scored, path in self.scores if scored == part)
             fault = f"no score of {part} for query {query_id}, doc {doc_id}"
             raise ResiduumError(f"{paths}: {fault}. Delete the file and run again.")
         return scores
+
+
+def _scaling(scores: Values, how: Normalisation) -> tuple[float, float]:
+    """Return what is taken from the scores of a list, and what they are divided by then."""
+    if how == "zmuv":
+        by, size = scores.mean(), scores.std()
+    elif how == "max":
+        by, size = 0.0, scores.max()
+    else:
+        by = scores.min()
+        size = scores.max() - by if how == "min-max" else (scores - by).sum()
+    return float(by), max(float(size), LEAST)
 
 
 def _distinct(number: np.ndarray, doc_id: pl.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -304,10 +357,20 @@ def _distinct(number: np.ndarray, doc_id: pl.Series) -> tuple[np.ndarray, np.nda
     return first, pair
 
 
-def ranked(pairs: pl.DataFrame, weight: float | pl.Series, k: int) -> pl.DataFrame:
+def ranked(
+    pairs: pl.DataFrame,
+    weight: float | pl.Series,
+    k: int,
+    decimals: int = trec.SCORE_DECIMALS,
+) -> pl.DataFrame:
     """Rank by `weight * weighted + rest` and cut at k; weights may be given per pair."""
     score = weight * pl.col("weighted") + pl.col("rest")
-    return trec.rank(pairs.select(*trec.PAIR, score=score), k)
+    return trec.rank(pairs.select(*trec.PAIR, score=score), k, decimals)
+
+
+def _decimals(system: FusionSystem) -> int:
+    """Return the decimals of fused scores: more of them where lists are scaled to small scores."""
+    return SCALED_DECIMALS if system.normalise else trec.SCORE_DECIMALS
 
 
 if __name__ == "__main__":

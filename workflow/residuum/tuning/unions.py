@@ -38,12 +38,12 @@ class Proof:
         """Take all weights in use, and PART=K for each part, whose list is the best K docs of all.
 
         `requested` becomes empty where nothing can be proved: if it is empty, if a part gives no
-        true scores, or with a weight below 0.
+        true scores, with a weight below 0, or where scores are not added as they are.
         """
         true = all(system.rule(part) == "true_score" for part in system.parts)
         factors = [*weights, *system.interpolation.others.values()]
         given = command.named_counts("--requested", requested, system.parts) if requested else {}
-        self.requested = given if true and min(factors) >= 0 else {}
+        self.requested = given if true and system.plain and min(factors) >= 0 else {}
         self._queries, self._proven = 0, dict.fromkeys([min(FIRST, system.k), system.k], 0)
 
     def add(self, run: pl.DataFrame, most: pl.DataFrame) -> None:

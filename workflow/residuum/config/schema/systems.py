@@ -16,7 +16,8 @@ Label = Annotated[str, Field(description="for readers; no part of any spec")]
 VECTORS = ("dual-encoder", "released-encoder", "lexical-vectors")  # kinds of models
 UNSCORED = ("rerank", "candidates")  # kinds whose scores cannot be added to others
 Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
-Unretrieved = Literal["true_score", "minimum"]
+Unretrieved = Literal["true_score", "minimum", "zero"]
+Normalisation = Literal["min-max", "max", "sum", "zmuv"]  # by ranx's names
 
 
 class Bm25(Strict):
@@ -109,7 +110,14 @@ class DenseSystem(Strict):
 
 
 class FusionSystem(Strict):
-    """A weighted sum of the scores of several systems over the union of their lists."""
+    """A weighted sum of the scores of several systems over the union of their lists.
+
+    `normalise` scales the scores s of each list of a query first, as ranx does. min-max:
+    (s - least) / (greatest - least). max: s / greatest. sum: (s - least) / the sum of these
+    differences. zmuv: (s - mean) / standard deviation. A true score is scaled as its list is.
+    `combine: mnz` multiplies the sum of a doc's scores by the sum of the weights of the lists that
+    have it (Wu and Crestani 2002). With equal weights that is CombMNZ (Fox and Shaw 1994).
+    """
 
     kind: Literal["fusion"]
     label: Label = ""
@@ -120,7 +128,22 @@ class FusionSystem(Strict):
     unretrieved: Unretrieved | dict[Part, Unretrieved] = Field(
         description="score of a doc that only another part retrieved: of all parts, or of each"
     )
+    normalise: Normalisation | None = Field(
+        None,
+        exclude_if=lambda how: how is None,
+        description="how the scores of each list are scaled first; absent: they are not",
+    )
+    combine: Literal["sum", "mnz"] = Field(
+        "sum",
+        exclude_if=lambda how: how == "sum",
+        description="mnz: the sum times the weights of the lists that have the doc",
+    )
     k: K = Field(description="hits that are kept")
+
+    @property
+    def plain(self) -> bool:
+        """Say whether scores are added as they are."""
+        return self.normalise is None and self.combine == "sum"
 
     def rule(self, part: str) -> Unretrieved:
         """Return how a part scores a doc that it did not retrieve."""
@@ -134,6 +157,11 @@ class FusionSystem(Strict):
     def check(self) -> None:
         if isinstance(self.unretrieved, dict) and {*self.parts} - {*self.unretrieved}:
             raise ValueError("unretrieved: name every part, or write one word for all")
+        if self.combine == "mnz" and any(self.rule(part) != "zero" for part in self.parts):
+            raise ValueError(
+                "combine: mnz counts the lists that have a doc, so that the others give nothing; "
+                "write unretrieved: zero"
+            )
 
 
 class HybridSystem(Strict):
