@@ -7,11 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from pydantic import TypeAdapter
 
 from conftest import ROOT
 from plan_fixture import named
 from residuum.config import loading
 from residuum.config.schema.scales import FromHub
+from residuum.config.schema.systems import System
 from residuum.inspect.bundling import PAGES
 from residuum.neural import hub
 from residuum.pages.cases.bind import CasesInputs, bind_cases
@@ -19,6 +21,7 @@ from residuum.pages.characteristics.bind import CharacteristicsInputs, bind_char
 from residuum.pages.claims.bind import ClaimsInputs, bind_claims
 from residuum.pages.figure.bind import FigureInputs
 from residuum.pages.kinds import BINDERS, INPUTS
+from residuum.pages.sides import dense_and_lexical
 from residuum.pages.table.bind import TableInputs, bind_table
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
@@ -308,3 +311,32 @@ def test_a_page_of_claims_asks_for_bounds_of_splits_that_can_be_made_alone(
     assert "r/bounds/msmarco-passage/dev.tsv" in asked
     at_mini = ClaimsInputs(mini, Paths("r"), all_available).limits(page)
     assert "r/bounds/generated-mini/topics.tsv" in at_mini
+
+
+def test_parts_of_a_sum_are_dense_or_lexical_by_what_they_are(mini):
+    """An external run is what the other part is not, unless it says; BM25 as vectors is lexical."""
+    given = {"kind": "external", "source": "theirs", "runs": {"msmarco-dev": "their.run"}}
+    forms = {"theirs": given, "also": given, "said": {**given, "plays": "lexical"}}
+    forms["as-vectors"] = {"kind": "dense", "model": "bm25-vectors"}
+    pairs = {
+        "beside-lexical": ["bm25", "theirs"],
+        "beside-dense": ["theirs", "clear-embedding"],
+        "both-external": ["theirs", "also"],
+        "one-says": ["said", "theirs"],
+        "vectors": ["as-vectors", "clear-embedding"],
+        "three": ["bm25", "clear-embedding", "theirs"],
+    }
+    how = {"kind": "fusion", "unretrieved": "zero", "k": 9}
+    for name, parts in pairs.items():
+        weighted = {"interpolation": {"weighted": parts[0], "value": 1.0}}
+        forms[name] = {**how, **weighted, "parts": parts}
+    made = TypeAdapter(dict[str, System]).validate_python(forms)
+    registry = replace(mini, systems={**mini.systems, **made})
+    assert {name: dense_and_lexical(registry, name) for name in pairs} == {
+        "beside-lexical": ("theirs", "bm25"),
+        "beside-dense": ("clear-embedding", "theirs"),
+        "both-external": None,
+        "one-says": ("theirs", "said"),
+        "vectors": ("clear-embedding", "as-vectors"),
+        "three": None,
+    }

@@ -1,9 +1,11 @@
 """The docs' recipe of a dataset of one's own, as printed: from a folder to a tested table."""
 
+import gzip
 import json
 import re
 
 import ir_measures
+import polars as pl
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize, Transformer
@@ -92,8 +94,9 @@ tests: clear
 """
 
 
-def test_a_released_encoder_is_a_system_in_three_lines(tmp_path_factory):
-    """The docs' recipe, with a folder of sentence-transformers: its own numbers, and no seeds."""
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """Return a project with a released encoder by the docs' recipe, its results, and the model."""
     folder = copy_project(tmp_path_factory.mktemp("released"))
     lay(folder / "data")
     texts = make_corpus(
@@ -102,37 +105,109 @@ def test_a_released_encoder_is_a_system_in_three_lines(tmp_path_factory):
     start = make_backbone(folder / "start", texts)
     model = SentenceTransformer(modules=[Transformer(str(start)), Pooling(16), Normalize()])
     model.save(str(folder / "theirs"))
+    (hybrid,) = (text for name, text in BLOCK.findall(PUBLISHED) if name.endswith("hybrid.yaml"))
+    assert len(hybrid.splitlines()) <= 8
+    hybrid = hybrid.replace("[bm25-default, mine]", "[bm25-default, theirs]")
+    (folder / "data/mine/qrels/dev.tsv").rename(folder / "data/mine/qrels/tune.tsv")
     entries = {
         "datasets/mine": "source: {kind: beir, folder: mine}\nsplits: {tune: {}, test: {}}\n"
         "own: {tune: tune}\n",
         "scales/mine": "base: smoke\nreason: small\nroles: {mine-test: mine/test}\n",
         "models/theirs": "kind: released-encoder\npath: theirs\n",
+        "systems/mine-hybrid": hybrid.replace("weighted: mine", "weighted: theirs"),
         "papers/mine/table1": TABLE,
     }
-    (hybrid,) = (text for name, text in BLOCK.findall(PUBLISHED) if name.endswith("hybrid.yaml"))
-    assert len(hybrid.splitlines()) <= 8
-    entries["systems/mine-hybrid"] = hybrid.replace("[bm25-default, mine]", "[bm25-default, theirs]"
-        ).replace("weighted: mine", "weighted: theirs")  # fmt: skip
+    write(folder, entries)
+    snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+    return folder, folder / "results" / "mine", model
+
+
+def write(folder, entries):
     for name, text in entries.items():
         (folder / "config" / name).parent.mkdir(exist_ok=True)
         (folder / "config" / f"{name}.yaml").write_text(text)
-    (folder / "data/mine/qrels/dev.tsv").rename(folder / "data/mine/qrels/tune.tsv")
-    snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
-    results = folder / "results" / "mine"
-    table = (results / "tables" / "mine-table1.md").read_text()
-    rows = {line[5:6]: line for line in table.splitlines() if line.startswith("|  | ")}
+
+
+def rows_of(results, page):
+    """Return a table and its rows by their numbers."""
+    table = (results / "tables" / f"mine-{page}.md").read_text()
+    lines = [line for line in table.splitlines() if line.startswith("|  | ")]
+    return table, {line[5:6]: line for line in lines}
+
+
+def test_a_released_encoder_is_a_system_in_three_lines(released):
+    """With a folder of sentence-transformers: its own numbers, and no seeds."""
+    folder, results, model = released
+    table, rows = rows_of(results, "table1")
     assert not any("±" in row or "not run" in row for row in rows.values()), table
     assert (
         "theirs, released and not trained here: theirs, pooling mean, vectors of length 1" in table
     )
     assert f" {of_sentence_transformers(folder, model):.3f}" in rows["2"]
     assert not (results / "learning").exists(), "nothing was trained"
-    done = snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
-    assert "Nothing to be done" in done
-    (folder / "config/models/theirs.yaml").write_text("kind: released-encoder\npath: gone\n")
+    assert "Nothing to be done" in snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+
+
+EXTERNAL = {
+    "systems/ext": "kind: external\nsource: theirs, kept\nruns: {mine-test: ext.run}\n",
+    "systems/ext-sum": """\
+kind: fusion
+parts: [bm25-default, ext]
+interpolation: {weighted: ext, value: 1}
+unretrieved: zero
+normalise: min-max
+k: 1000
+""",
+    "systems/own-sum": "base: ext-sum\nparts: [bm25-default, theirs]\n"
+    "interpolation: {weighted: theirs}\n",
+    "papers/mine/table2": """\
+kind: table
+title: An external run as a part
+printed_in: mine
+columns:
+  - {id: hits, role: mine-test, measure: Success@10, header: Success@10}
+  - {id: roc, role: mine-test, measure: Success@10, derived: RoC, header: RoC}
+rows:
+  - {id: own, index: 1, label: own, system: own-sum}
+  - {id: external, index: 2, label: external, system: ext-sum}
+tests: clear
+""",
+    "papers/mine/venn": """\
+kind: venn
+title: Circles of an external run
+printed_in: mine
+role: mine-test
+measure: Success@10
+rows:
+  - {id: own, label: own, dense: theirs, lexical: bm25-default}
+  - {id: external, label: external, dense: ext, lexical: bm25-default}
+""",
+}
+
+
+def test_an_external_run_is_a_part_as_our_own_is(released):
+    """The same run, taken in from a file: equal numbers, RoC and circles."""
+    folder, results, _ = released
+    run = results / "runs" / "mine" / "test" / "theirs.trec.gz"
+    (folder / "data" / "ext.run").write_bytes(gzip.decompress(run.read_bytes()))
+    write(folder, EXTERNAL)
     snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
-    table = (results / "tables" / "mine-table1.md").read_text()
-    assert "no such folder: gone, which theirs names" in table
+    _, rows = rows_of(results, "table2")
+    own, external = (rows[number].split("|")[3:] for number in "12")
+    assert own == external
+    assert all(re.fullmatch(r" *\d\.\d{3}.*", cell) for cell in own[:-1]), rows
+    circles = pl.read_csv(results / "venn" / "mine-venn.tsv", separator="\t")
+    shares = ("column", "n", "measured", "not_run")
+    own, external = (circles.filter(row=row).select(shares) for row in ("own", "external"))
+    assert own.equals(external), circles
+    assert own["measured"].null_count() == 0, circles
+
+
+def test_a_folder_that_is_gone_leaves_its_rows_out(released):
+    folder, results, _ = released
+    write(folder, {"models/theirs": "kind: released-encoder\npath: gone\n"})
+    snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+    assert "no such folder: gone, which theirs names" in rows_of(results, "table1")[0]
 
 
 def of_sentence_transformers(folder, model):

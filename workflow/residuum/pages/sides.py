@@ -4,16 +4,38 @@ from collections.abc import Sequence
 
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Registry
-from residuum.config.schema.systems import DenseSystem, LexicalSystem
+from residuum.config.schema.models import LexicalVectors
+from residuum.config.schema.systems import DenseSystem, ExternalSystem, LexicalSystem, Side
 from residuum.wiring.availability import Hub, why_unavailable
+
+OTHER: dict[str, Side] = {"dense": "lexical", "lexical": "dense"}
 
 
 def dense_and_lexical(registry: Registry, system: str) -> tuple[str, str] | None:
-    """Return the dense part D and the lexical part S of a fusion of two; None for other systems."""
+    """Return the dense part D and the lexical part S of a sum of two; None for other systems.
+
+    An external run that does not say what it plays is what the other part is not.
+    """
     parts = registry.parts(system)
-    dense = [part for part in parts if isinstance(registry.systems[part], DenseSystem)]
-    lexical = [part for part in parts if isinstance(registry.systems[part], LexicalSystem)]
-    return (dense[0], lexical[0]) if len(dense) == len(lexical) == 1 and len(parts) == 2 else None
+    sides = [_side(registry, part) for part in parts]
+    if len(parts) != 2:
+        return None
+    if None in sides and isinstance(registry.systems[parts[sides.index(None)]], ExternalSystem):
+        known = sides[1 - sides.index(None)]
+        sides[sides.index(None)] = OTHER.get(known or "")
+    played = dict(zip(sides, parts, strict=True))
+    return (played["dense"], played["lexical"]) if played.keys() == {*OTHER} else None
+
+
+def _side(registry: Registry, system: str) -> Side | None:
+    """Return what a system is in a sum; BM25 as vectors is lexical."""
+    entry = registry.systems[system]
+    if isinstance(entry, DenseSystem):
+        lexical = isinstance(registry.models.get(entry.model), LexicalVectors)
+        return "lexical" if lexical else "dense"
+    if isinstance(entry, LexicalSystem):
+        return "lexical"
+    return entry.plays if isinstance(entry, ExternalSystem) else None
 
 
 def paired_runs(registry: Registry, systems: Sequence[str]) -> list[list[str]]:

@@ -17,6 +17,7 @@ VECTORS = ("dual-encoder", "released-encoder", "lexical-vectors")  # kinds of mo
 UNSCORED = ("rerank", "candidates")  # kinds whose scores cannot be added to others
 Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
 Unretrieved = Literal["true_score", "minimum", "zero"]
+Side = Literal["dense", "lexical"]
 Normalisation = Literal["min-max", "max", "sum", "zmuv"]  # by ranx's names
 
 
@@ -218,6 +219,11 @@ class ExternalSystem(Strict):
     runs: dict[Role, str] = Field(min_length=1, description="role: file below RESIDUUM_DATA")
     md5: dict[Role, Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]] = Field(
         {}, description="role: published MD5 of its file, unpacked; another file is refused"
+    )
+    plays: Side | None = Field(
+        None,
+        exclude_if=lambda side: side is None,
+        description="what it is in a sum of two, for RoC; absent: what the other part is not",
     )
     others: bool = Field(False, description="files list other queries too, which are left out")
 

@@ -18,10 +18,10 @@ class Diagram(Strict):
 
     id: Annotated[Id, Name("row")]
     label: str
-    dense: Annotated[Id, Ref("system", kinds=("dense",))] = Field(
+    dense: Annotated[Id, Ref("system", kinds=("dense", "external"))] = Field(
         description="D: the dense part alone, no hybrid"
     )
-    lexical: Annotated[Id, Ref("system", kinds=("lexical",))] = Field(description="S")
+    lexical: Annotated[Id, Ref("system", kinds=("lexical", "external"))] = Field(description="S")
     disjoint: bool = Field(False, description="hypothetical: as large, and without an overlap")
 
 
