@@ -4,6 +4,8 @@ Marked `cuda` where it needs a card. The CPU's own bf16 takes the same way, so t
 seen to work where there is none.
 """
 
+import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,25 @@ def test_vectors_are_those_of_the_cpu(toy: Path, name: str, device: tuple[str, s
         if name == "sparse":
             vectors, expected = vectors.toarray(), expected.toarray()
         assert vectors.dtype == np.float32
+        assert apart(vectors, expected) < LIMITS[own.precision]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("pooling", ["max", "mean-sqrt", "weighted-mean", "last", "splade"])
+def test_vectors_of_released_poolings_are_those_of_the_cpu(
+    toy: Path, tmp_path: Path, pooling: str, device: tuple[str, str]
+) -> None:
+    """Also of half of their dimensions, scaled to length 1."""
+    shutil.copytree(saved(toy, "sparse" if pooling == "splade" else "nll"), tmp_path / "model")
+    path, own = tmp_path / "model" / "residuum.json", chosen(device)
+    changed = {"pooling": pooling, "query_prompt": "moss "}
+    changed |= {} if pooling == "splade" else {"truncate": 8, "normalise": True}
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    cpu, there = (Encoder.load(tmp_path / "model", on) for on in (CPU, own))
+    for kind in ("query", "doc"):
+        expected, vectors = (one.encode(TEXTS, kind, 2) for one in (cpu, there))
+        if pooling == "splade":
+            vectors, expected = vectors.toarray(), expected.toarray()
         assert apart(vectors, expected) < LIMITS[own.precision]
 
 
