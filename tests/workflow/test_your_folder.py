@@ -5,16 +5,20 @@ import json
 import re
 
 import ir_measures
+import numpy as np
 import polars as pl
 import pytest
-from sentence_transformers import SentenceTransformer
+import torch
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 import layouts
 from conftest import ROOT
 from corpora import make_corpus
 from projects import copy_project, snakemake
+from residuum.artefacts import trec
 from tiny_models import make_backbone
 
 PAGE = (ROOT / "docs" / "how-to" / "dataset.md").read_text()
@@ -90,6 +94,7 @@ rows:
   - {id: bm25, index: 1, label: BM25, system: bm25-default}
   - {id: released, index: 2, label: the model, system: theirs}
   - {id: hybrid, index: 3, label: both, system: mine-hybrid}
+  - {id: reranked, index: 4, label: reranked, system: mine-reranked}
 tests: clear
 """
 
@@ -115,9 +120,15 @@ def released(tmp_path_factory):
         "scales/mine": "base: smoke\nreason: small\nroles: {mine-test: mine/test}\n",
         "models/theirs": "kind: released-encoder\npath: theirs\n",
         "systems/mine-hybrid": hybrid.replace("weighted: mine", "weighted: theirs"),
+        "systems/mine-reranked": "kind: rerank\nfirst_stage: bm25-default\n"
+        "reranker: {path: a cross, reading: {query_length: 12, length: 32}}\ndepth: {value: 10}\n",
         "papers/mine/table1": TABLE,
     }
     write(folder, entries)
+    torch.manual_seed(1)
+    cross = AutoModelForSequenceClassification.from_pretrained(start, num_labels=1)
+    cross.save_pretrained(folder / "a cross")
+    AutoTokenizer.from_pretrained(start).save_pretrained(folder / "a cross")
     snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
     return folder, folder / "results" / "mine", model
 
@@ -146,6 +157,17 @@ def test_a_released_encoder_is_a_system_in_three_lines(released):
     assert f" {of_sentence_transformers(folder, model):.3f}" in rows["2"]
     assert not (results / "learning").exists(), "nothing was trained"
     assert "Nothing to be done" in snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+
+
+def test_a_cross_encoder_of_a_folder_reranks(released):
+    """Its scores are those of sentence-transformers, without the sigmoid of a single label."""
+    folder, results, _ = released
+    (path,) = (results / "rerank").glob("mine/test/a_cross@*.trec.gz")
+    scored = trec.read_run(path)
+    docs, queries = texts_of(folder)
+    theirs = CrossEncoder(str(folder / "a cross"), device="cpu", activation_fn=torch.nn.Identity())
+    pairs = [(queries[query], docs[doc]) for query, doc in scored.select(trec.PAIR).rows()]
+    np.testing.assert_allclose(scored["score"], theirs.predict(pairs), atol=1e-4)
 
 
 EXTERNAL = {
@@ -210,13 +232,17 @@ def test_a_folder_that_is_gone_leaves_its_rows_out(released):
     assert "no such folder: gone, which theirs names" in rows_of(results, "table1")[0]
 
 
+def texts_of(folder):
+    """Return the texts of docs and of queries by their ids."""
+    files = (folder / "data" / "mine" / name for name in ("corpus.jsonl", "queries.jsonl"))
+    rows = (map(json.loads, file.read_text().splitlines()) for file in files)
+    return [{row["_id"]: row["text"] for row in some} for some in rows]
+
+
 def of_sentence_transformers(folder, model):
     """Return the nDCG@10 of a model on the test split, by ir_measures and the model's own code."""
+    docs, queries = texts_of(folder)
     data = folder / "data" / "mine"
-    docs, queries = (
-        {row["_id"]: row["text"] for row in map(json.loads, (data / name).open())}
-        for name in ("corpus.jsonl", "queries.jsonl")
-    )
     judged = [line.split("\t") for line in (data / "qrels/test.tsv").read_text().splitlines()[1:]]
     qrels = [ir_measures.Qrel(query, doc, int(level)) for query, doc, level in judged]
     scores = model.similarity(

@@ -39,6 +39,7 @@ from residuum.config.schema.scales import (
     FromModel,
     FromPath,
     HubReranker,
+    LocalReranker,
     Scale,
     Start,
 )
@@ -497,9 +498,9 @@ class Registry:
         if isinstance(reranker, FromModel):
             return str(FixedId(reranker.model, f"seed{reranker.seed}"))
         digest = hashlib.sha256(of_entry(reranker).encode()).hexdigest()
-        return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
+        return str(FixedId(reranker.named, digest[:8]))
 
-    def reranker_binding(self, name: str) -> HubReranker | FromModel | None:
+    def reranker_binding(self, name: str) -> HubReranker | LocalReranker | FromModel | None:
         """Return the model bound to a reranker's id, or None if the scale leaves it unbound."""
         systems = {n: s for n, s in self.systems.items() if isinstance(s, RerankSystem)}
         named = {self.reranker(n): system.reranker for n, system in systems.items()}.get(name, name)

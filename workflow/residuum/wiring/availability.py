@@ -108,8 +108,6 @@ def _untrained(registry: Registry, name: str, split_id: SplitId | None, hub: Hub
     if isinstance(model, LexicalVectors):
         yield why_unavailable(registry, model.system, split_id, hub)
     if isinstance(model, ReleasedEncoder):
-        if model.path and not Path(model.path).is_dir():
-            yield f"no such folder: {model.path}, which {name} names"
         yield from _start(registry, registry.released(name), name, None, hub)
 
 
@@ -162,7 +160,10 @@ def _start(
         yield not_bound(registry.config.scale, role)
     elif isinstance(bound, FromModel):
         yield from _model(registry, bound.model, dataset, hub)
-    elif not isinstance(bound, FromPath):
+    elif isinstance(bound, FromPath):
+        if not Path(bound.path).is_dir():
+            yield f"no such folder: {bound.path}, which {role} names"
+    else:
         yield hub(bound)
 
 

@@ -16,7 +16,7 @@ from residuum.config.schema.models import (
     ReleasedEncoder,
     TermWeights,
 )
-from residuum.config.schema.scales import HubReranker
+from residuum.config.schema.scales import FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
 from residuum.config.specs import OrderId, RunId, seed_of, trained_with
 from residuum.pages.characteristics.entry import Characteristics
@@ -406,7 +406,7 @@ class Estimates:
     def pair_scores(self, w: Wildcards) -> Estimate:
         """Estimate the scores of all candidates. They are stored twice: once to resume from."""
         registry, player = self.registry, player_of(self.registry, w.reranker)
-        if isinstance(player, HubReranker):
+        if not isinstance(player, FromModel):
             reading = player.reading
         else:
             reading = registry.entry(player.model, CrossEncoder).reading

@@ -13,7 +13,7 @@ from residuum.config.measures import level, of_first, reads
 from residuum.config.registry import READERS, Registry, SplitId
 from residuum.config.schema.base import OWN
 from residuum.config.schema.groupings import Halves
-from residuum.config.schema.scales import FromModel, HubReranker
+from residuum.config.schema.scales import FromModel, HubReranker, LocalReranker
 from residuum.config.schema.systems import (
     CandidatesSystem,
     DenseSystem,
@@ -114,7 +114,7 @@ def candidates(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -
     raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
 
 
-def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
+def player_of(registry: Registry, reranker: str) -> HubReranker | LocalReranker | FromModel:
     """Return the model that is bound to a reranker; ResiduumError if none is bound."""
     if player := registry.reranker_binding(reranker):
         return player

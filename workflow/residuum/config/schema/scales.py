@@ -1,5 +1,7 @@
 """config/scales/*.yaml and config/config.yaml: bindings of roles, budgets, seeds, settings."""
 
+import re
+from pathlib import PurePath
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
@@ -26,21 +28,52 @@ class FromHub(Strict):
     )
 
 
-class HubReranker(FromHub):
-    """A cross-encoder on the hub, and how it reads a pair."""
-
-    reading: Reading
-    description: str = Field("", description="who trained it on what; stands under its tables")
-
-    def described(self) -> str:
-        """Return what it is, for a note."""
-        return ": ".join(filter(None, [f"{self.hub} at {self.revision[:8]}", self.description]))
-
-
 class FromPath(Strict):
     """A Hugging Face model directory on this machine."""
 
     path: str
+
+
+class Released(Strict):
+    """How a released cross-encoder reads a pair, and what it is."""
+
+    reading: Reading
+    description: str = Field("", description="who trained it on what; stands under its tables")
+
+    @property
+    def where(self) -> str:
+        """The model's place, for a note."""
+        raise NotImplementedError
+
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return ": ".join(filter(None, [self.where, self.description]))
+
+
+class HubReranker(FromHub, Released):
+    """A cross-encoder on the hub, and how it reads a pair."""
+
+    @property
+    def where(self) -> str:
+        return f"{self.hub} at {self.revision[:8]}"
+
+    @property
+    def named(self) -> str:
+        """The model's name in paths."""
+        return self.hub.replace("/", "_")
+
+
+class LocalReranker(FromPath, Released):
+    """A cross-encoder in a folder of this machine, and how it reads a pair."""
+
+    @property
+    def where(self) -> str:
+        return self.path
+
+    @property
+    def named(self) -> str:
+        """The model's name in paths."""
+        return re.sub(r"[^A-Za-z0-9._-]", "_", PurePath(self.path).name)
 
 
 class FromModel(Strict):
@@ -155,7 +188,7 @@ class Scale(Strict):
             By,
         ],
     ]
-    rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
+    rerankers: dict[Id, HubReranker | LocalReranker | RerankerModel] = Field(default={})
     learning: Learning | None = Field(
         None, description="test whether a model learned; absent: no test, and all models count"
     )

@@ -8,7 +8,7 @@ from residuum.code.tables import Kinds
 from residuum.config.schema import base
 from residuum.config.schema.analyses import TOLD_BY, Analysis, IndexForm, LuceneAnalysis
 from residuum.config.schema.base import Id, K, Name, Positive, Probability, Ref, Role, Strict
-from residuum.config.schema.scales import HubReranker, TrainedReranker
+from residuum.config.schema.scales import HubReranker, LocalReranker, TrainedReranker
 from residuum.config.schema.search import Search
 from residuum.config.schema.settings import Depth, Interpolation, Part, Rm3Setting
 
@@ -205,7 +205,8 @@ class RerankSystem(Strict):
     kind: Literal["rerank"]
     label: Label = ""
     first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))]  # gives the candidates
-    reranker: Annotated[Id, Ref("reranker")] | HubReranker | TrainedReranker  # a role, or a model
+    # A role, or a model.
+    reranker: Annotated[Id, Ref("reranker")] | HubReranker | LocalReranker | TrainedReranker
     depth: Depth
     budgets: base.Budgets = Field(default=[])
 
