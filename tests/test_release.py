@@ -19,7 +19,7 @@ from residuum import release as stage
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.models import Reads
-from residuum.neural import devices, release
+from residuum.neural import devices, hub, release
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source
 from tiny_models import ENCODER, model_spec, toy_docs, toy_queries, train_toy, write_problem
@@ -72,6 +72,10 @@ FORMS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "prompts": ((Normalize(),), {"prompts": PROMPTS}),
     "default prompt": ((Normalize(),), {"prompts": {"s": "bread "}, "default_prompt_name": "s"}),
     "dense": ((dense(torch.nn.Identity()),), {"similarity_fn_name": "dot"}),
+    "dense to more": (
+        (Dense(16, 24, activation_function=torch.nn.Identity()),),
+        {"similarity_fn_name": "dot"},
+    ),
     "dense without bias": ((dense(torch.nn.Tanh(), bias=False), Normalize()), {}),
 }
 
@@ -114,6 +118,62 @@ def test_first_dimensions_are_compared_by_their_cosine(toy: Path, tmp_path: Path
     np.testing.assert_allclose(queries @ docs.T, expected, atol=1e-5)
 
 
+def test_files_of_older_versions_and_cuts_of_the_files_are_read(toy: Path, tmp_path: Path) -> None:
+    """A length in sentence_roberta_config.json, first dimensions in the model's own file."""
+    folder = saved(toy, tmp_path / "released", Normalize())
+    (folder / release.TEXTS).unlink()
+    (folder / "sentence_roberta_config.json").write_text('{"max_seq_length": 4}')
+    changed(folder, release.MODEL, truncate_dim=6, similarity_fn_name="dot")
+    ours, theirs = take(folder, tmp_path / "taken"), SentenceTransformer(str(folder), device="cpu")
+    expected = theirs.similarity(theirs.encode(TEXTS), theirs.encode(TEXTS))
+    made = np.asarray(ours.encode(TEXTS, "doc", 8))
+    assert made.shape == (len(TEXTS), 6) == theirs.encode(TEXTS).shape
+    theirs.similarity_fn_name = "cosine"  # ours are scaled again after the cut
+    expected = theirs.similarity(theirs.encode(TEXTS), theirs.encode(TEXTS))
+    np.testing.assert_allclose(made @ made.T, expected, atol=1e-5)
+    again = SentenceTransformer(str(tmp_path / "taken"), device="cpu")
+    assert again.encode(TEXTS).shape == (len(TEXTS), 6)
+
+
+def test_texts_are_lowercased_where_the_files_say_so(toy: Path, tmp_path: Path) -> None:
+    folder = saved(toy, tmp_path / "released", Normalize())
+    path = folder / "tokenizer.json"
+    cased = json.loads(path.read_text())
+    cased["normalizer"] = {"type": "BertNormalizer", "lowercase": False, "clean_text": True,
+                           "handle_chinese_chars": True, "strip_accents": False}  # fmt: skip
+    path.write_text(json.dumps(cased))
+    changed(folder, "tokenizer_config.json", do_lower_case=False)
+    upper, lower = ["The MOTOR", "FROST there"], ["the motor", "frost there"]
+
+    def vectors(texts: list[str]) -> np.ndarray:
+        return np.asarray(take(folder, tmp_path / "taken").encode(texts, "doc", 2))
+
+    assert np.abs(vectors(upper) - vectors(lower)).max() > 1e-3, "cased"
+    changed(folder, release.TEXTS, do_lower_case=True)
+    np.testing.assert_array_equal(vectors(upper), vectors(lower))
+
+
+def test_a_prompt_of_passages_is_that_of_docs(toy: Path, tmp_path: Path) -> None:
+    folder = saved(toy, tmp_path / "released", Normalize())
+    changed(folder, release.MODEL, prompts={"query": "about ", "passage": "frost "})
+    ours, theirs = take(folder, tmp_path / "taken"), SentenceTransformer(str(folder), device="cpu")
+    docs = theirs.encode(TEXTS, prompt="frost ")
+    np.testing.assert_allclose(np.asarray(ours.encode(TEXTS, "doc", 8)), docs, atol=1e-5)
+
+
+def test_what_the_hub_does_not_tell_is_not_taken_as_absent(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache may hold a model's weights, and not the files that say how they are read."""
+    source = Source("some/model", "0" * 40)
+    monkeypatch.setattr(hub, "had", lambda *_: None)
+    monkeypatch.setattr(hub, "lacks", lambda *_: False)
+    with pytest.raises(ResiduumError, match=r"file residuum.json is not known.*hf download"):
+        release.read(source, Reads())
+    plain = EncoderSchema.model_validate(ENCODER)
+    assert release.drops(source, plain) == [], "no start is refused for that"
+
+
 def test_a_plain_folder_is_read_by_the_entry_s_keys(toy: Path, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
@@ -140,11 +200,16 @@ def changed(folder: Path, name: str, **keys: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | keys))
 
 
+TOKENS: dict[str, object] = {"processing_kwargs": {"text": {"max_length": 4}}}
 REFUSED: Mapping[str, tuple[str, dict[str, object], str]] = {
     "two poolings": ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, "poolings cls"),
     "instructor": ("1_Pooling/config.json", {"include_prompt": False}, "include_prompt is false"),
     "distance": (release.MODEL, {"similarity_fn_name": "euclidean"}, "euclidean.*Known: cosine"),
     "a task": (release.TEXTS, {"transformer_task": "any-to-any"}, "transformer_task 'any-to-any'"),
+    "a setting": (release.TEXTS, TOKENS, "processing_kwargs"),
+    "a template": (release.TEXTS, {"modality_config": {"message": {}}}, "chat template"),
+    "code": ("config.json", {"auto_map": {"AutoModel": "my.Model"}}, "auto_map: AutoModel is code"),
+    "cut weights": (release.MODEL, {"max_active_dims": 3}, "max_active_dims"),
     "a pooler": (
         release.TEXTS,
         {"modality_config": {"text": {"method_output_name": "pooler_output"}}},
@@ -166,10 +231,44 @@ def test_what_is_not_done_is_refused_by_name(what: str, toy: Path, tmp_path: Pat
 def test_a_module_that_is_not_known_is_refused(toy: Path, tmp_path: Path) -> None:
     folder = saved(toy, tmp_path / "released")
     listed = json.loads((folder / "modules.json").read_text())
-    listed.append({"idx": 2, "name": "2", "path": "2_Router", "type": "some.where.Router"})
+    listed.append(
+        {"idx": 2, "name": "2", "path": "2_Router", "type": "sentence_transformers.models.Router"}
+    )
     (folder / "modules.json").write_text(json.dumps(listed))
     with pytest.raises(ResiduumError, match="the module Router"):
         take(folder, tmp_path / "taken")
+
+
+def test_a_class_of_its_own_and_a_nested_model_are_refused(toy: Path, tmp_path: Path) -> None:
+    folder = saved(toy, tmp_path / "released")
+    listed = json.loads((folder / "modules.json").read_text())
+    for key, value, match in (
+        ("type", "my_code.Pooling", "my_code.Pooling, which is code of its own"),
+        ("path", "0_Transformer", "lies in the folder 0_Transformer"),
+    ):
+        number = int(key == "type")
+        other = [{**one, key: value} if one["idx"] == number else one for one in listed]
+        (folder / "modules.json").write_text(json.dumps(other))
+        with pytest.raises(ResiduumError, match=match):
+            take(folder, tmp_path / "taken")
+
+
+def test_more_dimensions_than_there_are_are_refused(toy: Path, tmp_path: Path) -> None:
+    folder = saved(toy, tmp_path / "released", Normalize())
+    with pytest.raises(
+        ResiduumError, match=r"first 32 dimensions are asked for, .* vectors have 16"
+    ):
+        take(folder, tmp_path / "taken", dimensions=32)
+
+
+def test_sparse_vectors_are_compared_by_products_alone(toy: Path, tmp_path: Path) -> None:
+    folder = masked(toy, tmp_path / "masked")
+    for keys, match in (
+        ({"similarity": "cosine"}, "similarity: cosine"),
+        ({"dimensions": 4}, "dimensions"),
+    ):
+        with pytest.raises(ResiduumError, match=f"{match}: vectors have a dimension for each term"):
+            take(folder, tmp_path / "taken", pooling="splade", doc_length=9, **keys)
 
 
 def test_a_similarity_that_nobody_names_is_asked_for(toy: Path, tmp_path: Path) -> None:

@@ -79,8 +79,8 @@ def score(
     if isinstance(form, DualEncoder) and (lost := release.drops(source, form.encoder)):
         facts["start_without"] = lost
         log(
-            f"warning: {start} asks for {'; '.join(lost)}, which the model of this entry does not "
-            "do. A key of `encoder` of that name keeps it"
+            f"warning: the files of {start} ask for {'; '.join(lost)}. The model of this entry "
+            "does not do that. Where `encoder` has a key of that name, it keeps it"
         )
     inputs = [run, queries, qrels, corpus / "manifest.json", model]
     inputs += [Path(start)] if Path(start).is_dir() else []

@@ -289,6 +289,7 @@ OURS = {  # kind: package, class, usage
 TASKS = {  # kind: task in the hub's terms
     "dual-encoder": "sentence-similarity",
     "inverse-cloze": "sentence-similarity",
+    "released-encoder": "sentence-similarity",
     "cross-encoder": "text-ranking",
     "term-weights": "token-classification",
     "masked-language": "fill-mask",

@@ -65,6 +65,12 @@ class Encoder(Ranker):
             )
         if settings.dimensions:
             model = _projected(model, source.name, settings.dimensions, settings.norm)
+        width = settings.dimensions or int(model.config.hidden_size)
+        if settings.truncate and settings.truncate > width:
+            raise ResiduumError(
+                f"{source.name}: the first {settings.truncate} dimensions are asked for, but its "
+                f"vectors have {width}"
+            )
         self.hold(model, tokenizer, settings, device)
         self.leads = {kind: settings.lead(kind) for kind in TEXTS}
         if not settings.keep_cls:
@@ -333,6 +339,7 @@ class Encoder(Ranker):
                 "prompts": {"query": self.leads["query"], "document": self.leads["doc"]},
                 "default_prompt_name": None,
                 "similarity_fn_name": "cosine" if settings.normalise else "dot",
+                **({"truncate_dim": settings.truncate} if settings.truncate else {}),
             },
         }
 
@@ -346,7 +353,7 @@ def _projected(backbone: Any, source: str, size: int, norm: bool) -> Any:
     from torch.nn import LayerNorm, Linear
 
     hidden = int(backbone.config.hidden_size)
-    if size > hidden:
+    if size > hidden and not layers.held(Path(source), "linear"):
         text = f"encoder.dimensions is {size}, but {source} gives vectors of {hidden}"
         raise ResiduumError(f"{text}. Give at most as many, or leave it out")
     made: dict[str, Callable[[], Module]] = {"linear": lambda: Linear(hidden, size)}

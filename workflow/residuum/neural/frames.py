@@ -65,10 +65,16 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     if backend is not None:
         backend.no_truncation()  # otherwise tokenizer.json records the last call's length
     tokenizer.save_pretrained(folder)
-    path = Path(folder) / CONFIG
-    config = json.loads(files.read_bytes(path))
+    config = json.loads(files.read_bytes(Path(folder) / CONFIG))
     dropped = tokenizer.cls_token is not None and not begins_with_cls(tokenizer)
     # transformers 4 lacks TokenizersBackend.
     if dropped or config.get("tokenizer_class") == "TokenizersBackend":
-        config |= {"tokenizer_class": AS_IT_IS, "model_input_names": tokenizer.model_input_names}
-        files.write_text(path, json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+        as_it_is(tokenizer, folder)
+
+
+def as_it_is(tokenizer: Tokenizer, folder: Path) -> None:
+    """Let readers of a saved tokenizer take its tokenizer.json unchanged, normaliser included."""
+    path = Path(folder) / CONFIG
+    config = json.loads(files.read_bytes(path))
+    config |= {"tokenizer_class": AS_IT_IS, "model_input_names": tokenizer.model_input_names}
+    files.write_text(path, json.dumps(config, indent=2, ensure_ascii=False) + "\n")

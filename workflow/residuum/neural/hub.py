@@ -16,6 +16,7 @@ CONFIG = ("config.json",)
 SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "spiece.model")
+WHOLE = ".gitattributes"
 NO_SAFETENSORS = (
     "no safetensors. With `pickled: true` at a hub model in config/scales, tensors alone are read "
     "from its pickle (pytorch_model.bin). Or save the model as safetensors, with transformers' "
@@ -87,6 +88,19 @@ def had(model: str, revision: str | None, name: str) -> Path | None:
     }
     found = cached_file(model, name, revision=revision, **how)
     return Path(found) if found else None
+
+
+def lacks(model: str, revision: str | None, name: str) -> bool:
+    """Say whether a model is known to lack a file that `had` did not find.
+
+    The cache notes what the hub does not have. Where the hub was not asked, a cache that holds the
+    file that every model of the hub has besides its own, WHOLE, was filled with the whole model.
+    """
+    from huggingface_hub import _CACHED_NO_EXIST, try_to_load_from_cache
+
+    found = try_to_load_from_cache(model, name, revision=revision)
+    whole = isinstance(try_to_load_from_cache(model, WHOLE, revision=revision), str)
+    return found is _CACHED_NO_EXIST or whole
 
 
 def _unreachable() -> str | None:

@@ -95,5 +95,10 @@ def dense(inputs: int, outputs: int, activation: str = IDENTITY) -> dict[str, ob
     }
 
 
+def held(folder: Path, name: str) -> bool:
+    """Say whether a model's folder holds a layer."""
+    return _file(folder, name).is_file()
+
+
 def _file(folder: Path, name: str) -> Path:
     return folder / FOLDERS[name] / foreign.WEIGHTS

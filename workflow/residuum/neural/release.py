@@ -21,17 +21,29 @@ from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.models import Reads
 from residuum.neural import foreign, hub, layers, pretrained
 from residuum.neural.devices import Device
+from residuum.neural.frames import as_it_is
 from residuum.neural.heads import FLAGS, HEADS
 from residuum.neural.pretrained import SETTINGS, Source
 
 if TYPE_CHECKING:
     from residuum.neural.encoders import Encoder
 
-MODULES, MODEL, TEXTS = (
-    "modules.json",
-    "config_sentence_transformers.json",
-    "sentence_bert_config.json",
+MODULES, MODEL = "modules.json", "config_sentence_transformers.json"
+TEXTS = "sentence_bert_config.json"
+# Older folders name the file by their kind of model; the first that is there counts.
+TEXTS_OF = (
+    TEXTS,
+    *(
+        f"sentence_{kind}_config.json"
+        for kind in ("roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+    ),
 )
+READ_OF_TEXTS = {  # keys of TEXTS that are read, or change no vector
+    *("max_seq_length", "do_lower_case", "transformer_task", "modality_config"),
+    *("module_output_name", "query_length", "document_length", "unpad_inputs"),
+}
+CODE = "sentence_transformers."  # begins the class of each module
+LONGEST = 1_000_000  # tokens; a tokenizer without a limit says 10^30
 PROMPTS: dict[TextKind, tuple[str, ...]] = {
     "query": ("query",),
     "doc": ("document", "passage", "corpus"),
@@ -57,7 +69,7 @@ KIND_OF = {  # sentence-transformers' pooling: kind of ours
     "weightedmean": "weighted-mean",
     "lasttoken": "last",
 }
-REFUSED = "what its files ask for and residuum does not do"
+REFUSED = "what residuum does not read"
 READ = "sentence-transformers reads it; residuum does not"
 
 
@@ -84,7 +96,14 @@ class _Files:
         folder = Path(self.source.name)
         if folder.is_dir():
             return folder / name if (folder / name).is_file() else None
-        return hub.had(self.source.name, self.source.revision, name)
+        found = hub.had(self.source.name, self.source.revision, name)
+        if found is None and not hub.lacks(self.source.name, self.source.revision, name):
+            raise self.refused(
+                f"whether it has a file {name} is not known: the hub cannot be reached, and the "
+                "cache does not hold the whole model. Get it whole beforehand, with its revision: "
+                "hf download"
+            )
+        return found
 
     def read(self, name: str) -> Any:
         """Return the content of a JSON file; an empty object if the model has none."""
@@ -95,6 +114,17 @@ class _Files:
             return json.loads(files.read_bytes(path))
         except (ValueError, RecursionError) as error:
             raise ResiduumError(f"{path}: no JSON: {error}. Get the model again") from None
+
+    def texts(self) -> dict[str, Any]:
+        """Return what is said of how texts are read. What is not read of it is refused."""
+        name = next((name for name in TEXTS_OF if self.path(name)), TEXTS)
+        held = self.object(name)
+        for key, value in held.items():
+            if value and key not in READ_OF_TEXTS:
+                raise self.refused(f"{name}: {key}: {READ}")
+        if "message" in dict(held.get("modality_config") or {}):
+            raise self.refused(f"{name}: modality_config: messages by a chat template. {READ}")
+        return held
 
     def object(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file that holds an object."""
@@ -118,12 +148,15 @@ def read(source: Source, spec: Reads) -> Described:
     if held.path(SETTINGS):
         return _of_ours(held, spec)
     found, behind = _modules(held) if held.path(MODULES) else ({}, {})
-    texts, model = held.object(TEXTS), held.object(MODEL)
+    texts, model = held.texts(), held.object(MODEL)
+    _check_code(held)
     if not held.path(MODULES):
-        found |= _plain(held, spec)
+        _check_told(held, spec)
+    if model.get("max_active_dims"):
+        raise held.refused(f"{MODEL}: max_active_dims: {READ}")
     prompts = _prompts(held, model, spec)
     cosine = _cosine(held, model, spec, bool(found.pop("normalise", False)))
-    length = texts.get("max_seq_length") or _longest(held)
+    length = texts.get("max_seq_length") or _longest(held, spec)
     given: dict[str, object] = {
         "pooling": spec.pooling.model_dump(mode="json") if spec.pooling else found.pop("pooling"),
         "query_marker": "",
@@ -132,12 +165,10 @@ def read(source: Source, spec: Reads) -> Described:
         "query_length": spec.query_length or texts.get("query_length") or length,
         "doc_length": spec.doc_length or texts.get("document_length") or length,
         "normalise": cosine,
-        "truncate": spec.dimensions,
+        "truncate": spec.dimensions or model.get("truncate_dim"),
         **{f"{kind}_prompt": prompt for kind, prompt in prompts.items()},
     }
     found.pop("pooling", None)
-    if texts.get("query_expansion"):
-        raise held.refused(f"{TEXTS}: query_expansion: {READ}")
     settings = _valid(held, {**found, **given})
     return Described(settings, behind, bool(texts.get("do_lower_case")))
 
@@ -177,7 +208,9 @@ def _modules(held: _Files) -> tuple[dict[str, Any], dict[str, str]]:
     listed = held.read(MODULES)
     if not (isinstance(listed, list) and all(isinstance(one, dict) for one in listed)):
         raise held.refused(f"{MODULES} holds no list of modules")
-    named = [(_named(held, one), str(one.get("path", ""))) for one in listed]
+    named = [(_named(held, one), str(one.get("path") or "")) for one in listed]
+    if nested := next((path for name, path in named if name in FEATURES.values() and path), None):
+        raise held.refused(f"{MODULES}: the model lies in the folder {nested}, not beside. {READ}")
     named = [(name, path) for name, path in named if name != IDLE]
     names = [name for name, _ in named]
     known = {name for order in ORDERS for name in order}
@@ -213,10 +246,13 @@ def _modules(held: _Files) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _named(held: _Files, module: Mapping[str, Any]) -> str:
     """Return the class of a module; a Transformer that fills masks is a MLMTransformer."""
-    name = str(module.get("type", "")).rpartition(".")[2]
+    whole = str(module.get("type", ""))
+    name = whole.rpartition(".")[2]
+    if not whole.startswith(CODE):
+        raise held.refused(f"{MODULES} asks for {whole or 'no class'}, which is code of its own")
     if name != TRANSFORMER:
         return name
-    config = held.object(TEXTS)
+    config = held.texts()
     task = str(config.get("transformer_task", "feature-extraction"))
     if task not in FEATURES:
         raise held.refused(f"{TEXTS}: transformer_task {task!r}: {READ}")
@@ -260,14 +296,23 @@ def _dense(held: _Files, path: str, config: Mapping[str, Any]) -> dict[str, obje
     return {"dimensions": config.get("out_features"), "activation": ACTIVATIONS[activation]}
 
 
-def _plain(held: _Files, spec: Reads) -> dict[str, object]:
-    """Return the settings of a model without sentence-transformers' files; the entry gives them."""
+def _check_code(held: _Files) -> None:
+    """Refuse a model whose configuration asks for code of its own, which is never run."""
+    config = held.object("config.json")
+    if asked := [key for key in dict(config.get("auto_map") or {}) if key.startswith("AutoModel")]:
+        raise held.refused(
+            f"config.json: auto_map: {asked[0]} is code of its own, which is never run. Save the "
+            "model as a kind that transformers has, without that key"
+        )
+
+
+def _check_told(held: _Files, spec: Reads) -> None:
+    """Refuse a model without sentence-transformers' files whose entry does not say what they do."""
     text = f"it has no {MODULES}, so that its files do not say how its vectors are made"
     lacking = [key for key in ("pooling", "similarity") if getattr(spec, key) is None]
     if lacking and not (spec.pooling and spec.pooling.sparse):
         known = f"pooling: one of {', '.join(HEADS)}; similarity: cosine or dot"
         raise held.refused(f"{text}. Give {' and '.join(lacking)} ({known})")
-    return {}
 
 
 def _prompts(held: _Files, model: Mapping[str, Any], spec: Reads) -> dict[TextKind, str]:
@@ -287,14 +332,14 @@ def _prompts(held: _Files, model: Mapping[str, Any], spec: Reads) -> dict[TextKi
 def _cosine(held: _Files, model: Mapping[str, Any], spec: Reads, unit: bool) -> bool:
     """Say whether vectors are compared by their cosine: scaled to length 1."""
     said = spec.similarity or model.get("similarity_fn_name")
-    if spec.pooling and spec.pooling.sparse and said is None:
-        return False
-    if unit or said in ("cosine", "dot"):
+    sparse = spec.pooling.sparse if spec.pooling else _is_sparse(held)
+    known = ("dot",) if sparse else ("cosine", "dot")
+    if said is not None and said not in known:
+        where = "similarity" if spec.similarity else f"{MODEL}: similarity_fn_name"
+        of = " of vectors with a dimension for each term" * sparse
+        raise held.refused(f"{where} {said}{of}. {READ}. Known: {', '.join(known)}")
+    if said or unit or sparse:
         return unit or said == "cosine"
-    if said is not None:
-        raise held.refused(f"{MODEL}: similarity_fn_name {said}. {READ}. Known: cosine, dot")
-    if _is_sparse(held):
-        return False
     raise held.refused(
         f"{MODEL} names no similarity, and no module scales its vectors to length 1. Give "
         "similarity: cosine, which sentence-transformers would take, or dot"
@@ -306,8 +351,10 @@ def _is_sparse(held: _Files) -> bool:
     return any(str(one.get("type", "")).endswith(SPLADE) for one in listed or [])
 
 
-def _longest(held: _Files) -> int:
-    """Return the most tokens of a text, by tokenizer and positions."""
+def _longest(held: _Files, spec: Reads) -> int | None:
+    """Return the most tokens of a text, by tokenizer and positions; None where the entry says."""
+    if spec.query_length and spec.doc_length:
+        return None
     from transformers import AutoConfig, AutoTokenizer
 
     source = held.source
@@ -316,8 +363,13 @@ def _longest(held: _Files) -> int:
     with pretrained.explained(source):
         tokenizer = AutoTokenizer.from_pretrained(source.name, **at)
         config = AutoConfig.from_pretrained(source.name, **at)
-    positions = getattr(config, "max_position_embeddings", None)
-    return int(min(tokenizer.model_max_length, positions or tokenizer.model_max_length))
+    positions = getattr(config, "max_position_embeddings", None) or -1
+    limits = [tokenizer.model_max_length, *([positions] if positions > 0 else [])]
+    if (longest := int(min(limits))) > LONGEST:
+        raise held.refused(
+            "neither its files nor its tokenizer bound a text: give query_length and doc_length"
+        )
+    return longest
 
 
 def drops(source: Source, encoder: EncoderSchema) -> list[str]:
@@ -326,7 +378,11 @@ def drops(source: Source, encoder: EncoderSchema) -> list[str]:
     A start without files of sentence-transformers asks for nothing, and neither does one of ours.
     """
     held = _Files(source)
-    if held.path(SETTINGS) or not held.path(MODULES):
+    try:
+        plain = held.path(SETTINGS) or not held.path(MODULES)
+    except ResiduumError:  # not known without the hub
+        return []
+    if plain:
         return []
     named = held.object(MODEL).get("similarity_fn_name")
     reads = Reads(similarity=None if named else "dot")
@@ -373,6 +429,8 @@ def take(described: Described, source: Source, folder: Path, device: Device) -> 
     if described.lowercase:
         _lowercase(tokenizer)
     pretrained.save(model, tokenizer, folder)
+    if described.lowercase:
+        as_it_is(tokenizer, folder)
     for name, path in described.layers.items():
         _copy_layer(held, name, path, folder)
     shown = settings.model_dump(mode="json")

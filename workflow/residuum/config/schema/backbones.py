@@ -87,6 +87,8 @@ class InverseCloze(OnTexts):
             raise ValueError(
                 "encoder.pooling: a start for all models has a dense one, such as mean"
             )
+        if self.encoder.query_prompt or self.encoder.doc_prompt:
+            raise ValueError("encoder: prompts are not read with spans; leave them out")
         if self.encoder.dimensions:
             raise ValueError("encoder.dimensions: a start for all models has its own; leave it out")
 

@@ -135,6 +135,12 @@ class Reads(Strict):
         None, description="first dimensions that are kept (Matryoshka); absent: all"
     )
 
+    def check(self) -> None:
+        if self.sparse and (self.dimensions or self.similarity == "cosine"):
+            key = "dimensions" if self.dimensions else "similarity: cosine"
+            text = "vectors have a dimension for each term, and are compared by inner products"
+            raise ValueError(f"{key}: {text}; leave it out")
+
     @property
     def most(self) -> int:
         """The largest number of vectors of a doc, as far as the entry says."""
@@ -167,6 +173,7 @@ class ReleasedEncoder(Reads, Entry):
         return f"{self.hub} at {str(self.revision)[:8]}"
 
     def check(self) -> None:
+        super().check()
         if bool(self.hub) == bool(self.path):
             raise ValueError("give exactly one of hub and path")
         if bool(self.hub) != bool(self.revision):
