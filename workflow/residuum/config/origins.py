@@ -6,7 +6,7 @@ functions, so every key keeps its spot in its file.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -58,10 +58,15 @@ class _Given(NamedTuple):
     spot: Spot | None
     removed: bool = False
 
-    def key(self, name: object) -> "_Given":
-        """Return the statement of a key. All keys of a plain value have the value's spot."""
+    def key(self, name: object, value: Mapping[Any, object]) -> "_Given":
+        """Return the statement of a key of a value.
+
+        All keys of a plain value have the value's spot. But a plain value may be a kind alone: its
+        other keys have their defaults.
+        """
         if not isinstance(self.said, Mapping):
-            return self
+            alone = name != "kind" and "kind" in value and value["kind"] == self.said
+            return _Given(Keys(), None) if alone else self
         said, spot = self.said.get(name), spots_of(self.said).get(name)
         removed = spot is not None and name not in self.said
         # If a key is null, the keys below it have their defaults.
@@ -78,7 +83,7 @@ def located(values: Mapping[str, object], given: object, spot: Spot | None = Non
     """Return nested settings as a schema made them, with the spots of their keys in files.
 
     Keys come in the order of `given`. If a schema expanded a plain value to a mapping, all its keys
-    have the spot of the value.
+    have the spot of the value, but those beside a kind that stood alone.
     """
     return _located(values, _Given(given, spot))
 
@@ -87,7 +92,7 @@ def _located(values: Mapping[str, object], given: _Given) -> Keys:
     stated = [key for key in given.said if key in values] if isinstance(given.said, dict) else []
     made = Keys(spots=spots_of(given.said))
     for key in dict.fromkeys([*stated, *values]):
-        statement = given.key(key)
+        statement = given.key(key, values)
         made[key] = _nested(values[key], statement)
         if statement.spot:
             made.spots[key] = statement.spot
@@ -127,7 +132,7 @@ def _parts(value: object, given: _Given) -> Iterator[tuple[object, object, _Give
         value = {name: getattr(value, name) for name in dict.fromkeys([*stated, *fields])}
     if isinstance(value, Mapping):
         for name, part in value.items():
-            yield name, part, given.key(name)
+            yield name, part, given.key(name, value)
     elif isinstance(value, list | tuple) and any(isinstance(item, BaseModel) for item in value):
         for number, item in enumerate(value):
             yield getattr(item, "id", number), item, given.item(number)

@@ -183,7 +183,7 @@ class Encoder(Ranker):
             vectors = vectors[..., : settings.truncate]
         if settings.normalise:
             vectors = normalize(vectors, dim=-1)
-        return vectors * math.sqrt(settings.score_scale)
+        return vectors * math.sqrt(self.settings.score_scale)
 
     def encode(self, texts: Sequence[str], kind: TextKind, batch_size: int) -> Rows:
         """Return float32 vectors (vectors, dimensions) in the order of the texts."""

@@ -50,7 +50,7 @@ class Released(Strict):
         return ": ".join(filter(None, [self.where, self.description]))
 
 
-class HubReranker(FromHub, Released):
+class HubReranker(Released, FromHub):
     """A cross-encoder on the hub, and how it reads a pair."""
 
     @property
@@ -63,7 +63,7 @@ class HubReranker(FromHub, Released):
         return self.hub.replace("/", "_")
 
 
-class LocalReranker(FromPath, Released):
+class LocalReranker(Released, FromPath):
     """A cross-encoder in a folder of this machine, and how it reads a pair."""
 
     @property
