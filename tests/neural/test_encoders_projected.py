@@ -221,6 +221,9 @@ def test_what_has_dimensions_of_its_own_is_refused() -> None:
     sparse["encoder"] |= {"dimensions": 8}
     with pytest.raises(ValueError, match="encoder: dimensions: vectors have one for each term"):
         entries.validate("x.yaml", sparse, DualEncoder)
+    sparse["encoder"] |= {"dimensions": None, "normalise": True}
+    with pytest.raises(ValueError, match="normalise: vectors with a dimension for each term"):
+        entries.validate("x.yaml", sparse, DualEncoder)
     cloze = json.loads(inverse_cloze_spec())
     cloze["encoder"] |= {"dimensions": 8}
     with pytest.raises(ValueError, match=r"encoder\.dimensions: a start for all models has its"):

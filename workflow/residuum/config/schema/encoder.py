@@ -83,9 +83,12 @@ class Encoder(Strict):
 
     def check(self) -> None:
         if self.pooling.sparse:
-            for key in ("dimensions", "truncate", "normalise"):
+            for key in ("dimensions", "truncate"):
                 if getattr(self, key):
-                    raise ValueError(f"{key}: vectors have a dimension for each term; leave it out")
+                    raise ValueError(f"{key}: vectors have one for each term; leave it out")
+            if self.normalise:
+                text = "vectors with a dimension for each term are not scaled"
+                raise ValueError(f"normalise: {text}; leave it out")
         if not (self.norm or self.dimensions):
             raise ValueError("norm: without dimensions neither layer is made; leave it out")
         if self.activation and (self.norm or not self.dimensions):
