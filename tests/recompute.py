@@ -1000,7 +1000,7 @@ class Report:
 
 
 def compare_cells(table, rows, report):
-    """Compare the rows of a page's file with its cells: each cell stands in both."""
+    """Compare the rows of a page's file with its cells. A cell of only one of the two differs."""
     expected = set(table.expected())
     found = {(row["row"], row["column"]): row for row in rows}
     for row, column in sorted(expected ^ set(found)):

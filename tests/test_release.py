@@ -37,7 +37,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def saved(
     toy: Path, folder: Path, *behind: Any, pooling: str = "mean", length: int = 20, **how: Any
 ) -> Path:
-    """Write the toy backbone as a folder of sentence-transformers with modules behind it."""
+    """Write the toy backbone and modules behind its pooling as sentence-transformers does."""
     transformer = Transformer(str(toy / "start"), max_seq_length=length)
     model = SentenceTransformer(modules=[transformer, Pooling(16, pooling), *behind], **how)
     model.save(str(folder))
@@ -55,7 +55,7 @@ def assert_alike(ours: Encoder, theirs: SentenceTransformer) -> None:
     for kind, encode in (("query", theirs.encode_query), ("doc", theirs.encode_document)):
         expected = np.asarray(encode(TEXTS, show_progress_bar=False))
         for batch in (1, 64):
-            made = np.asarray(ours.encode(TEXTS, kind, batch))  # type: ignore[arg-type]
+            made = np.asarray(ours.encode(TEXTS, kind, batch))
             assert made.shape == expected.shape
             np.testing.assert_allclose(made, expected, atol=1e-5)
 
@@ -66,7 +66,10 @@ def dense(activation: Any, bias: bool = True) -> Dense:
 
 
 FORMS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
-    **{name: ((), {"pooling": name, "similarity_fn_name": "dot"}) for name in release.KIND_OF},
+    **{
+        name: ((), {"pooling": name, "similarity_fn_name": "dot"})
+        for name in release.kinds_by_mode()
+    },
     "normalised": ((Normalize(),), {}),
     "cosine alone": ((), {"similarity_fn_name": "cosine"}),
     "prompts": ((Normalize(),), {"prompts": PROMPTS}),
@@ -125,7 +128,6 @@ def test_files_of_older_versions_and_cuts_of_the_files_are_read(toy: Path, tmp_p
     (folder / "sentence_roberta_config.json").write_text('{"max_seq_length": 4}')
     changed(folder, release.MODEL, truncate_dim=6, similarity_fn_name="dot")
     ours, theirs = take(folder, tmp_path / "taken"), SentenceTransformer(str(folder), device="cpu")
-    expected = theirs.similarity(theirs.encode(TEXTS), theirs.encode(TEXTS))
     made = np.asarray(ours.encode(TEXTS, "doc", 8))
     assert made.shape == (len(TEXTS), 6) == theirs.encode(TEXTS).shape
     theirs.similarity_fn_name = "cosine"  # ours are scaled again after the cut
@@ -191,7 +193,7 @@ def test_a_checkpoint_of_ours_is_read_as_it_was_trained(toy: Path, tmp_path: Pat
     trained = train_toy(toy, tmp_path / "trained", spec=model_spec("nll", steps=5))
     before, after = Encoder.load(trained, CPU), take(trained, tmp_path / "taken")
     for kind in ("query", "doc"):
-        expected, made = (np.asarray(one.encode(TEXTS, kind, 8)) for one in (before, after))  # type: ignore[arg-type]
+        expected, made = (np.asarray(one.encode(TEXTS, kind, 8)) for one in (before, after))
         np.testing.assert_array_equal(made, expected)
 
 
@@ -302,7 +304,7 @@ def test_splade_s_weights_are_those_of_sentence_transformers(
     ours = take(tmp_path / "released", tmp_path / "taken")
     expected = theirs.encode_document(TEXTS, convert_to_sparse_tensor=False).numpy()
     for batch in (1, 64):
-        made = ours.encode(TEXTS, "doc", batch).toarray()  # type: ignore[union-attr]
+        made = ours.encode(TEXTS, "doc", batch).toarray()
         np.testing.assert_allclose(made, expected, atol=1e-5)
     assert (expected > 0).any(axis=1).all(), "each text has a weight"
 
@@ -315,7 +317,7 @@ def test_splade_without_files_of_sentence_transformers_has_its_pooling_named(
     ours = take(folder, tmp_path / "taken", pooling="splade", doc_length=24)
     model = AutoModelForMaskedLM.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    rows = ours.encode(TEXTS[:6], "doc", 4).toarray()  # type: ignore[union-attr]
+    rows = ours.encode(TEXTS[:6], "doc", 4).toarray()
     for text, row in zip(TEXTS, rows, strict=False):
         with torch.no_grad():
             scores = model(**tokenizer(text, return_tensors="pt")).logits[0]

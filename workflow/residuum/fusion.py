@@ -297,7 +297,7 @@ class Lists:
     def _multiplied(
         self, table: pl.DataFrame, total: Values, listed: dict[str, np.ndarray]
     ) -> pl.DataFrame:
-        """Return the sums of docs' scores times the weights of the lists that have them."""
+        """Return each doc's sum of scores, times the weights of the lists that hold the doc."""
         weighting = self.system.interpolation
         factors = {part: weighting.others.get(part, 1.0) for part in listed}
         weighted = total * listed.pop(weighting.weighted)

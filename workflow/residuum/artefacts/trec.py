@@ -140,8 +140,8 @@ def read_parquet(path: Path, columns: Columns) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ResiduumError(f"{path}: cannot be read as Parquet ({error})") from None
     if dict(table.schema) != columns:
-        found = f"expected columns {', '.join(columns)}, found {table.schema}"
-        raise ResiduumError(f"{path}: {found}")
+        names = ", ".join(columns)
+        raise ResiduumError(f"{path}: expected columns {names}, found {table.schema}")
     return table
 
 

@@ -72,9 +72,10 @@ class Encoder(Ranker):
                 f"vectors have {width}"
             )
         self.hold(model, tokenizer, settings, device)
-        self.leads = {kind: settings.lead(kind) for kind in TEXTS}
         if not settings.keep_cls:
             self._take_cls_away()
+        first = "" if settings.keep_cls else tokenizer.cls_token or ""
+        self.leads = {kind: settings.lead(kind, first) for kind in TEXTS}
         self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
         if (most := self.head.most("doc")) > settings.doc_length:
             read = f"only {settings.doc_length} of its tokens are read"
@@ -98,18 +99,13 @@ class Encoder(Ranker):
         return AutoModel
 
     def _take_cls_away(self) -> None:
-        """Drop [CLS]; a marker, or [CLS] where there is no marker, becomes the first token."""
+        """Let the tokenizer put no [CLS] before a text, so that a marker is the first token."""
         set_cls(self.tokenizer, False)
         if begins_with_cls(self.tokenizer):
             raise ResiduumError(
                 f"{self.model.config.name_or_path}: its tokenizer puts {self.tokenizer.cls_token} "
                 "before every text. Give encoder.keep_cls: true"
             )
-        markers = {"query": self.settings.query_marker, "doc": self.settings.doc_marker}
-        cls = f"{self.tokenizer.cls_token} " if self.tokenizer.cls_token else ""
-        self.leads = {
-            kind: lead if markers[kind] else cls + lead for kind, lead in self.leads.items()
-        }
 
     @property
     def sharing(self) -> tuple[int, int] | None:
@@ -322,7 +318,8 @@ class Encoder(Ranker):
         if settings.normalise:
             types["4_Normalize"] = "Normalize"
             more["4_Normalize/config.json"] = {}
-        mode, flags = self.head.mode, (FLAGS["cls"], FLAGS["mean"])
+        mode = self.head.mode or "cls"  # of several vectors, the first
+        flags = FLAGS["cls"], FLAGS["mean"]
         return {
             "modules.json": pretrained.modules({n: f"{package}.{t}" for n, t in types.items()}),
             **more,

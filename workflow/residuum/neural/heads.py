@@ -33,7 +33,7 @@ FLAGS = {
 class Head(Pooling):
     """A pooling that computes, to one vector a text unless a subclass says otherwise.
 
-    `mode` is the name that sentence-transformers gives the pooling of a text's first vector.
+    `mode` is the name that sentence-transformers gives this pooling; "" if it has none.
     """
 
     mode: ClassVar[str] = ""
@@ -118,7 +118,6 @@ class First(Head):
     """The first `vectors` tokens of a doc, and a query's first token (Luan et al. 2021, 3)."""
 
     kind: Literal["first"]
-    mode: ClassVar[str] = "cls"
     vectors: Positive
 
     def most(self, kind: TextKind) -> int:

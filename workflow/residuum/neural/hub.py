@@ -93,14 +93,13 @@ def had(model: str, revision: str | None, name: str) -> Path | None:
 def lacks(model: str, revision: str | None, name: str) -> bool:
     """Say whether a model is known to lack a file that `had` did not find.
 
-    The cache notes what the hub does not have. Where the hub was not asked, a cache that holds the
-    file that every model of the hub has besides its own, WHOLE, was filled with the whole model.
+    The cache notes what the hub lacks. Without such a note, a cache that holds WHOLE was filled
+    with the whole model: every model of the hub has that file, and no library reads it.
     """
     from huggingface_hub import _CACHED_NO_EXIST, try_to_load_from_cache
 
-    found = try_to_load_from_cache(model, name, revision=revision)
-    whole = isinstance(try_to_load_from_cache(model, WHOLE, revision=revision), str)
-    return found is _CACHED_NO_EXIST or whole
+    noted = try_to_load_from_cache(model, name, revision=revision) is _CACHED_NO_EXIST
+    return noted or isinstance(try_to_load_from_cache(model, WHOLE, revision=revision), str)
 
 
 def _unreachable() -> str | None:

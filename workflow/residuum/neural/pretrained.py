@@ -351,6 +351,10 @@ class TextModel(ABC):
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder: Hugging Face files, settings and records."""
         save(self.model, self.tokenizer, folder)
+        self.describe(folder)
+
+    def describe(self, folder: Path) -> None:
+        """Write settings and records into a folder that holds the model."""
         settings = {  # a dict with only a kind is written as the kind's name
             key: value["kind"] if isinstance(value, dict) and value.keys() == {"kind"} else value
             for key, value in self.settings.model_dump(mode="json").items()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,23 +62,15 @@ ORDERS = ((TRANSFORMER, POOLING, DENSE, NORM, NORMALISE), (MASKED, SPLADE))
 FEATURES = {"feature-extraction": TRANSFORMER, "fill-mask": MASKED}  # what `Transformer` gives
 OUTPUTS = {"feature-extraction": "last_hidden_state", "fill-mask": "logits"}
 ACTIVATIONS = {layers.IDENTITY: None, layers.TANH: "tanh"}
-KIND_OF = {  # sentence-transformers' pooling: kind of ours
-    "cls": "cls",
-    "max": "max",
-    "mean": "mean",
-    "mean_sqrt_len_tokens": "mean-sqrt",
-    "weightedmean": "weighted-mean",
-    "lasttoken": "last",
-}
 REFUSED = "what residuum does not read"
 READ = "sentence-transformers reads it; residuum does not"
 
 
 class Described(NamedTuple):
-    """How a released model is read: settings, folders of its layers, and who says so.
+    """How a released model is read: settings, folders of its layers, and whether it lowercases.
 
-    `said` has, for each setting, `files` or `entry`. `layers` is the folder of each layer behind
-    the pooling, within the model. `lowercase` says whether texts are lowercased first.
+    `layers` is the folder of each layer behind the pooling, within the model. `lowercase` says
+    whether texts are lowercased first.
     """
 
     settings: EncoderSchema
@@ -90,20 +83,21 @@ class _Files:
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.path = cache(self._path)  # the hub is asked once for each file
 
-    def path(self, name: str) -> Path | None:
+    def _path(self, name: str) -> Path | None:
         """Return a file of the model, or None if it has no such file."""
         folder = Path(self.source.name)
         if folder.is_dir():
             return folder / name if (folder / name).is_file() else None
-        found = hub.had(self.source.name, self.source.revision, name)
-        if found is None and not hub.lacks(self.source.name, self.source.revision, name):
+        path = hub.had(self.source.name, self.source.revision, name)
+        if path is None and not hub.lacks(self.source.name, self.source.revision, name):
             raise self.refused(
                 f"whether it has a file {name} is not known: the hub cannot be reached, and the "
                 "cache does not hold the whole model. Get it whole beforehand, with its revision: "
                 "hf download"
             )
-        return found
+        return path
 
     def read(self, name: str) -> Any:
         """Return the content of a JSON file; an empty object if the model has none."""
@@ -115,8 +109,9 @@ class _Files:
         except (ValueError, RecursionError) as error:
             raise ResiduumError(f"{path}: no JSON: {error}. Get the model again") from None
 
+    @cached_property
     def texts(self) -> dict[str, Any]:
-        """Return what is said of how texts are read. What is not read of it is refused."""
+        """What is said of how texts are read. What residuum does not read is refused."""
         name = next((name for name in TEXTS_OF if self.path(name)), TEXTS)
         held = self.object(name)
         for key, value in held.items():
@@ -147,18 +142,22 @@ def read(source: Source, spec: Reads) -> Described:
     held = _Files(source)
     if held.path(SETTINGS):
         return _of_ours(held, spec)
-    found, behind = _modules(held) if held.path(MODULES) else ({}, {})
-    texts, model = held.texts(), held.object(MODEL)
-    _check_code(held)
-    if not held.path(MODULES):
+    if held.path(MODULES):
+        told, behind = _modules(held)
+    else:
         _check_told(held, spec)
+        told, behind = {}, {}
+    texts, model = held.texts, held.object(MODEL)
+    _check_code(held)
     if model.get("max_active_dims"):
         raise held.refused(f"{MODEL}: max_active_dims: {READ}")
     prompts = _prompts(held, model, spec)
-    cosine = _cosine(held, model, spec, bool(found.pop("normalise", False)))
+    if spec.pooling:
+        told["pooling"] = spec.pooling.model_dump(mode="json")
+    sparse = HEADS[told["pooling"]["kind"]].sparse
+    cosine = _cosine(held, model, spec, sparse, bool(told.pop("normalise", False)))
     length = texts.get("max_seq_length") or _longest(held, spec)
     given: dict[str, object] = {
-        "pooling": spec.pooling.model_dump(mode="json") if spec.pooling else found.pop("pooling"),
         "query_marker": "",
         "doc_marker": "",
         "keep_cls": True,
@@ -168,8 +167,7 @@ def read(source: Source, spec: Reads) -> Described:
         "truncate": spec.dimensions or model.get("truncate_dim"),
         **{f"{kind}_prompt": prompt for kind, prompt in prompts.items()},
     }
-    found.pop("pooling", None)
-    settings = _valid(held, {**found, **given})
+    settings = _valid(held, {**told, **given})
     return Described(settings, behind, bool(texts.get("do_lower_case")))
 
 
@@ -224,24 +222,24 @@ def _modules(held: _Files) -> tuple[dict[str, Any], dict[str, str]]:
             f"{MODULES} has the modules {', '.join(names)}. {READ}. It reads "
             + ", or ".join(f"{', '.join(some)} in this order" for some in ORDERS)
         )
-    found: dict[str, Any] = {}
+    told: dict[str, Any] = {}
     behind: dict[str, str] = {}
     for name, path in named:
         config = held.object(f"{path}/config.json" if path else "config.json")
         if name == POOLING:
-            found["pooling"] = _pooling(held, path, config)
+            told["pooling"] = {"kind": _pooling(held, path, config)}
         elif name == SPLADE:
-            found["pooling"] = _splade(held, path, config)
+            told["pooling"] = _splade(held, path, config)
         elif name == DENSE:
-            found |= {**_dense(held, path, config), "norm": NORM in names}
+            told |= {**_dense(held, path, config), "norm": NORM in names}
             behind["linear"] = path
         elif name == NORM:
             if DENSE not in names:
                 raise held.refused(f"{path}: a LayerNorm without a Dense before it. {READ}")
             behind["norm"] = path
         elif name == NORMALISE:
-            found["normalise"] = True
-    return found, behind
+            told["normalise"] = True
+    return told, behind
 
 
 def _named(held: _Files, module: Mapping[str, Any]) -> str:
@@ -252,7 +250,7 @@ def _named(held: _Files, module: Mapping[str, Any]) -> str:
         raise held.refused(f"{MODULES} asks for {whole or 'no class'}, which is code of its own")
     if name != TRANSFORMER:
         return name
-    config = held.texts()
+    config = held.texts
     task = str(config.get("transformer_task", "feature-extraction"))
     if task not in FEATURES:
         raise held.refused(f"{TEXTS}: transformer_task {task!r}: {READ}")
@@ -265,15 +263,20 @@ def _named(held: _Files, module: Mapping[str, Any]) -> str:
 def _pooling(held: _Files, path: str, config: Mapping[str, Any]) -> str:
     """Return the kind of a Pooling module."""
     modes = config.get("pooling_mode") or [mode for mode, key in FLAGS.items() if config.get(key)]
-    modes = [modes] if isinstance(modes, str) else [*modes]
-    if len(modes) != 1 or modes[0] not in KIND_OF:
+    modes, kinds = [modes] if isinstance(modes, str) else [*modes], kinds_by_mode()
+    if len(modes) != 1 or modes[0] not in kinds:
         raise held.refused(
             f"{path}/config.json: the poolings {', '.join(map(str, modes)) or 'none'}. {READ}. "
-            f"Known, one of them: {', '.join(KIND_OF)}"
+            f"Known, one of them: {', '.join(kinds)}"
         )
     if config.get("include_prompt") is False:
         raise held.refused(f"{path}/config.json: include_prompt is false. {READ}")
-    return KIND_OF[modes[0]]
+    return kinds[modes[0]]
+
+
+def kinds_by_mode() -> dict[str, str]:
+    """Return the kind of each pooling by its name in sentence-transformers."""
+    return {head.mode: kind for kind, head in HEADS.all().items() if head.mode}
 
 
 def _splade(held: _Files, path: str, config: Mapping[str, Any]) -> dict[str, object]:
@@ -320,19 +323,19 @@ def _prompts(held: _Files, model: Mapping[str, Any], spec: Reads) -> dict[TextKi
     prompts = model.get("prompts") or {}
     default = prompts.get(model.get("default_prompt_name") or "")
     given: dict[TextKind, str | None] = {"query": spec.query_prompt, "doc": spec.doc_prompt}
-    found: dict[TextKind, str] = {}
+    read: dict[TextKind, str] = {}
     for kind, names in PROMPTS.items():
         named = next((prompts[name] for name in names if prompts.get(name) is not None), default)
-        found[kind] = named or "" if given[kind] is None else str(given[kind])
-        if not isinstance(found[kind], str):
-            raise held.refused(f"{MODEL}: prompts: {found[kind]!r} is no text")
-    return found
+        prompt = (named or "") if given[kind] is None else given[kind]
+        if not isinstance(prompt, str):
+            raise held.refused(f"{MODEL}: prompts: {prompt!r} is no text")
+        read[kind] = prompt
+    return read
 
 
-def _cosine(held: _Files, model: Mapping[str, Any], spec: Reads, unit: bool) -> bool:
+def _cosine(held: _Files, model: Mapping[str, Any], spec: Reads, sparse: bool, unit: bool) -> bool:
     """Say whether vectors are compared by their cosine: scaled to length 1."""
     said = spec.similarity or model.get("similarity_fn_name")
-    sparse = spec.pooling.sparse if spec.pooling else _is_sparse(held)
     known = ("dot",) if sparse else ("cosine", "dot")
     if said is not None and said not in known:
         where = "similarity" if spec.similarity else f"{MODEL}: similarity_fn_name"
@@ -344,11 +347,6 @@ def _cosine(held: _Files, model: Mapping[str, Any], spec: Reads, unit: bool) -> 
         f"{MODEL} names no similarity, and no module scales its vectors to length 1. Give "
         "similarity: cosine, which sentence-transformers would take, or dot"
     )
-
-
-def _is_sparse(held: _Files) -> bool:
-    listed = held.read(MODULES)
-    return any(str(one.get("type", "")).endswith(SPLADE) for one in listed or [])
 
 
 def _longest(held: _Files, spec: Reads) -> int | None:
@@ -384,10 +382,9 @@ def drops(source: Source, encoder: EncoderSchema) -> list[str]:
         return []
     if plain:
         return []
-    named = held.object(MODEL).get("similarity_fn_name")
-    reads = Reads(similarity=None if named else "dot")
     try:
-        return dropped(read(source, reads), encoder)
+        named = held.object(MODEL).get("similarity_fn_name")
+        return dropped(read(source, Reads(similarity=None if named else "dot")), encoder)
     except ResiduumError:
         return [REFUSED]
 
@@ -420,12 +417,11 @@ def summary(settings: EncoderSchema) -> str:
 
 
 def take(described: Described, source: Source, folder: Path, device: Device) -> Encoder:
-    """Write a released model into a folder as a checkpoint; return the encoder that reads it."""
+    """Write a released model into a folder as a checkpoint; return its encoder."""
     from residuum.neural.encoders import Encoder as Reader
 
-    held, settings = _Files(source), described.settings
-    form = Reader.class_for(settings).form()
-    model, tokenizer = pretrained.load(form, source)
+    held, reader = _Files(source), Reader.class_for(described.settings)
+    model, tokenizer = pretrained.load(reader.form(), source)
     if described.lowercase:
         _lowercase(tokenizer)
     pretrained.save(model, tokenizer, folder)
@@ -433,11 +429,8 @@ def take(described: Described, source: Source, folder: Path, device: Device) -> 
         as_it_is(tokenizer, folder)
     for name, path in described.layers.items():
         _copy_layer(held, name, path, folder)
-    shown = settings.model_dump(mode="json")
-    files.write_text(folder / SETTINGS, json.dumps(shown, indent=2, ensure_ascii=False) + "\n")
-    encoder = Reader.load(folder, device)
-    for name, content in encoder.records().items():
-        files.write_text(folder / name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    encoder = reader(Source(str(folder)), described.settings, device)
+    encoder.describe(folder)
     return encoder
 
 

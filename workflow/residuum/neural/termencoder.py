@@ -61,6 +61,12 @@ class SparseEncoder(Encoder):
     def dimensions(self) -> int:
         return int(self.model.get_input_embeddings().num_embeddings)
 
+    def both(
+        self, queries: Sequence[np.ndarray], docs: Sequence[np.ndarray]
+    ) -> tuple[Tensor, Tensor]:
+        vectors = self.forward([*queries, *docs], "doc")  # pooled alike
+        return vectors[: len(queries)], vectors[len(queries) :]
+
     def of_tokens(
         self, tokens: Sequence[np.ndarray], kind: TextKind, batch_size: int, put: Put
     ) -> Callable[[], tuple[Rows, np.ndarray]]:
@@ -174,12 +180,6 @@ class TermEncoder(SparseEncoder):
         weights = weights.scatter_add(1, terms, pooled)[:, None]
         return weights * math.sqrt(self.settings.score_scale)
 
-    def both(
-        self, queries: Sequence[np.ndarray], docs: Sequence[np.ndarray]
-    ) -> tuple[Tensor, Tensor]:
-        vectors = self.forward([*queries, *docs], "doc")  # pooled alike
-        return vectors[: len(queries)], vectors[len(queries) :]
-
     def _own_terms(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         """List the terms of texts in the form of `listed`, without reading from the device."""
         ids = [row[self.ordinary[row]] for row in map(np.unique, tokens)]
@@ -233,12 +233,6 @@ class SpladeEncoder(SparseEncoder):
             part = self.head.pool(scores.float(), kept, kind)
             made = [self.head.joined(*made, part)] if made else [part]
         return made[0] * math.sqrt(self.settings.score_scale)
-
-    def both(
-        self, queries: Sequence[np.ndarray], docs: Sequence[np.ndarray]
-    ) -> tuple[Tensor, Tensor]:
-        vectors = self.forward([*queries, *docs], "doc")  # pooled alike
-        return vectors[: len(queries)], vectors[len(queries) :]
 
 
 def listed(active: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ from residuum.config.schema.models import LexicalVectors
 from residuum.config.schema.systems import DenseSystem, ExternalSystem, LexicalSystem, Side
 from residuum.wiring.availability import Hub, why_unavailable
 
-OTHER: dict[str, Side] = {"dense": "lexical", "lexical": "dense"}
+OTHER: dict[Side, Side] = {"dense": "lexical", "lexical": "dense"}
 
 
 def dense_and_lexical(registry: Registry, system: str) -> tuple[str, str] | None:
@@ -17,14 +17,18 @@ def dense_and_lexical(registry: Registry, system: str) -> tuple[str, str] | None
     An external run that does not say what it plays is what the other part is not.
     """
     parts = registry.parts(system)
-    sides = [_side(registry, part) for part in parts]
     if len(parts) != 2:
         return None
-    if None in sides and isinstance(registry.systems[parts[sides.index(None)]], ExternalSystem):
-        known = sides[1 - sides.index(None)]
-        sides[sides.index(None)] = OTHER.get(known or "")
+    one, two = (_side(registry, part) for part in parts)
+    sides = one or _left(registry, parts[0], two), two or _left(registry, parts[1], one)
     played = dict(zip(sides, parts, strict=True))
     return (played["dense"], played["lexical"]) if played.keys() == {*OTHER} else None
+
+
+def _left(registry: Registry, system: str, beside: Side | None) -> Side | None:
+    """Return what is left for an external run beside another part; None for other systems."""
+    external = isinstance(registry.systems[system], ExternalSystem)
+    return OTHER[beside] if external and beside else None
 
 
 def _side(registry: Registry, system: str) -> Side | None:

@@ -107,7 +107,7 @@ class Estimates:
     def release(self, w: Wildcards) -> Estimate:
         """Estimate a released encoder: its weights are read and written once."""
         disk = 4.0 * sizes.shape(self.registry, w.model).parameters
-        return Estimate(disk, 20 + disk / MB / sizes.EXPORT_MB)
+        return Estimate(disk, disk / MB / sizes.EXPORT_MB)
 
     def doc_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of one shard of a corpus."""

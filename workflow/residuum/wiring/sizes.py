@@ -160,7 +160,8 @@ def stored(registry: Registry, model: str) -> int:
     """Return how many numbers a stored vector has; each takes 4 bytes."""
     entry = registry.model(model)
     size = entry.dimensions if isinstance(entry, ReleasedEncoder) else None
-    size = entry.encoder.dimensions if isinstance(entry, DualEncoder) else size
+    if isinstance(entry, DualEncoder):
+        size = entry.encoder.truncate or entry.encoder.dimensions
     return int(DOC_TERMS) if is_sparse(entry) else size or shape(registry, model).hidden
 
 

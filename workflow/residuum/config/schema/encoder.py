@@ -75,11 +75,13 @@ class Encoder(Strict):
     )
     score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
 
-    def lead(self, kind: TextKind) -> str:
-        """Return what stands before a text: marker, space, prompt; "" where it has neither."""
-        marker = self.query_marker if kind == "query" else self.doc_marker
-        prompt = self.query_prompt if kind == "query" else self.doc_prompt
-        return (f"{marker} " if marker else "") + prompt
+    def lead(self, kind: TextKind, first: str = "") -> str:
+        """Return what stands before a text: its marker, or else `first`, a space, its prompt."""
+        marker, prompt = self.query_marker, self.query_prompt
+        if kind == "doc":
+            marker, prompt = self.doc_marker, self.doc_prompt
+        token = marker or first
+        return (f"{token} " if token else "") + prompt
 
     def check(self) -> None:
         if self.pooling.sparse:

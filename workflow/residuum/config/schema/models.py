@@ -166,12 +166,6 @@ class ReleasedEncoder(Reads, Entry):
     path: str | None = Field(None, description="folder on this machine, in place of a hub id")
     seed: ClassVar[int] = 0  # in paths, where a training has its seed
 
-    def described(self) -> str:
-        """Return what it is, for a note."""
-        if self.path:
-            return f"the folder {self.path}"
-        return f"{self.hub} at {str(self.revision)[:8]}"
-
     def check(self) -> None:
         super().check()
         if bool(self.hub) == bool(self.path):

@@ -40,22 +40,17 @@ class Released(Strict):
     reading: Reading
     description: str = Field("", description="who trained it on what; stands under its tables")
 
-    @property
-    def where(self) -> str:
-        """The model's place, for a note."""
-        raise NotImplementedError
-
-    def described(self) -> str:
-        """Return what it is, for a note."""
-        return ": ".join(filter(None, [self.where, self.description]))
+    def told(self, place: str) -> str:
+        """Return where the model is and what it is, for a note."""
+        return ": ".join(filter(None, [place, self.description]))
 
 
 class HubReranker(Released, FromHub):
     """A cross-encoder on the hub, and how it reads a pair."""
 
-    @property
-    def where(self) -> str:
-        return f"{self.hub} at {self.revision[:8]}"
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return self.told(f"{self.hub} at {self.revision[:8]}")
 
     @property
     def named(self) -> str:
@@ -66,9 +61,9 @@ class HubReranker(Released, FromHub):
 class LocalReranker(Released, FromPath):
     """A cross-encoder in a folder of this machine, and how it reads a pair."""
 
-    @property
-    def where(self) -> str:
-        return self.path
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return self.told(self.path)
 
     @property
     def named(self) -> str:
