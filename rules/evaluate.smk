@@ -24,6 +24,7 @@ rule evaluate_bounds:
     input:
         qrels=PATHS.qrels,
         corpus=PATHS.corpus,
+        texts=WIRING.evaluations.texts,
     output:
         **recorded(bounds=PATHS.bounds),
     log:
@@ -33,9 +34,10 @@ rule evaluate_bounds:
     params:
         **decided_by("residuum.evaluate", "bounds", WIRING.evaluations.measures),
         corpus=options.folder("corpus"),
+        answers=options.answers,
     shell:
         "python -m residuum.evaluate bounds --qrels {input.qrels} --corpus {params.corpus} "
-        "{params.spec} --output {output.bounds} 2>&1 | tee {log}"
+        "{params.answers} {params.spec} --output {output.bounds} 2>&1 | tee {log}"
 
 
 rule evaluate_over:
@@ -43,6 +45,7 @@ rule evaluate_over:
     input:
         qrels=PATHS.qrels,
         candidates=WIRING.evaluations.candidates,
+        texts=WIRING.evaluations.texts,
     output:
         **recorded(bounds=PATHS.candidate_bounds),
     log:
@@ -51,6 +54,7 @@ rule evaluate_over:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
         **decided_by("residuum.evaluate", "over", WIRING.evaluations.measures),
+        texts=options.texts,
     shell:
         "python -m residuum.evaluate over --qrels {input.qrels} "
-        "--candidates {input.candidates} {params.spec} --output {output.bounds} 2>&1 | tee {log}"
+        "--candidates {input.candidates} {params.texts} {params.spec} --output {output.bounds} 2>&1 | tee {log}"

@@ -252,9 +252,12 @@ class Results:
         return np.array(every, dtype=float)
 
     def bounds(self, split_id, measure, over):
-        """Return chance and ceiling of a measure for each query; None where none is known."""
+        """Return chance and ceiling of a measure for each query; None where none is known.
+
+        AnswerAccuracy@k is Success@k where docs that hold an answer are relevant.
+        """
         if measure.startswith("AnswerAccuracy@"):
-            return None
+            return self._bounds_by_answers(split_id, measure, over)
         split, both = self.split(split_id), []
         number = len(self.corpus(split_id.rpartition("/")[0])) if not over else None
         run = Run(self.run_path(split_id, over)) if over else None
@@ -271,6 +274,20 @@ class Results:
             return None
         tops = [ceiling_of(measure, listed, every) for _, listed, every in both]
         return np.array([chance for chance, *_ in both]), np.array(tops)
+
+    def _bounds_by_answers(self, split_id, measure, over):
+        """Return chance and ceiling of a measure by answers for each query."""
+        split, dataset = self.split(split_id), split_id.rpartition("/")[0]
+        run = Run(self.run_path(split_id, over)) if over else None
+        name, every, both = f"Success@{measure.partition('@')[2]}", [*self.corpus(dataset)], []
+        for query in split.queries:
+            docs = run.first(query, run.length(query)) if run else every
+            needles = [joined(answer) for answer in split.answers.get(query, [])]
+            needles = [needle for needle in needles if len(needle) > 1]
+            passages = (self.passage(dataset, doc) for doc in docs)
+            held = [1 for text in passages if any(needle in text for needle in needles)]
+            both.append((chance_of(name, held, held, len(docs)), float(bool(held))))
+        return np.array([chance for chance, _ in both]), np.array([top for _, top in both])
 
     def _answered(self, split_id, query, docs, measure):
         depth = int(measure.partition("@")[2])

@@ -9,7 +9,7 @@ import pytest
 
 from corpora import make_corpus
 from residuum import evaluate as stage
-from residuum.artefacts import manifest, trec
+from residuum.artefacts import contracts, manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.tuning.evaluation import evaluate, means
 
@@ -127,6 +127,34 @@ def test_the_manifest_names_the_index_that_the_run_searched(tmp_path):
     beside.write_text(json.dumps({"artefact": {"hits": 1, "index": {"documents": 3}}}))
     assert facts()["artefact"]["index"] == {"documents": 3}
     assert str(beside) in facts()["inputs"]
+
+
+def test_what_orders_reach_by_answers(tmp_path):
+    """Two of four docs hold an answer to q: of six pairs of docs one holds none. None answers r.
+
+    Of q's three candidates one holds an answer, first in a third of the orders.
+    """
+    texts = [("a", "born in Ulm"), ("b", "ULM again"), ("c", "of Ulmer"), ("d", "no")]
+    make_corpus(tmp_path / "corpus", texts)
+    trec.write_qrels(tmp_path / "qrels.trec", [("q", "d", 1)])
+    answers = tmp_path / "answers.jsonl"
+    contracts.write_answers(answers, {"q": ["Ulm"], "r": ["Bonn"]})
+    listed = run([("q", "c", 3.0), ("q", "a", 2.0), ("q", "d", 1.0)])
+    trec.write_run(tmp_path / "drawn.trec.gz", listed, "drawn")
+    names = ["AnswerAccuracy@1", "AnswerAccuracy@2"]
+    qrels, corpus = tmp_path / "qrels.trec", tmp_path / "corpus"
+    stage.bounds(qrels, corpus, names, tmp_path / "whole.tsv", answers)
+    assert trec.read_bounds(tmp_path / "whole.tsv").rows() == [
+        ("q", "AnswerAccuracy@1", 0.5, 1.0),
+        ("r", "AnswerAccuracy@1", 0.0, 0.0),
+        ("q", "AnswerAccuracy@2", pytest.approx(5 / 6), 1.0),
+        ("r", "AnswerAccuracy@2", 0.0, 0.0),
+    ]
+    stage.over(qrels, tmp_path / "drawn.trec.gz", names, tmp_path / "of.tsv", answers, corpus)
+    assert trec.read_bounds(tmp_path / "of.tsv").rows()[0] == (
+        *("q", "AnswerAccuracy@1"),
+        *(pytest.approx(1 / 3), 1.0),
+    )
 
 
 def test_what_a_random_order_and_the_best_order_reach(tmp_path):

@@ -16,11 +16,17 @@ from residuum.cli import command
 from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
 from residuum.config import measures
-from residuum.tuning import ceilings
+from residuum.tuning import ceilings, judgements
 from residuum.tuning.answers import Answers, Docs
 from residuum.tuning.evaluation import evaluate, means, refuse_unjudged
 
 app = command.app(__doc__)
+INPUTS = ("judgements", "answers")  # that a measure reads beside a run
+
+AnswersOf = Annotated[
+    Path | None, typer.Option(help="answers of the questions, for measures by answers")
+]
+CorpusOf = Annotated[Path | None, typer.Option(help="corpus folder, for measures by answers")]
 
 
 @app.command()
@@ -29,12 +35,8 @@ def run(
     qrels: command.Qrels,
     measure: command.Measures,
     output: Annotated[Path, command.written("metrics TSV to write")],
-    answers: Annotated[
-        Path | None, typer.Option(help="answers of the questions, for measures by answers")
-    ] = None,
-    corpus: Annotated[
-        Path | None, typer.Option(help="corpus folder, for measures by answers")
-    ] = None,
+    answers: AnswersOf = None,
+    corpus: CorpusOf = None,
 ) -> None:
     """Write query_id, measure and value for every judged query; a query without a list has 0.
 
@@ -75,14 +77,22 @@ def bounds(
     corpus: command.Corpus,
     measure: command.Measures,
     output: Annotated[Path, command.written("TSV to write")],
+    answers: AnswersOf = None,
 ) -> None:
     """Write what a random order and the best order of a corpus reach.
 
     Lines have query_id, measure, chance and ceiling. A measure without formulas has no line.
     """
     docs = contracts.corpus_manifest(corpus)["docs"]
-    made = ceilings.of_queries(trec.read_qrels(qrels), sorted({*measure}), docs)
-    _write_bounds(output, made, measure, {"docs": docs}, [qrels, corpus / "manifest.json"])
+    named = _by_input(measure)
+    judged = ceilings.relevance(trec.read_qrels(qrels)) if named["judgements"] else {}
+    made = [ceilings.of_queries(judged, named["judgements"], docs)]
+    inputs = [qrels, corpus / "manifest.json"]
+    if answers and named["answers"]:
+        held = judgements.of_corpus(answers, corpus)
+        made.append(ceilings.of_queries(held, named["answers"], docs))
+        inputs.append(answers)
+    _write_bounds(output, made, measure, {"docs": docs}, inputs)
 
 
 @app.command()
@@ -91,20 +101,39 @@ def over(
     candidates: Annotated[Path, typer.Option(help="run whose docs are put into order")],
     measure: command.Measures,
     output: Annotated[Path, command.written("TSV to write")],
+    answers: AnswersOf = None,
+    corpus: CorpusOf = None,
 ) -> None:
     """Write what a random order and the best order of each query's candidates reach.
 
     Lines are those of `bounds`.
     """
-    listed = trec.read_run(candidates)
-    made = ceilings.of_candidates(trec.read_qrels(qrels), sorted({*measure}), listed)
-    _write_bounds(output, made, measure, {"candidates": listed.height}, [qrels, candidates])
+    listed, named = trec.read_run(candidates), _by_input(measure)
+    judged = trec.read_qrels(qrels)
+    made = [ceilings.of_candidates(judged, named["judgements"], listed)]
+    inputs = [qrels, candidates]
+    if answers and corpus and named["answers"]:
+        asked = sorted(contracts.read_answers(answers))
+        held = judgements.of_lists(listed, asked, answers, corpus)
+        made.append(ceilings.of_candidates(held, named["answers"], listed))
+        inputs += [answers, corpus / "manifest.json"]
+    _write_bounds(output, made, measure, {"candidates": listed.height}, inputs)
+
+
+def _by_input(names: list[str]) -> dict[str, list[str]]:
+    """Return the measures that read judgements, and those that read answers, each once."""
+    every = sorted({*names})
+    return {of: [name for name in every if measures.reads(name) == of] for of in INPUTS}
 
 
 def _write_bounds(
-    output: Path, made: pl.DataFrame, names: list[str], facts: dict[str, int], inputs: list[Path]
+    output: Path,
+    made: list[pl.DataFrame],
+    names: list[str],
+    facts: dict[str, int],
+    inputs: list[Path],
 ) -> None:
-    trec.write_bounds(output, made)
+    trec.write_bounds(output, pl.concat(made))
     manifest.write(output, facts, {"measures": sorted({*names})}, inputs, "residuum.evaluate")
 
 

@@ -88,11 +88,6 @@ def by_judgements(measure: str) -> str:
     return f"{BY_ANSWERS[str(project_measure(measure))].same}@{cutoff(measure)}"
 
 
-def is_judged(measure: str) -> bool:
-    """Say whether judgements alone decide a measure: they do not say which docs hold an answer."""
-    return reads(measure) == "judgements"
-
-
 def is_hit(measure: str) -> bool:
     """Say whether a measure is 1 for a query with a relevant doc in the list, and 0 otherwise."""
     name = project_measure(measure)

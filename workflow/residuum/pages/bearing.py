@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from residuum.artefacts import trec
-from residuum.config import measures
 from residuum.config.schema.tests import Tests
 from residuum.pages import grids
 from residuum.pages.jobs import Basis
@@ -89,8 +88,6 @@ class Limits:
 
     def _bounds_of(self, basis: Basis) -> pl.DataFrame | None:
         """Return query_id, measure, chance and ceiling, or None if the measure has no bounds."""
-        if not measures.is_judged(basis.measure):
-            return None
         path = self._bounds / below_bounds(basis.split_ref, basis.over)
         known = self._read_bounds(path).filter(measure=basis.measure)
         return known if known.height else None

@@ -6,7 +6,6 @@ them.
 
 from collections.abc import Iterable
 
-from residuum.config import measures
 from residuum.pages.jobs import Basis
 from residuum.wiring.paths import below_bounds, below_metrics
 
@@ -15,8 +14,7 @@ def below(bases: Iterable[Basis]) -> tuple[list[str], list[str]]:
     """Return the metrics files and the bounds that bases need, relative to their folders."""
     metrics, bounds = dict[str, None](), dict[str, None]()
     for basis in bases:
-        if measures.is_judged(basis.measure):
-            bounds[below_bounds(basis.split_ref, basis.over)] = None
-            runs = (run for part in basis.alone for run in part)
-            metrics |= dict.fromkeys(below_metrics(basis.split_ref, run) for run in runs)
+        bounds[below_bounds(basis.split_ref, basis.over)] = None
+        runs = (run for part in basis.alone for run in part)
+        metrics |= dict.fromkeys(below_metrics(basis.split_ref, run) for run in runs)
     return sorted(metrics), sorted(bounds)

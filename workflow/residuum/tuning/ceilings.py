@@ -36,13 +36,12 @@ class Form(NamedTuple):
         return min(relevant, self.most) if self.most else relevant
 
 
-def of_queries(qrels: pl.DataFrame, names: Sequence[str], docs: int) -> pl.DataFrame:
+def of_queries(judged: Mapping[str, Relevance], names: Sequence[str], docs: int) -> pl.DataFrame:
     """Return query_id, measure, chance, ceiling of all judged queries and measures with formulas.
 
-    The orders are those of a corpus with `docs` docs. A measure by answers has no line: judgements
-    do not say which docs hold an answer.
+    The orders are those of a corpus with `docs` docs. `judged` has each query's relevant docs: by
+    judgements or by answers, as the measures read them.
     """
-    judged = _relevance(qrels)
     return _of_orders(judged, names, {query: (docs, listed) for query, listed in judged.items()})
 
 
@@ -51,9 +50,9 @@ def of_candidates(
 ) -> pl.DataFrame:
     """Return the same of the orders of each query's own candidates (query_id, doc_id)."""
     counts = dict(candidates.group_by("query_id").len().iter_rows())
-    listed = _relevance(qrels.join(candidates.select(trec.PAIR), on=trec.PAIR, how="semi"))
+    listed = relevance(qrels.join(candidates.select(trec.PAIR), on=trec.PAIR, how="semi"))
     orders = {query: (count, listed.get(query, [])) for query, count in counts.items()}
-    return _of_orders(_relevance(qrels), names, orders)
+    return _of_orders(relevance(qrels), names, orders)
 
 
 def _of_orders(
@@ -62,17 +61,17 @@ def _of_orders(
     orders: Mapping[str, tuple[int, Relevance]],
 ) -> pl.DataFrame:
     """Return the bounds of orders: by query, the number of docs and the relevance of its docs."""
-    rows, bounded = [], [name for name in names if measures.is_judged(name)]
-    for query, relevance in judged.items():
+    rows = []
+    for query, every in judged.items():
         docs, listed = orders.get(query, (0, []))
-        for name in bounded:
-            both = chance(name, listed, relevance, docs), ceiling(name, listed, relevance)
+        for name in names:
+            both = chance(name, listed, every, docs), ceiling(name, listed, every)
             if None not in both:
                 rows.append((query, name, *both))
     return pl.DataFrame(rows, schema=trec.BOUNDS, orient="row")
 
 
-def _relevance(qrels: pl.DataFrame) -> dict[str, list[int]]:
+def relevance(qrels: pl.DataFrame) -> dict[str, list[int]]:
     """Return the levels of 1 or more of each judged query, in the order of the ids."""
     relevant = pl.col("relevance").filter(pl.col("relevance") >= 1)
     return dict(qrels.group_by("query_id").agg(relevant).sort("query_id").iter_rows())

@@ -17,6 +17,8 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.tuning.answers import holders, tokens
 
+LOOK = "look for answers"  # of progress
+
 
 def write(
     qrels: Path,
@@ -52,6 +54,17 @@ def write(
     return {"qrels": pairs + len(unanswered), "relevant": pairs, "unanswered": len(unanswered)}
 
 
+def of_corpus(answers: Path, corpus: Path) -> dict[str, list[int]]:
+    """Return, for each question, a 1 for each doc of the corpus that holds an answer to it."""
+    texts = contracts.read_answers(answers)
+    held: dict[str, list[int]] = {query_id: [] for query_id in sorted(texts)}
+    total = contracts.corpus_manifest(corpus)["docs"]
+    for _, queries in holders(track(contracts.read_docs(corpus), LOOK, total, "docs"), texts):
+        for query_id in queries:
+            held[query_id].append(1)
+    return held
+
+
 def of_pairs(pairs: pl.DataFrame, answers: Path, corpus: Path) -> pl.DataFrame:
     """Judge pairs (query_id, doc_id) of questions: relevance 1 if the doc holds an answer, else 0.
 
@@ -64,7 +77,7 @@ def of_pairs(pairs: pl.DataFrame, answers: Path, corpus: Path) -> pl.DataFrame:
             raise ResiduumError(f"{answers}: no answers of query {query_id}. {files.REMAKE}")
         queries.setdefault(doc_id, set()).add(query_id)
     total = contracts.corpus_manifest(corpus)["docs"]
-    read = track(contracts.read_docs(corpus), "look for answers", total, "docs")
+    read = track(contracts.read_docs(corpus), LOOK, total, "docs")
     held = {
         (query_id, doc_id)
         for doc_id, answered in holders(read, texts, queries)

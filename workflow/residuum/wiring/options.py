@@ -45,8 +45,13 @@ def texts(wildcards: object, input: Files) -> str:
     """Return the options for the input `texts`: an answers file and a corpus, or "" for none."""
     if not (paths := _paths(input, "texts")):
         return ""
-    answers, corpus = paths
-    return f"--answers {answers} --corpus {folder_of(corpus)}"
+    return f"{answers(wildcards, input)} --corpus {folder_of(paths[1])}"
+
+
+def answers(wildcards: object, input: Files) -> str:
+    """Return the option for the answers file of the input `texts`, or "" for none."""
+    paths = _paths(input, "texts")
+    return f"--answers {paths[0]}" if paths else ""
 
 
 def _paths(files: Files, name: str) -> list[str]:
