@@ -1532,7 +1532,7 @@ class Claims:
             lacks = pair.shown.lacks(pair, [1, -1], self.outcomes.alpha)
             verdict = weighed(verdict, lacks, pair.shown.few())
         if self._says_nothing(column, a, b, stated):
-            verdict = "not judged"
+            verdict = "no test"
         fields = self._effect(column, a, b, pair, sign) | {"verdict": verdict}
         where = f"ledger, {column}, {claim}"
         found = self.ledger.take(self.page, a, column, "no marker", claim)
@@ -1890,7 +1890,7 @@ class Sentence:
         self.pairs, self.states, self.numbers = [], set(), {}
         self.settled = self.unread = None
         if self.holds is None:
-            self.settled = "not judged"
+            self.settled = "no test"
             return
         try:
             self._collect()
@@ -1923,7 +1923,7 @@ class Sentence:
         if along and isinstance(self.reader, OfTable):
             queries = [sorted(self.reader.queries(column)) for column in self.columns]
             if any(some != queries[0] for some in queries):
-                self.settled = "not judged"
+                self.settled = "no test"
                 return
         if isinstance(self.reader, OfDimensions) and not self._of_margins():
             self.settled = self._computed()
@@ -2158,8 +2158,8 @@ def compare_sentence(results, spec, sentence, shown, ledger, report):
         for what in ("measured", "p_adjusted", "p_over_seeds", "seeds_agreeing"):
             if taken is not None and found is not None and taken[what] != found[what]:
                 report.differ(where, what, found[what], taken[what])
-    if verdict == "not judged" and holds is None:
-        report.taken_over["sentences `not judged`: the page enters no test of them"] += 1
+    if verdict == "no test" and holds is None:
+        report.taken_over["sentences with `no test`: the page enters no test of them"] += 1
     elif verdict in (NOT_LEARNED, NOT_RUN):
         report.taken_over[f"sentences `{verdict}`: what is absent or did not learn is read"] += 1
 

@@ -75,15 +75,15 @@ def test_counts_have_a_line_per_paper_and_kind():
 
 
 def test_sentences_are_counted_beside_markers_and_blanks_apart():
-    sentence = row("not judged", kind="claim", claim="It is close.", measured=None)
+    sentence = row("no test", kind="claim", claim="It is close.", measured=None)
     blank = row("significant here", kind="no marker", claim="ours above base, unmarked")
     first, second = ledger.counts([*ROWS, sentence, blank]).split("\n\n")
     header, *body = lines(first, "| ")
-    assert "not judged" in header and header[-1] == "as before" and "agrees" not in header
+    assert "no test" in header and header[-1] == "as before" and "agrees" not in header
     assert [line for line in body if line[1] == "claims"] == [
-        ["toy", "claims", *["0"] * 4, "1", "0", "0", layout.DASH, layout.DASH, "0", "0", "0"]
+        ["toy", "claims", *["0"] * 7, layout.DASH, layout.DASH, "0", "0", "1", "0"]
     ]
-    assert lines(second, "| ")[1] == ["toy", "no markers", "0", "1", "0", "0", "0", "0", "0"]
+    assert lines(second, "| ")[1] == ["toy", "no markers", "0", "1", *["0"] * 6]
     page = ledger.page([*ROWS, sentence, blank], "toy", "a toy.")
     shown = row("reversed", kind="claim", claim="It is.", reported=None, measured=0.25)
     assert re.search(r"It is\. .* \| \+0\.25 ", ledger.page([shown], "toy", "a toy."))
@@ -182,7 +182,7 @@ def test_what_data_could_not_show_and_what_few_trainings_show_stand_with_their_r
     lacking = row("not judged", kind="comparison", reason=f"the data could not show it: {why}")
     of_claim = f"x above y in rr: the data could not show it: {why}."
     sentence = row("not judged", kind="claim", claim="It is so.", reason=of_claim)
-    untestable = row("not judged", kind="claim", claim="It is close.", reason="no margin is named")
+    untestable = row("no test", kind="claim", claim="It is close.", reason="no margin is named")
     page = ledger.page([few, lacking, sentence, untestable], "toy", "a toy.")
     short = page.split(layout.MORE)[1].split("## Every number")[0]
     assert "Not judged, because the data could not show it: 2." in short

@@ -322,7 +322,7 @@ def check_claim(root, holds, verdict, tests, **table):
         ({**TABLE, "relation": "rises"}, "reversed", RISE),
         ({**TABLE, "relation": "falls", "columns": ["short", "unbound", "long"]}, "holds", FALL),
         ({**TABLE, "relation": "falls", "columns": ["short", "unbound"]}, "not run", []),
-        ({**TABLE, "relation": "falls", "columns": ["short", "others"]}, "not judged", []),
+        ({**TABLE, "relation": "falls", "columns": ["short", "others"]}, "no test", []),
         ({**TABLE, "relation": "keeps"}, "reversed", RISE),
         ({**TABLE, "relation": "keeps", "columns": BOTH[::-1]}, "holds", FALL),
         (

@@ -38,9 +38,9 @@ def test_what_a_claim_names_is_checked(config, changes, message):
         ResiduumError, match=rf"clear/claims\.yaml:\d+: claims\.over-lexical\S*: {message}"
     ):
         loading.load(config, BASE)
-    claim["not_judged"] = "why"
+    claim["no_test"] = "why"
     path.write_text(yaml.safe_dump(page))
-    with pytest.raises(ResiduumError, match="give exactly one of holds and not_judged"):
+    with pytest.raises(ResiduumError, match="give exactly one of holds and no_test"):
         loading.load(config, BASE)
 
 

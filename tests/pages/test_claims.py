@@ -58,10 +58,10 @@ def curve(path, of_runs=CURVE):
 
 
 def bound(*made, absent=None, table=None):
-    """Bind claims: each is what its sentence holds, with its id, or why it is not judged."""
+    """Bind claims: each is what its sentence holds, with its id, or why there is no test."""
     entries = [
         {"id": f"c{i}", "section": "5", "says": f"Sentence {i}.",
-         **({"not_judged": holds} if isinstance(holds, str) else {"holds": holds})}
+         **({"no_test": holds} if isinstance(holds, str) else {"holds": holds})}
         for i, holds in enumerate(made)
     ]  # fmt: skip
     page = {"kind": "claims", "title": "What Toy says", "printed_in": "Toy, prose", "tests": "t"}
@@ -315,10 +315,10 @@ def test_a_reason_has_one_full_stop_before_a_remark(tmp_path):
     assert rows["c0"].reason == "no such file. In part"
 
 
-def test_what_is_not_judged_says_why_and_the_page_shows_all(tmp_path):
+def test_a_sentence_without_a_test_says_why_and_the_page_shows_all(tmp_path):
     made = bound("no margin is named", between("above", {"ours": ["base"]}), table=one_seed())
     result, _, page = judged(tmp_path, made)
-    assert (result["c0"].verdict, result["c0"].reason) == ("not judged", "no margin is named")
+    assert (result["c0"].verdict, result["c0"].reason) == ("no test", "no margin is named")
     assert "| 5       | Sentence 0. " in page and "ours above base in rr (table1)" in page
     assert "correction holm, family: each claim." in page
     kept = json.loads((tmp_path / "claims" / "toy-claims.tsv.manifest.json").read_text())

@@ -82,7 +82,7 @@ def test_rows_of_a_table_and_their_counts_stand_apart():
     rows = blanks.unmarked(made, cells, tests, Before())
     shown = [(r.kind, r.claim, r.verdict, r.reported, r.measured) for r in rows]
     assert shown == [
-        ("no marker", "ours above base, unmarked", "not judged", 0.1, 0.1),
+        ("no marker", "ours above base, unmarked", "no test", 0.1, 0.1),
         ("no marker", "ours above later, unmarked", "not run", 0.05, None),
     ]
     effects = [(r.effect_ratio, r.delta_ri) for r in rows]

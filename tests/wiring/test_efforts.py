@@ -14,7 +14,7 @@ from residuum.wiring.estimates import Estimates
 from residuum.wiring.runs import Sweeps
 from wiring.test_figures import EFFORT, PATHS, load
 
-CLAIMS = [{"id": "c", "section": "1", "says": "x", "not_judged": "none is about a search"}]
+CLAIMS = [{"id": "c", "section": "1", "says": "x", "no_test": "none is about a search"}]
 PAGE = named(page="roc-figure5")
 
 

@@ -18,14 +18,16 @@ from residuum.pages.grids import GridCell, by_place
 from residuum.pages.jobs import Judged
 from residuum.paired import Comparison, adjust, reproduction
 
-NOT_SHOWN = "the data could not show it: "  # begins the reason of a verdict that is not judged
+NOT_JUDGED = "not judged"  # the data could not show it
+NOT_SHOWN = "the data could not show it: "  # begins the reason of that verdict
+NO_TEST = "no test"  # what a paper says, or leaves blank, is nothing that a test could judge
 COMPARED = ("holds", "these models only", "inconclusive", "reversed")
 ABSENT = ("not learned", "not run")
 VERDICTS = {
-    "comparison": [*COMPARED, "not judged", *ABSENT],
+    "comparison": [*COMPARED, NOT_JUDGED, *ABSENT],
     "number": ["reproduced", "close", "differs", "not comparable", *ABSENT],
-    "claim": [*COMPARED, "differs", "not comparable", "not judged", *ABSENT],
-    "no marker": ["agrees", "significant here", "these models only", "not judged", *ABSENT],
+    "claim": [*COMPARED, "differs", "not comparable", NOT_JUDGED, NO_TEST, *ABSENT],
+    "no marker": ["agrees", "significant here", "these models only", NOT_JUDGED, NO_TEST, *ABSENT],
 }
 Verdict = tuple[str, str]  # (verdict, reason)
 Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
@@ -288,7 +290,7 @@ def comparison_verdict(claim: str, tested: Tested) -> Verdict:
 
 def not_shown(why: str) -> Verdict:
     """Return the verdict, and the reason, of a comparison that the data could not have shown."""
-    return "not judged", f"{NOT_SHOWN}{why}"
+    return NOT_JUDGED, f"{NOT_SHOWN}{why}"
 
 
 def why_not_shown(row: LedgerRow) -> str | None:

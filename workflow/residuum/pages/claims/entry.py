@@ -178,12 +178,12 @@ class Claim(Strict):
     section: str = Field(description="where the sentence stands, such as 5.2 or 5.2, Fig. 1a")
     says: str = Field(description="the sentence, in the paper's words")
     holds: Holding | None = Field(None, description="what it means for rows of a page")
-    not_judged: str | None = Field(None, description="why nothing definite can be tested")
+    no_test: str | None = Field(None, description="why nothing definite can be tested")
     remark: str = Field("", description="what of the sentence is left out, or how it is read")
 
     def check(self) -> None:
-        if (self.holds is None) == (self.not_judged is None):
-            raise ValueError("give exactly one of holds and not_judged")
+        if (self.holds is None) == (self.no_test is None):
+            raise ValueError("give exactly one of holds and no_test")
 
 
 def along(points: Collection[Point], row: str, column: str) -> Iterator[str]:

@@ -30,6 +30,8 @@ from residuum.pages.grids import GridCell, Key
 from residuum.pages.jobs import Basis
 from residuum.pages.table.job import BoundTable
 from residuum.pages.verdicts import (
+    NO_TEST,
+    NOT_JUDGED,
     LedgerRow,
     Tested,
     Verdict,
@@ -40,7 +42,7 @@ from residuum.pages.verdicts import (
 )
 from residuum.paired import Comparison, ScoreMatrix
 
-WORST_FIRST = ("reversed", "inconclusive", "not judged", "these models only", "holds")
+WORST_FIRST = ("reversed", "inconclusive", NOT_JUDGED, "these models only", "holds")
 NO_PAIR = "its page has fewer than two points at this scale, so there is nothing to compare"
 COMPUTED = "computed, not tested"
 ORDER = "the order of columns"
@@ -161,7 +163,7 @@ def _decide(
 ) -> Decision:
     holds = claim.holds
     if holds is None:
-        return Decision("not judged", str(claim.not_judged))
+        return Decision(NO_TEST, str(claim.no_test))
     if isinstance(holds, Factor):
         return _factor(holds, tables[holds.page], job.tables[holds.page])
     if why := _absent(job, holds, values[holds.page]):
@@ -224,7 +226,7 @@ def _absent(job: BoundClaims, holds: Holding, known: Values) -> Verdict | None:
         ids = {column: {*queries[row, column].query_ids} for column in columns}
         for column in columns[1:]:
             if ids[column] != ids[columns[0]]:
-                return "not judged", f"{columns[0]} and {column} hold different queries"
+                return NO_TEST, f"{columns[0]} and {column} hold different queries"
     return None
 
 

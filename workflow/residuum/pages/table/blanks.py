@@ -13,6 +13,7 @@ from residuum.pages.entries import parts_of
 from residuum.pages.grids import GridCell, Key, by_place
 from residuum.pages.table.job import BoundTable
 from residuum.pages.verdicts import (
+    NO_TEST,
     Before,
     LedgerRow,
     Tested,
@@ -99,7 +100,7 @@ def _row(
     judged = absence(*cells)
     if rival:
         near = f"the column marks {rival}, whose number is nearer"
-        judged = "not judged", f"this blank says nothing: {near}"
+        judged = NO_TEST, f"this blank says nothing: {near}"
     elif tested:
         judged = blank_verdict(tested)
     where = (parts_of(job.id)[0], job.entry.printed_in, job.id, better, column)
