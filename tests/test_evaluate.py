@@ -136,7 +136,7 @@ def test_what_orders_reach_by_answers(tmp_path):
     """
     texts = [("a", "born in Ulm"), ("b", "ULM again"), ("c", "of Ulmer"), ("d", "no")]
     make_corpus(tmp_path / "corpus", texts)
-    trec.write_qrels(tmp_path / "qrels.trec", [("q", "d", 1)])
+    (tmp_path / "qrels.trec").write_text("# no public judgements\n")  # as of NQ's test questions
     answers = tmp_path / "answers.jsonl"
     contracts.write_answers(answers, {"q": ["Ulm"], "r": ["Bonn"]})
     listed = run([("q", "c", 3.0), ("q", "a", 2.0), ("q", "d", 1.0)])

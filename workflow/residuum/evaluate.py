@@ -84,9 +84,10 @@ def bounds(
     Lines have query_id, measure, chance and ceiling. A measure without formulas has no line.
     """
     docs = contracts.corpus_manifest(corpus)["docs"]
-    named = _by_input(measure)
-    judged = ceilings.relevance(trec.read_qrels(qrels)) if named["judgements"] else {}
-    made = [ceilings.of_queries(judged, named["judgements"], docs)]
+    named, made = _by_input(measure), list[pl.DataFrame]()
+    if named["judgements"]:
+        judged = ceilings.relevance(trec.read_qrels(qrels))
+        made.append(ceilings.of_queries(judged, named["judgements"], docs))
     inputs = [qrels, corpus / "manifest.json"]
     if answers and named["answers"]:
         held = judgements.of_corpus(answers, corpus)
@@ -108,9 +109,10 @@ def over(
 
     Lines are those of `bounds`.
     """
-    listed, named = trec.read_run(candidates), _by_input(measure)
-    judged = trec.read_qrels(qrels)
-    made = [ceilings.of_candidates(judged, named["judgements"], listed)]
+    listed, named, made = trec.read_run(candidates), _by_input(measure), list[pl.DataFrame]()
+    if named["judgements"]:
+        judged = trec.read_qrels(qrels)
+        made.append(ceilings.of_candidates(judged, named["judgements"], listed))
     inputs = [qrels, candidates]
     if answers and corpus and named["answers"]:
         asked = sorted(contracts.read_answers(answers))
@@ -133,7 +135,7 @@ def _write_bounds(
     facts: dict[str, int],
     inputs: list[Path],
 ) -> None:
-    trec.write_bounds(output, pl.concat(made))
+    trec.write_bounds(output, pl.concat([pl.DataFrame(schema=trec.BOUNDS), *made]))
     manifest.write(output, facts, {"measures": sorted({*names})}, inputs, "residuum.evaluate")
 
 
