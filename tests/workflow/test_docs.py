@@ -148,7 +148,7 @@ def test_the_counts_of_markers_are_the_same_in_the_readme_and_in_the_ledger():
     header, *ledger = (
         dict(zip(("paper", "printed"), row[:2], strict=True)) | {"counts": row[2:]}
         for row in counts(DOCS / "how-to" / "read-a-page.md")
-        if len(row) == 14
+        if len(row) == 15
     )
     markers = {row["paper"]: row["counts"] for row in ledger if row["printed"] == "comparisons"}
     head, *rows = (row for row in counts(ROOT / "README.md") if len(row) == 9)
