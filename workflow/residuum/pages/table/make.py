@@ -70,7 +70,8 @@ def render(
 
 def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
     """Count, by row, the docs judged in earlier rounds that were removed from external runs."""
-    cells = [cell for cell in job.cells() if job.splits[cell[1].id] in job.residual]
+    rounds = {split_ref for split_ref, names in job.residual.items() if {*names} - {split_ref}}
+    cells = [cell for cell in job.cells() if job.splits[cell[1].id] in rounds]
     files = [
         (row.id, metrics / name) for row, column in cells for name in job.metrics_of(row, column)
     ]
