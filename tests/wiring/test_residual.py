@@ -107,7 +107,7 @@ def test_notes_of_a_table_stand_under_it():
     assert shown.notes == ["Its unit is unknown.", "Another."]
 
 
-def test_runs_lose_the_query_itself_by_the_queries_of_their_split_and_exports_do_not_wait_for_them():
+def test_runs_lose_the_query_itself_by_the_queries_of_their_split():
     dev = SPLITS["dev"].model_copy(update={"remove_query": True})
     data = TOY.datasets["toy"].model_copy(update={"splits": {**SPLITS, "dev": dev}})
     mine = replace(TOY, datasets={"toy": data})
@@ -121,5 +121,7 @@ def test_runs_lose_the_query_itself_by_the_queries_of_their_split_and_exports_do
     assert data.for_split("dev") == TOY.datasets["toy"].for_split("dev"), "no part of an export"
     table = job().model_copy(update={"residual": residual_of(mine, [SplitId("toy", "dev")])})
     lines = list(notes.caption(table, [], [], [], {}))
-    said = "The doc with a query's own id is removed from the query's list on toy/dev, before the cut at k."
-    assert said in lines and not [line for line in lines if "is residual" in line]
+    said = "The doc with a query's own id is removed from the query's list on toy/dev, "
+    assert f"{said}before the cut at k." in lines and not [
+        line for line in lines if "is residual" in line
+    ]
