@@ -14,7 +14,7 @@ from residuum.pages import derived, notes
 from residuum.pages.bearing import Weighed, unshown
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
-from residuum.pages.table.entry import DEPTH, Column
+from residuum.pages.table.entry import DEPTH, Column, Mean
 from residuum.pages.table.job import NOTHING, BoundTable
 from residuum.paired import Comparison
 from residuum.tuning.choosing import Choice, Tuned
@@ -24,11 +24,13 @@ PATHS = Paths()
 EMPTY: tuple[object, ...] = (None, [], {})
 
 
-def header(job: BoundTable, column: Column) -> str:
-    """Return a short header of a column: split and ir_measures name.
+def header(job: BoundTable, column: Column | Mean) -> str:
+    """Return a short header of a column: split and ir_measures name, or the header of an average.
 
     The dataset is added if the table shows splits of this name from several datasets.
     """
+    if isinstance(column, Mean):
+        return column.header
     if column.shows == "chosen":
         return "Rerank depth K"
     split_ref = job.splits[column.id]
@@ -52,6 +54,8 @@ def caption(
     """
     for column in job.entry.columns:
         yield _column(job, column, cells)
+    for mean in job.entry.means:
+        yield _mean(job, mean, cells)
     if any(column.of_parts for column in job.entry.columns):
         yield derived.PARTS
     yield from notes.of_runs(job)
@@ -108,10 +112,11 @@ def _not_shown(tests: Sequence[Weighed]) -> Iterator[str]:
 def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
     """Yield a note on rows that are significantly below others without an index or an arrow."""
     rows, lost = {row.id: row for row in job.entry.rows}, defaultdict[str, list[str]](list)
+    headers = {column.id: header(job, column) for column in job.shown()}
     for test in tests if job.entry.baselines else ():
         winner, loser = (test.a, test.b) if test.direction > 0 else (test.b, test.a)
         if test.significant and rows[loser].index is None and rows[loser].below != winner:
-            lost[loser].append(f"{winner} ({header(job, job.column(test.column))})")
+            lost[loser].append(f"{winner} ({headers[test.column]})")
     if lost:
         texts = (f"{row} below {', '.join(others)}" for row, others in lost.items())
         yield f"Significantly below, without a mark: {'; '.join(texts)}."
@@ -140,6 +145,18 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
     where = f"{short}: {split_ref} in the role of {column.role} {paper}, {n} queries"
     where += f" of {column.within.grouping}" if column.within else ""
     return "; ".join([where, *derived.explained(column)]) + "."
+
+
+def _mean(job: BoundTable, mean: Mean, cells: Sequence[GridCell]) -> str:
+    n = max((cell.n for cell in cells if cell.column == mean.id and cell.n), default=0)
+    over = ", ".join(dict.fromkeys(str(job.splits[name] or name) for name in mean.of))
+    return (
+        f"{mean.header}: of each row, the mean of {job.parts_of(mean.id)[0].named()} over {over}, "
+        f"each counting alike ({n} queries). Tested over queries within their collections: signs "
+        "of differences are flipped per query, and the statistic is the mean of the collections' "
+        "means. The null is that both rows' values of a query may change places. It says nothing "
+        "of other collections."
+    )
 
 
 def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
