@@ -627,7 +627,7 @@ ICT = {
             "tset": {"queries": 1, "qrels": 1}}}]}},
          "config/scales/mini.yaml: editions.0.splits.tset: no split"),
         ("scales/mini.yaml", {"editions": {"cacn": [{"name": "x", "docs": 1}]}},
-         "editions.cacn: no dataset 'cacn'; known: bioasq, cacm, "),
+         "editions.cacn: no dataset 'cacn'; known: beir-arguana, "),
         ("scales/mini.yaml", {"roles": {"msmarco-train": "generated-mini/tran"}},
          "roles.msmarco-train: no split 'tran'; known: dev, dev-adverse, fold1, "),
         ("scales/mini.yaml", {"base": "ful"}, "scales without a base 'ful'; known: full, "),

@@ -24,7 +24,7 @@ from residuum.pages.characteristics.job import BoundCharacteristics
 from residuum.pages.entries import Reported
 from residuum.pages.jobs import Bound
 from residuum.pages.layout import span
-from residuum.pages.table.entry import Column, Mean
+from residuum.pages.table.entry import Average, Column
 from residuum.pages.table.job import BoundTable
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage
@@ -73,7 +73,7 @@ class Loaded(NamedTuple):
         matrix = self.scores.get((row, column.id))
         return None if matrix is None else matrix.means()
 
-    def averages(self, row: str, mean: Mean) -> list[float] | None:
+    def averages(self, row: str, mean: Average) -> list[float] | None:
         """Return the value of an average for each seed, or None if the cell has no value."""
         matrix = self.scores.get((row, mean.id))
         return None if matrix is None else matrix.means()

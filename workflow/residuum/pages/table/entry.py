@@ -100,7 +100,7 @@ class Column(QuerySet):
             raise ValueError("a tick needs change_from, and a column that is tested: not RoC")
 
 
-class Mean(Strict):
+class Average(Strict):
     """A column of averages: of each row, the mean of its numbers in other columns.
 
     Rows are compared over the queries of all these columns. Each column counts alike, however many
@@ -159,7 +159,7 @@ class Table(Reported):
 
     kind: Literal["table"]
     columns: list[Column] = Field(min_length=1)
-    means: list[Mean] = Field(
+    means: list[Average] = Field(
         [],
         exclude_if=lambda means: not means,
         description="averages over columns, behind them: a suite of collections",

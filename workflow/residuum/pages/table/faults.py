@@ -11,7 +11,7 @@ from residuum.config.registry import Registry
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.pages.cells import PrintedCell
 from residuum.pages.faults import Fault, misnamed, reported_faults, unfolded, with_baselines
-from residuum.pages.table.entry import RATIO, Column, Mean, Table
+from residuum.pages.table.entry import RATIO, Average, Column, Table
 
 
 def column_faults(registry: Registry, table: Table) -> Iterator[Fault]:
@@ -37,7 +37,7 @@ def column_faults(registry: Registry, table: Table) -> Iterator[Fault]:
 
 
 def _unaveraged(
-    registry: Registry, table: Table, mean: Mean, columns: Sequence[Column]
+    registry: Registry, table: Table, mean: Average, columns: Sequence[Column]
 ) -> Iterator[Fault]:
     """Yield why columns have no common mean, or none that the page's tests can compare."""
     key = f"means.{mean.id}"

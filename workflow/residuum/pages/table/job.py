@@ -12,7 +12,7 @@ from residuum.config.schema.tests import Tests
 from residuum.config.specs import OrderId
 from residuum.pages.cells import PrintedCell
 from residuum.pages.jobs import Basis, Gap, Judged, RunName, SplitRef
-from residuum.pages.table.entry import Column, Mean, Row, Table
+from residuum.pages.table.entry import Average, Column, Row, Table
 from residuum.wiring.paths import MANIFEST, below_metrics
 
 # Reasons why no run could fill a cell. Such a cell is a dash on the page and no gap of a scale.
@@ -52,7 +52,7 @@ class BoundTable(Judged):
         """Return the column with an id."""
         return next(column for column in self.entry.columns if column.id == name)
 
-    def shown(self) -> list[Column | Mean]:
+    def shown(self) -> list[Column | Average]:
         """Return the columns in the order of the page: averages stand last."""
         return [*self.entry.columns, *self.entry.means]
 
@@ -103,9 +103,9 @@ class BoundTable(Judged):
                 if (why := self.not_run(row, column)) and why not in NOTHING:
                     yield Gap(why, row.id, self.splits[column.id] is None)
 
-    def not_run(self, row: Row, column: Column | Mean) -> str | None:
+    def not_run(self, row: Row, column: Column | Average) -> str | None:
         """Return why a cell has no value at this scale, or None if it has a value."""
-        if isinstance(column, Mean):
+        if isinstance(column, Average):
             whys = ((one.id, self.not_run(row, one)) for one in self.parts_of(column.id))
             return next((f"{name}: {why}" for name, why in whys if why), None)
         if row.not_run is not None:

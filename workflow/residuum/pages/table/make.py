@@ -20,7 +20,7 @@ from residuum.pages.cells import TICK
 from residuum.pages.grids import GridCell, Loaded, Parted, read_groups
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.table import notes as table_notes
-from residuum.pages.table.entry import DEPTH, Column, Mean, Row
+from residuum.pages.table.entry import DEPTH, Average, Column, Row
 from residuum.pages.table.job import NO_DEPTH, NOTHING, BoundTable, metrics_files
 from residuum.tuning.choosing import Record, Tuned
 from residuum.tuning.learned import read_all
@@ -105,7 +105,7 @@ def tidy(
     return cells
 
 
-def _average(loaded: Loaded, row: Row, mean: Mean, beaten: Beaten) -> GridCell:
+def _average(loaded: Loaded, row: Row, mean: Average, beaten: Beaten) -> GridCell:
     job, not_run = loaded.job, loaded.job.not_run(row, mean)
     cell = grids.blank(job, row.id, mean.id, mean.named(), not_run)
     cell = replace(cell, not_learned=job.not_learned(row.id, mean.id) is not None)

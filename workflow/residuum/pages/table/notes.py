@@ -14,7 +14,7 @@ from residuum.pages import derived, notes
 from residuum.pages.bearing import Weighed, unshown
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
-from residuum.pages.table.entry import DEPTH, Column, Mean
+from residuum.pages.table.entry import DEPTH, Average, Column
 from residuum.pages.table.job import NOTHING, BoundTable
 from residuum.paired import Comparison
 from residuum.tuning.choosing import Choice, Tuned
@@ -24,12 +24,12 @@ PATHS = Paths()
 EMPTY: tuple[object, ...] = (None, [], {})
 
 
-def header(job: BoundTable, column: Column | Mean) -> str:
+def header(job: BoundTable, column: Column | Average) -> str:
     """Return a short header of a column: split and ir_measures name, or the header of an average.
 
     The dataset is added if the table shows splits of this name from several datasets.
     """
-    if isinstance(column, Mean):
+    if isinstance(column, Average):
         return column.header
     if column.shows == "chosen":
         return "Rerank depth K"
@@ -147,7 +147,7 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
     return "; ".join([where, *derived.explained(column)]) + "."
 
 
-def _mean(job: BoundTable, mean: Mean, cells: Sequence[GridCell]) -> str:
+def _mean(job: BoundTable, mean: Average, cells: Sequence[GridCell]) -> str:
     n = max((cell.n for cell in cells if cell.column == mean.id and cell.n), default=0)
     over = ", ".join(dict.fromkeys(str(job.splits[name] or name) for name in mean.of))
     return (
