@@ -165,7 +165,7 @@ class LeftOut(Strict):
     """A system without runs on some datasets, to save time."""
 
     system: SystemId
-    datasets: list[DatasetId] = Field(min_length=1)
+    datasets: list[DatasetId] = Field(min_length=1, description="where it has no runs")
 
 
 class Scale(Strict):

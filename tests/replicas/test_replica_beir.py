@@ -1,0 +1,57 @@
+"""ir_datasets reads the replicas of BEIR's small collections; the scale replica pins them."""
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from replicas import beir, reading
+from residuum.config import entries
+from residuum.config.entries import Folder
+from residuum.config.schema.datasets import Dataset
+
+SCALE = yaml.safe_load((ROOT / "config" / "scales" / "replica.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def replicas(home):
+    return {replica.name.partition("/")[2]: replica for replica in beir.write(home)}
+
+
+@pytest.fixture(scope="module")
+def result(home, replicas):
+    splits = [split for replica in replicas.values() for split in replica.queries]
+    return reading.read(home, [f"beir/{name}" for name in replicas], splits)
+
+
+@pytest.mark.parametrize("name", beir.SPLITS)
+def test_docs_queries_and_judgements_are_read_as_they_were_written(replicas, result, name):
+    replica = replicas[name]
+    assert reading.docs(result, replica.name) == replica.docs
+    for split, queries in replica.queries.items():
+        assert reading.queries(result, split) == queries and queries
+        assert reading.qrels(result, split) == replica.qrels[split]
+
+
+@pytest.mark.parametrize("name", beir.SPLITS)
+def test_the_scale_pins_what_the_replicas_hold(replicas, name):
+    faults: list[str] = []
+    folder = Folder(ROOT / "config" / "datasets")
+    dataset = entries.load_folder(folder, Dataset, faults)[f"beir-{name}"]
+    [pin] = SCALE["editions"][f"beir-{name}"]
+    counts = replicas[name].counts()
+    assert dataset.source.docs == f"beir/{name}" and pin["docs"] == counts["docs"]
+    assert pin["splits"] == {s: counts["splits"][dataset.splits[s].irds] for s in dataset.splits}
+    assert {*dataset.splits} == {*beir.SPLITS[name]}
+
+
+def test_queries_of_arguana_are_docs_and_not_their_counterarguments(replicas):
+    [queries], [judged] = (of.values() for of in (replicas["arguana"].queries,
+                                                 replicas["arguana"].qrels))  # fmt: skip
+    docs = dict(replicas["arguana"].docs)
+    assert all(docs[query_id]["text"] == text for query_id, text in queries.items())
+    assert all(query_id != doc_id and doc_id in docs for query_id, doc_id, _ in judged)
