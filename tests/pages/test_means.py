@@ -11,7 +11,7 @@ from residuum.artefacts import trec
 from residuum.config.schema.tests import Tests
 from residuum.pages import grids, verdicts
 from residuum.pages.bearing import Weighed
-from residuum.pages.table import faults
+from residuum.pages.table import faults, notes
 from residuum.pages.table import make as tables
 from residuum.pages.table.entry import Table
 from tables_fixture import TABLE, TESTS, job, spec
@@ -82,6 +82,19 @@ def test_the_page_shows_averages_behind_its_columns_and_says_how_they_are_tested
     for text in ("the mean of RR@10 over data/dev, data/covid", "46 queries", "flipped per query"):
         assert text in note
     assert "0.600" in page and tables.places(bound(), [])[0][-1] == "base/mean"
+
+
+def test_a_note_says_whether_another_average_orders_rows_alike(folder):
+    means = [*MEANS, {"id": "turned", "header": "Turned", "of": ["large", "small"],
+                      "ranks_as": "mean"}]  # fmt: skip
+    loaded = grids.load(bound(means=means), folder / "metrics", {}, {})
+    [note] = notes.of_ranks(loaded)
+    assert "Turned beside Mean, 3 rows: Kendall's tau-b of their orders is 1.00" in note
+    assert "3 of 3 pairs have the same order" in note
+    two = bound(means=means, rows=TABLE["rows"][:2])
+    [note] = notes.of_ranks(grids.load(two, folder / "metrics", {}, {}))
+    assert "too few" in note
+    assert not list(notes.of_ranks(grids.load(bound(), folder / "metrics", {}, {})))
 
 
 def test_printed_averages_have_verdicts(folder):

@@ -35,6 +35,26 @@ def write(home: Path) -> list[Replica]:
     return [_write(home, name, seed) for seed, name in enumerate(SPLITS, start=21)]
 
 
+def write_nano(home: Path) -> Replica:
+    """Write NanoBEIR's ArguAna: a Parquet file each of docs, queries and relevant pairs."""
+    import polars as pl
+
+    source, name = places(**(SMALL | {"seed": 31})), "nano-beir/arguana"
+    doc_ids = {doc_id: _doc_id("arguana", i) for i, (doc_id, _) in enumerate(source.docs)}
+    docs = [(doc_ids[doc_id], {"text": doc["text"]}) for doc_id, doc in source.docs]
+    queries, qrels = _arguments(source, doc_ids)
+    folder = home / name
+    folder.mkdir(parents=True)
+    texts = {"corpus": [(i, doc["text"]) for i, doc in docs], "queries": [*queries.items()]}
+    for part, rows in texts.items():
+        pl.DataFrame(rows, schema=["_id", "text"], orient="row").write_parquet(
+            folder / f"{part}.parquet"
+        )
+    pairs = pl.DataFrame([row[:2] for row in qrels], schema=["query-id", "corpus-id"], orient="row")
+    pairs.write_parquet(folder / "qrels.parquet")
+    return Replica(name, docs, {name: queries}, {name: qrels})
+
+
 def _write(home: Path, name: str, seed: int) -> Replica:
     source = places(**(SMALL | {"seed": seed}))
     doc_ids = {doc_id: _doc_id(name, i) for i, (doc_id, _) in enumerate(source.docs)}

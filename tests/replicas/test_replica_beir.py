@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from replicas import beir, reading
+from replicas import beir, exporting, reading
+from residuum.artefacts import contracts, trec
 from residuum.config import entries
 from residuum.config.entries import Folder
 from residuum.config.schema.datasets import Dataset
@@ -55,3 +56,22 @@ def test_queries_of_arguana_are_docs_and_not_their_counterarguments(replicas):
     docs = dict(replicas["arguana"].docs)
     assert all(docs[query_id]["text"] == text for query_id, text in queries.items())
     assert all(query_id != doc_id and doc_id in docs for query_id, doc_id, _ in judged)
+
+
+def test_residuum_exports_arguana_and_a_sample_of_nanobeir(home, replicas, tmp_path):
+    folders = exporting.Folders(home, tmp_path)
+    made = {"beir-arguana": replicas["arguana"], "nano-arguana": beir.write_nano(home)}
+    for name, replica in made.items():
+        entry, output = exporting.dataset(name, replica), tmp_path / name
+        for done in (exporting.corpus(folders, name, entry, output / "corpus"),
+                     exporting.split(folders, name, entry, "test", output / "test")):  # fmt: skip
+            assert done.returncode == 0, done.stderr
+        texts = {doc["doc_id"]: doc["text"] for doc in contracts.read_docs(output / "corpus")}
+        assert texts == {
+            doc_id: " ".join(filter(None, [doc.get("title"), doc["text"]]))
+            for doc_id, doc in replica.docs
+        }
+        [queries], [qrels] = replica.queries.values(), replica.qrels.values()
+        assert trec.read_queries(output / "test" / "queries.tsv") == queries
+        judged = trec.read_qrels(output / "test" / "qrels.trec")
+        assert set(judged.select("query_id", "doc_id", "relevance").rows()) == set(qrels)

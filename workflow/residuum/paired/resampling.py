@@ -119,12 +119,26 @@ def bootstrap(
     queries = contrasts.values.shape[1]
     if queries < FEWEST or (strata and strata.fewest < FEWEST_EACH):
         return [(None, None)] * len(contrasts.pairs)
+    a, b = np.array(contrasts.pairs).T
+    drawn = sums_of_draws(contrasts.values, derive(seed, "bootstrap"), resamples, workers, strata)
+    means = np.concatenate([(sums[a] - sums[b]) / queries for sums in drawn], axis=1)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
+    return list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def sums_of_draws(
+    values: np.ndarray, entropy: int, resamples: int, workers: int, strata: Strata | None
+) -> Iterator[np.ndarray]:
+    """Yield the sums of values over drawn queries, shape (sides, draws), some draws at a time.
+
+    `values` has shape (sides, queries). All sides share the draws.
+    """
+    queries = values.shape[1]
     # Whole numbers of units of 2^-32, or larger units. Their sums stay below 2^53 and are exact, so
     # that no digit of a mean depends on the order of additions in a processor's matrix product.
-    largest = np.maximum(np.abs(contrasts.values).max(axis=1), 1.0)
+    largest = np.maximum(np.abs(values).max(axis=1), 1.0)
     units = np.exp2(np.minimum(32, np.floor(52 - np.log2(largest * queries))))[:, None]
-    whole = np.rint(contrasts.values * units)
-    a, b = np.array(contrasts.pairs).T
+    whole = np.rint(values * units)
 
     def block(generator: np.random.Generator, rows: int) -> np.ndarray:
         if strata:
@@ -133,14 +147,10 @@ def bootstrap(
                 times_drawn[:, members] = _times_drawn(generator, rows, len(members))
         else:
             times_drawn = _times_drawn(generator, rows, queries)
-        sums = (whole @ times_drawn.astype(np.float64).T) / units
-        return np.asarray((sums[a] - sums[b]) / queries)
+        return np.asarray((whole @ times_drawn.astype(np.float64).T) / units)
 
     rows = max(1, min(BOOTSTRAP_BLOCK, DRAWN_AT_ONCE // queries))
-    blocks = in_blocks(block, derive(seed, "bootstrap"), resamples, rows, workers)
-    means = np.concatenate(list(blocks), axis=1)
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
-    return list(zip(low.tolist(), high.tolist(), strict=True))
+    yield from in_blocks(block, entropy, resamples, rows, workers)
 
 
 def _times_drawn(generator: np.random.Generator, rows: int, queries: int) -> np.ndarray:

@@ -110,6 +110,12 @@ class Average(Strict):
     id: Annotated[Id, Name("column")]
     header: str = Field(description="as the paper prints it")
     of: list[ColumnId] = Field(min_length=2, description="columns of one measure, on other splits")
+    ranks_as: ColumnId | None = Field(
+        None,
+        exclude_if=lambda name: name is None,
+        description="another average, such as of whole collections where this one is of samples: "
+        "a note says by Kendall's tau whether both order the rows alike",
+    )
 
     def check(self) -> None:
         if len({*self.of}) < len(self.of):

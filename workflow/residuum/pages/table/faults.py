@@ -6,6 +6,7 @@ Usage: `column_faults(registry, table)` yields the key and the fault.
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.registry import Registry
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
@@ -43,6 +44,9 @@ def _unaveraged(
     key = f"means.{mean.id}"
     if lost := [name for name in mean.of if name in {other.id for other in table.means}]:
         yield f"{key}.of", f"'{lost[0]}' is an average, too: name plain columns"
+    others = {other.id for other in table.means if other.id != mean.id}
+    if mean.ranks_as and mean.ranks_as not in others:
+        yield f"{key}.ranks_as", unknown("other average", mean.ranks_as, others)
     for column in columns:
         if not column.tested or column.change_from:
             text = "has no value per query that an average could be compared by"

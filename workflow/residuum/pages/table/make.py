@@ -54,6 +54,7 @@ def render(
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(loaded, tests, records, metrics)
     captions = list(table_notes.caption(job, cells, tests, records, removed(job, metrics)))
+    captions += table_notes.of_ranks(loaded)
     captions += table_notes.of_unions(job, metrics)
     captions += table_notes.of_vectors(job, metrics)
     captions += notes.of_learning(verdicts)

@@ -12,11 +12,11 @@ from residuum.artefacts import indexes, manifest, proven, winners
 from residuum.config.specs import RunId
 from residuum.pages import derived, notes
 from residuum.pages.bearing import Weighed, unshown
-from residuum.pages.grids import GridCell
+from residuum.pages.grids import GridCell, Loaded
 from residuum.pages.layout import DASH
 from residuum.pages.table.entry import DEPTH, Average, Column
 from residuum.pages.table.job import NOTHING, BoundTable
-from residuum.paired import Comparison
+from residuum.paired import Comparison, ranks
 from residuum.tuning.choosing import Choice, Tuned
 from residuum.wiring.paths import Paths
 
@@ -239,6 +239,28 @@ def of_unions(job: BoundTable, metrics: Path) -> Iterator[str]:
         yield (
             f"Queries for which a union's first {docs} docs provably have the scores of an exact "
             f"search, because no doc outside the lists can score higher: {parts}."
+        )
+
+
+def of_ranks(loaded: Loaded) -> Iterator[str]:
+    """Yield a note on each average that is compared with another one: how alike they order rows."""
+    job, names = loaded.job, {mean.id: mean.header for mean in loaded.job.entry.means}
+    for mean in job.entry.means:
+        if (other := mean.ranks_as) is None:
+            continue
+        rows = [row.id for row in job.entry.rows if not row.control]
+        both = [r for r in rows if {(r, mean.id), (r, other)} <= loaded.scores.keys()]
+        whole, sample = ([loaded.scores[row, name] for row in both] for name in (other, mean.id))
+        made = ranks.agreement(whole, sample, job.tests)
+        what = f"{mean.header} beside {names[other]}, {len(both)} rows"
+        if made is None:
+            yield f"{what}: too few, or all level, to say whether both order rows alike."
+            continue
+        yield (
+            f"{what}: Kendall's tau-b of their orders is {made.tau:.2f} (95% {made.low:.2f} to "
+            f"{made.high:.2f}); {made.alike} of {made.pairs} pairs have the same order. The "
+            f"interval is of {job.tests.bootstrap} draws of the queries within each collection, "
+            "of both averages apart. A draw adds noise of its own, so that the interval lies low."
         )
 
 
