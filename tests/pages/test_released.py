@@ -1,5 +1,6 @@
 """The paper `released`: its numbers are the references', its scale leaves out what it says."""
 
+import shutil
 from functools import cache
 
 import pytest
@@ -96,3 +97,15 @@ def test_a_scale_leaves_systems_out_on_some_collections_with_what_is_made_of_the
 def test_a_misspelt_name_that_is_left_out_is_a_fault(tmp_path, odd):
     with pytest.raises(ResiduumError, match=r"left_out.*bge-bose|left_out.*beir-fiqua"):
         laptop(tmp_path, odd)
+
+
+def test_what_the_page_on_suites_shows_is_a_scale_and_a_table(tmp_path):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    page = (ROOT / "docs" / "how-to" / "suite.md").read_text()
+    for block in page.split("```yaml\n# ")[1:]:
+        name, text = block.split("```")[0].split("\n", 1)
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text.replace("system: mine}", "system: bge-base}"))
+    registry = loading.load(tmp_path / "config", {"scale": "beir", "papers": ["mine"]})
+    assert registry.scale.left_out == [] and registry.binding("beir-quora")
+    assert registry.pages["mine-beir"].means[0].of == ["nfcorpus", "scifact", "arguana"]

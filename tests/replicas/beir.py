@@ -35,24 +35,28 @@ def write(home: Path) -> list[Replica]:
     return [_write(home, name, seed) for seed, name in enumerate(SPLITS, start=21)]
 
 
-def write_nano(home: Path) -> Replica:
-    """Write NanoBEIR's ArguAna: a Parquet file each of docs, queries and relevant pairs."""
+def write_nano(home: Path) -> list[Replica]:
+    """Write NanoBEIR's samples of the five: a Parquet file each of docs, queries and pairs."""
+    return [_write_nano(home, name, seed) for seed, name in enumerate(SPLITS, start=31)]
+
+
+def _write_nano(home: Path, name: str, seed: int) -> Replica:
     import polars as pl
 
-    source, name = places(**(SMALL | {"seed": 31})), "nano-beir/arguana"
-    doc_ids = {doc_id: _doc_id("arguana", i) for i, (doc_id, _) in enumerate(source.docs)}
+    source, folder = places(**(SMALL | {"seed": seed})), home / "nano-beir" / name
+    doc_ids = {doc_id: _doc_id(name, i) for i, (doc_id, _) in enumerate(source.docs)}
     docs = [(doc_ids[doc_id], {"text": doc["text"]}) for doc_id, doc in source.docs]
-    queries, qrels = _arguments(source, doc_ids)
-    folder = home / name
+    queries, judged = _split(source, name, "test", doc_ids, 0)
+    qrels = [(query_id, doc_id, 1) for query_id, doc_id, level in judged if level]
     folder.mkdir(parents=True)
     texts = {"corpus": [(i, doc["text"]) for i, doc in docs], "queries": [*queries.items()]}
     for part, rows in texts.items():
-        pl.DataFrame(rows, schema=["_id", "text"], orient="row").write_parquet(
-            folder / f"{part}.parquet"
-        )
+        table = pl.DataFrame(rows, schema=["_id", "text"], orient="row")
+        table.write_parquet(folder / f"{part}.parquet")
     pairs = pl.DataFrame([row[:2] for row in qrels], schema=["query-id", "corpus-id"], orient="row")
     pairs.write_parquet(folder / "qrels.parquet")
-    return Replica(name, docs, {name: queries}, {name: qrels})
+    named = f"nano-beir/{name}"
+    return Replica(named, docs, {named: queries}, {named: qrels})
 
 
 def _write(home: Path, name: str, seed: int) -> Replica:
@@ -61,9 +65,7 @@ def _write(home: Path, name: str, seed: int) -> Replica:
     docs = [(doc_ids[i], _fields(name, doc_ids[i], doc["text"])) for i, doc in source.docs]
     splits, texts = {}, dict[str, str]()
     for split in SPLITS[name]:
-        queries, qrels = _arguments(source, doc_ids) if name == "arguana" else _searches(
-            source, name, split, doc_ids, len(texts)
-        )  # fmt: skip
+        queries, qrels = _split(source, name, split, doc_ids, len(texts))
         splits[split] = queries, qrels
         texts |= queries
     corpus = [{"_id": i, "title": doc.get("title", ""), "text": doc["text"],
@@ -108,6 +110,15 @@ def _query_metadata(name: str) -> Callable[[str], dict[str, Any]]:
     if name == "nfcorpus":
         return lambda query_id: {"url": f"http://www.example.org/{query_id}"}
     return lambda query_id: PAPER if name == "scidocs" else {}
+
+
+def _split(
+    source: Generated, name: str, split: str, doc_ids: Mapping[str, str], before: int
+) -> tuple[dict[str, str], Judged]:
+    """Return queries and judgements of a split, behind `before` queries of other splits."""
+    if name == "arguana":
+        return _arguments(source, doc_ids)
+    return _searches(source, name, split, doc_ids, before)
 
 
 def _searches(

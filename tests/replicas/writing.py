@@ -46,6 +46,7 @@ def write_all(home: Path, data: Path) -> dict[str, Replica]:
         nfcorpus.write(home),
         car.write(home),
         *beir.write(home),
+        *beir.write_nano(home),
     ]
     return {replica.name: replica for replica in replicas}
 

@@ -74,4 +74,5 @@ def _means_of_draws(sides: Sequence[ScoreMatrix], entropy: int, draws: int) -> n
     strata = Strata(sides[0].collections or [""] * len(sides[0].query_ids))
     values = np.stack([strata.weights * side.values.mean(axis=1) for side in sides])
     sums = sums_of_draws(values, entropy, draws, 1, strata)
-    return np.concatenate(list(sums), axis=1).T / values.shape[1]
+    means: np.ndarray = np.concatenate(list(sums), axis=1).T / values.shape[1]
+    return means
