@@ -25,7 +25,7 @@ rule data_split:
     """Export the queries and qrels of a split and check one against the other."""
     input:
         files=WIRING.exports.files,
-        judged_before=WIRING.runs.residual_of,
+        judged_before=WIRING.runs.earlier_rounds,
         corpus=WIRING.exports.judged_by,
         questions=WIRING.exports.questions,
     output:

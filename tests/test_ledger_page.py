@@ -105,6 +105,17 @@ def test_the_page_opens_with_the_counts_and_what_contradicts_comes_before_the_ro
     assert sorted(order, key=rest.index) == order
 
 
+def test_the_page_opens_with_where_the_reproduced_numbers_are_printed():
+    cacm = {"printed_in": "Anserini, cacm.yaml", "table": "lexical-baselines-cacm"}
+    again = row("reproduced", paper="again", same_as="toy/table1/ours/rr")
+    several = [row("reproduced", **cacm), row("reproduced", column="p30", **cacm), again]
+    opening, _ = ledger.page([*several, *ROWS], "toy", "a toy.").split(layout.MORE)
+    where = "Reproduced: Anserini, cacm.yaml (ours; 2 numbers); Toy, Table 1 (ours; 1 number)."
+    assert f"\n\n{where}\n\n" in opening
+    without = [line for line in ROWS if line.verdict != "reproduced"]
+    assert "Reproduced" not in ledger.page(without, "toy", "a toy.")
+
+
 def test_reasons_are_shown_once_with_where_they_apply():
     page = ledger.page(ROWS, "toy", "a toy.")
     where = "Toy, Table 1 (theirs, ours; 2 numbers, 1 comparison)"

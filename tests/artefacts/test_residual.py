@@ -97,6 +97,19 @@ def test_a_lexical_list_goes_deeper_by_what_left_it(folder, earlier):
     assert [path for path in record["inputs"] if "earli" in path] == [str(p) for p in earlier]
 
 
+def test_a_query_that_is_a_doc_leaves_its_list_alone(tmp_path):
+    docs = [("q", "alpha alpha other"), ("d1", "alpha other other"), ("r", "alpha beta beta")]
+    trec.write_queries(
+        tmp_path / "queries.tsv", [("q", "alpha"), ("r", "beta alpha"), ("s", "alpha")]
+    )
+    make_index(tmp_path, docs)
+    whole = lists(searched(tmp_path, "whole", None))
+    assert whole == {"q": ["q", "d1"], "r": ["r", "q"], "s": ["q", "d1"]}
+    removed = lists(searched(tmp_path, "removed", [tmp_path / "queries.tsv"]))
+    assert removed == {"q": ["d1", "r"], "r": ["q", "d1"], "s": ["q", "d1"]}, "k 2, by hand"
+    assert Residual([tmp_path / "queries.tsv"]).most == 1
+
+
 def test_feedback_docs_may_have_been_judged_before_but_hits_may_not(folder, earlier):
     setting = {"feedback_docs": 2, "feedback_terms": 3, "original_query_weight": 0.9}
     fixed = searched(folder, "fixed", earlier, rm3={"value": setting})

@@ -1,10 +1,12 @@
 """Stand-ins for the models of the hub, in the cache's own layout: a few thousand random weights.
 
 Usage: `write(folder, texts)`, then HF_HOME=folder and HF_HUB_OFFLINE=1. Names and revisions are
-those of config/scales/full.yaml. Must not know what is trained from them.
+those of config/scales/full.yaml, and of config/models/released.yaml, whose encoders are read as
+they are. Must not know what is trained from them.
 """
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,11 +23,13 @@ WORDS = 800  # of the texts that the vocabulary holds whole
 
 
 def write(folder: Path, texts: Iterable[str]) -> list[str]:
-    """Write every hub model that scale full names into a cache; return their names."""
+    """Write every hub model that scale full or the released encoders name; return their names."""
     scale = yaml.safe_load((ROOT / "config" / "scales" / "full.yaml").read_text())
     vocabulary = _vocabulary(texts)
+    released = yaml.safe_load((ROOT / "config" / "models" / "released.yaml").read_text())["entries"]
     named = {bound["hub"]: bound for bound in _named([*scale["backbones"].values(),
-                                                      *scale["rerankers"].values()])}  # fmt: skip
+                                                      *scale["rerankers"].values(),
+                                                      *released.values()])}  # fmt: skip
     for hub, bound in named.items():
         home = folder / "hub" / f"models--{hub.replace('/', '--')}"
         _model(home / "snapshots" / commit(bound), vocabulary, bound)
@@ -71,6 +75,7 @@ def _model(folder: Path, vocabulary: list[str], bound: dict[str, Any]) -> None:
     )
 
     folder.mkdir(parents=True)
+    (folder / ".gitattributes").write_text("")  # every model of the hub has it: the cache is whole
     (folder / "vocab.txt").write_text("\n".join(vocabulary))
     BertTokenizerFast(str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
     config = BertConfig(vocab_size=len(vocabulary), num_labels=2, **SIZE)
@@ -83,8 +88,28 @@ def _model(folder: Path, vocabulary: list[str], bound: dict[str, Any]) -> None:
         return
     kind: Any = BertForSequenceClassification if "reading" in bound else BertForMaskedLM
     model = kind(config)
+    if bound.get("kind") == "released-encoder" and "pooling" not in bound:
+        _modules(folder)
     if bound.get("pickled"):
         config.save_pretrained(folder)
         torch.save(model.state_dict(), folder / "pytorch_model.bin")
     else:
         model.save_pretrained(folder)
+
+
+def _modules(folder: Path) -> None:
+    """Write the files of sentence-transformers that bge-base-en-v1.5 has: CLS, normalised."""
+    names = ["Transformer", "Pooling", "Normalize"]
+    paths = ["", "1_Pooling", "2_Normalize"]
+    kinds = [f"sentence_transformers.models.{name}" for name in names]
+    listed = [{"idx": n, "name": str(n), "path": path, "type": kind}
+              for n, (path, kind) in enumerate(zip(paths, kinds, strict=True))]  # fmt: skip
+    pooling = {"word_embedding_dimension": SIZE["hidden_size"], "pooling_mode_cls_token": True,
+               "pooling_mode_mean_tokens": False}  # fmt: skip
+    (folder / "1_Pooling").mkdir()
+    for name, content in {
+        "modules.json": listed,
+        "1_Pooling/config.json": pooling,
+        "sentence_bert_config.json": {"max_seq_length": 512},
+    }.items():
+        (folder / name).write_text(json.dumps(content))

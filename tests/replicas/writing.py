@@ -7,7 +7,16 @@ Usage: `write_all(home, data)`, then IR_DATASETS_HOME=home and RESIDUUM_DATA=dat
 import shutil
 from pathlib import Path
 
-from replicas import car, cord19, disks45, dpr_w100, msmarco_document, msmarco_passage, nfcorpus
+from replicas import (
+    beir,
+    car,
+    cord19,
+    disks45,
+    dpr_w100,
+    msmarco_document,
+    msmarco_passage,
+    nfcorpus,
+)
 from replicas.truth import Replica
 
 # The official file in the folder of real collections -> where ir_datasets looks for it.
@@ -36,6 +45,8 @@ def write_all(home: Path, data: Path) -> dict[str, Replica]:
         cord19.write(home),
         nfcorpus.write(home),
         car.write(home),
+        *beir.write(home),
+        *beir.write_nano(home),
     ]
     return {replica.name: replica for replica in replicas}
 

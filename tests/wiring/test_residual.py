@@ -105,3 +105,23 @@ def test_notes_of_a_table_stand_under_it():
     table = job(notes=["Its unit is unknown."])
     shown = make.page(table, [], ["Another."])
     assert shown.notes == ["Its unit is unknown.", "Another."]
+
+
+def test_runs_lose_the_query_itself_by_the_queries_of_their_split():
+    dev = SPLITS["dev"].model_copy(update={"remove_query": True})
+    data = TOY.datasets["toy"].model_copy(update={"splits": {**SPLITS, "dev": dev}})
+    mine = replace(TOY, datasets={"toy": data})
+    runs, at = Runs(mine, Paths("r"), all_available), named(dataset="toy", split="dev", run="bm25")
+    assert runs.residual_of(at) == ["r/data/toy/dev/queries.tsv"]
+    assert runs.earlier_rounds(at) == [], "else a split's export would wait for itself"
+    searching, shard = Corpora(mine, Paths("r"), all_available), named(
+        dataset="toy", model="dual", seed="1", k="10"
+    )  # fmt: skip
+    assert searching.residual_options(shard) == "--judged-before dev=r/data/toy/dev/queries.tsv"
+    assert data.for_split("dev") == TOY.datasets["toy"].for_split("dev"), "no part of an export"
+    table = job().model_copy(update={"residual": residual_of(mine, [SplitId("toy", "dev")])})
+    lines = list(notes.caption(table, [], [], [], {}))
+    said = "The doc with a query's own id is removed from the query's list on toy/dev, "
+    assert f"{said}before the cut at k." in lines and not [
+        line for line in lines if "is residual" in line
+    ]

@@ -44,7 +44,9 @@ def search_shard(
     device: command.Device = "auto",
     judged_before: Annotated[
         list[str] | None,
-        typer.Option(help="SPLIT=QRELS: judgements of an earlier round of a split; repeat"),
+        typer.Option(
+            help="SPLIT=FILE: qrels of an earlier round of a split, or its queries; repeat"
+        ),
     ] = None,
     split: Annotated[
         list[str] | None,
@@ -60,7 +62,8 @@ def search_shard(
     """Write, for each split, the shard's k docs per query with the largest inner product.
 
     An approximate search may miss some of these docs. The scores of the docs that it finds are
-    exact. Docs that an earlier round judged for a query are left out.
+    exact. Docs that an earlier round judged for a query are left out, and so is the doc with the
+    id of a query that is given with its split.
     """
     shard, encoded = shards.facts_of([embeddings, queries])
     shard_record = shards.number_of(embeddings, shard)

@@ -134,6 +134,7 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         f"# Ledger, scale {scale}",
         f"Scale {scale}: {harmless(reason)}",
         counts(ledger),
+        *_reproduced(ledger),
         "`ledger.md` continues with what contradicts each paper, what is not run, and every row. "
         "`ledger.tsv` has the rows unrounded. docs/verdicts.md says what a verdict means.",
         MORE,
@@ -207,6 +208,12 @@ def _in_short(every: Rows) -> Iterator[str]:
         yield f"{text}: {_printed_in(again)}; {against}."
 
 
+def _reproduced(ledger: Rows) -> Iterator[str]:
+    """Yield where the reproduced numbers are printed; nothing if none is reproduced."""
+    if rows := [row for row in ledger if row.verdict == "reproduced" and not row.same_as]:
+        yield f"Reproduced: {_printed_in(rows)}."
+
+
 def _place(row: LedgerRow) -> list[str]:
     return [plain(row.printed_in), row.column, plain(row.claim)]
 
@@ -246,7 +253,8 @@ def digest(results: Path) -> str:
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
     ledger = read_ledger(path)
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
-    return f"{counts(ledger) if ledger else 'The ledger is empty.'}\n\n{where}"
+    parts = [counts(ledger), *_reproduced(ledger)] if ledger else ["The ledger is empty."]
+    return "\n\n".join([*parts, where])
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def compare(
     parted, known = read_groups(groups or []), Limits(metrics, bounds)
     for job in jobs:
         bound, values, _ = grids.load(job, metrics, verdicts, parted)
-        measures = {column.id: column.named() for column in job.entry.columns}
+        measures = {column.id: column.named() for column in job.shown()}
         pairs = []
         paper = parts_of(job.id)[0]
         for column, a, b in bound.compared():

@@ -1,9 +1,10 @@
-"""Residual collections: remove docs that earlier rounds judged from a query's list.
+"""Residual collections: remove docs that earlier rounds judged, or the query itself, from a list.
 
 Usage: search `k + residual.most` deep with `residual = Residual(paths)`, then
 `trec.rank(residual.left(hits), k)`. The collection, its statistics and the feedback docs of RM3
 stay complete. TREC-COVID's runs searched all docs, and NIST removed judged docs from submissions
-(Voorhees et al., SIGIR Forum 2020).
+(Voorhees et al., SIGIR Forum 2020). BEIR's evaluation and Pyserini's `--remove-query` drop the doc
+with the query's own id: in ArguAna and Quora each query is a doc, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,12 +19,16 @@ REMOVED = "judged_before"  # key in the manifests of an external run and its met
 
 
 class Residual:
-    """The (query, doc) pairs that earlier rounds judged, with any relevance."""
+    """The (query, doc) pairs to remove: those that earlier rounds judged, or a query and itself."""
 
-    def __init__(self, qrels: Sequence[Path] | None) -> None:
-        """Read the qrels of earlier rounds; without qrels, nothing is removed."""
-        self.paths = list(qrels or [])
-        pairs = [trec.read_qrels(path).select(*trec.PAIR) for path in self.paths]
+    def __init__(self, paths: Sequence[Path] | None) -> None:
+        """Read the pairs of qrels of earlier rounds, with any relevance, and of queries.
+
+        A file of queries (.tsv) gives each query with the doc of its own id. Without files, nothing
+        is removed.
+        """
+        self.paths = list(paths or [])
+        pairs = [_pairs(path) for path in self.paths]
         empty = pl.DataFrame(schema=dict.fromkeys(trec.PAIR, pl.String))
         self.pairs = pl.concat([empty, *pairs]).unique()
 
@@ -49,6 +54,14 @@ class Residual:
                 "such pairs), and docs judged there leave every run. Use the judgements of this "
                 "round alone, or drop residual_of."
             )
+
+
+def _pairs(path: Path) -> pl.DataFrame:
+    """Return query_id and doc_id of the pairs of a file of qrels or of queries."""
+    if path.suffix != ".tsv":
+        return trec.read_qrels(path).select(*trec.PAIR)
+    ids = list(trec.read_queries(path))
+    return pl.DataFrame(dict.fromkeys(trec.PAIR, ids), schema=dict.fromkeys(trec.PAIR, pl.String))
 
 
 def removed(artefact: Path) -> int | None:

@@ -77,7 +77,7 @@ Qrels = Annotated[Path, typer.Option(help="TREC qrels of the split")]
 Folds = Annotated[list[Path] | None, typer.Option(help="queries of a collection's fold; repeat")]
 JudgedBefore = Annotated[
     list[Path] | None,
-    typer.Option(help="qrels of an earlier round, whose docs are left out; repeat"),
+    typer.Option(help="qrels of an earlier round, or queries, whose own ids are docs; left out"),
 ]
 Tag = Annotated[
     str, typer.Option(help="name of the system, the last column of the run", callback=_tag)

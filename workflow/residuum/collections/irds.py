@@ -214,6 +214,11 @@ def docpairs(collection: Collection, name: str) -> Iterator[tuple[str, str, str]
 def _load(irds_id: str) -> Any:
     import ir_datasets
 
+    if irds_id.startswith("nano-beir/"):  # ir_datasets reads its Parquet by pyarrow
+        from ir_datasets.datasets import nano_beir
+
+        nano_beir.parquet_iter = _parquet_rows
+
     encoding = locale.getpreferredencoding(False)
     if encoding.lower().replace("-", "") != "utf8":
         raise ResiduumError(
@@ -227,6 +232,13 @@ def _load(irds_id: str) -> Any:
             f"ir_datasets knows no id {irds_id!r}. Fix source.docs, or the split's irds, in the "
             "dataset's YAML; https://ir-datasets.com lists the ids."
         ) from None
+
+
+def _parquet_rows(path: Path) -> Iterator[dict[str, object]]:
+    """Stream the rows of a Parquet file by column name."""
+    import polars as pl
+
+    yield from pl.read_parquet(path).iter_rows(named=True)
 
 
 @contextmanager

@@ -151,7 +151,8 @@ def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
     runs, judged = page.runs_behind(line.row, line.column)
     of_row = [path for run in runs for path, named_run in named if named_run == run]
-    on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
+    average = line.split_ref is None and line.measured is not None
+    on_split = [path for path in of_row if average or f"/{line.split_ref}/" in path]
     on_split += [path for path in read if _groups(path, line, page)]
     if line.not_learned:
         models = [name.partition("/seed") for name in page.models_of(judged, line.split_ref)]

@@ -234,6 +234,8 @@ def show(config: Path, name: str) -> str:
             texts = [f"{split}: {splits.described(pin)}", ", ".join(dataset.splits[split].measures)]
             if earlier := dataset.judged_before(split):
                 texts.append(f"residual of {', '.join(earlier)}")
+            if dataset.removes_query(split):
+                texts.append("without the doc with a query's own id")
             if dataset.source_of(split).relevant_by:
                 texts.append("docs that hold an answer are relevant")
             lines.append(line("", "; ".join(filter(None, texts)), 4))

@@ -49,7 +49,8 @@ def _value(cell: Cell) -> str:
         seeds = f"; per seed {' '.join(each)}" * (len(each) > 1)
         ends = interval(cell)
         within = f"; 95% {' to '.join(map(number, ends))}" if ends else ""
-        about = f"{printed.measure} on {printed.split_ref}, {printed.n} queries{seeds}{within}"
+        on = f" on {printed.split_ref}" if printed.split_ref else ""  # an average has several
+        about = f"{printed.measure}{on}, {printed.n} queries{seeds}{within}"
         measured = f"{number(printed.measured)} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",

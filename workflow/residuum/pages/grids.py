@@ -7,6 +7,7 @@ same values; `write(path, cells, GridCell)` and `rows(path, GridCell)`.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import NoneType
 from typing import NamedTuple, TypeVar, get_args
@@ -23,7 +24,7 @@ from residuum.pages.characteristics.job import BoundCharacteristics
 from residuum.pages.entries import Reported
 from residuum.pages.jobs import Bound
 from residuum.pages.layout import span
-from residuum.pages.table.entry import Column
+from residuum.pages.table.entry import Average, Column
 from residuum.pages.table.job import BoundTable
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage
@@ -70,7 +71,12 @@ class Loaded(NamedTuple):
         if ratio := self.ratios.get((row, column.id)):
             return list(ratio.by_seed)
         matrix = self.scores.get((row, column.id))
-        return None if matrix is None else [float(value) for value in matrix.values.mean(axis=0)]
+        return None if matrix is None else matrix.means()
+
+    def averages(self, row: str, mean: Average) -> list[float] | None:
+        """Return the value of an average for each seed, or None if the cell has no value."""
+        matrix = self.scores.get((row, mean.id))
+        return None if matrix is None else matrix.means()
 
     def interval(self, row: str, column: Column) -> tuple[float | None, float | None]:
         """Return the 95% interval of a ratio; (None, None) for changes and other cells."""
@@ -108,7 +114,36 @@ def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned], groups
         ids = {row: shown.query_ids for (row, name), shown in scores.items() if name == column.id}
         same_queries(ids, f"{job.id}, column {column.id}: rows ")
     ratios = {key: value for key, value in values.items() if isinstance(value, Coverage)}
-    return Loaded(job.model_copy(update={"absent": absent}), scores, ratios)
+    job = job.model_copy(update={"absent": absent})
+    return Loaded(job, scores | _averages(job, scores), ratios)
+
+
+def _averages(job: BoundTable, scores: Mapping[Key, ScoreMatrix]) -> dict[Key, ScoreMatrix]:
+    """Return the values behind averages: the queries of all their columns, which count alike.
+
+    A column without seeds has its value for each seed of the others. If columns have several
+    seeds, but unequally many, each query counts by its mean over them.
+    """
+    made: dict[Key, ScoreMatrix] = {}
+    for row, mean in product(job.entry.rows, job.entry.means):
+        if job.not_run(row, mean) is not None:
+            continue
+        parts = {name: scores[row.id, name] for name in mean.of}
+        runs = {part.values.shape[1] for part in parts.values()}
+        most = max(runs) if runs <= {1, max(runs)} else 1
+        values = [
+            part.values if part.values.shape[1] == most else _repeated(part.values, most)
+            for part in parts.values()
+        ]
+        ids = [f"{name}/{query_id}" for name, part in parts.items() for query_id in part.query_ids]
+        collections = [name for name, part in parts.items() for _ in part.query_ids]
+        made[row.id, mean.id] = ScoreMatrix(ids, np.concatenate(values), collections)
+    return made
+
+
+def _repeated(values: np.ndarray, runs: int) -> np.ndarray:
+    """Return the mean of each query over runs, shape (queries, runs)."""
+    return np.repeat(values.mean(axis=1, keepdims=True), runs, axis=1)
 
 
 def read_groups(paths: Iterable[Path]) -> Parted:
@@ -245,7 +280,7 @@ class GridCell:
 
 def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -> GridCell:
     """Return a cell without a value, with the paper's number."""
-    cell = GridCell(job.id, row, column, measure, job.splits[column], not_run=not_run)
+    cell = GridCell(job.id, row, column, measure, job.splits.get(column), not_run=not_run)
     return with_reported(cell, job.entry)
 
 

@@ -74,7 +74,7 @@ class Bound(Strict):
     id: str
     scale: Id
     reason: str
-    residual: dict[SplitRef, list[SplitRef]] = Field(default={})  # split: its earlier rounds
+    residual: dict[SplitRef, list[SplitRef]] = Field(default={})  # split: rounds, or itself
     by_folds: dict[str, list[str]] = Field(
         default={}, description="model: folds, for each of which it is trained on the others"
     )

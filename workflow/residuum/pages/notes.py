@@ -127,10 +127,16 @@ def of_scale(job: Bound) -> Iterator[str]:
 
 def of_runs(job: Bound) -> Iterator[str]:
     """Yield notes on docs that leave runs on residual splits, and on models trained by folds."""
-    for split_ref, earlier in job.residual.items():
+    for split_ref, rounds in job.residual.items():
+        if earlier := [name for name in rounds if name != split_ref]:
+            yield (
+                f"{split_ref} is residual: docs that {' or '.join(earlier)} judged for a query are "
+                "removed from its runs before the cut at k, whatever their relevance."
+            )
+    if itself := [split_ref for split_ref, rounds in job.residual.items() if split_ref in rounds]:
         yield (
-            f"{split_ref} is residual: docs that {' or '.join(earlier)} judged for a query are "
-            "removed from its runs before the cut at k, whatever their relevance."
+            f"The doc with a query's own id is removed from the query's list on "
+            f"{', '.join(itself)}, before the cut at k."
         )
     for model, folds in job.by_folds.items():
         yield (

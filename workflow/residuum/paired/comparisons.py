@@ -15,6 +15,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.tests import Tests
 from residuum.paired import classical, resampling
 from residuum.paired.resampling import Contrasts
+from residuum.paired.strata import Strata
 
 Key = tuple[str, str]  # (system, column)
 Value = TypeVar("Value", float, float | None)
@@ -22,10 +23,21 @@ Row = TypeVar("Row", bound="Comparison")
 
 
 class ScoreMatrix(NamedTuple):
-    """A system's values by one measure: a row per query_id, a column per run (seed)."""
+    """A system's values by one measure: a row per query_id, a column per run (seed).
+
+    `collections` names the collection of each query where each collection counts alike.
+    """
 
     query_ids: list[str]
     values: np.ndarray  # float64 of shape (queries, runs)
+    collections: list[str] | None = None
+
+    def means(self) -> list[float]:
+        """Return the mean of each run over the queries, or over the means of the collections."""
+        weighted = self.values
+        if self.collections:
+            weighted = Strata(self.collections).weights[:, None] * weighted
+        return [float(value) for value in weighted.mean(axis=0)]
 
 
 class Pair(NamedTuple):
@@ -115,22 +127,26 @@ def compare(
     """
     keys = dict.fromkeys(key for pair in pairs for key in pair.sides)
     ordered = {key: _ordered(key, scores[key]) for key in keys}
-    groups: dict[tuple[str, ...], list[Pair]] = {}
+    groups: dict[tuple[tuple[str, ...], ...], list[Pair]] = {}
     for pair in pairs:
-        a, b = (ordered[key][0] for key in pair.sides)
+        (a, _, strata), (b, _, _) = (ordered[key] for key in pair.sides)
         same_queries({pair.a: a, pair.b: b})
         if not a:
             raise ResiduumError(f"{pair.a} and {pair.b} hold no queries: nothing to compare")
-        groups.setdefault(a, []).append(pair)
+        groups.setdefault((a, strata), []).append(pair)
     rows: dict[Pair, Comparison] = {}
-    for members in groups.values():
+    for (_, names), members in groups.items():
         runs = {key: ordered[key][1] for pair in members for key in pair.sides}
-        rows |= zip(members, _rows(runs, members, tests, workers), strict=True)
+        made = _rows(runs, members, tests, workers, Strata(names) if names else None)
+        rows |= zip(members, made, strict=True)
     return [rows[pair] for pair in pairs]
 
 
-def _ordered(key: Key, matrix: ScoreMatrix) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return sorted query_ids, and a system's values (runs, queries) in their order."""
+def _ordered(key: Key, matrix: ScoreMatrix) -> tuple[tuple[str, ...], np.ndarray, tuple[str, ...]]:
+    """Return sorted query_ids, a system's values (runs, queries) and collections in their order.
+
+    Without collections that count alike, none is named.
+    """
     system, column = key
     ids = matrix.query_ids
     if duplicates := [query_id for query_id, count in Counter(ids).items() if count > 1]:
@@ -141,13 +157,20 @@ def _ordered(key: Key, matrix: ScoreMatrix) -> tuple[tuple[str, ...], np.ndarray
         where = f"{column} of {system}" if column else system
         fault = f"has the value {values[row, run]}, which is not finite"
         raise ResiduumError(f"{where}: query {ids[order[row]]} {fault}")
-    return tuple(ids[number] for number in order), np.ascontiguousarray(values.T)
+    names = tuple(matrix.collections[number] for number in order) if matrix.collections else ()
+    return tuple(ids[number] for number in order), np.ascontiguousarray(values.T), names
 
 
 def _rows(
-    runs: Mapping[Key, np.ndarray], pairs: list[Pair], tests: Tests, workers: int
+    runs: Mapping[Key, np.ndarray],
+    pairs: list[Pair],
+    tests: Tests,
+    workers: int,
+    strata: Strata | None,
 ) -> Iterator[Comparison]:
     """Yield a row per pair over the same queries; `runs` are each side's values (runs, queries)."""
+    if strata:
+        runs = {key: strata.weights * values for key, values in runs.items()}
     numbers = {key: number for number, key in enumerate(runs)}
     sides = [(numbers[a], numbers[b]) for a, b in (pair.sides for pair in pairs)]
     means = Contrasts(np.stack([values.mean(axis=0) for values in runs.values()]), sides)
@@ -158,12 +181,13 @@ def _rows(
         for i, j in paired_runs(len(runs[a]), len(runs[b]))
     ]
     by_seed = iter(test(Contrasts(np.concatenate(list(runs.values())), alone), tests, workers))
-    intervals = resampling.bootstrap(means, tests.bootstrap, tests.seed, workers)
+    intervals = resampling.bootstrap(means, tests.bootstrap, tests.seed, workers, strata)
     for number, outcome in enumerate(test(means, tests, workers)):
         a, b = (runs[key] for key in pairs[number].sides)
         d = means.difference(number)
-        sd, (ci_low, ci_high) = classical.deviation(d), classical.t_interval(d)
-        mixed, agreeing, near = _over_seeds(a, b, by_seed, tests.alpha, outcome.direction)
+        level = strata.levelled(d) if strata else d
+        sd, (ci_low, ci_high) = classical.deviation(level), classical.t_interval(level)
+        mixed, agreeing, near = _over_seeds(a, b, by_seed, tests.alpha, outcome.direction, strata)
         yield Comparison(
             **pairs[number]._asdict(),
             **outcome._asdict(),
@@ -182,7 +206,7 @@ def _rows(
             wins=int((d > 0).sum()),
             ties=int((d == 0).sum()),
             losses=int((d < 0).sum()),
-            min_detectable=digits(classical.min_detectable(d, tests.alpha)),
+            min_detectable=digits(classical.min_detectable(level, tests.alpha)),
             p_adjusted=outcome.p,
             significant=outcome.p < tests.alpha,
             p_mixed_effects=mixed and digits(mixed.p),
@@ -207,7 +231,12 @@ def paired_runs(runs_a: int, runs_b: int) -> list[tuple[int, int]]:
 
 
 def _over_seeds(
-    a: np.ndarray, b: np.ndarray, by_seed: Iterator[classical.Outcome], alpha: float, whole: int
+    a: np.ndarray,
+    b: np.ndarray,
+    by_seed: Iterator[classical.Outcome],
+    alpha: float,
+    whole: int,
+    strata: Strata | None,
 ) -> tuple[classical.OverSeeds | None, str | None, int | None]:
     """Return the test over seeds, how many seeds agree, and how many are near alpha.
 
@@ -218,6 +247,7 @@ def _over_seeds(
     if not met:
         return None, None, None
     d = np.stack([a[i] - b[j] for i, j in met], axis=1)
+    d = strata.levelled(d) if strata else d
     outcomes = [next(by_seed) for _ in met]
     agreeing = sum(one.p < alpha and one.direction == whole for one in outcomes)
     near = sum(near_alpha(one.p, one.p_error, alpha) for one in outcomes)

@@ -14,11 +14,13 @@ import numpy as np
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import derive
 from residuum.paired.classical import LEVEL, TIE, Interval, Outcome, direction
+from residuum.paired.strata import Strata
 
 # Resamples that share a generator. p and intervals depend on these numbers, so never tune them.
 FLIPS_BLOCK, BOOTSTRAP_BLOCK = 512, 128
 CHUNK = 128  # bytes of signs (8 queries each) per product, which a core's cache holds
 FEWEST = 50  # queries; with fewer, bootstrap intervals are too narrow
+FEWEST_EACH = 10  # queries of a collection; with n of them its variance is short by 1 / n
 DRAWN_AT_ONCE = 4_000_000  # most queries that a block may draw: bounds memory
 # Eight signs for each value of a byte.
 SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
@@ -100,34 +102,62 @@ def _reaching(
     return dict(zip(numbers, np.sum(list(blocks), axis=0).tolist(), strict=True))
 
 
-def bootstrap(contrasts: Contrasts, resamples: int, seed: int, workers: int = 1) -> list[Interval]:
+def bootstrap(
+    contrasts: Contrasts,
+    resamples: int,
+    seed: int,
+    workers: int = 1,
+    strata: Strata | None = None,
+) -> list[Interval]:
     """Return the percentile bootstrap interval of each pair's mean difference.
 
-    Queries are drawn with replacement, the same for all pairs. With fewer than FEWEST queries the
-    interval is (None, None): tests/benchmarks/simulations.py shows how much too short it would be.
+    Queries are drawn with replacement, the same for all pairs, and within each collection of
+    `strata`. With fewer than FEWEST queries the interval is (None, None):
+    tests/benchmarks/simulations.py shows how much too short it would be. So it is with fewer than
+    FEWEST_EACH of a collection.
     """
     queries = contrasts.values.shape[1]
-    if queries < FEWEST:
+    if queries < FEWEST or (strata and strata.fewest < FEWEST_EACH):
         return [(None, None)] * len(contrasts.pairs)
-    # Whole numbers of units of 2^-32, or larger units. Their sums stay below 2^53 and are exact, so
-    # that no digit of a mean depends on the order of additions in a processor's matrix product.
-    largest = np.maximum(np.abs(contrasts.values).max(axis=1), 1.0)
-    units = np.exp2(np.minimum(32, np.floor(52 - np.log2(largest * queries))))[:, None]
-    whole = np.rint(contrasts.values * units)
     a, b = np.array(contrasts.pairs).T
-
-    def block(generator: np.random.Generator, rows: int) -> np.ndarray:
-        drawn = generator.integers(queries, size=(rows, queries))
-        drawn += np.arange(rows)[:, None] * queries
-        times_drawn = np.bincount(drawn.ravel(), minlength=rows * queries).reshape(rows, queries)
-        sums = (whole @ times_drawn.astype(np.float64).T) / units
-        return np.asarray((sums[a] - sums[b]) / queries)
-
-    rows = max(1, min(BOOTSTRAP_BLOCK, DRAWN_AT_ONCE // queries))
-    blocks = in_blocks(block, derive(seed, "bootstrap"), resamples, rows, workers)
-    means = np.concatenate(list(blocks), axis=1)
+    drawn = sums_of_draws(contrasts.values, derive(seed, "bootstrap"), resamples, workers, strata)
+    means = np.concatenate([(sums[a] - sums[b]) / queries for sums in drawn], axis=1)
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
     return list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def sums_of_draws(
+    values: np.ndarray, entropy: int, resamples: int, workers: int, strata: Strata | None
+) -> Iterator[np.ndarray]:
+    """Yield the sums of values over drawn queries, shape (sides, draws), some draws at a time.
+
+    `values` has shape (sides, queries). All sides share the draws.
+    """
+    queries = values.shape[1]
+    # Whole numbers of units of 2^-32, or larger units. Their sums stay below 2^53 and are exact, so
+    # that no digit of a mean depends on the order of additions in a processor's matrix product.
+    largest = np.maximum(np.abs(values).max(axis=1), 1.0)
+    units = np.exp2(np.minimum(32, np.floor(52 - np.log2(largest * queries))))[:, None]
+    whole = np.rint(values * units)
+
+    def block(generator: np.random.Generator, rows: int) -> np.ndarray:
+        if strata:
+            times_drawn = np.zeros((rows, queries), dtype=np.int64)
+            for members in strata.members:
+                times_drawn[:, members] = _times_drawn(generator, rows, len(members))
+        else:
+            times_drawn = _times_drawn(generator, rows, queries)
+        return np.asarray((whole @ times_drawn.astype(np.float64).T) / units)
+
+    rows = max(1, min(BOOTSTRAP_BLOCK, DRAWN_AT_ONCE // queries))
+    yield from in_blocks(block, entropy, resamples, rows, workers)
+
+
+def _times_drawn(generator: np.random.Generator, rows: int, queries: int) -> np.ndarray:
+    """Return how often each query is drawn in each row, as many draws a row as queries."""
+    drawn = generator.integers(queries, size=(rows, queries))
+    drawn += np.arange(rows)[:, None] * queries
+    return np.bincount(drawn.ravel(), minlength=rows * queries).reshape(rows, queries)
 
 
 def in_blocks(

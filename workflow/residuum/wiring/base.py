@@ -55,10 +55,15 @@ def decided_by(module: str, verb: str, spec: Params | None = None) -> dict[str, 
 
 
 def residual_of(registry: Registry, split_ids: Iterable[SplitId | None]) -> dict[str, list[str]]:
-    """Return the earlier rounds of each residual split; all splits as <dataset>/<split>."""
+    """Return the earlier rounds of each residual split; all splits as <dataset>/<split>.
+
+    A split whose lists lose the query itself is among its own rounds.
+    """
     rounds: dict[str, list[str]] = {}
     for dataset, split in filter(None, split_ids):
-        if earlier := registry.datasets[dataset].judged_before(split):
+        entry = registry.datasets[dataset]
+        earlier = [*entry.judged_before(split), *([split] if entry.removes_query(split) else [])]
+        if earlier:
             rounds[f"{dataset}/{split}"] = [f"{dataset}/{name}" for name in earlier]
     return rounds
 
@@ -73,11 +78,18 @@ class Part:
         """Fill in a template for a split, or for its corpus."""
         return template.fill(dataset=split_id.dataset, split=split_id.split, **wildcards)
 
-    def judged_before(self, split_id: SplitId) -> list[str]:
-        """Return the qrels of the earlier rounds of a residual split.
+    def removed(self, split_id: SplitId) -> list[str]:
+        """Return the files whose pairs of query and doc are in no run of a split.
 
-        Docs that these qrels judge are removed from the split's runs.
+        These are the qrels of its earlier rounds. If a list loses the query itself, its queries
+        are among them.
         """
+        itself = self.registry.datasets[split_id.dataset].removes_query(split_id.split)
+        queries = [self.fill(self.paths.queries, split_id)] if itself else []
+        return [*self.judged_before(split_id), *queries]
+
+    def judged_before(self, split_id: SplitId) -> list[str]:
+        """Return the qrels of the earlier rounds of a residual split."""
         splits = self.registry.datasets[split_id.dataset].judged_before(split_id.split)
         return [self.fill(self.paths.qrels, SplitId(split_id.dataset, split)) for split in splits]
 

@@ -149,17 +149,17 @@ class Corpora(Part):
         return f"--snapshot {seed.number}" if isinstance(seed, Snapshot) else ""
 
     def residual_of(self, wildcards: Wildcards) -> list[str]:
-        """Return the qrels of the earlier rounds of all splits that are searched."""
+        """Return the files whose pairs leave the runs of all splits that are searched."""
         return list(dict.fromkeys(path for _, path in self._residual_of(wildcards)))
 
     def residual_options(self, wildcards: Wildcards) -> str:
-        """Return `--judged-before SPLIT=QRELS` for each earlier round of a residual split."""
+        """Return `--judged-before SPLIT=FILE` for each file whose pairs leave a split's runs."""
         named = self._residual_of(wildcards)
         return " ".join(f"--judged-before {split}={path}" for split, path in named)
 
     def _residual_of(self, wildcards: Wildcards) -> list[tuple[str, str]]:
         dataset, splits = wildcards.dataset, self._splits(wildcards, wildcards.k)
-        earlier = {split: self.judged_before(SplitId(dataset, split)) for split in splits}
+        earlier = {split: self.removed(SplitId(dataset, split)) for split in splits}
         return [(split, path) for split, paths in earlier.items() for path in paths]
 
     def shard(self, wildcards: Wildcards) -> str:

@@ -165,6 +165,10 @@ class Runs(Part):
         return [self.fill(self.paths.queries, split_id) for split_id in split_ids]
 
     def residual_of(self, wildcards: Wildcards) -> list[str]:
+        """Return the files whose pairs of query and doc leave the runs of a split."""
+        return self.removed(split_id_of(wildcards))
+
+    def earlier_rounds(self, wildcards: Wildcards) -> list[str]:
         """Return the qrels of the earlier rounds of a residual split; none for other splits."""
         return self.judged_before(split_id_of(wildcards))
 

@@ -54,6 +54,12 @@ DOC_BYTES = {
     **dict.fromkeys(("ict-100", "nq-100"), 300),
     **dict.fromkeys(("ict-200", "nq-200"), 520),
     **dict.fromkeys(("ict-400", "nq-400"), 900),
+    # Words of Table 1 of BEIR's paper (Thakur et al., NeurIPS 2021), 6.3 bytes each.
+    "beir-nfcorpus": 1460,
+    "beir-scifact": 1350,
+    "beir-arguana": 1050,
+    "beir-fiqa": 830,
+    "beir-scidocs": 1110,
     "generated-mini": 290,
     "generated-smoke": 290,
     "generated-articles-mini": 1700,

@@ -153,6 +153,10 @@ class Collection(Strict):
         ]
         return [*named, *drawn]
 
+    def removes_query(self, split: str) -> bool:
+        """Say whether the doc with a query's own id leaves the query's list."""
+        return self.source_of(split).remove_query
+
     def split_files(self, split: str) -> dict[str, str]:
         """Return a split's files `queries` and `qrels`, as its keys or the layout name them."""
         entry = self.splits[split]
@@ -310,7 +314,16 @@ class Dataset(Collection):
 
     def _sources(self, names: Iterable[str], *but: str) -> dict[str, object]:
         # Keys that later stages read; the export does not depend on them.
-        apart = {"folds", "tune", "residual_of", "positive_level", "measures", "docpairs", *but}
+        apart = {
+            "folds",
+            "tune",
+            "residual_of",
+            "remove_query",
+            "positive_level",
+            "measures",
+            "docpairs",
+            *but,
+        }
         return {
             name: self.splits[name].model_dump(mode="json", exclude=apart, exclude_defaults=True)
             for name in sorted(names)

@@ -161,6 +161,13 @@ class Comparability(Strict):
             raise ValueError("but: no number of the page compares; leave it out")
 
 
+class LeftOut(Strict):
+    """A system without runs on some datasets, to save time."""
+
+    system: SystemId
+    datasets: list[DatasetId] = Field(min_length=1, description="where it has no runs")
+
+
 class Scale(Strict):
     """config/scales/<id>.yaml: the bindings of roles, the budgets and the seeds."""
 
@@ -188,7 +195,9 @@ class Scale(Strict):
         None, description="test whether a model learned; absent: no test, and all models count"
     )
     systems: dict[SystemId, SystemId] = Field({}, description="a page's system: its player")
-    left_out: list[SystemId] = Field([], description="systems without runs here, to save time")
+    left_out: list[SystemId | LeftOut] = Field(
+        [], description="systems without runs here, to save time; or a system and datasets"
+    )
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="threads of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most vectors in an embedding shard")
@@ -196,6 +205,14 @@ class Scale(Strict):
     pair_batch_size: Positive = Field(
         description="pairs in a cross-encoder's batch, as batch_size; halved too"
     )
+
+    def leaves_out(self, system: str, dataset: str | None) -> str | None:
+        """Return what a system is left out of, `out` or `out on DATASET`; None if it has runs."""
+        if system in self.left_out:
+            return "out"
+        parted = [entry for entry in self.left_out if isinstance(entry, LeftOut)]
+        on = [name for entry in parted if entry.system == system for name in entry.datasets]
+        return f"out on {dataset}" if dataset in on else None
 
     def starts(self, role: str) -> list[Start]:
         """Return all starts bound to a backbone role, for any dataset."""

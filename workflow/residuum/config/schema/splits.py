@@ -82,6 +82,9 @@ class Split(Strict):
     residual_of: list[SplitId] = Field(
         [], description="earlier splits, whose judged docs leave every run of the same query"
     )
+    remove_query: bool = Field(
+        False, description="the doc with a query's own id leaves its list, as in BEIR and Pyserini"
+    )
     holdout: Holdout | None = None
     part: Listed | None = None
     adverse: Adverse | None = Field(None, description="another split's queries, reworded")
@@ -150,6 +153,7 @@ OF_ORIGIN |= {
     "relevant_by",
     "relevant_from",
     "residual_of",
+    "remove_query",
     "holdout",
 }
 

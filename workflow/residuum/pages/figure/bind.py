@@ -83,8 +83,11 @@ def _unsearched(
     """Return why a figure over efforts cannot show a system on a split, or None."""
     if figure.over != EFFORT or split_id is None:
         return None
-    if earlier := registry.datasets[split_id.dataset].judged_before(split_id.split):
+    dataset = registry.datasets[split_id.dataset]
+    if earlier := dataset.judged_before(split_id.split):
         return f"a sweep leaves no docs out, as those judged in {', '.join(earlier)} would have to"
+    if dataset.removes_query(split_id.split):
+        return "a sweep leaves no docs out, as the doc with a query's own id would have to"
     model = registry.model_for(registry.entry(system, DenseSystem).model, split_id.dataset)
     folds = registry.folds(model)
     return f"a sweep searches for one model, not for those of {', '.join(folds)}" if folds else None

@@ -100,6 +100,32 @@ class Column(QuerySet):
             raise ValueError("a tick needs change_from, and a column that is tested: not RoC")
 
 
+class Average(Strict):
+    """A column of averages: of each row, the mean of its numbers in other columns.
+
+    Rows are compared over the queries of all these columns. Each column counts alike, however many
+    queries it has, as in BEIR's averages.
+    """
+
+    id: Annotated[Id, Name("column")]
+    header: str = Field(description="as the paper prints it")
+    of: list[ColumnId] = Field(min_length=2, description="columns of one measure, on other splits")
+    ranks_as: ColumnId | None = Field(
+        None,
+        exclude_if=lambda name: name is None,
+        description="another average, such as of whole collections where this one is of samples: "
+        "a note says by Kendall's tau whether both order the rows alike",
+    )
+
+    def check(self) -> None:
+        if len({*self.of}) < len(self.of):
+            raise ValueError(f"of: column {max(self.of, key=self.of.count)} is given twice")
+
+    def named(self) -> str:
+        """Name the value of the column."""
+        return f"mean of {', '.join(self.of)}"
+
+
 class Row(Strict):
     """A row of a table: a system for all columns, or a system for each column."""
 
@@ -139,6 +165,11 @@ class Table(Reported):
 
     kind: Literal["table"]
     columns: list[Column] = Field(min_length=1)
+    means: list[Average] = Field(
+        [],
+        exclude_if=lambda means: not means,
+        description="averages over columns, behind them: a suite of collections",
+    )
     rows: list[Row] = Field(min_length=1)
     tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
@@ -164,6 +195,10 @@ class Table(Reported):
 
     def change_of(self, column: str) -> str | None:
         return next((c.change_from for c in self.columns if c.id == column), None)
+
+    def averaged(self, name: str) -> list[str]:
+        """Return the columns that a column is the mean of; a plain column is itself."""
+        return next((mean.of for mean in self.means if mean.id == name), [name])
 
     def row(self, name: str) -> Row:
         """Return the row with an id."""

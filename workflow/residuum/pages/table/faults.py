@@ -3,15 +3,16 @@
 Usage: `column_faults(registry, table)` yields the key and the fault.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
+from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.registry import Registry
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.pages.cells import PrintedCell
 from residuum.pages.faults import Fault, misnamed, reported_faults, unfolded, with_baselines
-from residuum.pages.table.entry import RATIO, Column, Table
+from residuum.pages.table.entry import RATIO, Average, Column, Table
 
 
 def column_faults(registry: Registry, table: Table) -> Iterator[Fault]:
@@ -26,9 +27,39 @@ def column_faults(registry: Registry, table: Table) -> Iterator[Fault]:
         if column.tick and column.change_from in controls:
             text = f"'{column.change_from}' is a control, which is compared with no row"
             yield f"columns.{column.id}.change_from", f"{text}: a tick needs another"
+    for mean in table.means:
+        yield from _unaveraged(registry, table, mean, [columns[n] for n in mean.of if n in columns])
+    averages = {mean.id for mean in table.means}
     for row, name, cell in table.cells():
+        if name in averages and (cell.tick or cell.signed):
+            yield f"reported.{row}.{name}", "a tick or a sign, but an average is no change"
         if name in columns and (why := _unfit(columns[name], row, cell)):
             yield f"reported.{row}.{name}", why
+
+
+def _unaveraged(
+    registry: Registry, table: Table, mean: Average, columns: Sequence[Column]
+) -> Iterator[Fault]:
+    """Yield why columns have no common mean, or none that the page's tests can compare."""
+    key = f"means.{mean.id}"
+    if lost := [name for name in mean.of if name in {other.id for other in table.means}]:
+        yield f"{key}.of", f"'{lost[0]}' is an average, too: name plain columns"
+    others = {other.id for other in table.means if other.id != mean.id}
+    if mean.ranks_as and mean.ranks_as not in others:
+        yield f"{key}.ranks_as", unknown("other average", mean.ranks_as, others)
+    for column in columns:
+        if not column.tested or column.change_from:
+            text = "has no value per query that an average could be compared by"
+            yield f"{key}.of", f"column '{column.id}' {text}"
+    if len(named := {column.named() for column in columns}) > 1:
+        yield f"{key}.of", f"columns of {' and '.join(sorted(named))} have no common mean"
+    roles = [column.role for column in columns]
+    if twice := [role for role in dict.fromkeys(roles) if roles.count(role) > 1]:
+        yield f"{key}.of", f"the queries of {twice[0]} would count twice"
+    tests = registry.tests.get(table.tests)
+    if tests and tests.test != "permutation":
+        text = f"an average is tested by sign flips: take tests of permutation, not {tests.test}"
+        yield "tests", f"{table.tests}: {text}"
 
 
 def _unordered(registry: Registry, table: Table) -> Iterator[Fault]:

@@ -12,7 +12,7 @@ from residuum.config.schema.tests import Tests
 from residuum.config.specs import OrderId
 from residuum.pages.cells import PrintedCell
 from residuum.pages.jobs import Basis, Gap, Judged, RunName, SplitRef
-from residuum.pages.table.entry import Column, Row, Table
+from residuum.pages.table.entry import Average, Column, Row, Table
 from residuum.wiring.paths import MANIFEST, below_metrics
 
 # Reasons why no run could fill a cell. Such a cell is a dash on the page and no gap of a scale.
@@ -52,24 +52,34 @@ class BoundTable(Judged):
         """Return the column with an id."""
         return next(column for column in self.entry.columns if column.id == name)
 
+    def shown(self) -> list[Column | Average]:
+        """Return the columns in the order of the page: averages stand last."""
+        return [*self.entry.columns, *self.entry.means]
+
+    def parts_of(self, column: str) -> list[Column]:
+        """Return the columns that a column is the mean of; a plain column is itself."""
+        return [self.column(name) for name in self.entry.averaged(column)]
+
     def runs_of(self, row: str, column: str) -> list[str] | None:
-        made = self.entry.part(row, column) in self.runs
-        return self.reads(row, self.column(column)) if made else None
+        made = all(self.entry.part(row, one.id) in self.runs for one in self.parts_of(column))
+        return self.runs_behind(row, column)[0] if made else None
 
     def runs_behind(self, row: str, column: str) -> tuple[list[str], list[str]]:
-        shown = self.column(column)
-        return self.reads(row, shown), self.judged_runs(row, shown)
+        parts = self.parts_of(column)
+        read = dict.fromkeys(run for one in parts for run in self.reads(row, one))
+        judged = dict.fromkeys(run for one in parts for run in self.judged_runs(row, one))
+        return list(read), list(judged)
 
     def grouping(self, column: str) -> str | None:
-        within = self.column(column).within
-        return within.grouping if within else None
+        first, *others = self.parts_of(column)
+        return first.within.grouping if first.within and not others else None
 
     def header(self, column: str) -> str:
-        return self.column(column).header
+        return next(shown.header for shown in self.shown() if shown.id == column)
 
     def change_from(self, row: str, column: str) -> str | None:
-        shown = self.column(column)
-        return shown.change_from if shown.is_change(row) else None
+        first, *_ = self.parts_of(column)  # those of a mean are no changes
+        return first.change_from if first.is_change(row) else None
 
     def between_rows(self) -> Tests | None:
         return self.tests
@@ -83,7 +93,7 @@ class BoundTable(Judged):
         below = self.entry.row(row).below
         if printed.below and below:
             yield below, "below"
-        shown = self.column(column)
+        shown, *_ = self.parts_of(column)
         if printed.tick and shown.change_from and shown.tick:
             yield shown.change_from, shown.tick
 
@@ -93,8 +103,11 @@ class BoundTable(Judged):
                 if (why := self.not_run(row, column)) and why not in NOTHING:
                     yield Gap(why, row.id, self.splits[column.id] is None)
 
-    def not_run(self, row: Row, column: Column) -> str | None:
+    def not_run(self, row: Row, column: Column | Average) -> str | None:
         """Return why a cell has no value at this scale, or None if it has a value."""
+        if isinstance(column, Average):
+            whys = ((one.id, self.not_run(row, one)) for one in self.parts_of(column.id))
+            return next((f"{name}: {why}" for name, why in whys if why), None)
         if row.not_run is not None:
             return row.not_run
         if row.part(column.id) not in row.parts:
@@ -105,7 +118,8 @@ class BoundTable(Judged):
 
     def not_learned(self, row: str, column: str) -> str | None:
         """Return which model behind a cell did not learn, and why; None if all learned."""
-        return self.unlearned.get(row, {}).get(column)
+        known = self.unlearned.get(row, {})
+        return next((known[one] for one in self.entry.averaged(column) if one in known), None)
 
     def available(self) -> Iterator[tuple[Row, Column]]:
         """Yield the row and column of every cell whose runs can be made at this scale."""
@@ -128,6 +142,12 @@ class BoundTable(Judged):
             for a, b in itertools.combinations(rows, 2):
                 if every or a in baselines or b in baselines:
                     yield column.id, a, b
+        for mean in self.entry.means:
+            made = [row for row in self.entry.rows if self.not_run(row, mean) is None]
+            named = [row.id for row in made if not row.control]
+            for a, b in itertools.combinations(named, 2):
+                if every or a in baselines or b in baselines:
+                    yield mean.id, a, b
 
     def sides(self, row: str, column: Column) -> list[list[str]]:
         """Return the runs behind a cell: the row's runs, or both sides of a derived cell."""
@@ -154,6 +174,8 @@ class BoundTable(Judged):
         return [run for name in (row, *column.beside) for run in self.runs_at(name, column)]
 
     def basis(self, row: str, column: str) -> Basis | None:
+        if column not in self.splits:
+            return None  # an average: no bound is known of it
         shown, split_ref = self.column(column), self.splits[column]
         if split_ref is None or shown.shows == "chosen":
             return None

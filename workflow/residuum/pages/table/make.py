@@ -20,7 +20,7 @@ from residuum.pages.cells import TICK
 from residuum.pages.grids import GridCell, Loaded, Parted, read_groups
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.table import notes as table_notes
-from residuum.pages.table.entry import DEPTH, Column, Row
+from residuum.pages.table.entry import DEPTH, Average, Column, Row
 from residuum.pages.table.job import NO_DEPTH, NOTHING, BoundTable, metrics_files
 from residuum.tuning.choosing import Record, Tuned
 from residuum.tuning.learned import read_all
@@ -54,6 +54,7 @@ def render(
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(loaded, tests, records, metrics)
     captions = list(table_notes.caption(job, cells, tests, records, removed(job, metrics)))
+    captions += table_notes.of_ranks(loaded)
     captions += table_notes.of_unions(job, metrics)
     captions += table_notes.of_vectors(job, metrics)
     captions += notes.of_learning(verdicts)
@@ -70,7 +71,8 @@ def render(
 
 def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
     """Count, by row, the docs judged in earlier rounds that were removed from external runs."""
-    cells = [cell for cell in job.cells() if job.splits[cell[1].id] in job.residual]
+    rounds = {split_ref for split_ref, names in job.residual.items() if {*names} - {split_ref}}
+    cells = [cell for cell in job.cells() if job.splits[cell[1].id] in rounds]
     files = [
         (row.id, metrics / name) for row, column in cells for name in job.metrics_of(row, column)
     ]
@@ -100,18 +102,31 @@ def tidy(
                 cell = _marked(job, replace(cell, ci_low=low, ci_high=high), row, column, beaten)
                 cell = _with_index(job, row, column, cell, metrics)
             cells.append(cell)
+        cells += [_average(loaded, row, mean, beaten) for mean in job.entry.means]
     return cells
 
 
+def _average(loaded: Loaded, row: Row, mean: Average, beaten: Beaten) -> GridCell:
+    job, not_run = loaded.job, loaded.job.not_run(row, mean)
+    cell = grids.blank(job, row.id, mean.id, mean.named(), not_run)
+    cell = replace(cell, not_learned=job.not_learned(row.id, mean.id) is not None)
+    by_seed = loaded.averages(row.id, mean)
+    if by_seed is None:
+        return cell
+    made = cell.measured_as(by_seed, loaded.queries((row.id, mean.id)))
+    return _with_markers(job, made, row, beaten)
+
+
 def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: Beaten) -> GridCell:
-    others = [other.index for other in job.entry.rows if (column.id, row.id, other.id) in beaten]
-    beats = [index for index in others if index and not row.below]
-    return replace(
-        cell,
-        beats=layout.span(beats),
-        below=(column.id, row.below, row.id) in beaten,
-        tick=_ticked(column, row.id, beaten),
-    )
+    return replace(_with_markers(job, cell, row, beaten), tick=_ticked(column, row.id, beaten))
+
+
+def _with_markers(job: BoundTable, cell: GridCell, row: Row, beaten: Beaten) -> GridCell:
+    """Add the indices of the rows that a row beats, and whether it is below its `below`."""
+    others = [other for other in job.entry.rows if (cell.column, row.id, other.id) in beaten]
+    beats = [other.index for other in others if other.index and not row.below]
+    below = (cell.column, row.below, row.id) in beaten
+    return replace(cell, beats=layout.span(beats), below=below)
 
 
 def _with_index(
@@ -194,21 +209,24 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
         mark = row.index or ("-" if row.below else "")
         shown = []
         for cell in (cell for cell in cells if cell.row == row.id):
-            text = number(cell, digits, job.column(cell.column).is_change(row.id))
+            text = number(cell, digits, job.change_from(row.id, cell.column) is not None)
             shown.append(TextCell(text, cell.beats, cell.below, spread=spread(cell, digits)))
         rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
-    names = (table_notes.header(job, column).replace(" ", "\n", 1) for column in job.entry.columns)
+    names = (table_notes.header(job, column).replace(" ", "\n", 1) for column in job.shown())
     header = ["", "Model", *names]
-    align = "ll" + "c" * len(job.entry.columns)
+    align = "ll" + "c" * len(job.shown())
     return layout.page(job.entry, header, rows, captions, align)
 
 
 def values(
     job: BoundTable, row: str, column: str, metrics: Path, groups: Parted, read: grids.Read
 ) -> list[derived.Value]:
-    """Return the values behind a number, then those of its `change_from`; none for a choice."""
-    shown = job.column(column)
-    if shown.shows == "chosen":
+    """Return the values behind a number, then those of its `change_from`.
+
+    A choice has none, and an average has those of its columns.
+    """
+    shown, *others = job.parts_of(column)
+    if shown.shows == "chosen" or others:
         return []
     rows = [row, str(shown.change_from)] if shown.is_change(row) else [row]
     return [grids.cell_value(job, name, shown, metrics, groups, read) for name in rows]
@@ -216,7 +234,7 @@ def values(
 
 def places(job: BoundTable, numbers: Sequence[GridCell]) -> layout.Places:
     """Return the number that each cell of the Markdown's grid shows."""
-    rows, columns = job.entry.rows, job.entry.columns
+    rows, columns = job.entry.rows, job.shown()
     return [[None, None, *(f"{row.id}/{column.id}" for column in columns)] for row in rows]
 
 

@@ -12,11 +12,11 @@ from residuum.artefacts import indexes, manifest, proven, winners
 from residuum.config.specs import RunId
 from residuum.pages import derived, notes
 from residuum.pages.bearing import Weighed, unshown
-from residuum.pages.grids import GridCell
+from residuum.pages.grids import GridCell, Loaded
 from residuum.pages.layout import DASH
-from residuum.pages.table.entry import DEPTH, Column
+from residuum.pages.table.entry import DEPTH, Average, Column
 from residuum.pages.table.job import NOTHING, BoundTable
-from residuum.paired import Comparison
+from residuum.paired import Comparison, ranks
 from residuum.tuning.choosing import Choice, Tuned
 from residuum.wiring.paths import Paths
 
@@ -24,11 +24,13 @@ PATHS = Paths()
 EMPTY: tuple[object, ...] = (None, [], {})
 
 
-def header(job: BoundTable, column: Column) -> str:
-    """Return a short header of a column: split and ir_measures name.
+def header(job: BoundTable, column: Column | Average) -> str:
+    """Return a short header of a column: split and ir_measures name, or the header of an average.
 
     The dataset is added if the table shows splits of this name from several datasets.
     """
+    if isinstance(column, Average):
+        return column.header
     if column.shows == "chosen":
         return "Rerank depth K"
     split_ref = job.splits[column.id]
@@ -52,6 +54,8 @@ def caption(
     """
     for column in job.entry.columns:
         yield _column(job, column, cells)
+    for mean in job.entry.means:
+        yield _mean(job, mean, cells)
     if any(column.of_parts for column in job.entry.columns):
         yield derived.PARTS
     yield from notes.of_runs(job)
@@ -108,10 +112,11 @@ def _not_shown(tests: Sequence[Weighed]) -> Iterator[str]:
 def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
     """Yield a note on rows that are significantly below others without an index or an arrow."""
     rows, lost = {row.id: row for row in job.entry.rows}, defaultdict[str, list[str]](list)
+    headers = {column.id: header(job, column) for column in job.shown()}
     for test in tests if job.entry.baselines else ():
         winner, loser = (test.a, test.b) if test.direction > 0 else (test.b, test.a)
         if test.significant and rows[loser].index is None and rows[loser].below != winner:
-            lost[loser].append(f"{winner} ({header(job, job.column(test.column))})")
+            lost[loser].append(f"{winner} ({headers[test.column]})")
     if lost:
         texts = (f"{row} below {', '.join(others)}" for row, others in lost.items())
         yield f"Significantly below, without a mark: {'; '.join(texts)}."
@@ -140,6 +145,18 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
     where = f"{short}: {split_ref} in the role of {column.role} {paper}, {n} queries"
     where += f" of {column.within.grouping}" if column.within else ""
     return "; ".join([where, *derived.explained(column)]) + "."
+
+
+def _mean(job: BoundTable, mean: Average, cells: Sequence[GridCell]) -> str:
+    n = max((cell.n for cell in cells if cell.column == mean.id and cell.n), default=0)
+    over = ", ".join(dict.fromkeys(str(job.splits[name] or name) for name in mean.of))
+    return (
+        f"{mean.header}: of each row, the mean of {job.parts_of(mean.id)[0].named()} over {over}, "
+        f"each counting alike ({n} queries). Tested over queries within their collections: signs "
+        "of differences are flipped per query, and the statistic is the mean of the collections' "
+        "means. The null is that both rows' values of a query may change places. It says nothing "
+        "of other collections."
+    )
 
 
 def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
@@ -222,6 +239,28 @@ def of_unions(job: BoundTable, metrics: Path) -> Iterator[str]:
         yield (
             f"Queries for which a union's first {docs} docs provably have the scores of an exact "
             f"search, because no doc outside the lists can score higher: {parts}."
+        )
+
+
+def of_ranks(loaded: Loaded) -> Iterator[str]:
+    """Yield a note on each average that is compared with another one: how alike they order rows."""
+    job, names = loaded.job, {mean.id: mean.header for mean in loaded.job.entry.means}
+    for mean in job.entry.means:
+        if (other := mean.ranks_as) is None:
+            continue
+        rows = [row.id for row in job.entry.rows if not row.control]
+        both = [r for r in rows if {(r, mean.id), (r, other)} <= loaded.scores.keys()]
+        whole, sample = ([loaded.scores[row, name] for row in both] for name in (other, mean.id))
+        made = ranks.agreement(whole, sample, job.tests)
+        what = f"{mean.header} beside {names[other]}, {len(both)} rows"
+        if made is None:
+            yield f"{what}: too few, or all level, to say whether both order rows alike."
+            continue
+        yield (
+            f"{what}: Kendall's tau-b of their orders is {made.tau:.2f} (95% {made.low:.2f} to "
+            f"{made.high:.2f}); {made.alike} of {made.pairs} pairs have the same order. The "
+            f"interval is of {job.tests.bootstrap} draws of the queries within each collection, "
+            "of both averages apart. A draw adds noise of its own, so that the interval lies low."
         )
 
 
