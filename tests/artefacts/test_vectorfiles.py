@@ -163,6 +163,7 @@ FAULTS = {
         of_faiss(lambda: added(faiss.IndexFlatL2(3))),
         "an index by distance (METRIC_L2) of vectors of different lengths",
     ),
+    "empty": (text("v.jsonl", b""), "v.jsonl: holds no vector"),
     "line": (
         text("v.jsonl", b'{"id": "a", "vector": [1]}\nnonsense\n'),
         'v.jsonl, line 2: a line is {"id": ..., "vector": [numbers]} or',

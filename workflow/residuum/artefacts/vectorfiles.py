@@ -48,7 +48,11 @@ def opened(path: Path, ids: Path | None) -> Iterator[VectorFile]:
     found = roots.files_of(path)
     if not found:
         raise ResiduumError(f"{path}: a folder without files")
-    yield from (_opened(file, ids) for file in found)
+    for name in found:
+        file = _opened(name, ids)
+        if not file.ids:
+            raise ResiduumError(f"{name}: holds no vector")
+        yield file
 
 
 def _opened(path: Path, ids: Path | None) -> VectorFile:
