@@ -89,4 +89,4 @@ $(VENV)/docs.lock: requirements-docs.lock $(BIN)/residuum
 	@cp requirements-docs.lock $@
 
 clean:
-	find results -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
+	find results -mindepth 1 -maxdepth 1 ! -name README.md ! -name answers -exec rm -rf {} +

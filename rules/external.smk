@@ -42,3 +42,44 @@ rule external_weights:
     shell:
         "python -m residuum.external weights {params.files} --corpus {params.corpus} "
         "--spec {params.spec:q} --output {params.folder} 2>&1 | tee {log}"
+
+
+rule external_vectors:
+    """Check the vectors that somebody else made and take in those of one shard of a corpus."""
+    input:
+        files=WIRING.corpora.doc_vectors,
+        corpus=PATHS.corpus,
+    output:
+        ONLY.models(PATHS.embeddings, "released-vectors"),
+    log:
+        PATHS.log("external/{dataset}.{model}.seed{seed}.{shard}"),
+    resources:
+        **RESOURCES.cpu(ESTIMATES.taken_docs, mem_mb=4000 + 3 * RESOURCES.shard_mb),
+    params:
+        **decided_by("residuum.external", "vectors", WIRING.corpora.doc_vectors_spec),
+        corpus=options.folder("corpus"),
+        shard=WIRING.corpora.shard,
+        folder=options.output_folder,
+    shell:
+        "python -m residuum.external vectors --corpus {params.corpus} {params.shard} "
+        "--spec {params.spec:q} --output {params.folder} 2>&1 | tee {log}"
+
+
+rule external_queries:
+    """Check the vectors that somebody else made of the queries that are searched; take them in."""
+    input:
+        files=WIRING.corpora.query_vectors,
+        queries=WIRING.corpora.queries,
+    output:
+        ONLY.models(PATHS.query_embeddings, "released-vectors"),
+    log:
+        PATHS.log("external/{dataset}.{model}.seed{seed}.queries"),
+    resources:
+        **RESOURCES.cpu(ESTIMATES.taken_queries, mem_mb=4000),
+    params:
+        **decided_by("residuum.external", "queries", WIRING.corpora.query_vectors_spec),
+        splits=options.each("split", "queries", options.by_split),
+        folder=options.output_folder,
+    shell:
+        "python -m residuum.external queries {params.splits} --spec {params.spec:q} "
+        "--output {params.folder} 2>&1 | tee {log}"

@@ -9,7 +9,7 @@ HOME = Path(workflow.current_basedir).parent  # the main Snakefile may be workfl
 sys.path.insert(0, str(HOME / "workflow"))
 from residuum.wiring import driver, options
 from residuum.wiring.base import decided_by
-from residuum.wiring.paths import folder_of, recorded
+from residuum.wiring.paths import ANSWERS, folder_of, recorded
 
 with driver.in_snakemakes_words():
     WIRING = driver.Wiring(config, workflow)

@@ -1,13 +1,14 @@
-"""What others made: runs taken in or refused with one reason; term weights in a corpus's order."""
+"""What others made: runs taken in or refused with a reason; a corpus's term weights, vectors."""
 
 import gzip
 import json
 import re
 
+import numpy as np
 import pytest
 
 from corpora import make_corpus
-from residuum import evaluate, external
+from residuum import dense, evaluate, external
 from residuum.artefacts import contracts, released, trec
 from residuum.cli.errors import NotRun, ResiduumError
 
@@ -179,3 +180,155 @@ def test_released_weights_may_be_gzipped(tmp_path):
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(ResiduumError, match="cut short or damaged"):
         list(released.read(path))
+
+
+DOCS = ["d1", "d2", "d3", "d4", "d5"]
+ROWS = {"d3": [3, 4], "d1": [0, 0], "d5": [0, 1], "d2": [1, 0], "d4": [-5, 12]}  # another order
+QUERIES = {"q2": [0, 2], "q1": [4, 3]}
+
+
+@pytest.fixture
+def taken(tmp_path, monkeypatch):
+    """Return a function that takes in vectors of five docs in two shards, and of two queries."""
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    make_corpus(tmp_path / "corpus", [(doc_id, f"text of {doc_id}") for doc_id in DOCS])
+    trec.write_queries(tmp_path / "queries.tsv", [("q1", "a"), ("q2", "b")])
+    save(tmp_path / "docs.npz", ROWS)
+    save(tmp_path / "queries.npz", QUERIES)
+
+    def take(similarity="dot", docs=("docs.npz",), queries=("queries.npz",), **more):
+        spec = {"docs": docs, "similarity": similarity}
+        for shard in range(2):
+            external.vectors(
+                tmp_path / "corpus", shard, 2, json.dumps(spec), tmp_path / f"shard-{shard}"
+            )
+        spec = {**spec, "queries": {"dev": queries}, "source": "them", **more}
+        split = [f"dev={tmp_path / 'queries.tsv'}"]
+        external.queries(split, json.dumps(spec), tmp_path / "encoded")
+        return [tmp_path / "shard-0", tmp_path / "shard-1", tmp_path / "encoded"]
+
+    return take
+
+
+def save(path, rows):
+    np.savez(path, ids=np.array([*rows]), vectors=np.array([*rows.values()], np.float32))
+
+
+def facts(folder):
+    """Return what a folder's manifest says of it."""
+    return json.loads((folder / "manifest.json").read_text())["artefact"]
+
+
+def found(folders):
+    """Return the three best docs of each query, with their scores, by search and gather."""
+    *shards, encoded = folders
+    hits = [shard.with_name(f"hits-{shard.name}") for shard in shards]
+    for shard, output in zip(shards, hits, strict=True):
+        dense.search_shard(shard, encoded, 3, output)
+    system = json.dumps({"kind": "dense", "model": "theirs", "k": 3})
+    run = encoded.with_name("run.trec.gz")
+    dense.gather(hits, ["dev"], system, "theirs", run)
+    return trec.read_run(run).select("query_id", "doc_id", "score").rows()
+
+
+def test_vectors_are_taken_in_as_encode_writes_its_own(taken):
+    one, two, encoded = taken()
+    ids, vectors = contracts.read_vectors(one)
+    assert (ids, vectors.tolist()) == (["d1", "d2"], [[0, 0], [1, 0]])
+    ids, vectors = contracts.read_vectors(two)
+    assert (ids, vectors.tolist()) == (["d3", "d4", "d5"], [[3, 4], [-5, 12], [0, 1]])
+    ids, vectors = contracts.read_vectors(encoded / "dev")
+    assert (ids, vectors.tolist()) == (["q1", "q2"], [[4, 3], [0, 2]])
+    made = [facts(folder) for folder in (one, two, encoded)]
+    assert made[1]["shard"] == {"number": 1, "of": 2, "docs": 3}
+    assert made[2]["queries"] == {"dev": 2}
+    assert len({record["weights"] for record in made}) == 1, "search compares what belongs together"
+
+
+def test_a_cosine_makes_every_length_one(taken):
+    one, two, encoded = taken("cosine")
+    rows = [contracts.read_vectors(folder)[1] for folder in (one, two, encoded / "dev")]
+    np.testing.assert_allclose(rows[0], [[0, 0], [1, 0]], atol=1e-7)
+    np.testing.assert_allclose(rows[1], [[0.6, 0.8], [-5 / 13, 12 / 13], [0, 1]], atol=1e-7)
+    np.testing.assert_allclose(rows[2], [[0.8, 0.6], [0, 1]], atol=1e-7)
+
+
+def test_other_vectors_have_another_weight(taken, tmp_path):
+    weights = {facts(folder)["weights"] for folder in taken()}
+    save(tmp_path / "docs.npz", {**ROWS, "d4": [1, 1]})
+    assert not weights & {facts(folder)["weights"] for folder in taken()}
+
+
+def test_a_doc_of_several_vectors_scores_by_its_best(taken, tmp_path):
+    """Products with q1 = (4, 3): d1 0 and, by its second vector, 30; d2 4; d3 24; d4 16; d5 3."""
+    save(tmp_path / "more.npz", {"d1": [6, 2]})
+    folders = taken(docs=("docs.npz", "more.npz"))
+    assert contracts.read_vectors(folders[0])[0] == ["d1", "d1", "d2"]
+    assert facts(folders[0])["vectors"] == 3
+    assert found(folders)[:3] == [("q1", "d1", 30), ("q1", "d3", 24), ("q1", "d4", 16)]
+
+
+def test_term_weights_of_lines_are_sparse_vectors(taken, tmp_path):
+    """Products with q1 = {x: 2, z: 1}: d1 2 * 3 + 0.5, d3 2; d2 shares no term with it."""
+    weights = {"d1": {"z": 0.5, "x": 3}, "d2": {"y": 1}, "d3": {"x": 1, "y": 0}, "d4": {}, "d5": {}}
+    of_queries = {"q1": {"x": 2, "z": 1}, "q2": {"y": 1, "new": 9}}
+    for name, terms in (("docs.jsonl", weights), ("queries.jsonl", of_queries)):
+        lines = (json.dumps({"id": i, "terms": vector}) + "\n" for i, vector in terms.items())
+        (tmp_path / name).write_text("".join(lines))
+    folders = taken(docs=["docs.jsonl"], queries=["queries.jsonl"])
+    assert (folders[0] / "terms.txt").read_text().split() == ["x", "y", "z"]
+    assert found(folders) == [("q1", "d1", 6.5), ("q1", "d3", 2), ("q2", "d2", 1)]
+
+
+def without(rows, *names):
+    return {name: row for name, row in rows.items() if name not in names}
+
+
+FAULTS = {
+    "lacking": (
+        {"docs": without(ROWS, "d2", "d3")},
+        r"docs\.npz: no vector for doc d2 \(1 of the 2 .* Give every file",
+    ),
+    "unknown": (
+        {"docs": {**ROWS, "d9": [1, 1]}},
+        r"docs\.npz, vector 6: doc d9 is not in .*corpus",
+    ),
+    "no query": ({"queries": without(QUERIES, "q2")}, "no vector for query q2 "),
+    "other query": (
+        {"queries": {**QUERIES, "q9": [1, 1]}},
+        r"queries\.npz, vector 3: query q9 is not in .*queries.tsv .*write others: true",
+    ),
+    "widths": (
+        {"queries": {"q1": [1], "q2": [1]}},
+        "its vectors have 1 dimensions, and those of the docs in .*docs.npz have 2 dimensions",
+    ),
+    "infinite": (
+        {"docs": {**ROWS, "d2": [np.inf, 1]}},
+        r"the vector of d2 is not finite \(1 such\)\. Mend it in .*docs\.npz",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faulty_vectors_are_refused_with_their_file(fault, taken, tmp_path):
+    files, message = FAULTS[fault]
+    for name, rows in files.items():
+        save(tmp_path / f"{name}.npz", rows)
+    with pytest.raises(ResiduumError, match=message):
+        taken()
+
+
+def test_a_query_has_one_vector_and_files_may_hold_others(taken, tmp_path):
+    save(tmp_path / "more.npz", {"q2": [1, 1], "q9": [2, 2]})
+    with pytest.raises(ResiduumError, match=r"queries\.npz, vector 1: query q2 has two vectors"):
+        taken(queries=("queries.npz", "more.npz"), others=True)
+    save(tmp_path / "more.npz", {"q9": [2, 2]})
+    *_, encoded = taken(queries=("queries.npz", "more.npz"), others=True)
+    assert contracts.read_vectors(encoded / "dev")[0] == ["q1", "q2"]
+
+
+def test_files_of_different_widths_are_refused(taken, tmp_path):
+    save(tmp_path / "more.npz", {"d1": [1, 2, 3]})
+    text = r"more\.npz: its vectors have 3 dimensions, and those of .*docs\.npz have 2 dimensions"
+    with pytest.raises(ResiduumError, match=text):
+        taken(docs=("docs.npz", "more.npz"))

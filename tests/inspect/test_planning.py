@@ -13,6 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from conftest import ROOT
+from plan_fixture import MODEL, registry
 from projects import copy_project
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
@@ -176,6 +177,20 @@ def test_full_downloads_ms_marco_and_three_models(monkeypatch, project):
     assert "licence    non-commercial research (Microsoft's terms of use)" in page
     for model in ("google-bert/bert-base-uncased", "nboost/pt-bert-large-msmarco"):
         assert model in page
+
+
+def test_a_plan_says_which_programs_are_asked_for_how_many_texts():
+    """Of 1,000 docs in four shards two are to come; 20 queries of dev and 10 of tune."""
+    entry = {"kind": "program", "command": ["python", "my script.py"], "similarity": "dot"}
+    toy = registry()
+    toy = replace(toy, models={**toy.models, "asked": MODEL.validate_python(entry)})
+    place = {"dataset": "toy", "model": "asked", "seed": "0"}
+    rules = ["program_docs", "program_docs", "program_queries", "dense_search"]
+    jobs = [Job(rule, place, [], [], 1, Counter()) for rule in rules]
+    assert [*planning._programs(toy, jobs)][1:] == [
+        "- asked, `python 'my script.py'`: 530 texts of toy"
+    ]
+    assert [*planning._programs(toy, jobs[3:])] == []
 
 
 def test_training_triples_are_downloaded_for_their_own_job_alone():

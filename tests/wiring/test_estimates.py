@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from plan_fixture import named, registry
+from plan_fixture import MODEL, named, registry
 from residuum.config.schema.scales import Learning
 from residuum.wiring import sizes
 from residuum.wiring.estimates import Estimate, Estimates
@@ -186,6 +186,29 @@ def test_encoding_takes_the_queries_of_all_searched_splits():
     queries = ESTIMATES.query_vectors(named(**CORPUS))
     assert queries.operations == pytest.approx((20 + 10) * QUERY)  # dev and tune
     assert queries.disk == 4 * 64 * 30
+
+
+def test_vectors_of_others_are_read_and_a_program_is_asked():
+    """Of 768 numbers of 4 bytes each; 1,000 docs in four shards; 20 queries of dev, 10 of tune."""
+    given = {
+        "kind": "released-vectors",
+        "source": "ask them",
+        "docs": {"toy": "d.npz"},
+        "queries": {"dev": "q.npz"},
+        "similarity": "dot",
+    }
+    asked = {"kind": "program", "command": ["it"], "similarity": "dot"}
+    models = {"given": MODEL.validate_python(given), "asked": MODEL.validate_python(asked)}
+    estimates = Estimates(replace(TOY, models={**TOY.models, **models}))
+    jobs = {name: named(**{**CORPUS, "model": name, "seed": "0"}, shard="0") for name in models}
+    docs, queries = estimates.taken_docs(jobs["given"]), estimates.taken_queries(jobs["given"])
+    assert docs.disk == 4 * 768 * 250
+    assert docs.core_s == pytest.approx(1e6 / 20e6 / 4 + 4 * 768 * 250 / 500e6)
+    assert queries.disk == 4 * 768 * 20, "of the split that the entry names"
+    assert queries.core_s == pytest.approx(4 * 768 * 1000 / 500e6)
+    docs, queries = estimates.asked_docs(jobs["asked"]), estimates.asked_queries(jobs["asked"])
+    assert (docs.disk, docs.core_s) == (4 * 4 * 768 * 250, 250 / 50)
+    assert (queries.disk, queries.core_s) == (4 * 4 * 768 * 30, 30 / 50)
 
 
 def test_exact_search_multiplies_every_vector_with_every_query():

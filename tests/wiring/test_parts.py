@@ -391,6 +391,63 @@ def test_released_weights_are_files_of_yours_and_their_runs_have_no_seed(monkeyp
     assert why == "theirs has weights of elsewhere only"
 
 
+VECTORS = {
+    "kind": "released-vectors",
+    "source": "ask them",
+    "docs": {"toy": {"vectors": "d.npy", "ids": "d.txt"}},
+    "queries": {"dev": ["q.npz"]},
+    "similarity": "dot",
+}
+
+
+def with_model(**models):
+    """Return the toy with models, each with its dense system."""
+    systems = {n: SYSTEM.validate_python({"kind": "dense", "model": n}) for n in models}
+    made = {name: MODEL.validate_python(entry) for name, entry in models.items()}
+    return replace(TOY, models={**TOY.models, **made}, systems={**TOY.systems, **systems})
+
+
+def test_released_vectors_are_of_the_datasets_and_roles_that_they_name(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    moved = {**VECTORS, "docs": {"elsewhere": "d.npz"}}
+    toy = with_model(given=VECTORS, moved=moved)
+    assert toy.runs("given") == ["given"] and toy.given_behind("given") == ["given"]
+    assert encoded_splits(toy, "toy", "given", 0) == ["dev"]
+    whys = {at: why_unavailable(toy, "given", at, all_available) for at in (DEV, TUNE)}
+    assert whys[DEV] == f"no such file: {tmp_path / 'd.npy'}. ask them"
+    assert whys[TUNE] == "given has vectors of the queries of dev only"
+    why = why_unavailable(toy, "moved", DEV, all_available)
+    assert why == "moved has vectors of elsewhere only"
+    for name in ("d.npy", "d.txt", "q.npz"):
+        (tmp_path / name).touch()
+    assert why_unavailable(replace(toy), "given", DEV, all_available) is None
+    corpora, job = part(Corpora, toy), named(dataset="toy", model="given", seed="0")
+    paths = [str(tmp_path / name) for name in ("d.npy", "d.txt", "q.npz")]
+    assert (corpora.doc_vectors(job), corpora.query_vectors(job)) == (paths[:2], paths)
+    spec = json.loads(corpora.query_vectors_spec(job))
+    assert (spec["docs"], spec["queries"]) == ([VECTORS["docs"]["toy"]], {"dev": ["q.npz"]})
+    assert json.loads(corpora.doc_vectors_spec(job)).keys() == {"docs", "similarity"}
+
+
+def test_a_program_depends_on_the_files_of_its_command(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "embed.py").touch()
+    program = {"kind": "program", "similarity": "dot", "command": ["python", "embed.py", "x" * 999]}
+    toy = with_model(
+        asked=program,
+        gone={**program, "command": ["no-such-program"]},
+        more={**program, "files": ["weights"]},
+    )
+    assert toy.runs("asked") == ["asked"] and toy.given_behind("asked") == ["asked"]
+    assert part(Corpora, toy).program_files(named(model="asked")) == ["embed.py"]
+    whys = [why_unavailable(toy, name, DEV, all_available) for name in ("asked", "gone", "more")]
+    assert whys == [
+        None,
+        "no such program: no-such-program, which gone runs",
+        "no such file: weights, which more names",
+    ]
+
+
 def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     source = FilesSource(kind="files", corpus="docs.jsonl")

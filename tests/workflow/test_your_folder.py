@@ -18,7 +18,7 @@ import layouts
 from conftest import ROOT
 from corpora import make_corpus
 from projects import copy_project, snakemake
-from residuum.artefacts import trec
+from residuum.artefacts import contracts, trec
 from tiny_models import make_backbone
 
 PAGE = (ROOT / "docs" / "how-to" / "dataset.md").read_text()
@@ -182,6 +182,11 @@ k: 1000
 """,
     "systems/own-sum": "base: ext-sum\nparts: [bm25-default, theirs]\n"
     "interpolation: {weighted: theirs}\n",
+    **{
+        f"systems/{name}-sum": f"base: ext-sum\nparts: [bm25-default, {name}]\n"
+        f"interpolation: {{weighted: {name}}}\n"
+        for name in ("vectors", "asked")
+    },
     "papers/mine/table2": """\
 kind: table
 title: An external run as a part
@@ -192,6 +197,8 @@ columns:
 rows:
   - {id: own, index: 1, label: own, system: own-sum}
   - {id: external, index: 2, label: external, system: ext-sum}
+  - {id: vectors, index: 3, label: vectors, system: vectors-sum}
+  - {id: asked, index: 4, label: asked, system: asked-sum}
 tests: clear
 """,
     "papers/mine/venn": """\
@@ -207,13 +214,57 @@ rows:
 }
 
 
-def test_an_external_run_is_a_part_as_our_own_is(released):
-    """The same run, taken in from a file: equal numbers, RoC and circles."""
+GIVEN = {  # the recipes of vectors, by the names that the table below has for them
+    f"models/{name}": text
+    for name, kind in (("vectors", "released-vectors"), ("asked", "program"))
+    for text in re.findall(r"```yaml\n# config/models/\S+[^\n]*\n(.*?)```", PUBLISHED, re.S)
+    if f"kind: {kind}\n" in text
+}
+SCRIPT = """\
+import json, sys
+import numpy as np
+
+held = {side: dict(np.load(f"{side}.npz")) for side in ("doc", "query")}
+for line in sys.stdin:
+    text = json.loads(line)
+    with open("asked.txt", "a") as file:
+        file.write(text["id"] + "\\n")
+    ids, rows = held[text["side"]]["ids"].tolist(), held[text["side"]]["vectors"]
+    vector = rows[ids.index(text["id"])].tolist()
+    print(json.dumps({"id": text["id"], "vector": vector}), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def beside(released):
+    """Return the project's results beside its run as an external one, its vectors as others' own.
+
+    A program answers with these vectors, too.
+    """
     folder, results, _ = released
     run = results / "runs" / "mine" / "test" / "theirs.trec.gz"
     (folder / "data" / "ext.run").write_bytes(gzip.decompress(run.read_bytes()))
-    write(folder, EXTERNAL)
+    ids, rows = contracts.read_vectors(results / "embeddings/mine/theirs/seed0/shard-00000")
+    (folder / "data" / "given").mkdir()
+    np.save(folder / "data/given/docs.npy", rows[::-1])
+    (folder / "data/given/docs.txt").write_text("".join(f"{name}\n" for name in ids[::-1]))
+    np.savez(folder / "doc.npz", ids=np.array(ids), vectors=rows)
+    encoded = results / "embeddings/mine.queries/theirs/seed0"
+    names, vectors = contracts.read_vectors(encoded / "test")
+    table = {"id": names, "vector": vectors.tolist()}
+    pl.DataFrame(table).write_parquet(folder / "data/given/queries.parquet")
+    tune, more = contracts.read_vectors(encoded / "tune")
+    both = np.concatenate([vectors, more])
+    np.savez(folder / "query.npz", ids=np.array(names + tune), vectors=both)
+    (folder / "embed.py").write_text(SCRIPT)
+    write(folder, {**EXTERNAL, **GIVEN})
     snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+    return folder, results
+
+
+def test_an_external_run_is_a_part_as_our_own_is(beside):
+    """The same run, taken in from a file: equal numbers, RoC and circles."""
+    _, results = beside
     _, rows = rows_of(results, "table2")
     own, external = (rows[number].split("|")[3:] for number in "12")
     assert own == external
@@ -223,6 +274,37 @@ def test_an_external_run_is_a_part_as_our_own_is(released):
     own, external = (circles.filter(row=row).select(shares) for row in ("own", "external"))
     assert own.equals(external), circles
     assert own["measured"].null_count() == 0, circles
+
+
+@pytest.mark.parametrize("model", ["vectors", "asked"])
+def test_vectors_of_others_and_of_a_program_are_parts_as_our_own_are(model, beside):
+    """The same vectors, from files and from a program: the same bytes of hits, the same lists."""
+    _, results = beside
+    hits = (results / "hits" / "mine" / name / "seed0" for name in ("theirs", model))
+    own, given = (next(folder.rglob("test.parquet")).read_bytes() for folder in hits)
+    assert own == given
+    runs = results / "runs" / "mine" / "test"
+    for of_own, of_given in (("theirs", model), ("own-sum", f"{model}-sum")):
+        own, given = (trec.read_run(runs / f"{name}.trec.gz") for name in (of_own, of_given))
+        assert own.equals(given)
+    _, rows = rows_of(results, "table2")
+    numbers = {label: line.split("|")[3:] for line in rows.values() for label in [line.split()[3]]}
+    assert numbers[model] == numbers["own"]
+
+
+def test_recipes_of_vectors_have_at_most_eight_lines():
+    assert GIVEN.keys() == {"models/vectors", "models/asked"}
+    assert all(len(text.splitlines()) <= 8 for text in GIVEN.values())
+
+
+def test_a_table_says_whose_vectors_are_and_no_text_is_asked_for_twice(beside):
+    folder, results = beside
+    table, _ = rows_of(results, "table2")
+    assert "asked: vectors of the program `python embed.py`, compared by cosine." in table
+    assert "vectors: vectors of others (who made them, and where to get them), 16 " in table
+    asked = (folder / "asked.txt").read_text().split()
+    assert len(asked) == 40 and {"d0", "d29", "q2"} <= {*asked}, "each text once"
+    assert [*(folder / "results" / "answers").rglob("*.answers")]
 
 
 def test_a_folder_that_is_gone_leaves_its_rows_out(released):

@@ -1,28 +1,44 @@
-"""Take in what others made: a TREC run, checked as our own, or a corpus's term weights.
+"""Take in what others made: a TREC run, checked as our own, a corpus's term weights, vectors.
 
-Command: `python -m residuum.external accept ...`, or `weights ...`. For a refused run, the reason
-is written instead, and the tables show it.
+Command: `python -m residuum.external accept ...`, `weights ...`, `vectors ...` or `queries ...`.
+For a refused run, the reason is written instead, and the tables show it.
 """
 
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import polars as pl
 import typer
+from pydantic import Field
 
-from residuum.artefacts import contracts, files, manifest, released, residual, trec
+from residuum.artefacts import (
+    contracts,
+    files,
+    manifest,
+    released,
+    residual,
+    textvectors,
+    trec,
+    vectorfiles,
+)
+from residuum.artefacts.shards import ShardNumber
 from residuum.artefacts.streams import DiskDict, disk_dict
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.config import roots
+from residuum.config.schema.base import Strict
 from residuum.config.schema.models import ReleasedWeights
+from residuum.config.schema.models import VectorFile as Named
 from residuum.config.schema.systems import ExternalSystem
+from residuum.config.specs import canonical_json
 
 app = command.app(__doc__)
-NAMED = 5  # docs without a line that a message names
+NAMED = 5  # docs without a line, or texts without a vector, that a message names
 
 
 @app.command()
@@ -179,6 +195,173 @@ class _InOrder:
             "docs_without_a_word": self.empty,
             "docs_without_a_line": self.lacking,
         }
+
+
+class Vectors(Strict):
+    """The files of a collection's released vectors, and how these are compared."""
+
+    docs: list[Named]
+    queries: dict[str, list[Named]] = Field({}, description="by split; none for docs")
+    similarity: textvectors.Similarity
+    others: bool = False
+    source: str = ""
+
+
+VectorsSpec = Annotated[str, typer.Option("--spec", help="JSON of Vectors: files, similarity")]
+
+
+@app.command()
+def vectors(
+    corpus: command.Corpus,
+    shard: Annotated[int, typer.Option(help="which shard, counted from 0")],
+    of: Annotated[int, typer.Option(help="number of shards of the corpus")],
+    spec: VectorsSpec,
+    output: command.Folder,
+) -> None:
+    """Write the released vectors of one shard of a corpus, as `residuum.encode` writes its own.
+
+    Each doc needs a vector. The job of shard 0 refuses vectors of docs that are not in the corpus.
+    """
+    form, positions = command.parse_spec(Vectors, spec), contracts.shard_of(corpus, shard, of)
+    held = _Held(form.docs)
+    docs = [doc_id for doc_id, _ in contracts.read_corpus(corpus, positions)]
+    held.check(docs, "doc", f"{corpus}")
+    if shard == 0:
+        others = held.besides([doc_id for doc_id, _ in contracts.read_corpus(corpus)])
+        if others:
+            raise ResiduumError(
+                f"{held.place(others[0])}: doc {others[0]} is not in {corpus} ({len(others)} such "
+                "docs). Are the vectors of another edition of the corpus?"
+            )
+    with files.whole_directory(output) as folder:
+        owners, rows = held.of(docs)
+        facts: dict[str, object] = {
+            **textvectors.write(folder, owners, rows, form.similarity, held.cure),
+            "shard": ShardNumber(number=shard, of=of, docs=len(docs)),
+            **({"vectors": len(owners)} if len(owners) > len(docs) else {}),
+            "weights": held.weights(form),
+        }
+        inputs = [*held.paths, corpus / "manifest.json"]
+        manifest.write(folder, facts, form, inputs, "residuum.external")
+
+
+@app.command()
+def queries(
+    split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
+    spec: VectorsSpec,
+    output: command.Folder,
+) -> None:
+    """Write the released vectors of the queries of several splits, each into its own folder."""
+    form, counts = command.parse_spec(Vectors, spec), {}
+    docs, paths = _Held(form.docs), dict(command.pairs(split))
+    inputs = [*docs.paths, *paths.values()]
+    with files.whole_directory(output) as folder:
+        for name, path in paths.items():
+            held, ids = _Held(form.queries[name]), list(trec.read_queries(path))
+            held.check(ids, "query", str(path))
+            held.check_queries(ids, path, form.others)
+            if held.dimensions != docs.dimensions:
+                raise ResiduumError(
+                    f"{held.paths[0]}: its vectors have {held.described}, and those of the docs in "
+                    f"{docs.paths[0]} have {docs.described}. Are they of one model?"
+                )
+            owners, rows = held.of(ids)
+            textvectors.write(folder / name, owners, rows, form.similarity, held.cure)
+            counts[name] = len(ids)
+            inputs += held.paths
+        given = f"vectors of others ({form.source}), {docs.described}, compared by "
+        given += "cosine" if form.similarity == "cosine" else "inner products"
+        facts = {"queries": counts, "given": given, "weights": docs.weights(form)}
+        manifest.write(folder, facts, form, dict.fromkeys(inputs), "residuum.external")
+
+
+class _Held:
+    """The vectors in files, and which row of which file has which id."""
+
+    def __init__(self, named: Sequence[Named]) -> None:
+        self.paths, self.files = list[Path](), list[vectorfiles.VectorFile]()
+        for name in named:
+            apart = None if isinstance(name, str) else roots.data() / name.ids
+            path = roots.data() / (name if isinstance(name, str) else name.vectors)
+            opened = list(vectorfiles.opened(path, apart))
+            self.files += opened
+            self.paths += [*(file.path for file in opened), *([apart] if apart else [])]
+        self.dimensions = self.files[0].dimensions
+        for file in self.files:
+            if file.dimensions != self.dimensions:
+                text = f"its vectors have {textvectors.described(file.dimensions)}"
+                raise ResiduumError(
+                    f"{file.path}: {text}, and those of {self.files[0].path} have {self.described}"
+                )
+        self.rows = pl.concat(
+            pl.DataFrame({"id": file.ids}, {"id": pl.String}).select(
+                "id", file=pl.lit(number), row=pl.int_range(pl.len())
+            )
+            for number, file in enumerate(self.files)
+        )
+        self.cure = f"Mend it in {', '.join(map(str, self.paths))}"
+
+    @property
+    def described(self) -> str:
+        """What dimensions the vectors have, in words."""
+        return textvectors.described(self.dimensions)
+
+    def place(self, name: str) -> str:
+        """Return file and row of the first vector of an id; rows count from 1."""
+        file, row = self.rows.filter(pl.col("id") == name).select("file", "row").row(0)
+        return f"{self.files[file].path}, vector {row + 1}"
+
+    def besides(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids of vectors that are not among these."""
+        others = self.rows.filter(~pl.col("id").is_in(ids))
+        return others["id"].unique(maintain_order=True).to_list()
+
+    def check(self, ids: Sequence[str], what: str, where: str) -> None:
+        """Raise ResiduumError if a doc or query has no vector."""
+        lacking = sorted({*ids}.difference(self.rows["id"]))
+        if lacking:
+            names = ", ".join(lacking[:NAMED]) + ", ..." * (len(lacking) > NAMED)
+            raise ResiduumError(
+                f"{self.files[0].path}: no vector for {what} {names} ({len(lacking)} of the "
+                f"{len(ids)} that are asked for lack one; they are those of {where}). Give every "
+                "file of the vectors"
+            )
+
+    def check_queries(self, ids: Sequence[str], path: Path, others: bool) -> None:
+        """Raise ResiduumError if a query has two vectors, or a vector belongs to no query."""
+        twice = self.rows.filter(pl.col("id").is_in(ids) & pl.col("id").is_duplicated())
+        if len(twice):
+            name = twice["id"][0]
+            raise ResiduumError(f"{self.place(name)}: query {name} has two vectors. Give it one")
+        if not others and (left := self.besides(ids)):
+            raise ResiduumError(
+                f"{self.place(left[0])}: query {left[0]} is not in {path} ({len(left)} such "
+                "queries). If the files hold other queries too, write others: true"
+            )
+
+    def of(self, ids: Sequence[str]) -> tuple[list[str], textvectors.Rows]:
+        """Return the vectors of ids in their order, several of an id in that of the files.
+
+        Each vector's id is repeated with it.
+        """
+        wanted = pl.DataFrame({"id": ids}, {"id": pl.String})
+        owned = wanted.join(self.rows, on="id", maintain_order="left_right").with_row_index("place")
+        dense = np.empty((len(owned), self.dimensions), dtype=np.float32)
+        weighed: list[textvectors.Vector] = [{}] * len(owned)
+        for [number], here in owned.group_by("file", maintain_order=True):
+            vectors = self.files[int(str(number))].take(here["row"].to_list())
+            if self.dimensions:
+                dense[here["place"].to_numpy()] = vectors
+                continue
+            for place, vector in zip(here["place"], vectors, strict=True):
+                weighed[place] = vector
+        rows = dense if self.dimensions else textvectors.joined(weighed)
+        return owned["id"].to_list(), rows
+
+    def weights(self, form: Vectors) -> str:
+        """Return what identifies the vectors: a hash of their files and of their similarity."""
+        made = [form.similarity, *map(files.sha256, self.paths)]
+        return hashlib.sha256(canonical_json(made).encode()).hexdigest()
 
 
 if __name__ == "__main__":

@@ -23,11 +23,14 @@ from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.groupings import Grouping, Halves
 from residuum.config.schema.models import (
     DualEncoder,
+    Given,
     LexicalVectors,
     Model,
     OnPairs,
     ReleasedEncoder,
+    ReleasedVectors,
     ReleasedWeights,
+    VectorFile,
 )
 from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.reading import Windows
@@ -439,7 +442,7 @@ class Registry:
     def vectors_seed(self, model: str, seed: Seed | None) -> Seed | None:
         """Return the seed of a model's vectors in a run: of untrained ones, the entry's own."""
         entry = self.models[FixedId.parse(model).name]
-        return entry.seed if isinstance(entry, LexicalVectors | ReleasedEncoder) else seed
+        return entry.seed if isinstance(entry, LexicalVectors | Given) else seed
 
     def released(self, model: str) -> FromHub | FromPath:
         """Return where a released encoder is, given its id."""
@@ -447,6 +450,15 @@ class Registry:
         if entry.path:
             return FromPath(path=entry.path)
         return FromHub(hub=str(entry.hub), revision=str(entry.revision), pickled=entry.pickled)
+
+    def vector_files(self, model: str, split_id: SplitId) -> list[VectorFile] | None:
+        """Return the files of the vectors of a split's queries; None if the entry names none.
+
+        `model` is an id of released vectors.
+        """
+        entry = self.entry(model, ReleasedVectors)
+        roles = (role for role in entry.queries if self.binding(role) == split_id)
+        return next(map(entry.of_queries, roles), None)
 
     def fixed_by(self, model: str) -> str | None:
         """Return the model whose fixed vectors a training reads, or None."""
@@ -518,7 +530,7 @@ class Registry:
         """Return the model, trained once per seed, that a system itself names; or None."""
         models = [(ref, name) for ref, name in self._named.get(system, []) if ref.to == "model"]
         made = (name for ref, name in models if ref.use != "released")
-        untrained = ReleasedWeights, ReleasedEncoder, LexicalVectors
+        untrained = ReleasedWeights | Given | LexicalVectors
         return next((n for n in made if not isinstance(self.models.get(n), untrained)), None)
 
     def tuned_on(self, system: str) -> str | None:
@@ -529,11 +541,11 @@ class Registry:
         """Return the models, trained once per seed, of a system and of all its parts."""
         return [model for name in self.made_from(system) if (model := self.trained_for(name))]
 
-    def released_behind(self, system: str) -> list[str]:
-        """Return the released encoders of a system and of all its parts."""
+    def given_behind(self, system: str) -> list[str]:
+        """Return what makes vectors and is not trained here, of a system and of all its parts."""
         dense = [s for n in self.made_from(system) if isinstance(s := self.systems[n], DenseSystem)]
         named = dict.fromkeys(system.model for system in dense)
-        return [name for name in named if isinstance(self.models.get(name), ReleasedEncoder)]
+        return [name for name in named if isinstance(self.models.get(name), Given)]
 
     def made_from(self, system: str) -> list[str]:
         """Return a system and all systems that it is made from, itself first."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import BaseModel
 
 from residuum.config.schema.base import references
-from residuum.config.schema.models import DualEncoder, LexicalVectors, Model, ReleasedEncoder
+from residuum.config.schema.models import Model, Vectors
 from residuum.config.schema.systems import DenseSystem, System
 
 SUFFIX = "-embedding"
@@ -34,7 +34,7 @@ def _dense(name: str, models: Mapping[str, Model]) -> DenseSystem | None:
     """Return the dense system of a model with vectors, with its label, or None."""
     for model in model_of(name):
         entry = models.get(model)
-        if isinstance(entry, DualEncoder | ReleasedEncoder | LexicalVectors):
+        if isinstance(entry, Vectors):
             made = {"kind": "dense", "model": model, "label": entry.description}
             return DenseSystem.model_validate(made)
     return None

@@ -6,6 +6,7 @@ nobody has, and says which limits they break.
 """
 
 import os
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import entries, loading, roots
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import references
+from residuum.config.schema.models import Program
 from residuum.config.schema.scales import FromHub, Start
 from residuum.inspect import limits
 from residuum.inspect.datasets import File, needed
@@ -26,6 +28,7 @@ from residuum.inspect.text import amount, by_reason, line, wrapped
 from residuum.pages import layout
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_no_export
+from residuum.wiring.corpora import encoded_splits
 from residuum.wiring.models import start_of
 from residuum.wiring.pages import gaps
 from residuum.wiring.paths import results_of
@@ -138,7 +141,8 @@ def _real(
     jobs = f"{len(pending)} of {len(every)} jobs have to run"
     head = _head(registry, f": {jobs if pending else f'all {len(every)} jobs are finished'}. ")
     room = {results: 1e6 * sums(pending)["disk_mb"], **homes(registry, files)}
-    parts = [head, _downloads(registry, files), _rules(pending, every), _gaps(registry)]
+    parts = [head, _downloads(registry, files), _programs(registry, pending)]
+    parts += [_rules(pending, every), _gaps(registry)]
     return pending, [*parts, disks(room)]
 
 
@@ -160,7 +164,8 @@ def _imagined(
     head = _head(registry, f", as if there were {given}: {total:,} jobs, none of them finished. ")
     broken = limits.rows(docs, every, halved, node_mb)
     room = disks({results: 1e6 * sums(every)["disk_mb"]})
-    return every, [head, _rules(every, every), room, limits.page(broken)]
+    programs = _programs(registry, every)
+    return every, [head, programs, _rules(every, every), room, limits.page(broken)]
 
 
 def _pairs(chosen: Mapping[str, object]) -> list[str]:
@@ -244,6 +249,26 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
             continue
         stated = {"licence": dataset.licence, "access": dataset.access}
         yield from (line(key, text) for key, text in stated.items() if text)
+
+
+def _programs(registry: Registry, jobs: Iterable[Job]) -> Iterator[str]:
+    """Yield which programs jobs run, and how many texts each is asked for at most."""
+    texts = Counter[tuple[str, str]]()
+    for job in jobs:
+        if job.rule in ("program_docs", "program_queries"):
+            model, dataset = job.wildcards["model"], job.wildcards["dataset"]
+            if job.rule == "program_docs":
+                docs = sizes.docs(registry, dataset) / registry.shards(dataset, model)
+                texts[model, dataset] += round(docs * job.alike)
+                continue
+            splits = encoded_splits(registry, dataset, model, Program.seed)
+            queries = (sizes.queries(registry, SplitId(dataset, split)) for split in splits)
+            texts[model, dataset] += sum(queries)
+    if texts:
+        yield "Programs that run, with the texts of a collection that are asked for at most:"
+    for (model, dataset), number in texts.items():
+        command = shlex.join(registry.entry(model, Program).command)
+        yield wrapped(f"{model}, `{command}`: {number:,} texts of {dataset}", "- ")
 
 
 def _rules(pending: list[Job], every: list[Job]) -> Iterator[str]:

@@ -4,7 +4,9 @@ Usage: `why_unavailable(registry, "clear-bert-large", split_id, hub)`, with `hub
 of such systems are not run; all other rows are. Only `hub` may use the network.
 """
 
-from collections.abc import Callable, Iterator
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +15,15 @@ from residuum.config import roots
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import LexicalVectors, ReleasedEncoder, ReleasedWeights
+from residuum.config.schema.models import (
+    Given,
+    LexicalVectors,
+    Program,
+    ReleasedEncoder,
+    ReleasedVectors,
+    ReleasedWeights,
+    VectorFile,
+)
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import (
     DenseSystem,
@@ -100,7 +110,7 @@ def _left_out(registry: Registry, system: str, dataset: str | None) -> str | Non
 
 
 def _untrained(registry: Registry, name: str, split_id: SplitId | None, hub: Hub) -> Reasons:
-    """Yield why a model that nothing trains is unavailable: lexical vectors, a released encoder.
+    """Yield why a model of vectors that nothing trains is unavailable.
 
     Nothing is yielded for trained models.
     """
@@ -109,6 +119,29 @@ def _untrained(registry: Registry, name: str, split_id: SplitId | None, hub: Hub
         yield why_unavailable(registry, model.system, split_id, hub)
     if isinstance(model, ReleasedEncoder):
         yield from _start(registry, registry.released(name), name, None, hub)
+    if isinstance(model, ReleasedVectors):
+        yield _vectors(registry, name, model, split_id)
+    if isinstance(model, Program):
+        if shutil.which(model.command[0]) is None:
+            yield f"no such program: {model.command[0]}, which {name} runs"
+        absent = [file for file in model.files if not os.path.isfile(file)]
+        yield f"no such file: {absent[0]}, which {name} names" if absent else None
+
+
+def _vectors(
+    registry: Registry, name: str, model: ReleasedVectors, split_id: SplitId | None
+) -> str | None:
+    """Say why released vectors cannot be used, on a split or on any, or None."""
+    named: Iterable[VectorFile] = [f for dataset in model.docs for f in model.of_docs(dataset)]
+    if split_id:
+        if split_id.dataset not in model.docs:
+            return f"{name} has vectors of {', '.join(model.docs)} only"
+        queries = registry.vector_files(name, split_id)
+        if queries is None:
+            return f"{name} has vectors of the queries of {', '.join(model.queries)} only"
+        named = [*model.of_docs(split_id.dataset), *queries]
+    absent = [path for path in paths_of(named) if not path.exists()]
+    return f"no such file: {absent[0]}. {model.source}" if absent else None
 
 
 def _released(registry: Registry, name: str, split_id: SplitId | None) -> str | None:
@@ -148,7 +181,7 @@ def why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
     model = registry.models[name]
     if isinstance(model, ReleasedWeights):
         return _released(registry, name, None)
-    untrained = isinstance(model, LexicalVectors | ReleasedEncoder)
+    untrained = isinstance(model, LexicalVectors | Given)
     made = _untrained if untrained else _model
     return next(filter(None, made(registry, name, None, hub)), None)
 
@@ -234,6 +267,18 @@ def released_files(registry: Registry, name: str) -> list[Path]:
     path = roots.data() / registry.entry(name, ReleasedWeights).path
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     return [file for file in files if file.is_file()]
+
+
+def paths_of(named: Iterable[VectorFile]) -> list[Path]:
+    """Return the files or folders of released vectors, each with its file of ids if it has one."""
+    both = ([f] if isinstance(f, str) else [f.vectors, f.ids] for f in named)
+    return [roots.data() / name for names in both for name in names]
+
+
+def program_files(registry: Registry, name: str) -> list[str]:
+    """Return the files that a program's answers depend on: those in its command, and `files`."""
+    program = registry.entry(name, Program)
+    return [*filter(os.path.isfile, dict.fromkeys([*program.command, *program.files]))]
 
 
 def why_no_export(

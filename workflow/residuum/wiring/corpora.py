@@ -14,13 +14,25 @@ from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.analyses import IndexForm
 from residuum.config.schema.base import references
 from residuum.config.schema.datasets import Dataset, local
-from residuum.config.schema.models import LexicalVectors, OnPairs
+from residuum.config.schema.models import (
+    LexicalVectors,
+    OnPairs,
+    ReleasedVectors,
+    VectorFile,
+)
 from residuum.config.schema.questions import Synthetic
 from residuum.config.schema.scales import Start
 from residuum.config.schema.sources import Containing, Segmented
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
-from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
+from residuum.wiring.availability import (
+    paths_of,
+    program_files,
+    released_files,
+    rm3_measure,
+    role_of,
+    why_no_export,
+)
 from residuum.wiring.base import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.memo import memoised
 from residuum.wiring.paths import Template, folder_of
@@ -53,7 +65,8 @@ def encoded_splits(
     A training split is encoded if other models mine its negatives with this model, or hold its
     vectors fixed beside theirs. A training for a fold encodes only that fold. `hits`, a
     `DenseSystem.hits_id`, keeps only the splits that are searched for these hits: training splits
-    have many queries, so only systems that mine negatives search them.
+    have many queries, so only systems that mine negatives search them. Released vectors are of the
+    splits that their entry names.
     """
     if fold := registry.fold_of(model):
         return [fold]
@@ -71,7 +84,9 @@ def encoded_splits(
                 split_id, _ = role_of(registry, role, "train", dataset)
                 if split_id and split_id.dataset == dataset and split_id.split not in splits:
                     splits.append(split_id.split)
-    return splits
+    if not isinstance(registry.model(model), ReleasedVectors):
+        return splits
+    return [s for s in splits if registry.vector_files(model, SplitId(dataset, s)) is not None]
 
 
 @memoised
@@ -237,10 +252,65 @@ class Corpora(Part):
             {**spec, "system": system.model_dump(mode="json", exclude=specs.FOR_READERS)}
         )
 
+    def doc_vectors(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the released vectors of a dataset's docs."""
+        return _files(self._of_docs(wildcards))
+
+    def query_vectors(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the released vectors of docs and of the queries that are searched."""
+        of_queries = [file for files in self._of_queries(wildcards).values() for file in files]
+        return _files([*self._of_docs(wildcards), *of_queries])
+
+    def doc_vectors_spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of the released vectors of a dataset's docs."""
+        entry = self.registry.entry(wildcards.model, ReleasedVectors)
+        docs = [_written(file) for file in self._of_docs(wildcards)]
+        return specs.canonical_json({"docs": docs, "similarity": entry.similarity})
+
+    def query_vectors_spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of the released vectors of a dataset's queries, by split."""
+        entry = self.registry.entry(wildcards.model, ReleasedVectors)
+        return specs.canonical_json(
+            {
+                "docs": [_written(file) for file in self._of_docs(wildcards)],
+                "queries": {
+                    split: [_written(file) for file in files]
+                    for split, files in self._of_queries(wildcards).items()
+                },
+                "similarity": entry.similarity,
+                "others": entry.others,
+                "source": entry.source,
+            }
+        )
+
+    def _of_docs(self, wildcards: Wildcards) -> list[VectorFile]:
+        entry = self.registry.entry(wildcards.model, ReleasedVectors)
+        return entry.of_docs(wildcards.dataset)
+
+    def _of_queries(self, wildcards: Wildcards) -> dict[str, list[VectorFile]]:
+        model, dataset = wildcards.model, wildcards.dataset
+        given = ((s, SplitId(dataset, s)) for s in self._splits(wildcards))
+        files = {split: self.registry.vector_files(model, split_id) for split, split_id in given}
+        return {split: named for split, named in files.items() if named is not None}
+
+    def program_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that a program's answers depend on."""
+        return program_files(self.registry, wildcards.model)
+
     def vectors_index(self, wildcards: Wildcards) -> str:
         """Return the manifest of the index whose BM25 weights make lexical vectors."""
         model = self.registry.entry(wildcards.model, LexicalVectors)
         return self.index(wildcards.dataset, RunId(model.system))
+
+
+def _files(named: list[VectorFile]) -> list[str]:
+    """Return the files of released vectors, those of a folder one by one, each once."""
+    within = (file for path in paths_of(named) for file in roots.files_of(path))
+    return list(dict.fromkeys(map(str, within)))
+
+
+def _written(file: VectorFile) -> object:
+    return file if isinstance(file, str) else file.model_dump(mode="json")
 
 
 def depth_of(hits_id: str) -> int:

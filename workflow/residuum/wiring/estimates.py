@@ -137,16 +137,45 @@ class Estimates:
 
     def doc_term_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the lexical vectors of one shard: analysis as for an index, and writing."""
-        share = 1 / self.registry.shards(w.dataset, w.model)
         seconds = sizes.text_bytes(self.registry, w.dataset) / MB / sizes.INDEX_MB
         hidden = sizes.shape(self.registry, w.model).hidden
         disk = 4.0 * hidden * self._shard(w)
-        return Estimate(disk, share * seconds, shards=self._of_corpus(w))
+        return Estimate(disk, self._share(w) * seconds, shards=self._of_corpus(w))
 
     def query_term_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the lexical vectors of all queries that are searched or trained on."""
         queries, hidden = self._searched(w), sizes.shape(self.registry, w.model).hidden
         return Estimate(4.0 * hidden * queries, queries * sizes.QUERY_BYTES / MB)
+
+    def taken_docs(self, w: Wildcards) -> Estimate:
+        """Estimate one shard of released vectors: its docs' ids and its vectors are read."""
+        disk, share = 4.0 * sizes.stored(self.registry, w.model) * self._shard(w), self._share(w)
+        seconds = share * self._export_s(w.dataset) + disk / MB / sizes.READ_MB
+        return Estimate(disk, seconds, shards=self._of_corpus(w))
+
+    def taken_queries(self, w: Wildcards) -> Estimate:
+        """Estimate the released vectors of queries; the files of docs are read for their hash."""
+        stored = 4.0 * sizes.stored(self.registry, w.model)
+        read = stored * sizes.vectors(self.registry, w.dataset, w.model)
+        return Estimate(stored * self._searched(w), read / MB / sizes.READ_MB)
+
+    def asked_docs(self, w: Wildcards) -> Estimate:
+        """Estimate a program's vectors of one shard of a corpus."""
+        asked = self._asked(w, self._shard(w))
+        return asked._replace(shards=self._of_corpus(w))
+
+    def asked_queries(self, w: Wildcards) -> Estimate:
+        """Estimate a program's vectors of all queries that are searched."""
+        return self._asked(w, self._searched(w))
+
+    def _asked(self, w: Wildcards, texts: float) -> Estimate:
+        """Estimate a program's vectors of texts; its kept answers take three times their room."""
+        disk = (1 + 3) * 4.0 * sizes.stored(self.registry, w.model) * texts
+        return Estimate(disk, texts / sizes.PROGRAM)
+
+    def _share(self, w: Wildcards) -> float:
+        """Return a shard's share of a corpus."""
+        return 1 / self.registry.shards(w.dataset, w.model)
 
     def fidelity(self, w: Wildcards) -> Estimate:
         """Estimate a fidelity measurement: inner products of all projected docs and queries."""

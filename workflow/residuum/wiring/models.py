@@ -356,7 +356,7 @@ def _dense(registry: Registry, system: str) -> list[str]:
     """Return the dense systems, trained or released, of a system and all that it is made from."""
     made = registry.made_from(system)
     dense = [name for name in made if isinstance(registry.systems[name], DenseSystem)]
-    return [name for name in dense if registry.trained_for(name) or registry.released_behind(name)]
+    return [name for name in dense if registry.trained_for(name) or registry.given_behind(name)]
 
 
 def models_judged(registry: Registry, system: str, seed: int, dataset: str) -> list[str]:

@@ -12,6 +12,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.pages.kinds import ENTRIES
 
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
+ANSWERS = "results/answers"  # of programs, for all scales
 SPLIT = "{dataset}/{split}"
 TRAINED = "{model}/seed{seed}"
 MODEL = f"{TRAINED}/manifest.json"

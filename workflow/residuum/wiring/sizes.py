@@ -22,8 +22,10 @@ from residuum.config.schema.models import (
     LexicalVectors,
     Model,
     OnPairs,
+    Program,
     QuestionGenerator,
     ReleasedEncoder,
+    ReleasedVectors,
     TermGate,
     TermWeights,
 )
@@ -139,6 +141,8 @@ def shape(registry: Registry, start: Start | str) -> Shape:
     model = registry.model(name)
     if isinstance(model, LexicalVectors):
         return Shape(0, model.dimensions or int(DOC_TERMS), 0, 0)
+    if isinstance(model, ReleasedVectors | Program):
+        return Shape(0, int(GIVEN), 0, 0)
     if isinstance(model, ReleasedEncoder):
         return shape(registry, registry.released(name))._replace(scorers=int(is_sparse(model)))
     if isinstance(model, Backbone):
@@ -385,6 +389,8 @@ PRODUCT_GFLOPS = Assumption(
 )
 
 
+GIVEN = Assumption(768, "vectors of others and of a program have {} dimensions")
+PROGRAM = Assumption(50, "a program answers {} texts a second")
 READ_MB = Assumption(500, "a disk reads {} MB a second")
 STEP_S = Assumption(0.05, "a training step takes {} s at least, whatever the card")
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from residuum.code.tables import Kinds
 from residuum.config.schema.backbones import Adapted, Backbone, OnBackbone
-from residuum.config.schema.base import Entry, Id, Positive, Probability, Ref, Strict
+from residuum.config.schema.base import Entry, Id, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.encoder import Encoder, Pooling
 from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.questions import CrossAttention, Length, SpanWriting
@@ -176,6 +176,68 @@ class ReleasedEncoder(Reads, Entry):
             raise ValueError("pickled: a folder's weights are safetensors; leave it out")
 
 
+class WithIds(Strict):
+    """Vectors in a file that holds no ids: a NumPy array, or a FAISS index."""
+
+    vectors: str = Field(description="file of vectors: .npy, or .faiss or .index of FAISS")
+    ids: str = Field(description="file of their ids in this order, a line for each")
+
+
+VectorFile = str | WithIds
+VectorFiles = VectorFile | list[VectorFile]  # below RESIDUUM_DATA or absolute
+
+
+class ReleasedVectors(Entry):
+    """Released vectors: those of docs and queries that somebody else computed.
+
+    A file is JSON lines, NumPy's npz (arrays ids and vectors) or Parquet (a column of ids, one of
+    lists), or a folder of such files. An npy and an index of FAISS need a file of ids beside them.
+    A doc may have several vectors: its id is repeated.
+    """
+
+    kind: Literal["released-vectors"]
+    source: str = Field(description="who made them and where to get them; shown if they are absent")
+    docs: dict[Annotated[Id, Ref("dataset")], VectorFiles] = Field(
+        min_length=1, description="dataset: file or files of its docs' vectors, below RESIDUUM_DATA"
+    )
+    queries: dict[Role, VectorFiles] = Field(
+        min_length=1, description="role: file or files of its queries' vectors, below RESIDUUM_DATA"
+    )
+    similarity: Literal["cosine", "dot"] = Field(description="how vectors are compared")
+    others: bool = Field(False, description="files hold other queries too, which are left out")
+    seed: ClassVar[int] = 0  # in paths, where a training has its seed
+
+    def of_docs(self, dataset: str) -> list[VectorFile]:
+        """Return the files of the vectors of a dataset's docs."""
+        return _listed(self.docs[dataset])
+
+    def of_queries(self, role: str) -> list[VectorFile]:
+        """Return the files of the vectors of a role's queries."""
+        return _listed(self.queries[role])
+
+
+def _listed(files: VectorFiles) -> list[VectorFile]:
+    return files if isinstance(files, list) else [files]
+
+
+class Program(Entry):
+    """A program that reads texts and writes their vectors, both as JSON lines.
+
+    It reads `{"id": ..., "text": ..., "side": "doc"}`, or side query. It writes, in this order,
+    `{"id": ..., "vector": [...]}`, or `terms: {"word": weight}` in place of vector.
+    """
+
+    kind: Literal["program"]
+    command: list[str] = Field(
+        min_length=1,
+        description="program and arguments; no shell reads them. An edit of a file among them "
+        "makes the vectors again",
+    )
+    files: list[str] = Field([], description="more files whose edit makes the vectors again")
+    similarity: Literal["cosine", "dot"] = Field(description="how vectors are compared")
+    seed: ClassVar[int] = 0  # in paths, where a training has its seed
+
+
 class Perturbation(Strict):
     """Masking, in training only, of a doc's tokens that its query has too (RoC, Eq. 10)."""
 
@@ -301,7 +363,7 @@ Trained = Annotated[
     DualEncoder | TermWeights | CrossEncoder | TermGate | QuestionGenerator,
     Field(discriminator="kind"),
 ]
-Untrained = Annotated[
-    ReleasedWeights | ReleasedEncoder | LexicalVectors, Field(discriminator="kind")
-]
+Given = ReleasedEncoder | ReleasedVectors | Program  # what makes vectors and is not trained here
+Vectors = DualEncoder | Given | LexicalVectors
+Untrained = Annotated[ReleasedWeights | Given | LexicalVectors, Field(discriminator="kind")]
 Model = Annotated[Backbone | Adapted | Trained | Untrained, Field(discriminator="kind")]

@@ -13,7 +13,9 @@ from residuum.config.schema.search import Search
 from residuum.config.schema.settings import Depth, Interpolation, Part, Rm3Setting
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
-VECTORS = ("dual-encoder", "released-encoder", "lexical-vectors")  # kinds of models
+VECTORS = (  # kinds of models
+    *("dual-encoder", "released-encoder", "released-vectors", "program", "lexical-vectors"),
+)
 UNSCORED = ("rerank", "candidates")  # kinds whose scores cannot be added to others
 Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
 Unretrieved = Literal["true_score", "minimum", "zero"]

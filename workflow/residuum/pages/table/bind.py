@@ -221,9 +221,10 @@ class TableInputs(PageInputs):
                 if name in registry.of_kind("dual-encoder"):
                     dataset = split_id.dataset
                     yield paths.query_embeddings.fill(dataset=dataset, model=model, seed=seed)
-        for name in registry.released_behind(system):
+        for name in registry.given_behind(system):
             made = {"model": name, "seed": ReleasedEncoder.seed}
-            yield paths.checkpoint.fill(**made)
+            if isinstance(registry.models[name], ReleasedEncoder):
+                yield paths.checkpoint.fill(**made)
             yield paths.query_embeddings.fill(dataset=split_id.dataset, **made)
         if isinstance(registry.systems[system], RerankSystem):
             yield self.fill(paths.pairs.manifest, split_id, reranker=registry.reranker(system))

@@ -292,7 +292,7 @@ def of_arithmetic(manifests: Sequence[Path]) -> Iterator[str]:
     for path in manifests:
         spec = manifest.read(path)["spec"]
         if "precision" not in spec:
-            continue  # a released encoder is copied
+            continue  # a released encoder is copied, and vectors of others are taken in
         device = spec.get("device") or spec.get("name")  # encode records a device's own fields
         named.setdefault(f"{spec['precision']} on {device}", {})[_computed(path)] = None
     for arithmetic, names in sorted(named.items()):
@@ -300,9 +300,11 @@ def of_arithmetic(manifests: Sequence[Path]) -> Iterator[str]:
 
 
 def of_released(manifests: Sequence[Path]) -> Iterator[str]:
-    """Yield what each released encoder is and how it is read."""
+    """Yield what each released encoder is and how it is read, and whose other vectors are."""
     for path in manifests:
         made = manifest.read(path)
+        if given := made["artefact"].get("given"):
+            yield f"{(PATHS.query_embeddings.parse(path) or {}).get('model', path.name)}: {given}."
         if read := made["artefact"].get("read"):
             at = f" at {str(made['spec']['revision'])[:8]}" if made["spec"].get("revision") else ""
             name = (PATHS.checkpoint.parse(path) or {}).get("model", path.name)
