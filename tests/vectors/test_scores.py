@@ -9,7 +9,7 @@ import pytest
 
 from residuum.artefacts import trec
 from residuum.config.schema.search import Search
-from residuum.vectors import hybrid, nearest, scores
+from residuum.vectors import exact, hybrid, nearest, scores
 from residuum.vectors.approximate import SEARCHES
 
 Texts = list[np.ndarray]
@@ -76,7 +76,7 @@ def test_a_search_of_all_docs_finds_those_of_the_loops(
 
 def test_a_card_finds_the_same_docs(expected: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here torch multiplies on the CPU."""
-    monkeypatch.setattr(scores, "_multiply", partial(scores._multiply_on_card, "cpu"))
+    monkeypatch.setattr(scores, "_multiply", partial(exact.best_of_each, "cpu"))
     index = nearest.Index(shard("d", DOCS), None, "cpu")
     assert ranked(index.search(shard("q", QUERIES), 20), 20).equals(by_loops(expected, 20))
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from residuum.artefacts.termvectors import TermVectors
-from residuum.vectors import products
+from residuum.vectors import exact, products
 
 PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, which fits a cache
 TOKENS_AT_ONCE = 1024  # vectors of docs, and of queries, multiplied at once: products of 4 MB
@@ -61,7 +61,7 @@ def best_products(
     last vector, which changes no maximum. Memory holds the products of `TOKENS_AT_ONCE` vectors of
     each side.
     """
-    multiply = _multiply if device == "cpu" else partial(_multiply_on_card, device)
+    multiply = _multiply if device == "cpu" else partial(exact.best_of_each, device)
     at_once = TOKENS_AT_ONCE if device == "cpu" else CARD_TOKENS
     counts = np.diff(doc_starts)
     scores = np.empty((len(counts), len(query_starts) - 1), dtype=np.float32)
@@ -73,7 +73,8 @@ def best_products(
         for first, last in parts:
             starts = query_starts[first : last + 1]
             asked = np.ascontiguousarray(queries[starts[0] : starts[-1]], dtype=np.float32)
-            scores[some, first:last] = multiply(tokens, asked, int(longest), starts - starts[0])
+            best = multiply(tokens, asked, int(longest))
+            scores[some, first:last] = np.add.reduceat(best, starts[:-1] - starts[0], axis=1)
     return scores
 
 
@@ -96,21 +97,9 @@ def _alike(counts: np.ndarray, at_once: int) -> Iterator[np.ndarray]:
         order = order[:-size]
 
 
-def _multiply(docs: np.ndarray, queries: np.ndarray, each: int, starts: np.ndarray) -> np.ndarray:
-    """Return the scores (docs, queries) of docs with `each` vectors; `starts` are the queries'."""
-    best = (docs @ queries.T).reshape(-1, each, len(queries)).max(axis=1)
-    return np.asarray(np.add.reduceat(best, starts[:-1], axis=1))
-
-
-def _multiply_on_card(
-    device: str, docs: np.ndarray, queries: np.ndarray, each: int, starts: np.ndarray
-) -> np.ndarray:
-    import torch
-
-    torch.set_float32_matmul_precision("highest")  # no TF32
-    left, right = (torch.from_numpy(some).to(device) for some in (docs, queries))
-    best = (left @ right.T).view(-1, each, len(queries)).amax(1).cpu().numpy()
-    return np.asarray(np.add.reduceat(best, starts[:-1], axis=1))
+def _multiply(docs: np.ndarray, queries: np.ndarray, each: int) -> np.ndarray:
+    """Return the largest product of each doc's vectors, `each` a doc: (docs, query vectors)."""
+    return np.asarray((docs @ queries.T).reshape(-1, each, len(queries)).max(axis=1))
 
 
 def text_scores(
