@@ -22,7 +22,7 @@ from residuum import release as stage
 from residuum.artefacts import shards, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Reads
-from residuum.neural import devices, release
+from residuum.neural import devices, pretrained, release
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source
 from residuum.vectors.nearest import Index
@@ -271,3 +271,12 @@ def test_queries_and_docs_are_written_with_an_id_for_each_vector(
                        device="cpu")  # fmt: skip
     [facts] = shards.facts_of([tmp_path / "docs"])
     assert facts["vectors"] > len(toy_docs()) and "vectors_of_text" not in facts
+
+
+def test_a_marker_that_the_vocabulary_has_changes_no_embedding(start: Path) -> None:
+    """New markers begin as [CLS] does; the last words of the vocabulary stay as they are."""
+    model, tokenizer = pretrained.load(AutoModel, Source(str(start)), ("[unused0]", "[NEW]"))
+    rows = model.get_input_embeddings().weight.detach().numpy()
+    before = load_file(start / "model.safetensors")["embeddings.word_embeddings.weight"].numpy()
+    np.testing.assert_array_equal(rows[: len(before)], before)
+    np.testing.assert_array_equal(rows[len(before) :], before[[tokenizer.cls_token_id]])
