@@ -116,7 +116,9 @@ def test_vectors_are_those_of_the_cpu(toy: Path, name: str, device: tuple[str, s
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("pooling", ["max", "mean-sqrt", "weighted-mean", "last", "splade"])
+@pytest.mark.parametrize(
+    "pooling", ["max", "mean-sqrt", "weighted-mean", "last", "splade", "tokens", "attended"]
+)
 def test_vectors_of_released_poolings_are_those_of_the_cpu(
     toy: Path, tmp_path: Path, pooling: str, device: tuple[str, str]
 ) -> None:
@@ -124,6 +126,9 @@ def test_vectors_of_released_poolings_are_those_of_the_cpu(
     shutil.copytree(saved(toy, "sparse" if pooling == "splade" else "nll"), tmp_path / "model")
     path, own = tmp_path / "model" / "residuum.json", chosen(device)
     changed = {"pooling": pooling, "query_prompt": "moss "}
+    if pooling in ("tokens", "attended"):
+        tokens = {"kind": "tokens", "expanded": 10, "skipped": ["the"]}
+        changed["pooling"] = {**tokens, "attended": pooling == "attended"}
     changed |= {} if pooling == "splade" else {"truncate": 8, "normalise": True}
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
     cpu, there = (Encoder.load(tmp_path / "model", on) for on in (CPU, own))

@@ -222,7 +222,7 @@ def test_the_first_hits_of_docs_are_those_that_a_loop_finds(
     rows = np.array([random.permutation(600)[:200] for _ in range(23)])
     rows[3, 50:], rows[4] = -1, -1
     scores = -np.sort(-random.normal(size=rows.shape).astype(np.float32), axis=1)
-    for at_once in (1, 3 * len(of._names), 10**6):
+    for at_once in (1, 3 * len(of.names), 10**6):
         monkeypatch.setattr(nearest, "SEEN_AT_ONCE", at_once)
         firsts = of._firsts(rows)
         for k in (1, 40, 150):

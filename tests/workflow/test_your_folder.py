@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from sentence_transformers import CrossEncoder, SentenceTransformer
-from sentence_transformers.base.modules import Normalize, Transformer
+from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize, Transformer
+from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -95,6 +96,9 @@ rows:
   - {id: released, index: 2, label: the model, system: theirs}
   - {id: hybrid, index: 3, label: both, system: mine-hybrid}
   - {id: reranked, index: 4, label: reranked, system: mine-reranked}
+  - {id: late, index: 5, label: of tokens, system: late}
+  - {id: late-sum, index: 6, label: BM25 and of tokens, system: late-sum}
+  - {id: late-exact, index: 7, label: both models, system: late-exact}
 tests: clear
 """
 
@@ -122,8 +126,14 @@ def released(tmp_path_factory):
         "systems/mine-hybrid": hybrid.replace("weighted: mine", "weighted: theirs"),
         "systems/mine-reranked": "kind: rerank\nfirst_stage: bm25-default\n"
         "reranker: {path: a cross, reading: {query_length: 12, length: 32}}\ndepth: {value: 10}\n",
+        "models/late": "kind: released-encoder\npath: theirs late\npooling: tokens\n",
+        "systems/late-sum": "base: mine-hybrid\nparts: [bm25-default, late]\n"
+        "interpolation: {weighted: late, value: 0.7, grid: null, tune_on: null, measure: null}\n",
+        "systems/late-exact": "kind: hybrid\nparts: [theirs, late]\n"
+        "interpolation: {weighted: late, value: 0.5}\nk: 20\n",
         "papers/mine/table1": TABLE,
     }
+    late_model(start).save(str(folder / "theirs late"))
     write(folder, entries)
     torch.manual_seed(1)
     cross = AutoModelForSequenceClassification.from_pretrained(start, num_labels=1)
@@ -131,6 +141,16 @@ def released(tmp_path_factory):
     AutoTokenizer.from_pretrained(start).save_pretrained(folder / "a cross")
     snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
     return folder, folder / "results" / "mine", model
+
+
+def late_model(start):
+    """Return a late-interaction model of sentence-transformers, of the toy backbone."""
+    torch.manual_seed(3)
+    how = {"module_input_name": "token_embeddings"}
+    dense = Dense(16, 6, bias=False, activation_function=torch.nn.Identity(), **how)
+    expansion = {"strategy": "fixed", "attend": False, "length": 8}
+    text = Transformer(str(start), query_expansion=expansion, document_length=24)
+    return MultiVectorEncoder(modules=[text, dense, MultiVectorMask(), Normalize(**how)])
 
 
 def write(folder, entries):
@@ -157,6 +177,42 @@ def test_a_released_encoder_is_a_system_in_three_lines(released):
     assert f" {of_sentence_transformers(folder, model):.3f}" in rows["2"]
     assert not (results / "learning").exists(), "nothing was trained"
     assert "Nothing to be done" in snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+
+
+def test_a_late_model_is_a_system_and_a_part(released):
+    """Its scores are sentence-transformers' MaxSim; sums, exact and of lists, add them."""
+    folder, results, model = released
+    table, rows = rows_of(results, "table1")
+    assert not any("not run" in rows[number] for number in "567"), table
+    assert "queries of 8 tokens at least" in table
+    docs, queries = texts_of(folder)
+    late = MultiVectorEncoder(str(folder / "theirs late"), device="cpu")
+    encoded = [late.encode_query([*queries.values()]), late.encode_document([*docs.values()])]
+    scores = pl.DataFrame(np.asarray(late.similarity(*encoded)), [*docs])
+    scores = scores.with_columns(query_id=pl.Series([*queries])).unpivot(
+        index="query_id", variable_name="doc_id", value_name="expected"
+    )
+    runs = results / "runs" / "mine" / "test"
+    own = trec.read_run(runs / "late.trec.gz").join(scores, on=trec.PAIR)
+    assert len(own) == 5 * 30
+    np.testing.assert_allclose(own["score"], own["expected"], atol=1e-4)
+    plain = np.asarray(model.similarity(
+        model.encode_query([*queries.values()]), model.encode_document([*docs.values()])
+    ))  # fmt: skip
+    names = [*queries], [*docs]
+    for query, doc, score, expected in (
+        trec.read_run(runs / "late-exact.trec.gz").join(scores, on=trec.PAIR)
+        .select(*trec.PAIR, "score", "expected").rows()
+    ):  # fmt: skip
+        other = plain[names[0].index(query), names[1].index(doc)]
+        assert score == pytest.approx(0.5 * expected + other, abs=1e-4)
+    bm25 = {row[:2]: row[2] for row in trec.read_run(runs / "bm25-default.trec.gz").select(
+        *trec.PAIR, "score").rows()}  # fmt: skip
+    for query, doc, score, expected in (
+        trec.read_run(runs / "late-sum.trec.gz").join(scores, on=trec.PAIR)
+        .select(*trec.PAIR, "score", "expected").rows()
+    ):  # fmt: skip
+        assert score == pytest.approx(0.7 * expected + bm25.get((query, doc), 0), abs=1e-4)
 
 
 def test_a_cross_encoder_of_a_folder_reranks(released):

@@ -27,6 +27,7 @@ from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
 from residuum.neural import cards
 from residuum.vectors.nearest import Index, pair_scores, use_threads, with_ids, won_by_others
+from residuum.vectors.scores import distinct
 
 app = command.app(__doc__)
 
@@ -175,7 +176,8 @@ def score_run(
     parts = []
     for vectors, folders in zip(query_vectors, _of_each(queries, embeddings), strict=True):
         ids = vectors[0]
-        rows = {"query_id": pl.Series(ids, dtype=pl.String), "query": range(len(ids))}
+        each = distinct(ids)
+        rows = {"query_id": pl.Series(each, dtype=pl.String), "query": range(len(each))}
         numbered = pairs.join(pl.DataFrame(rows), on="query_id", maintain_order="left")
         docs = (shards.read(folder, system.first) for folder in folders)
         parts.append(with_ids(pair_scores(docs, vectors, numbered), ids))

@@ -135,13 +135,15 @@ class Job(NamedTuple):
         vectors, counts = encoder.vectors(texts(), "doc", self.batch_size, shard["docs"])
         owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
         each, least = int(max(counts, default=0)), int(min(counts, default=0))
+        plain = (not form or least == each) and not encoder.head.late
         facts = {
             "dimensions": encoder.dimensions,
             "shard": shard,
             **encoder.sizes.facts(),
             **({"vectors": len(owners)} if len(owners) > shard["docs"] else {}),
-            # With passages, a doc's vectors can be told apart if each passage has as many.
-            **({"vectors_of_text": each} if each > 1 and (not form or least == each) else {}),
+            # With passages, a doc's vectors can be told apart if each passage has as many. Of
+            # vectors of tokens none wins alone.
+            **({"vectors_of_text": each} if each > 1 and plain else {}),
             "weights": foreign.weights_sha256(weights),
         }
         with files.whole_directory(output) as folder:
@@ -171,8 +173,9 @@ def encode_queries(
     with files.whole_directory(output) as folder:
         for name, path in paths.items():
             texts = trec.read_queries(path)
-            vectors = encoder.encode(list(texts.values()), "query", batch_size)
-            encoder.write(folder / name, list(texts), vectors)
+            vectors, each = encoder.vectors(list(texts.values()), "query", batch_size)
+            owners = [query for query, n in zip(texts, each, strict=True) for _ in range(n)]
+            encoder.write(folder / name, owners, vectors)
             counts[name] = len(texts)
         facts = {"queries": counts, **encoder.sizes.facts()}
         facts["weights"] = foreign.weights_sha256(weights)

@@ -22,7 +22,8 @@ from residuum.config.schema.systems import HybridSystem
 from residuum.tuning.choosing import LAMBDA, Record, Setting, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 from residuum.vectors import hybrid
-from residuum.vectors.nearest import Vectors, with_ids
+from residuum.vectors.nearest import with_ids
+from residuum.vectors.scores import Vectors, distinct
 
 app = command.app(__doc__)
 SpecText = Annotated[str, typer.Option(help="schema.HybridSystem as JSON")]
@@ -57,8 +58,8 @@ def search(
         facts = shards.facts_of([*folders[part], of_queries[part][0].parent])
         shards.check(folders[part], facts[:-1])
     vectors = [shards.read(of_queries[part][0]) for part in system.parts]
-    ids = vectors[0][0]
-    if any(query_ids != ids for query_ids, *_ in vectors):
+    ids = distinct(vectors[0][0])
+    if any(distinct(query_ids) != ids for query_ids, *_ in vectors):
         raise ResiduumError(f"{queries[0]}: the parts have other queries, or in another order")
     factors = [system.coefficients(weight) for weight in system.weights()]
     first = first_passages or []

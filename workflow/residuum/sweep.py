@@ -20,7 +20,8 @@ from residuum.cli import command
 from residuum.cli.progress import track
 from residuum.config.schema.sweeps import Sweep
 from residuum.tuning.evaluation import evaluate
-from residuum.vectors.nearest import Index, Shard, use_threads, with_ids
+from residuum.vectors.nearest import Index, use_threads, with_ids
+from residuum.vectors.scores import Shard, distinct
 
 app = command.app(__doc__)
 EXACT = 0  # stands for the exact search
@@ -92,7 +93,8 @@ def measure(
         for effort in (EXACT, *job.efforts())
     )
     trec.write_curve(output, curve, "effort")
-    compared = {str(n): count / len(asked[0]) for n, count in searches.compared.items()}
+    number = len(distinct(asked[0]))
+    compared = {str(n): count / number for n, count in searches.compared.items()}
     facts = {
         "indexes": len(embeddings),
         "vectors": vectors,
@@ -102,7 +104,7 @@ def measure(
     inputs = [*(path / "manifest.json" for path in (*embeddings, queries.parent)), qrels]
     setting = {**job.model_dump(mode="json"), "measures": sorted(measure)}
     manifest.write(output, facts, setting, inputs, "residuum.sweep")
-    _write_timing(timing, searches, len(asked[0]), built, threads)
+    _write_timing(timing, searches, number, built, threads)
 
 
 def _values(

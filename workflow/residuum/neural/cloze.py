@@ -40,7 +40,7 @@ class ClozeLearner(Learner[ClozeBatch]):
 
     def __init__(self, spec: InverseCloze, start: Start, texts: Iterable[str]) -> None:
         self.encoder = Encoder(start.source, spec.encoder, start.device)
-        if self.encoder.head.most("doc") > 1:
+        if self.encoder.head.most("doc", self.encoder.settings.doc_length) > 1:
             raise ResiduumError("encoder.pooling: the inverse cloze task takes one vector a doc")
         self.frames = {"query": self._frame("query"), "doc": self._frame("doc")}
         self.docs = PackedTokens(self.encoder.tokenise(texts, "doc"))

@@ -77,7 +77,7 @@ class Encoder(Ranker):
         first = "" if settings.keep_cls else tokenizer.cls_token or ""
         self.leads = {kind: settings.lead(kind, first) for kind in TEXTS}
         self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
-        if (most := self.head.most("doc")) > settings.doc_length:
+        if (most := self.head.most("doc", settings.doc_length)) > settings.doc_length:
             read = f"only {settings.doc_length} of its tokens are read"
             raise ResiduumError(
                 f"encoder.pooling: {most} vectors for a doc, but {read}. Give fewer, or a larger "
@@ -139,7 +139,8 @@ class Encoder(Ranker):
 
     def counts(self, tokens: Sequence[np.ndarray], kind: TextKind) -> np.ndarray:
         """Return how many vectors tokenised texts get: integers (texts,)."""
-        return np.minimum([len(row) for row in tokens], self.head.most(kind)).astype(np.int64)
+        most = self.head.most(kind, self.length(kind))
+        return np.minimum([len(row) for row in tokens], most).astype(np.int64)
 
     def forward(self, tokens: Sequence[np.ndarray], kind: TextKind) -> Tensor:
         """Return the vectors of tokenised texts: float32 (texts, most, dimensions), with gradient.
@@ -360,6 +361,7 @@ def _projected(backbone: Any, source: str, size: int, norm: bool) -> Any:
 
 ENCODERS: OpenTable[type[Encoder]] = OpenTable(
     {
+        "tokens": "residuum.neural.lateencoder:LateEncoder",
         "terms": "residuum.neural.termencoder:TermEncoder",
         "splade": "residuum.neural.termencoder:SpladeEncoder",
     },

@@ -7,6 +7,7 @@ new head is a class here and a line in HEADS.
 from __future__ import annotations
 
 from abc import abstractmethod
+from string import punctuation
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -120,14 +121,45 @@ class First(Head):
     kind: Literal["first"]
     vectors: Positive
 
-    def most(self, kind: TextKind) -> int:
+    def most(self, kind: TextKind, length: int) -> int:
         return self.vectors if kind == "doc" else 1
 
     def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
         from torch.nn.functional import pad
 
-        tokens = hidden[:, : self.most(kind)]
-        return pad(tokens, (0, 0, 0, self.most(kind) - tokens.shape[1]))
+        most = self.most(kind, hidden.shape[1])
+        tokens = hidden[:, :most]
+        return pad(tokens, (0, 0, 0, most - tokens.shape[1]))
+
+
+class Tokens(Head):
+    """A vector for each token, of queries too: late interaction (ColBERT).
+
+    A query's score of a doc is the sum, over the query's vectors, of the largest inner product with
+    a vector of the doc (Khattab and Zaharia 2020, Eq. 3). [MASK] tokens lengthen a query: they
+    have vectors, and stand for words that the query might have (section 3.2).
+    """
+
+    kind: Literal["tokens"]
+    expanded: Positive | None = Field(
+        None, description="tokens to which [MASK] lengthens a query; absent: it does not"
+    )
+    attended: bool = Field(False, description="true: other tokens attend to those [MASK]")
+    skipped: Literal["punctuation"] | list[str] = Field(
+        default=[], description="tokens of a doc that get no vector"
+    )
+    late: ClassVar[bool] = True
+
+    def most(self, kind: TextKind, length: int) -> int:
+        return length
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
+        return hidden
+
+    @property
+    def words(self) -> list[str]:
+        """The tokens of a doc that get no vector."""
+        return [*punctuation] if self.skipped == "punctuation" else [*self.skipped]
 
 
 class Gate(Strict):
@@ -190,6 +222,7 @@ HEADS: OpenTable[type[Head]] = OpenTable(
         "weighted-mean": "residuum.neural.heads:WeightedMean",
         "last": "residuum.neural.heads:Last",
         "first": "residuum.neural.heads:First",
+        "tokens": "residuum.neural.heads:Tokens",
         "terms": "residuum.neural.heads:Terms",
         "splade": "residuum.neural.heads:Splade",
     },

@@ -65,6 +65,19 @@ class Inputs:
         ids, mask = padded(rows, self.fill, self._device, width)
         return {"input_ids": ids, "attention_mask": self._attended(rows, mask)}, mask
 
+    def attending(self, rows: Sequence[np.ndarray], lengths: Sequence[int]) -> dict[str, Any]:
+        """Return a model's arguments where only the first `lengths` tokens are attended to.
+
+        All tokens of a text have states. Texts are padded to the longest.
+        """
+        ids, _ = padded(rows, self.fill, self._device)
+        mask = present(lengths, ids.shape[1]).astype(np.int64)
+        read = [row[:length] for row, length in zip(rows, lengths, strict=True)]
+        return {
+            "input_ids": ids,
+            "attention_mask": self._attended(read, devices.put(mask, self._device)),
+        }
+
     def _packed(self, rows: Sequence[np.ndarray], tokens: np.ndarray) -> dict[str, object]:
         """Return a model's arguments, given a boolean (texts, width) that marks tokens."""
         packed = packing.layout(tokens, self._device, self._rows(int(tokens.sum())))

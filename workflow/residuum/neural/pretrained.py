@@ -89,7 +89,9 @@ def load(
         rows = model.get_input_embeddings().num_embeddings
         foreign.check_tokenizer(tokenizer, rows, source.name, partial(_has, source.name, model))
         set_cls(tokenizer, True)
-        added = tokenizer.add_tokens([some for some in markers if some], special_tokens=True)
+        known = len(tokenizer)
+        tokenizer.add_tokens([some for some in markers if some], special_tokens=True)
+        added = len(tokenizer) - known  # a marker may be a word of the vocabulary
         if len(tokenizer) > model.get_input_embeddings().num_embeddings:
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
         if added and tokenizer.cls_token_id is not None:

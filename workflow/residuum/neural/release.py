@@ -9,7 +9,8 @@ and residuum does not do is refused by name.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import string
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +24,7 @@ from residuum.config.schema.models import Reads
 from residuum.neural import foreign, hub, layers, pretrained
 from residuum.neural.devices import Device
 from residuum.neural.frames import as_it_is
-from residuum.neural.heads import FLAGS, HEADS
+from residuum.neural.heads import FLAGS, HEADS, Head
 from residuum.neural.pretrained import SETTINGS, Source
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ TEXTS_OF = (
 )
 READ_OF_TEXTS = {  # keys of TEXTS that are read, or change no vector
     *("max_seq_length", "do_lower_case", "transformer_task", "modality_config"),
-    *("module_output_name", "query_length", "document_length", "unpad_inputs"),
+    *("module_output_name", "query_length", "document_length", "query_expansion", "unpad_inputs"),
 }
 CODE = "sentence_transformers."  # begins the class of each module
 LONGEST = 1_000_000  # tokens; a tokenizer without a limit says 10^30
@@ -57,25 +58,39 @@ TRANSFORMER, POOLING, DENSE, NORM, NORMALISE = (
     "LayerNorm",
     "Normalize",
 )
-MASKED, SPLADE, IDLE = "MLMTransformer", "SpladePooling", "Dropout"
-ORDERS = ((TRANSFORMER, POOLING, DENSE, NORM, NORMALISE), (MASKED, SPLADE))
+MASKED, SPLADE, TOKENS, IDLE = "MLMTransformer", "SpladePooling", "MultiVectorMask", "Dropout"
+ORDERS = (
+    (TRANSFORMER, POOLING, DENSE, NORM, NORMALISE),
+    (MASKED, SPLADE),
+    (TRANSFORMER, DENSE, TOKENS, NORMALISE),
+)
+NEEDED = {POOLING, SPLADE, TOKENS}  # one of them makes the vectors
+PYLATE = {"pylate.models.Dense.Dense": f"{CODE}{DENSE}"}  # its classes, by sentence-transformers'
+AT_TOKENS = "token_embeddings"  # what the modules of a late model read and write
+# The original ColBERT's: its class, its settings, their values where it does not say, its layer.
+COLBERT, METADATA = "HF_ColBERT", "artifact.metadata"
+MARKERS, LENGTHS = ("[unused0]", "[unused1]"), (32, 220)
+INLINE = "."  # folder of a layer beside the model's own weights
 FEATURES = {"feature-extraction": TRANSFORMER, "fill-mask": MASKED}  # what `Transformer` gives
 OUTPUTS = {"feature-extraction": "last_hidden_state", "fill-mask": "logits"}
 ACTIVATIONS = {layers.IDENTITY: None, layers.TANH: "tanh"}
+MAXSIM = "maxsim"
 REFUSED = "what residuum does not read"
+READ_BY_COLBERT = "ColBERT reads it; residuum does not"
 READ = "sentence-transformers reads it; residuum does not"
 
 
 class Described(NamedTuple):
-    """How a released model is read: settings, folders of its layers, and whether it lowercases.
+    """How a released model is read: settings, folders of its layers, and how it reads texts.
 
     `layers` is the folder of each layer behind the pooling, within the model. `lowercase` says
-    whether texts are lowercased first.
+    whether texts are lowercased first. `single` are texts that are one token each.
     """
 
     settings: EncoderSchema
     layers: dict[str, str]
     lowercase: bool
+    single: list[str]
 
 
 class _Files:
@@ -142,33 +157,159 @@ def read(source: Source, spec: Reads) -> Described:
     held = _Files(source)
     if held.path(SETTINGS):
         return _of_ours(held, spec)
+    texts, model = held.texts, held.object(MODEL)
+    original = COLBERT in (held.object("config.json").get("architectures") or [])
     if held.path(MODULES):
-        told, behind = _modules(held)
+        texts, model, single = _of_pylate(texts, model)
+        texts = _lengthened(texts, spec)
+        told, behind = _modules(held, texts, model)
+    elif original:
+        texts, model, single = _of_colbert(held)
+        texts = _lengthened(texts, spec)
+        told, behind = _original(held, texts, model)
     else:
         _check_told(held, spec)
-        told, behind = {}, {}
-    texts, model = held.texts, held.object(MODEL)
+        told, behind, single = {}, {}, []
     _check_code(held)
     if model.get("max_active_dims"):
         raise held.refused(f"{MODEL}: max_active_dims: {READ}")
     prompts = _prompts(held, model, spec)
-    if spec.pooling:
-        told["pooling"] = spec.pooling.model_dump(mode="json")
-    sparse = HEADS[told["pooling"]["kind"]].sparse
-    cosine = _cosine(held, model, spec, sparse, bool(told.pop("normalise", False)))
-    length = texts.get("max_seq_length") or _longest(held, spec)
+    told["pooling"] = _with_keys(held, told.get("pooling"), spec)
+    head = HEADS[told["pooling"]["kind"]]
+    cosine = _cosine(held, model, spec, head, bool(told.pop("normalise", False)))
+    lengths = (
+        spec.query_length or texts.get("query_length"),
+        spec.doc_length or texts.get("document_length"),
+    )
+    length = texts.get("max_seq_length") or (None if all(lengths) else _longest(held))
     given: dict[str, object] = {
         "query_marker": "",
         "doc_marker": "",
         "keep_cls": True,
-        "query_length": spec.query_length or texts.get("query_length") or length,
-        "doc_length": spec.doc_length or texts.get("document_length") or length,
+        "query_length": lengths[0] or length,
+        "doc_length": lengths[1] or length,
         "normalise": cosine,
         "truncate": spec.dimensions or model.get("truncate_dim"),
         **{f"{kind}_prompt": prompt for kind, prompt in prompts.items()},
     }
     settings = _valid(held, {**told, **given})
-    return Described(settings, behind, bool(texts.get("do_lower_case")))
+    if head.late and not (single or held.path(MODULES)):
+        single = [*prompts.values()]
+    return Described(settings, behind, bool(texts.get("do_lower_case")), single)
+
+
+def _with_keys(held: _Files, read: dict[str, Any] | None, spec: Reads) -> dict[str, Any]:
+    """Return the pooling of the files, with the entry's keys in place of theirs.
+
+    Raises ResiduumError if the files make a vector for each token, and the entry does not say so:
+    how many vectors a doc has decides how a corpus is cut.
+    """
+    asked = spec.pooling
+    late = read is not None and HEADS[read["kind"]].late
+    if read and asked and asked.kind == read["kind"]:
+        return read | asked.model_dump(mode="json", include=asked.model_fields_set)
+    if asked:
+        return asked.model_dump(mode="json")
+    if late:
+        raise held.refused(
+            "its files make a vector for each token. Give pooling: tokens, by which a corpus is "
+            "cut into shards that memory holds"
+        )
+    assert read, "an entry without files names a pooling"
+    return read
+
+
+def _lengthened(texts: dict[str, Any], spec: Reads) -> dict[str, Any]:
+    """Return what is said of texts, where each query has as many tokens as it is lengthened to.
+
+    The entry's length of queries is that number, too.
+    """
+    expansion = texts.get("query_expansion") or {}
+    if expansion.get("strategy") != "fixed":
+        return texts
+    length = spec.query_length or expansion["length"]
+    return {**texts, "query_length": length, "query_expansion": {**expansion, "length": length}}
+
+
+def _of_pylate(
+    texts: dict[str, Any], model: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Return what is said of texts and of the model, and the markers, of PyLate's files too.
+
+    PyLate says in the model's file what sentence-transformers says of texts. Its markers are put
+    before a text as tokens, and before the prompt.
+    """
+    prompts, single = dict(model.get("prompts") or {}), list[str]()
+    for marker, name in (("query_prefix", "query"), ("document_prefix", "document")):
+        if first := model.get(marker):
+            single.append(first)
+            prompts[name] = first + (prompts.get(name) or "").removeprefix(first)
+    said = {key: value for key in ("query_length", "document_length") if (value := model.get(key))}
+    keys = {"do_query_expansion", "attend_to_expansion_tokens", "skiplist_words", *said}
+    if model.get("model_type") == "ColBERT" or (single and keys & {*model}):
+        length = said.get("query_length", LENGTHS[0])
+        attend = bool(model.get("attend_to_expansion_tokens"))
+        expansion = {"strategy": "fixed", "attend": attend, "length": length}
+        off = model.get("do_query_expansion") is False
+        said["query_expansion"] = None if off else expansion
+    return {**said, **texts}, {**model, "prompts": prompts}, single
+
+
+def _of_colbert(held: _Files) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Return what the settings of an original ColBERT come to, as `_of_pylate` does."""
+    said = held.object(METADATA)
+    markers = [
+        said.get(f"{kind}_token_id") or marker
+        for kind, marker in zip(("query", "doc"), MARKERS, strict=True)
+    ]
+    lengths = [
+        said.get(f"{kind}_maxlen") or length
+        for kind, length in zip(("query", "doc"), LENGTHS, strict=True)
+    ]
+    if str(said.get("similarity", "cosine")) != "cosine":
+        raise held.refused(f"{METADATA}: similarity {said['similarity']}. {READ_BY_COLBERT}")
+    expansion = {
+        "strategy": "fixed",
+        "attend": bool(said.get("attend_to_mask_tokens")),
+        "length": lengths[0],
+    }
+    texts = {
+        "query_length": lengths[0], "document_length": lengths[1], "query_expansion": expansion,
+    }  # fmt: skip
+    prompts = {"query": f"{markers[0]} ", "document": f"{markers[1]} "}
+    words = [*string.punctuation] if said.get("mask_punctuation", True) else []
+    return texts, {"prompts": prompts, "skiplist_words": words}, [*prompts.values()]
+
+
+def _original(
+    held: _Files, texts: Mapping[str, Any], model: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the settings of an original ColBERT, whose linear layer is among its weights."""
+    from safetensors import safe_open
+
+    weights = held.path(foreign.WEIGHTS)
+    if weights is None:
+        raise held.refused(f"no {foreign.WEIGHTS}, which holds its linear layer. {foreign.MEND}")
+    with safe_open(weights, framework="pt") as saved:
+        if "linear.weight" not in [*saved.keys()]:
+            raise held.refused(f"{foreign.WEIGHTS}: no linear.weight, which a ColBERT has")
+        size = saved.get_slice("linear.weight").get_shape()[0]
+    told = {"dimensions": size, "norm": False, "normalise": True}
+    return told | {"pooling": _tokens(held, texts, model["skiplist_words"])}, {"linear": INLINE}
+
+
+def _tokens(held: _Files, texts: Mapping[str, Any], skipped: list[str]) -> dict[str, Any]:
+    """Return the pooling of a late model, whose queries are lengthened as its texts' file says."""
+    expansion = texts.get("query_expansion") or {}
+    if expansion.get("token"):
+        raise held.refused(f"{TEXTS}: query_expansion: token {expansion['token']!r}. {READ}")
+    words = "punctuation" if [*skipped] == [*string.punctuation] else [*skipped]
+    return {
+        "kind": "tokens",
+        "expanded": expansion.get("length"),
+        "attended": bool(expansion.get("attend")),
+        "skipped": words,
+    }
 
 
 def _valid(held: _Files, given: Mapping[str, object]) -> EncoderSchema:
@@ -185,7 +326,7 @@ def _of_ours(held: _Files, spec: Reads) -> Described:
     if "pooling" not in settings:
         raise held.refused(f"{SETTINGS} is not that of an encoder of texts")
     changed = {
-        "pooling": spec.pooling and spec.pooling.model_dump(mode="json"),
+        "pooling": _with_keys(held, _as_object(settings["pooling"]), spec),
         "query_prompt": spec.query_prompt,
         "doc_prompt": spec.doc_prompt,
         "query_length": spec.query_length,
@@ -196,12 +337,17 @@ def _of_ours(held: _Files, spec: Reads) -> Described:
     given = settings | {key: value for key, value in changed.items() if value is not None}
     valid = _valid(held, given)
     layered = {"linear": valid.dimensions, "norm": valid.dimensions and valid.norm}
-    return Described(
-        valid, {name: layers.FOLDERS[name] for name in layered if layered[name]}, False
-    )
+    folders = {name: layers.FOLDERS[name] for name in layered if layered[name]}
+    return Described(valid, folders, False, [])
 
 
-def _modules(held: _Files) -> tuple[dict[str, Any], dict[str, str]]:
+def _as_object(pooling: Any) -> dict[str, Any]:
+    return {"kind": pooling} if isinstance(pooling, str) else dict(pooling)
+
+
+def _modules(
+    held: _Files, texts: Mapping[str, Any], model: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the settings that the modules of a model come to, and the folders of its layers."""
     listed = held.read(MODULES)
     if not (isinstance(listed, list) and all(isinstance(one, dict) for one in listed)):
@@ -210,6 +356,8 @@ def _modules(held: _Files) -> tuple[dict[str, Any], dict[str, str]]:
     if nested := next((path for name, path in named if name in FEATURES.values() and path), None):
         raise held.refused(f"{MODULES}: the model lies in the folder {nested}, not beside. {READ}")
     named = [(name, path) for name, path in named if name != IDLE]
+    if model.get("model_type") == "ColBERT" and TOKENS not in dict(named):
+        named += [(TOKENS, ""), (NORMALISE, "")]  # which PyLate 3 does without modules
     names = [name for name, _ in named]
     known = {name for order in ORDERS for name in order}
     if other := next((name for name in names if name not in known), None):
@@ -217,7 +365,7 @@ def _modules(held: _Files) -> tuple[dict[str, Any], dict[str, str]]:
             f"{MODULES} asks for the module {other}. {READ}. Known: {', '.join(sorted(known))}"
         )
     order = next((o for o in ORDERS if names == [name for name in o if name in names]), None)
-    if order is None or names[:2] != [*order[:2]]:
+    if order is None or names[0] != order[0] or not NEEDED & {*names}:
         raise held.refused(
             f"{MODULES} has the modules {', '.join(names)}. {READ}. It reads "
             + ", or ".join(f"{', '.join(some)} in this order" for some in ORDERS)
@@ -230,6 +378,8 @@ def _modules(held: _Files) -> tuple[dict[str, Any], dict[str, str]]:
             told["pooling"] = {"kind": _pooling(held, path, config)}
         elif name == SPLADE:
             told["pooling"] = _splade(held, path, config)
+        elif name == TOKENS:
+            told["pooling"] = _masked(held, path, config, texts, model)
         elif name == DENSE:
             told |= {**_dense(held, path, config), "norm": NORM in names}
             behind["linear"] = path
@@ -245,6 +395,7 @@ def _modules(held: _Files) -> tuple[dict[str, Any], dict[str, str]]:
 def _named(held: _Files, module: Mapping[str, Any]) -> str:
     """Return the class of a module; a Transformer that fills masks is a MLMTransformer."""
     whole = str(module.get("type", ""))
+    whole = PYLATE.get(whole, whole)
     name = whole.rpartition(".")[2]
     if not whole.startswith(CODE):
         raise held.refused(f"{MODULES} asks for {whole or 'no class'}, which is code of its own")
@@ -291,6 +442,24 @@ def _splade(held: _Files, path: str, config: Mapping[str, Any]) -> dict[str, obj
     }
 
 
+def _masked(
+    held: _Files,
+    path: str,
+    config: Mapping[str, Any],
+    texts: Mapping[str, Any],
+    model: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the pooling of a late model with sentence-transformers' or PyLate's files."""
+    if not path:  # PyLate's: no module of its own
+        words = model.get("skiplist_words")
+        return _tokens(held, texts, [*string.punctuation] if words is None else words)
+    if config.get("keep_only_token_ids"):
+        raise held.refused(f"{path}/config.json: keep_only_token_ids. {READ}")
+    if (config.get("skiplist_tasks") or ["document"]) not in ("document", ["document"]):
+        raise held.refused(f"{path}/config.json: skiplist_tasks of queries. {READ}")
+    return _tokens(held, texts, config.get("skiplist_words") or [])
+
+
 def _dense(held: _Files, path: str, config: Mapping[str, Any]) -> dict[str, object]:
     activation = config.get("activation_function", layers.TANH)
     if activation not in ACTIVATIONS or config.get("use_residual"):
@@ -333,10 +502,15 @@ def _prompts(held: _Files, model: Mapping[str, Any], spec: Reads) -> dict[TextKi
     return read
 
 
-def _cosine(held: _Files, model: Mapping[str, Any], spec: Reads, sparse: bool, unit: bool) -> bool:
+def _cosine(
+    held: _Files, model: Mapping[str, Any], spec: Reads, head: type[Head], unit: bool
+) -> bool:
     """Say whether vectors are compared by their cosine: scaled to length 1."""
-    said = spec.similarity or model.get("similarity_fn_name")
+    sparse, said = head.sparse, spec.similarity or model.get("similarity_fn_name")
+    if head.late and not spec.similarity and said in (None, MAXSIM, "cosine", "dot"):
+        said = "cosine" if unit else "dot"  # a sum of products; PyLate's files keep another's name
     known = ("dot",) if sparse else ("cosine", "dot")
+    known = (MAXSIM,) if head.late and not spec.similarity and said not in known else known
     if said is not None and said not in known:
         where = "similarity" if spec.similarity else f"{MODEL}: similarity_fn_name"
         of = " of vectors with a dimension for each term" * sparse
@@ -349,10 +523,8 @@ def _cosine(held: _Files, model: Mapping[str, Any], spec: Reads, sparse: bool, u
     )
 
 
-def _longest(held: _Files, spec: Reads) -> int | None:
-    """Return the most tokens of a text, by tokenizer and positions; None where the entry says."""
-    if spec.query_length and spec.doc_length:
-        return None
+def _longest(held: _Files) -> int:
+    """Return the most tokens of a text, by tokenizer and positions."""
     from transformers import AutoConfig, AutoTokenizer
 
     source = held.source
@@ -409,6 +581,10 @@ def summary(settings: EncoderSchema) -> str:
     words = [f"pooling {settings.pooling.kind}"]
     words += [f"a linear layer to {settings.dimensions}"] if settings.dimensions else []
     words += [f"the first {settings.truncate} dimensions"] if settings.truncate else []
+    if settings.pooling.late:
+        expanded = getattr(settings.pooling, "expanded", None)
+        words += [f"queries of {expanded} tokens at least, by [MASK]"] if expanded else []
+        words += ["a sum of the best products"]
     words += ["vectors of length 1" if settings.normalise else "inner products"]
     prompts = {"queries": settings.query_prompt, "docs": settings.doc_prompt}
     words += [f"prompt of {side} {prompt!r}" for side, prompt in prompts.items() if prompt]
@@ -424,6 +600,7 @@ def take(described: Described, source: Source, folder: Path, device: Device) -> 
     model, tokenizer = pretrained.load(reader.form(), source)
     if described.lowercase:
         _lowercase(tokenizer)
+    _make_single(tokenizer, described.single)
     pretrained.save(model, tokenizer, folder)
     if described.lowercase:
         as_it_is(tokenizer, folder)
@@ -439,15 +616,16 @@ def _copy_layer(held: _Files, name: str, path: str, folder: Path) -> None:
     import torch
     from safetensors.torch import save_file
 
-    weights = held.path(f"{path}/{foreign.WEIGHTS}")
+    weights = held.path(foreign.WEIGHTS if path == INLINE else f"{path}/{foreign.WEIGHTS}")
     if weights is None:
         raise held.refused(
             f"{path}: no {foreign.WEIGHTS}. Save the model with sentence-transformers, and name "
             "that folder"
         )
-    state = {
-        f"{name}.{key.removeprefix(f'{name}.')}": v for key, v in foreign.tensors(weights).items()
-    }
+    saved = foreign.tensors(weights)
+    if path == INLINE:
+        saved = {key: value for key, value in saved.items() if key.startswith(f"{name}.")}
+    state = {f"{name}.{key.removeprefix(f'{name}.')}": value for key, value in saved.items()}
     if name == "linear" and "linear.bias" not in state:
         state["linear.bias"] = torch.zeros(len(state["linear.weight"]))
     target = folder / layers.FOLDERS[name]
@@ -462,3 +640,19 @@ def _lowercase(tokenizer: Any) -> None:
     below = tokenizer.backend_tokenizer
     before: Callable[..., Any] | None = below.normalizer
     below.normalizer = Sequence([Lowercase(), *([before] if before else [])])
+
+
+def _make_single(tokenizer: Any, texts: Sequence[str]) -> None:
+    """Let a tokenizer read each text, or its first word, as one token if the vocabulary has it.
+
+    Words such as [unused0] would otherwise be cut at their brackets. A space at the end belongs to
+    some markers.
+    """
+    from tokenizers import AddedToken
+
+    known = tokenizer.get_vocab()
+    for text in texts:
+        word = next((some for some in (text, *text.split()[:1]) if some in known), None)
+        if word is not None and tokenizer.tokenize(word) != [word]:
+            added = AddedToken(word, normalized=False, special=True)
+            tokenizer.add_tokens([added], special_tokens=True)

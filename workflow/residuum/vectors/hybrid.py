@@ -15,11 +15,28 @@ from residuum.artefacts import trec
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.vectors import products
-from residuum.vectors.nearest import MIXED, TIE, Vectors, row_scores
+from residuum.vectors.scores import (
+    MIXED,
+    TIE,
+    Vectors,
+    best_products,
+    distinct,
+    several,
+    starts_of,
+    text_scores,
+)
 
 QUERIES_AT_ONCE = 1024
 ROWS_KEPT = 1_000_000  # docs near the best that are held before any is dropped
 VALUES_AT_ONCE = 4_000_000  # products of a block's docs and queries: 16 MB for each part
+
+
+class Queries(NamedTuple):
+    """Queries, the row of each one's first vector, and whether some has more vectors than one."""
+
+    vectors: Vectors
+    starts: np.ndarray
+    several: bool
 
 
 class Docs(NamedTuple):
@@ -53,9 +70,7 @@ def docs_of(vectors: Vectors, queries: Vectors) -> Docs:
     if isinstance(vectors, TermVectors) and isinstance(queries, TermVectors):
         rows = products.aligned(vectors, queries.terms)
         vectors = TermVectors(vectors.ids, queries.terms, rows)
-    ids = np.array(vectors[0], dtype=object)
-    first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else np.zeros(0, int)
-    return Docs(list(ids[first]), np.append(first, len(ids)), vectors)
+    return Docs(distinct(vectors[0]), starts_of(vectors[0]), vectors)
 
 
 def in_blocks(parts: Sequence[Iterable[Docs]], k: int) -> Iterator[list[Docs]]:
@@ -123,6 +138,7 @@ def search(
     queries: Sequence[Vectors],
     coefficients: Sequence[Sequence[float]],
     k: int,
+    device: str = "cpu",
 ) -> pl.DataFrame:
     """Return weight and query (numbers), doc_id and score of all docs that may be the best k.
 
@@ -131,13 +147,14 @@ def search(
     products, equal to those of `pair_scores`. Neither blocks nor other weights change them. Memory
     holds a block's products, and at most twice the docs that are still near the best.
     """
-    count, factors = len(queries[0][0]), np.array(coefficients, dtype=np.float32)
+    asked = [Queries(given, starts_of(given[0]), several(given)) for given in queries]
+    count, factors = len(asked[0].starts) - 1, np.array(coefficients, dtype=np.float32)
     floors, scored, size = _Floors(len(factors), count, k), [_none(len(queries))], ROWS_KEPT
     parts = [slice(n, n + QUERIES_AT_ONCE) for n in range(0, count, QUERIES_AT_ONCE)]
     for block in blocks:
         for part in parts:
-            both = zip(block, queries, strict=True)
-            each = [_products(docs, asked, part) for docs, asked in both]
+            both = zip(block, asked, strict=True)
+            each = [_products(docs, given, part, device) for docs, given in both]
             largest = np.stack([np.abs(scores).max(axis=0) for scores in each])
             near = np.zeros(each[0].shape, dtype=bool)
             for weight, row in enumerate(factors):
@@ -161,12 +178,17 @@ def _sums(factors: np.ndarray, products: Sequence[np.ndarray]) -> np.ndarray:
     return sums
 
 
-def _products(docs: Docs, queries: Vectors, part: slice) -> np.ndarray:
-    """Return the products of each doc's best vector with queries: float32 (docs, queries)."""
-    if isinstance(docs.vectors, TermVectors) and isinstance(queries, TermVectors):
-        rows = (docs.vectors.rows @ queries.rows[part].T).toarray()
+def _products(docs: Docs, queries: Queries, part: slice, device: str) -> np.ndarray:
+    """Return the scores of docs and of a part of the queries: float32 (docs, queries)."""
+    asked, vectors = queries.vectors, docs.vectors
+    if isinstance(vectors, TermVectors) and isinstance(asked, TermVectors):
+        rows = (vectors.rows @ asked.rows[part].T).toarray()
+    elif queries.several:
+        starts = queries.starts[part.start : part.stop + 1]
+        both = np.asarray(vectors[1]), docs.starts, np.asarray(asked[1]), starts
+        return best_products(*both, device)
     else:
-        rows = np.asarray(docs.vectors[1], dtype=np.float32) @ np.asarray(queries[1])[part].T
+        rows = np.asarray(vectors[1], dtype=np.float32) @ np.asarray(asked[1])[part].T
     if len(rows) > len(docs.ids):
         rows = _of_best_vectors(rows, docs.starts)
     return np.asarray(rows, dtype=np.float32)
@@ -196,27 +218,18 @@ def _scored(
     doc, query = np.nonzero(near)
     query += start
     scores = {
-        str(number): _exactly(docs, asked, query, doc)
+        str(number): text_scores(docs.vectors, asked, query, doc, docs.starts)
         for number, (docs, asked) in enumerate(zip(block, queries, strict=True))
     }
     ids = pl.Series("doc_id", block[0].ids, pl.String)
     return pl.DataFrame({"query": query, "doc_id": ids[doc], **scores})
 
 
-def _exactly(docs: Docs, queries: Vectors, query: np.ndarray, doc: np.ndarray) -> np.ndarray:
-    """Return the product of each pair (numbers) by the doc's best vector: float64 (pairs,)."""
-    each = np.diff(docs.starts)[doc]
-    ends = np.cumsum(each)
-    rows = np.arange(each.sum()) + np.repeat(docs.starts[doc] - ends + each, each)
-    scores = row_scores(docs.vectors, queries, np.repeat(query, each), rows)
-    return np.maximum.reduceat(scores, ends - each) if len(rows) > len(doc) else scores
-
-
 def _score(coefficients: Sequence[float]) -> pl.Expr:
     return pl.sum_horizontal(c * pl.col(str(n)) for n, c in enumerate(coefficients))
 
 
-def _is_best(score: pl.Expr, k: int) -> pl.Expr:
+def is_best(score: pl.Expr, k: int) -> pl.Expr:
     """Say which docs are the best k of their query, or tie with the last of them."""
     return score >= score.top_k(k).min().over("query") - trec.ROUNDING
 
@@ -225,11 +238,11 @@ def _may_be_best(
     scored: pl.DataFrame, coefficients: Sequence[Sequence[float]], k: int
 ) -> pl.DataFrame:
     """Return the docs that are among the best k of their query by any weight."""
-    return scored.filter(pl.any_horizontal(_is_best(_score(row), k) for row in coefficients))
+    return scored.filter(pl.any_horizontal(is_best(_score(row), k) for row in coefficients))
 
 
 def _best(scored: pl.DataFrame, weight: int, coefficients: Sequence[float], k: int) -> pl.DataFrame:
     """Return the best k docs of each query by one weight, and docs that tie with the last."""
     score = _score(coefficients)
     named = scored.select(pl.lit(weight).alias("weight"), "query", "doc_id", score=score)
-    return named.filter(_is_best(pl.col("score"), k))
+    return named.filter(is_best(pl.col("score"), k))

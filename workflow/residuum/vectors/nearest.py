@@ -3,13 +3,15 @@
 Usage: `Index(docs, None, "cpu").search(queries, k)`, `pair_scores(shards, queries, pairs)`. FAISS
 finds candidates of dense vectors; on a card torch does. Sums of float64 then give the scores, which
 depend neither on the shards nor on other searches. Sparse vectors are multiplied directly, and a
-doc is a hit only of queries with which it shares a term.
+doc is a hit only of queries with which it shares a term. Queries with several vectors compare all
+docs, or those of the vectors that an approximate search finds near one of theirs (scores.py).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -17,19 +19,27 @@ import polars as pl
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.search import Search
-from residuum.vectors import exact, products
+from residuum.vectors import exact, hybrid, products
 from residuum.vectors.approximate import SEARCHES, Found, VectorIndex
+from residuum.vectors.scores import (
+    MIXED,
+    TIE,
+    Shard,
+    Vectors,
+    dense_products,
+    distinct,
+    row_scores,
+    several,
+    starts_of,
+    sums_of_best,
+    text_scores,
+)
 
 SPARE = 64  # hits beyond the depth, to see whether the last hit ties
-TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
 HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
 QUERIES_AT_ONCE = 100_000  # 307 MB at 768 dimensions
+MOST_ASKED = 64  # vectors of a query, about: ColBERT's have 32
 SEEN_AT_ONCE = 100_000  # numbers of docs that queries have met: 0.4 MB, which fits a cache
-PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, which fits a cache
-MIXED = "docs and queries: one side has sparse vectors, the other dense"
-
-Shard = tuple[list[str], np.ndarray]
-Vectors = Shard | TermVectors
 
 
 def use_threads(count: int) -> None:
@@ -47,32 +57,61 @@ class Index:
         if approximate and isinstance(docs, TermVectors):
             text = "these vectors are sparse. Leave the search out"
             raise ResiduumError(f"search {approximate.kind}: {text}")
-        self._docs = docs
-        if not isinstance(docs, TermVectors):
-            index = None
-            if approximate:
-                form = SEARCHES[approximate.kind].model_validate(approximate)
-                index = form.build(np.ascontiguousarray(docs[1], dtype=np.float32), device)
-            self._dense = _Dense(docs[0], docs[1], index or _exact(docs[1], device))
+        self._docs, self._device = docs, device
+        self._index: VectorIndex | None = None
+        self._products = 0  # of vectors, by searches of all docs for queries of several vectors
+        if approximate and not isinstance(docs, TermVectors):
+            form = SEARCHES[approximate.kind].model_validate(approximate)
+            self._index = form.build(np.ascontiguousarray(docs[1], dtype=np.float32), device)
 
     def search(self, queries: Vectors, k: int, effort: int | None = None) -> Iterator[pl.DataFrame]:
-        """Yield query (row number), doc_id and score of all docs that may be among the best k.
+        """Yield query (number), doc_id and score of all docs that may be among the best k.
 
         Each query gets at least k docs, if the shard has as many, and all docs that tie with the
         last. An approximate search finds them among the vectors that it compares. With an effort,
-        it keeps that effort even if it finds fewer docs. A doc with several vectors scores by its
-        best vector. Memory holds one frame, of some queries, at a time.
+        it keeps that effort even if it finds fewer docs. Memory holds one frame, of some queries,
+        at a time.
         """
         docs = self._docs
         if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
             return _sparse_hits(docs, queries, k)
         if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
             raise ResiduumError(MIXED)
-        return self._dense.search(np.asarray(queries[1]), k, effort)
+        if not several(queries):
+            return self._dense.search(np.asarray(queries[1]), k, effort)
+        if self._index:
+            return _late_hits(self._dense, queries, k, effort)
+        self._products += len(queries[1]) * len(docs[1])
+        blocks = hybrid.in_blocks([[hybrid.docs_of(docs, queries)]], k)
+        hits = hybrid.search(blocks, [queries], [[1.0]], k, self._device)
+        return iter([hits.select("query", "doc_id", "score")])
+
+    @cached_property
+    def _dense(self) -> _Dense:
+        """Dense vectors with their index: the approximate one, or one that compares all vectors."""
+        docs = self._docs
+        assert not isinstance(docs, TermVectors), "sparse vectors are multiplied"
+        return _Dense(docs[0], docs[1], self._index or _exact(docs[1], self._device))
 
     def compared(self) -> int:
         """Return how many dense vectors were compared with queries since the last call."""
-        return self._dense.index.compared()
+        count, self._products = self._products, 0
+        return count or self._dense.index.compared()
+
+
+def _late_hits(docs: _Dense, queries: Shard, k: int, given: int | None) -> Iterator[pl.DataFrame]:
+    """Yield the docs of vectors near some vector of a query, with their exact scores.
+
+    Each vector of a query finds k / 2 vectors (Khattab and Zaharia 2020, section 3.6), or twice as
+    many until the query has k docs.
+    """
+    starts, at_once = starts_of(queries[0]), max(1, HITS_AT_ONCE // (k * MOST_ASKED))
+    for first in range(0, len(starts) - 1, at_once):
+        numbers = np.arange(first, min(first + at_once, len(starts) - 1))
+        query, doc = docs.near(np.asarray(queries[1]), starts, numbers, k, given)
+        scores = docs.sums_of_best(np.asarray(queries[1]), starts, query, doc)
+        hits = pl.DataFrame({"query": query, "doc_id": docs.names[doc], "score": scores})
+        yield hits.filter(hybrid.is_best(pl.col("score"), k))
 
 
 def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl.DataFrame]:
@@ -112,15 +151,61 @@ class _Dense:
     def __init__(self, ids: list[str], vectors: np.ndarray, index: VectorIndex) -> None:
         self._vectors, self.index = vectors, index
         names = pl.Series("doc_id", ids, pl.String)
-        self._names = names.unique(maintain_order=True)
-        numbers = pl.DataFrame({"doc_id": self._names, "doc": np.arange(len(self._names))})
+        self.names = names.unique(maintain_order=True)
+        numbers = pl.DataFrame({"doc_id": self.names, "doc": np.arange(len(self.names))})
         listed = names.to_frame().join(numbers, on="doc_id", how="left", maintain_order="left")
         self._docs = listed["doc"].to_numpy()  # doc number of each vector
         self._rows = np.argsort(self._docs, kind="stable")
         self._counts = np.bincount(self._docs)
         self._starts = np.cumsum(self._counts) - self._counts
-        self._single = len(self._names) == len(names)
-        self._each = -(-len(names) // max(1, len(self._names)))  # a doc's mean number of vectors
+        self._single = len(self.names) == len(names)
+        self._each = -(-len(names) // max(1, len(self.names)))  # a doc's mean number of vectors
+
+    def near(
+        self,
+        vectors: np.ndarray,
+        starts: np.ndarray,
+        numbers: np.ndarray,
+        k: int,
+        given: int | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return query and doc (numbers) of the docs near some vector of each of some queries.
+
+        `starts` has the row of each query's first vector. A query with fewer than k docs is
+        searched again with twice the depth. A search that has returned all hits that it can is
+        repeated with more effort, unless the effort was given.
+        """
+        total, most = len(self._docs), given or self.index.most
+        waiting = [(numbers, min(-(-k // 2), total), given or self.index.effort)]
+        made: list[tuple[np.ndarray, np.ndarray]] = []
+        while waiting:
+            left, depth, effort = waiting.pop()
+            each = np.diff(starts)[left]
+            ends = np.cumsum(each)
+            asked = np.arange(each.sum()) + np.repeat(starts[left] - ends + each, each)
+            _, rows = self.index.search(np.ascontiguousarray(vectors[asked]), depth, effort)
+            of_row = np.repeat(np.repeat(np.arange(len(left)), each), rows.shape[1])
+            found = rows.ravel() >= 0
+            keys = of_row[found] * len(self.names) + self._docs[rows.ravel()[found]]
+            place, doc = np.divmod(np.unique(keys), len(self.names))
+            few = np.bincount(place, minlength=len(left)) < min(k, len(self.names))
+            spent = np.logical_and.reduceat(rows[:, -1] < 0, ends - each)  # no vector finds more
+            harder = few & spent & (effort < most)
+            deeper = few & ~spent & (depth < total)
+            again = harder | deeper
+            made.append((left[place[~again[place]]], doc[~again[place]]))
+            more = ((deeper, min(2 * depth, total), effort), (harder, depth, min(2 * effort, most)))
+            waiting += [(left[which], *how) for which, *how in more if which.any()]
+        query, doc = (np.concatenate(some) for some in zip(*made, strict=True))
+        order = np.argsort(query, kind="stable")
+        return query[order], doc[order]
+
+    def sums_of_best(
+        self, queries: np.ndarray, starts: np.ndarray, query: np.ndarray, doc: np.ndarray
+    ) -> np.ndarray:
+        """Return the exact score of each query and doc (numbers): float64 (pairs,)."""
+        rows = np.append(self._starts, len(self._docs))
+        return sums_of_best(self._vectors, queries, rows, starts, query, doc)
 
     def search(self, queries: np.ndarray, k: int, effort: int | None) -> Iterator[pl.DataFrame]:
         """Yield hits of a block of queries at a time; a given effort is kept."""
@@ -169,7 +254,7 @@ class _Dense:
         """Say whether each hit is its query's first hit of a doc. A row below 0 is no hit."""
         if self._single:
             return np.asarray(rows >= 0)
-        depth, docs = rows.shape[1], len(self._names) + 1  # the last number stands for no hit
+        depth, docs = rows.shape[1], len(self.names) + 1  # the last number stands for no hit
         at_once = max(1, min(len(rows), SEEN_AT_ONCE // docs))
         seen, firsts = np.empty(at_once * docs, np.int32), np.empty(rows.shape, bool)
         places = np.tile(np.arange(depth, dtype=np.int32), at_once)
@@ -205,20 +290,20 @@ class _Dense:
         """Return query, doc_id and score of each pair, by the doc's best vector."""
         if self._single:  # here a doc and its vector have the same number
             scores = self._products(queries, query, doc)
-            return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": scores})
+            return pl.DataFrame({"query": query, "doc_id": self.names[doc], "score": scores})
         each = self._counts[doc]
         ends = np.cumsum(each)
         places = np.arange(each.sum()) + np.repeat(self._starts[doc] - ends + each, each)
         scores = self._products(queries, np.repeat(query, each), self._rows[places])
         best = np.maximum.reduceat(scores, ends - each) if len(each) else scores
-        return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": best})
+        return pl.DataFrame({"query": query, "doc_id": self.names[doc], "score": best})
 
     def _products(self, queries: np.ndarray, query: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Return float64 sums that a run rounds as it rounds a CPU's sums, on any device."""
         if not self.index.products:
-            return _dense_products(queries, self._vectors, query, row)
+            return dense_products(queries, self._vectors, query, row)
         scores, near = self.index.products(queries, query, row)
-        scores[near] = _dense_products(queries, self._vectors, query[near], row[near])
+        scores[near] = dense_products(queries, self._vectors, query[near], row[near])
         return scores
 
 
@@ -242,17 +327,21 @@ def won_by_others(docs: Shard, queries: Shard, hits: pl.DataFrame, each: int) ->
 
 
 def with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
-    """Return query_id, doc_id and score of hits or pairs whose queries are row numbers."""
-    ids = pl.Series("query_id", query_ids, pl.String)[scored["query"]]
+    """Return query_id, doc_id and score of hits or pairs whose queries are numbers.
+
+    `query_ids` names the query of each vector.
+    """
+    ids = pl.Series("query_id", distinct(query_ids), pl.String)[scored["query"]]
     return scored.select(ids, "doc_id", "score")
 
 
 def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs with `score`, the inner product s_emb (CLEAR Eq. 4).
 
-    `pairs` has query (number of its vector) and doc_id, each pair once. A doc with several vectors
-    scores by its best vector. Memory holds one shard's ids at a time. Of memory-mapped vectors only
-    those of the pairs are read. Raises ResiduumError for a doc without a vector.
+    `pairs` has query (number) and doc_id, each pair once. A doc with several vectors scores by its
+    best vector, for each vector of the query. Memory holds one shard's ids at a time. Of
+    memory-mapped vectors only those of the pairs are read. Raises ResiduumError for a doc without a
+    vector.
     """
     key = ["query", "doc_id"]
     pairs = pairs.select(key)
@@ -271,47 +360,15 @@ def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame
 
 
 def _shard_scores(shard: Vectors, queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
+    if several(queries):
+        ids = distinct(shard[0])
+        numbers = pl.DataFrame({"doc_id": ids, "doc": np.arange(len(ids))})
+        local = pairs.join(numbers, on="doc_id", how="inner", maintain_order="left")
+        each = (local[name].to_numpy() for name in ("query", "doc"))
+        made = text_scores(shard, queries, *each, starts_of(shard[0]))
+        return local.select("query", "doc_id", pl.Series("score", made, pl.Float64))
     rows = pl.DataFrame({"doc_id": shard[0], "row": np.arange(len(shard[0]))})
     local = pairs.join(rows, on="doc_id", how="inner", maintain_order="left")
     left, right = local["query"].to_numpy(), local["row"].to_numpy()
     scores = row_scores(shard, queries, left, right)
     return local.select("query", "doc_id", pl.Series("score", scores, pl.Float64))
-
-
-def row_scores(docs: Vectors, queries: Vectors, query: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """Return the product of query `query[i]` and vector `row[i]`, as `pair_scores` does."""
-    if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
-        return products.pairs(queries, docs, query, row)
-    return _dense_products(np.asarray(queries[1]), np.asarray(docs[1]), query, row)
-
-
-def _dense_products(
-    queries: np.ndarray, docs: np.ndarray, left: np.ndarray, right: np.ndarray
-) -> np.ndarray:
-    at_once = max(1, PAIR_VALUES // docs.shape[1])
-    query, doc = (_Rows(vectors, min(at_once, len(left))) for vectors in (queries, docs))
-    scores = np.empty(len(left))
-    for first in range(0, len(left), at_once):
-        part = slice(first, first + at_once)
-        np.einsum("ij,ij->i", query.take(left[part]), doc.take(right[part]), out=scores[part])
-    return scores
-
-
-class _Rows:
-    """Rows of vectors as float64 in reused memory: new pages would cost as much as the sums.
-
-    Rows are cast here, not by einsum. Its buffer would split the sum of a row at a point that
-    depends on the rows before it.
-    """
-
-    def __init__(self, vectors: np.ndarray, count: int) -> None:
-        self._vectors = vectors
-        self._taken = np.empty((count, vectors.shape[1]), vectors.dtype)
-        self._cast = np.empty((count, vectors.shape[1]))
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return the rows with these numbers; the next call overwrites them."""
-        taken, cast = self._taken[: len(rows)], self._cast[: len(rows)]
-        np.take(self._vectors, rows, axis=0, out=taken, mode="clip")  # any other mode copies
-        cast[:] = taken
-        return cast

@@ -188,6 +188,7 @@ class Estimates:
         """Estimate an exact search of one shard for all splits."""
         queries, vectors = self._searched(w, w.k), self._shard(w)
         products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
+        products *= sizes.asked(self.registry, w.model)
         found = of_run(queries * min(depth_of(w.k), vectors), products / 1e9 / sizes.PRODUCT_GFLOPS)
         return found._replace(shards=self._of_corpus(w))
 
@@ -200,7 +201,8 @@ class Estimates:
             values = sizes.stored(self.registry, model) * sizes.vectors(
                 self.registry, w.dataset, model
             )
-            read, products = read + 4.0 * values, products + 2.0 * values * queries
+            products += 2.0 * values * queries * sizes.asked(self.registry, model)
+            read += 4.0 * values
         weights = len(system.weights())
         docs = sizes.docs(self.registry, w.dataset)
         seconds = read / MB / sizes.READ_MB + products / 1e9 / sizes.PRODUCT_GFLOPS
@@ -213,7 +215,7 @@ class Estimates:
         model = self.registry.entry(system, DenseSystem).model
         vectors, queries = sizes.vectors(self.registry, w.dataset, model), self._queries(w)
         products = 2.0 * sizes.stored(self.registry, model) * vectors * queries * how.repeats
-        times = 1 + len(how.efforts()) / 2
+        times = (1 + len(how.efforts()) / 2) * sizes.asked(self.registry, model)
         return of_run(queries * how.k, times * products / 1e9 / sizes.PRODUCT_GFLOPS)
 
     def dense_scores(self, w: Wildcards) -> Estimate:

@@ -73,6 +73,8 @@ DOC_BYTES = {
 
 OTHER_DOC_BYTES = 1000
 RELEASED_TOKENS = 512  # that a released encoder reads, where its entry does not say
+LATE_DIMENSIONS = 128  # of a token's vector: ColBERT's
+LATE_VECTORS = 32  # of a query: ColBERT's
 SPECIAL_TOKENS = 2
 UNPINNED_QUERIES = 1000
 EXTERNAL_HITS = 1000
@@ -169,10 +171,19 @@ def longest(model: DualEncoder | ReleasedEncoder) -> tuple[int, int]:
 def stored(registry: Registry, model: str) -> int:
     """Return how many numbers a stored vector has; each takes 4 bytes."""
     entry = registry.model(model)
-    size = entry.dimensions if isinstance(entry, ReleasedEncoder) else None
+    size = None
+    if isinstance(entry, ReleasedEncoder):
+        size = entry.dimensions or (LATE_DIMENSIONS if entry.late else None)
     if isinstance(entry, DualEncoder):
         size = entry.encoder.truncate or entry.encoder.dimensions
     return int(DOC_TERMS) if is_sparse(entry) else size or shape(registry, model).hidden
+
+
+def asked(registry: Registry, model: str) -> int:
+    """Return the number of vectors of a query by a model, given its id."""
+    entry = registry.model(model)
+    late = isinstance(entry, ReleasedEncoder) and entry.late
+    return LATE_VECTORS if late else 1
 
 
 def docs(registry: Registry, dataset: str) -> int:

@@ -26,9 +26,13 @@ class Pooling(Strict):
 
     kind: str
     sparse: ClassVar[bool] = False  # vectors have a dimension for each term
+    late: ClassVar[bool] = False  # each token has a vector, of queries too
 
-    def most(self, kind: TextKind) -> int:
-        """Return the largest number of vectors of a text. A shorter text has one per token."""
+    def most(self, kind: TextKind, length: int) -> int:
+        """Return the largest number of vectors of a text of which `length` tokens are read.
+
+        A shorter text has one per token.
+        """
         return 1
 
 

@@ -16,6 +16,7 @@ from residuum.config.schema.questions import CrossAttention, Length, SpanWriting
 from residuum.config.schema.reading import Reading
 from residuum.config.schema.training import RateGrid
 
+LATE_TOKENS = 180  # most vectors of a doc, where files say: ColBERTv2's
 Needs = Literal["negatives", "candidates", "vectors", "fixed", "fixed_scores"]
 NEEDS: dict[Needs, str] = {
     "negatives": "sampled negatives with lexical scores: give negatives.pools, triples or same_as",
@@ -144,7 +145,12 @@ class Reads(Strict):
     @property
     def most(self) -> int:
         """The largest number of vectors of a doc, as far as the entry says."""
-        return self.pooling.most("doc") if self.pooling else 1
+        return self.pooling.most("doc", self.doc_length or LATE_TOKENS) if self.pooling else 1
+
+    @property
+    def late(self) -> bool:
+        """Say whether each token has a vector, of queries too."""
+        return bool(self.pooling and self.pooling.late)
 
     @property
     def sparse(self) -> bool:
@@ -340,7 +346,7 @@ class DualEncoder(Contrastive):
     @property
     def most(self) -> int:
         """The largest number of vectors of a doc."""
-        return self.encoder.pooling.most("doc")
+        return self.encoder.pooling.most("doc", self.encoder.doc_length)
 
     @property
     def sparse(self) -> bool:
@@ -354,6 +360,11 @@ class DualEncoder(Contrastive):
 
     def check(self) -> None:
         super().check()
+        if self.encoder.pooling.late:
+            raise ValueError(
+                "encoder.pooling: no training makes a vector for each token of a query; "
+                "kind: released-encoder reads such a model"
+            )
         read = any(loss.needs & {"fixed", "fixed_scores"} for loss in self.objectives)
         if self.fixed and not read:
             raise ValueError("fixed: no loss reads fixed vectors; leave it out")
