@@ -90,6 +90,22 @@ def test_what_is_tuned_and_where_its_record_lies():
     assert tuning_split(TOY, "deep", DEV) == tuning_split(TOY, "tuned", DEV) == DEV
 
 
+def test_drawn_folds_choose_on_the_searched_split_itself():
+    weighting = {"weighted": "bm25", "grid": [0.1, 1.0], "measure": "RR@10", "folds": 2, "seed": 1}
+    entry = SYSTEM.validate_python({**MORE["fused"], "interpolation": weighting})
+    made = replace(TOY, systems={**TOY.systems, "fused": entry})
+    assert made.tuned_on("fused") is None
+    assert tuning_split(made, "fused", DEV) == DEV and tuning_split(made, "fused", TUNE) == TUNE
+    tuning = part(Runs, made).tuning(named(**ON_DEV, run="fused.seed2"))
+    assert tuning == ["r/tuning/toy/dev/fused.seed2.json"]
+    assert why_unavailable(made, "fused", DEV, all_available) is None
+    asking = {**weighting, "measure": "AnswerAccuracy@20"}
+    entry = SYSTEM.validate_python({**MORE["fused"], "interpolation": asking})
+    made = replace(TOY, systems={**TOY.systems, "fused": entry})
+    why = "toy/dev has no answers, by which fused is tuned (AnswerAccuracy@20)"
+    assert why_unavailable(made, "fused", DEV, all_available) == why
+
+
 def test_searched_splits_are_measured_or_tuned_on():
     assert searched(TOY, "toy") == ["tune", "dev"]
     assert encoded_splits(TOY, "toy", "dual", 1) == ["tune", "dev"]

@@ -43,6 +43,7 @@ from residuum.config.schema.scales import (
     Scale,
     Start,
 )
+from residuum.config.schema.settings import Interpolation
 from residuum.config.schema.sources import Segmented
 from residuum.config.schema.sweeps import Sweep
 from residuum.config.schema.systems import DenseSystem, RerankSystem, System
@@ -472,7 +473,13 @@ class Registry:
         return [model for system in systems for model in self.trained_behind(system)]
 
     def tune_split(self, system: str, split_id: SplitId) -> SplitId | None:
-        """Return the split on which a system is tuned for a split, or None without tuning."""
+        """Return the split on which a system is tuned for a split, or None without tuning.
+
+        Where drawn folds of the searched split choose, it is the searched split.
+        """
+        weight = self.interpolation(system)
+        if weight and weight.folds:
+            return split_id
         role = self.tuned_on(system)
         if role == OWN:
             return self.own_split(split_id.dataset, "tune", split_id.split)
@@ -524,6 +531,10 @@ class Registry:
     def tuned_on(self, system: str) -> str | None:
         """Return the role of a system's tuning split, or None if nothing is tuned."""
         return next((name for ref, name in self._named[system] if ref.use == "tuning"), None)
+
+    def interpolation(self, system: str) -> Interpolation | None:
+        """Return the weight of a fusion or a hybrid, or None for another system."""
+        return getattr(self.systems[system], "interpolation", None)
 
     def trained_behind(self, system: str) -> list[str]:
         """Return the models, trained once per seed, of a system and of all its parts."""

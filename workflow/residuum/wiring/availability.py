@@ -18,7 +18,6 @@ from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import (
     DenseSystem,
     ExternalSystem,
-    FusionSystem,
     HybridSystem,
     LexicalSystem,
     RerankSystem,
@@ -58,13 +57,15 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
     for _, name in references(entry, "backbone"):  # whose tokenizer cuts the texts
         yield from _start(registry, registry.backbone(name, dataset), name, dataset, hub)
     yield split_id and why_no_export(registry, split_id.dataset, None, split_id.split, hub=hub)
+    weight = registry.interpolation(system)
+    tune = split_id if weight and weight.folds else None
     if role := registry.tuned_on(system):
         tune, why = role_of(registry, role, "tune", dataset, hub, split_id and split_id.split)
         yield why
         split_ids.append(tune)
-        chosen = isinstance(entry, FusionSystem | HybridSystem) and entry.interpolation.measure
-        if tune and chosen and (lacking := registry.lacks(tune, chosen)):
-            yield f"{'/'.join(tune)} has no {lacking}, by which {system} is tuned ({chosen})"
+    chosen = weight and weight.measure
+    if tune and chosen and (lacking := registry.lacks(tune, chosen)):
+        yield f"{'/'.join(tune)} has no {lacking}, by which {system} is tuned ({chosen})"
     if isinstance(entry, DenseSystem):
         yield from _untrained(registry, entry.model, split_id, hub)
     if isinstance(entry, HybridSystem) and dataset:

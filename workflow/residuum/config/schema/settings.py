@@ -68,19 +68,38 @@ LambdaGrid = Annotated[list[float], Field(min_length=1)] | Literal["exact"]
 class Interpolation(Setting[float, LambdaGrid]):
     """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on.
 
-    The grid `exact` is all weights from 0 up at which a list changes. It needs a measure that the
-    rank of the first relevant doc decides: RR@k, Success@k or AnswerAccuracy@k.
+    These are a tuning split, or with `folds` and `seed` the searched queries: each fold gets the
+    weight that is best on the others. A split's own folds go before drawn ones. The grid `exact` is
+    all weights from 0 up at which a list changes. It needs a measure that the rank of the first
+    relevant doc decides: RR@k, Success@k or AnswerAccuracy@k.
     """
+
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "measure")
 
     weighted: Part = Field(
         description="part whose scores are weighted; CLEAR Eq. 8: the lexical part"
     )
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
+    folds: int | None = Field(
+        None,
+        ge=2,
+        exclude_if=lambda folds: folds is None,
+        description="folds of the searched split's queries, drawn by seed",
+    )
+    seed: int | None = Field(None, exclude_if=lambda seed: seed is None)
     measure: base.Measure | None = None
     others: dict[Part, float] = Field({}, description="part: its fixed weight, if it is not 1")
 
     def check(self) -> None:
         super().check()
+        drawn = [given is not None for given in (self.folds, self.seed)]
+        if any(drawn) != all(drawn) or (self.tune_on is not None) + all(drawn) != (
+            self.value is None
+        ):
+            raise ValueError(
+                "give value, or grid, measure and tune_on; to choose on other folds of the "
+                "searched split, give folds and seed in place of tune_on"
+            )
         if self.weighted in self.others:
             raise ValueError("others: the weighted part has its weight from value or grid")
 
