@@ -84,6 +84,7 @@ def test_without_a_split_to_train_on_the_others_run(project):
     assert "Not run: dpr: config/datasets/mine.yaml: own.train: no split given" in table
 
 
+SYSTEMS = (ROOT / "docs" / "how-to" / "system.md").read_text()
 PUBLISHED = (ROOT / "docs" / "how-to" / "published-model.md").read_text()
 TABLE = """\
 kind: table
@@ -182,6 +183,8 @@ k: 1000
 """,
     "systems/own-sum": "base: ext-sum\nparts: [bm25-default, theirs]\n"
     "interpolation: {weighted: theirs}\n",
+    "systems/by-mine": "kind: function\nparts: [bm25-default, ext]\n"
+    "function: {file: mine.py}\nk: 1000\n",
     "papers/mine/table2": """\
 kind: table
 title: An external run as a part
@@ -192,6 +195,7 @@ columns:
 rows:
   - {id: own, index: 1, label: own, system: own-sum}
   - {id: external, index: 2, label: external, system: ext-sum}
+  - {id: function, index: 3, label: by a function, system: by-mine}
 tests: clear
 """,
     "papers/mine/venn": """\
@@ -207,16 +211,20 @@ rows:
 }
 
 
+(FUNCTION,) = re.findall(r"```python\n# mine\.py\n(.*?)```", SYSTEMS, re.S)
+
+
 def test_an_external_run_is_a_part_as_our_own_is(released):
-    """The same run, taken in from a file: equal numbers, RoC and circles."""
+    """The same run, taken in from a file: equal numbers, RoC and circles, by a function too."""
     folder, results, _ = released
     run = results / "runs" / "mine" / "test" / "theirs.trec.gz"
     (folder / "data" / "ext.run").write_bytes(gzip.decompress(run.read_bytes()))
     write(folder, EXTERNAL)
+    (folder / "mine.py").write_text(FUNCTION)
     snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
     _, rows = rows_of(results, "table2")
-    own, external = (rows[number].split("|")[3:] for number in "12")
-    assert own == external
+    own, external, function = (rows[number].split("|")[3:] for number in "123")
+    assert own == external == function
     assert all(re.fullmatch(r" *\d\.\d{3}.*", cell) for cell in own[:-1]), rows
     circles = pl.read_csv(results / "venn" / "mine-venn.tsv", separator="\t")
     shares = ("column", "n", "measured", "not_run")
@@ -225,11 +233,17 @@ def test_an_external_run_is_a_part_as_our_own_is(released):
     assert own["measured"].null_count() == 0, circles
 
 
-def test_a_folder_that_is_gone_leaves_its_rows_out(released):
+def test_a_folder_that_is_gone_leaves_its_rows_out_and_an_edited_function_runs_again(released):
     folder, results, _ = released
+    (folder / "mine.py").write_text("def fuse(lists):\n    return lists['bm25-default']\n")
     write(folder, {"models/theirs": "kind: released-encoder\npath: gone\n"})
     snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
     assert "no such folder: gone, which theirs names" in rows_of(results, "table1")[0]
+    alone, edited = (
+        trec.read_run(results / "runs" / "mine" / "test" / f"{name}.trec.gz").drop("score")
+        for name in ("bm25-default", "by-mine")
+    )
+    assert alone.equals(edited)
 
 
 def texts_of(folder):

@@ -43,10 +43,17 @@ from residuum.config.schema.scales import (
     Scale,
     Start,
 )
-from residuum.config.schema.settings import Interpolation
+from residuum.config.schema.settings import Interpolation, TunedParameter
 from residuum.config.schema.sources import Segmented
 from residuum.config.schema.sweeps import Sweep
-from residuum.config.schema.systems import DenseSystem, RerankSystem, System
+from residuum.config.schema.systems import (
+    DenseSystem,
+    FunctionSystem,
+    FusionSystem,
+    HybridSystem,
+    RerankSystem,
+    System,
+)
 from residuum.config.schema.tests import Tests
 from residuum.config.schema.training import RateGrid
 from residuum.config.specs import FixedId, RunId, Seed, of_entry
@@ -477,8 +484,8 @@ class Registry:
 
         Where drawn folds of the searched split choose, it is the searched split.
         """
-        weight = self.interpolation(system)
-        if weight and weight.folds:
+        setting = self.on_queries(system)
+        if setting and setting.drawn:
             return split_id
         role = self.tuned_on(system)
         if role == OWN:
@@ -532,9 +539,12 @@ class Registry:
         """Return the role of a system's tuning split, or None if nothing is tuned."""
         return next((name for ref, name in self._named[system] if ref.use == "tuning"), None)
 
-    def interpolation(self, system: str) -> Interpolation | None:
-        """Return the weight of a fusion or a hybrid, or None for another system."""
-        return getattr(self.systems[system], "interpolation", None)
+    def on_queries(self, system: str) -> Interpolation | TunedParameter | None:
+        """Return the weight of a fusion or a hybrid, or the tuned parameter of a function."""
+        entry = self.systems[system]
+        if isinstance(entry, FusionSystem | HybridSystem):
+            return entry.interpolation
+        return entry.tuned if isinstance(entry, FunctionSystem) else None
 
     def trained_behind(self, system: str) -> list[str]:
         """Return the models, trained once per seed, of a system and of all its parts."""

@@ -18,6 +18,7 @@ from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import (
     DenseSystem,
     ExternalSystem,
+    FunctionSystem,
     HybridSystem,
     LexicalSystem,
     RerankSystem,
@@ -51,19 +52,21 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
             yield f"{system} is an external run of {', '.join(entry.runs)} only"
         elif not path.is_file():
             yield f"no such file: {path}. {entry.source}"
+    if isinstance(entry, FunctionSystem) and not Path(entry.function.file).is_file():
+        yield f"no such file: {entry.function.file}, which {system} names"
     if isinstance(entry, LexicalSystem) and entry.term_weights:
         yield _released(registry, entry.term_weights, split_id)
     dataset, split_ids = split_id and split_id.dataset, [split_id]
     for _, name in references(entry, "backbone"):  # whose tokenizer cuts the texts
         yield from _start(registry, registry.backbone(name, dataset), name, dataset, hub)
     yield split_id and why_no_export(registry, split_id.dataset, None, split_id.split, hub=hub)
-    weight = registry.interpolation(system)
-    tune = split_id if weight and weight.folds else None
+    setting = registry.on_queries(system)
+    tune = split_id if setting and setting.drawn else None
     if role := registry.tuned_on(system):
         tune, why = role_of(registry, role, "tune", dataset, hub, split_id and split_id.split)
         yield why
         split_ids.append(tune)
-    chosen = weight and weight.measure
+    chosen = setting and setting.measure
     if tune and chosen and (lacking := registry.lacks(tune, chosen)):
         yield f"{'/'.join(tune)} has no {lacking}, by which {system} is tuned ({chosen})"
     if isinstance(entry, DenseSystem):

@@ -18,6 +18,7 @@ from residuum.config.schema.systems import (
     CandidatesSystem,
     DenseSystem,
     ExternalSystem,
+    FunctionSystem,
     FusionSystem,
     HybridSystem,
     LexicalSystem,
@@ -135,11 +136,11 @@ def played_rerankers(registry: Registry, systems: Iterable[str]) -> dict[str, st
 def tuning_split(registry: Registry, system: str, split_id: SplitId) -> SplitId | None:
     """Return the split whose tuning file records what was chosen for a run on a split.
 
-    Lambda is recorded on the tuning split. A rerank depth and RM3's parameters are recorded on the
-    run's own split. Return None if nothing is chosen.
+    Lambda and a function's parameter are recorded on the tuning split. A rerank depth and RM3's
+    parameters are recorded on the run's own split. Return None if nothing is chosen.
     """
     entry = registry.systems[system]
-    if isinstance(entry, FusionSystem | HybridSystem):
+    if registry.on_queries(system):
         return registry.tune_split(system, split_id)
     written = entry.kind == "rerank" or (isinstance(entry, LexicalSystem) and entry.tunes_rm3)
     return split_id if written else None
@@ -204,6 +205,10 @@ class Runs(Part):
     def _told_by_answers(self, wildcards: Wildcards) -> bool:
         system = self.registry.entry(run_of(wildcards).system, FusionSystem)
         return reads(str(system.interpolation.measure)) == "answers"
+
+    def function(self, wildcards: Wildcards) -> str:
+        """Return the user's file whose function fuses."""
+        return self.registry.entry(run_of(wildcards).system, FunctionSystem).function.file
 
     def external(self, wildcards: Wildcards) -> str:
         """Return the file of an external run."""

@@ -10,7 +10,7 @@ from residuum.config.schema.analyses import TOLD_BY, Analysis, IndexForm, Lucene
 from residuum.config.schema.base import Id, K, Name, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.scales import HubReranker, LocalReranker, TrainedReranker
 from residuum.config.schema.search import Search
-from residuum.config.schema.settings import Depth, Interpolation, Part, Rm3Setting
+from residuum.config.schema.settings import Depth, Interpolation, Part, Rm3Setting, TunedParameter
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
 VECTORS = ("dual-encoder", "released-encoder", "lexical-vectors")  # kinds of models
@@ -165,6 +165,35 @@ class FusionSystem(Strict):
             )
 
 
+class Function(Strict):
+    """A Python function in a file of one's own."""
+
+    file: str = Field(description="Python file; a relative path starts at the working directory")
+    name: str = Field("fuse", pattern=r"^[A-Za-z_]\w*$", description="the function's name")
+
+
+class FunctionSystem(Strict):
+    """A fusion by a Python function of one's own, which is called once for each query.
+
+    It gets {part: {doc_id: score}} and the parameters, and returns {doc_id: score}. Scores are in
+    the order of ranks. A part without a list has {}. Docs that it leaves out are not in the run.
+    """
+
+    kind: Literal["function"]
+    label: Label = ""
+    parts: list[Annotated[Id, Ref("system", but=UNSCORED), Name("part")]] = Field(
+        min_length=1, description="systems, in the order in which the function gets their lists"
+    )
+    function: Function = Field(description="the file and the function in it")
+    parameters: dict[str, int | float | str] = Field({}, description="fixed keyword arguments")
+    tuned: TunedParameter | None = Field(None, description="one more, chosen from a grid")
+    k: K = Field(description="hits that are kept")
+
+    def check(self) -> None:
+        if self.tuned and self.tuned.parameter in self.parameters:
+            raise ValueError(f"parameters: {self.tuned.parameter} is tuned; give it no value")
+
+
 class HybridSystem(Strict):
     """An exact search by a weighted sum of several models' inner products.
 
@@ -272,6 +301,7 @@ System = Annotated[
     LexicalSystem
     | DenseSystem
     | FusionSystem
+    | FunctionSystem
     | HybridSystem
     | RerankSystem
     | ExternalSystem
