@@ -173,6 +173,8 @@ def test_a_cross_encoder_of_a_folder_reranks(released):
 
 EXTERNAL = {
     "systems/ext": "kind: external\nsource: theirs, kept\nruns: {mine-test: ext.run}\n",
+    "systems/ext-seeds": "kind: external\nsource: theirs, of two seeds\n"
+    "runs: {mine-test: [ext.run, ext2.run]}\n",
     "systems/ext-sum": """\
 kind: fusion
 parts: [bm25-default, ext]
@@ -196,6 +198,7 @@ rows:
   - {id: own, index: 1, label: own, system: own-sum}
   - {id: external, index: 2, label: external, system: ext-sum}
   - {id: function, index: 3, label: by a function, system: by-mine}
+  - {id: seeds, index: 4, label: two seeds, system: ext-seeds}
 tests: clear
 """,
     "papers/mine/venn": """\
@@ -219,12 +222,20 @@ def test_an_external_run_is_a_part_as_our_own_is(released):
     folder, results, _ = released
     run = results / "runs" / "mine" / "test" / "theirs.trec.gz"
     (folder / "data" / "ext.run").write_bytes(gzip.decompress(run.read_bytes()))
+    other = gzip.decompress(run.with_name("bm25-default.trec.gz").read_bytes())
+    (folder / "data" / "ext2.run").write_bytes(other)
     write(folder, EXTERNAL)
     (folder / "mine.py").write_text(FUNCTION)
     snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
     _, rows = rows_of(results, "table2")
     own, external, function = (rows[number].split("|")[3:] for number in "123")
     assert own == external == function
+    metrics = results / "metrics" / "mine" / "test"
+    means = [
+        trec.read_metrics(metrics / f"{name}.tsv").filter(measure="Success@10")["value"].mean()
+        for name in ("theirs", "bm25-default")
+    ]
+    assert f" {np.mean(means):.3f} ±{np.std(means, ddof=1):.3f} " in rows["4"]
     assert all(re.fullmatch(r" *\d\.\d{3}.*", cell) for cell in own[:-1]), rows
     circles = pl.read_csv(results / "venn" / "mine-venn.tsv", separator="\t")
     shares = ("column", "n", "measured", "not_run")

@@ -181,8 +181,9 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
 def _seedless(registry: Registry) -> Iterator[str]:
     for name in registry.systems:
         if not registry.seeds_of(name):
-            models = ", ".join(registry.trained_behind(name))
-            yield f"{registry.at('system', name)}: its models have no seed in common: {models}"
+            behind = [*registry.trained_behind(name), *registry.given_behind(name)]
+            text = f"its models and external runs have no seed in common: {', '.join(behind)}"
+            yield f"{registry.at('system', name)}: {text}"
 
 
 def _trained_on_residual(registry: Registry) -> Iterator[str]:

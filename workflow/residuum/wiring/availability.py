@@ -47,11 +47,10 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
     entry = registry.systems[system]
     yield _left_out(registry, system)
     if isinstance(entry, ExternalSystem):
-        path = external_file(registry, system, split_id)
-        if path is None:
+        paths = external_files(registry, system, split_id)
+        if not paths:
             yield f"{system} is an external run of {', '.join(entry.runs)} only"
-        elif not path.is_file():
-            yield f"no such file: {path}. {entry.source}"
+        yield from (f"no such file: {p}. {entry.source}" for p in paths if not p.is_file())
     if isinstance(entry, FunctionSystem) and not Path(entry.function.file).is_file():
         yield f"no such file: {entry.function.file}, which {system} names"
     if isinstance(entry, LexicalSystem) and entry.term_weights:
@@ -226,11 +225,14 @@ def why_not_by_folds(
     return None
 
 
-def external_file(registry: Registry, system: str, split_id: SplitId | None) -> Path | None:
-    """Return the file of an external run for a split, whether it exists or not."""
-    runs = registry.entry(system, ExternalSystem).runs
-    names = [runs[role] for role in runs if split_id and registry.binding(role) == split_id]
-    return roots.data() / names[0] if names else None
+def external_files(registry: Registry, system: str, split_id: SplitId | None) -> list[Path]:
+    """Return the files of an external system for a split by its seeds, whether they exist or not.
+
+    A system without seeds has one file. Without a role that is bound to the split there is none.
+    """
+    entry = registry.entry(system, ExternalSystem)
+    roles = [role for role in entry.runs if split_id and registry.binding(role) == split_id]
+    return [roots.data() / name for role in roles[:1] for name in entry.files(role)]
 
 
 def released_files(registry: Registry, name: str) -> list[Path]:

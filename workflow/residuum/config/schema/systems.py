@@ -240,14 +240,22 @@ class RerankSystem(Strict):
     budgets: base.Budgets = Field(default=[])
 
 
+Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+
 class ExternalSystem(Strict):
-    """External runs: TREC run files that are validated and then evaluated like other runs."""
+    """External runs: TREC run files that are validated and then evaluated like other runs.
+
+    A list of files has a run of each training seed, from 1 on. Their rows show a mean and a spread.
+    """
 
     kind: Literal["external"]
     label: Label = ""
     source: str = Field(description="who made it and where to get it; shown if it is absent")
-    runs: dict[Role, str] = Field(min_length=1, description="role: file below RESIDUUM_DATA")
-    md5: dict[Role, Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]] = Field(
+    runs: dict[Role, str | Annotated[list[str], Field(min_length=1)]] = Field(
+        min_length=1, description="role: file below RESIDUUM_DATA, or a file of each training seed"
+    )
+    md5: dict[Role, Md5 | list[Md5]] = Field(
         {}, description="role: published MD5 of its file, unpacked; another file is refused"
     )
     plays: Side | None = Field(
@@ -257,9 +265,30 @@ class ExternalSystem(Strict):
     )
     others: bool = Field(False, description="files list other queries too, which are left out")
 
+    @property
+    def seeds(self) -> list[int] | None:
+        """The training seeds of the runs, or None if each role has one file."""
+        [one, *_] = self.runs.values()
+        return None if isinstance(one, str) else [*range(1, len(one) + 1)]
+
+    def files(self, role: str) -> list[str]:
+        """Return the file of a role, or its files in the order of seeds."""
+        given = self.runs[role]
+        return [given] if isinstance(given, str) else given
+
+    def sums(self, role: str) -> list[str]:
+        """Return the published MD5 of a role's files; [] if they are unknown."""
+        given = self.md5.get(role, [])
+        return [given] if isinstance(given, str) else given
+
     def check(self) -> None:
         if others := sorted(self.md5.keys() - self.runs.keys()):
             raise ValueError(f"md5: no run is given for {', '.join(others)}")
+        lists = {None if isinstance(given, str) else len(given) for given in self.runs.values()}
+        if len(lists) > 1:
+            raise ValueError("runs: give each role one file, or each a list of as many files")
+        if odd := [role for role in self.md5 if len(self.sums(role)) != len(self.files(role))]:
+            raise ValueError(f"md5.{odd[0]}: give as many as there are files")
 
 
 class CandidatesPart(Strict):
