@@ -124,16 +124,21 @@ class Run:
         if query not in self.blocks:
             return None
         first, last = self.blocks[query]
-        start, end = int(self.starts[first]), int(self.ends[last - 1])
-        offset = self.data.find(b" Q0 " + doc.encode() + b" ", start, end)
-        if offset < 0:
-            return None
-        return int(np.searchsorted(self.ends, offset)) - first + 1
+        offset, end = int(self.starts[first]), int(self.ends[last - 1])
+        while (offset := self.data.find(b" " + doc.encode() + b" ", offset + 1, end)) >= 0:
+            line = int(np.searchsorted(self.ends, offset))
+            if self.spaces[line, 1] == offset:  # the third field, not a rank or a tag like it
+                return line - first + 1
+        return None
 
     def scores(self, query):
-        """Return the scores of a query's docs."""
+        """Return the exact scores of docs: in the second field where the fifth's is lower."""
         first, last = self.blocks.get(query, (0, 0))
-        return {self._field(n, 2): float(self._field(n, 4)) for n in range(first, last)}
+        return {self._field(n, 2): self._score(n) for n in range(first, last)}
+
+    def _score(self, line):
+        exact = self._field(line, 1).removeprefix("Q0").removeprefix("=")
+        return float(exact or self._field(line, 4))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 
 import polars as pl
 import pytest
@@ -13,6 +14,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import FusionSystem
 from residuum.config.specs import canonical_json
 from residuum.tuning import weights
+from residuum.tuning.choosing import split_folds
 from residuum.tuning.evaluation import evaluate
 
 GRID = {"tune_on": "t", "measure": "RR@10", "grid": [0.0, 0.5]}
@@ -372,6 +374,57 @@ def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tm
     paths[1].write_text("t\tunjudged\n")
     with pytest.raises(ResiduumError, match=r"query s is in 0 of the 2 folds \(none\)"):
         fusion.tune(spec, lists, tuning, tmp_path / "qrels", fold=paths)
+
+
+def test_drawn_folds_of_the_searched_split_choose_as_a_plain_loop_does(tmp_path, run):
+    draw, queries = random.Random(5), [f"q{number:02d}" for number in range(23)]
+    given = {
+        part: {(q, f"d{doc}"): draw.random() for q in queries for doc in draw.sample(range(30), 12)}
+        for part in "ld"
+    }
+    relevant = {q: f"d{draw.randrange(30)}" for q in queries[:-2]}  # two have no judgement
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} 1\n" for q, d in relevant.items()))
+    lists = named({part: run(f"{part}.gz", scores) for part, scores in given.items()})
+    grid = [0.0, 0.3, 1.0, 3.0]
+    entry = system("zero", "zero", grid=grid, measure="RR@10", folds=4, seed=7)
+    fusion.tune(entry.model_dump_json(), lists, tmp_path / "t.json", tmp_path / "qrels")
+    record = json.loads((tmp_path / "t.json").read_text())
+    fold_of = record["fold_of"]
+    assert sorted(fold_of) == queries and record["queries"] == len(relevant)
+    assert sorted(Counter(fold_of[q] for q in relevant).values()) == [5, 5, 5, 6]
+    assert fold_of == split_folds(queries, {*relevant}, 4, 7), "as RM3's, of all queries"
+
+    def reciprocal(query, weight):
+        fused = Counter()
+        for part, factor in (("l", weight), ("d", 1.0)):
+            for (q, doc), score in given[part].items():
+                fused[doc] += factor * round(score, 6) * (q == query)
+        in_lists = {doc for part in "ld" for q, doc in given[part] if q == query}
+        ordered = sorted(in_lists, key=lambda doc: (-round(fused[doc], 6), doc))[:10]
+        return 1 / (1 + ordered.index(relevant[query])) if relevant[query] in ordered else 0.0
+
+    expected = []
+    for fold in range(4):
+        others = [q for q in relevant if fold_of[q] != fold]
+        expected.append(max(grid, key=lambda w: sum(reciprocal(q, w) for q in others)))
+    assert [choice["setting"]["lambda"] for choice in record["choices"]] == expected
+    assert len({*expected}) > 1, "all folds agree: a choice on all queries would pass"
+    fusion.fuse(entry.model_dump_json(), lists, "f", tmp_path / "f.gz", tmp_path / "t.json")
+    values = evaluate(
+        trec.read_run(tmp_path / "f.gz"), trec.read_qrels(tmp_path / "qrels"), ["RR@10"]
+    )
+    for query, _, value in values.iter_rows():
+        assert value == pytest.approx(reciprocal(query, expected[fold_of[query]]))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"tune_on": "t"}, {"seed": None}, {"value": 1.0, "grid": None}]
+)
+def test_folds_take_the_place_of_a_tuning_split(changes):
+    drawn = {"grid": [0.0, 1.0], "measure": "RR@10", "folds": 2, "seed": 1}
+    system(**drawn)
+    with pytest.raises(ValueError, match="give value, or grid"):
+        system(**{**drawn, **changes})
 
 
 def test_lambda_at_an_edge_is_said(tmp_path, lists, capsys):

@@ -3,6 +3,7 @@
 import json
 import math
 import weakref
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -364,6 +365,32 @@ def test_folds_are_gathered_by_the_weight_of_the_others(made, searched, qrels, t
         weight = chosen[0] if query in QUERIES[:3] else chosen[1]
         expected = [doc for doc, _ in made.lists(weight)[query]]
         assert [*run.filter(query_id=query)["doc_id"]] == expected
+
+
+def test_drawn_folds_choose_as_a_plain_loop_does(made, tmp_path):
+    # A third of the queries has the seventh doc by 1.5, the others the first by the last weight.
+    lists = {weight: made.lists(weight) for weight in WEIGHTS}
+    relevant = {
+        query: lists[1.5][query][6][0] if n % 3 == 0 else lists[WEIGHTS[-1]][query][0][0]
+        for n, query in enumerate(QUERIES)
+    }
+    trec.write_qrels(tmp_path / "qrels.trec", [(q, doc, 1) for q, doc in relevant.items()])
+    weighting = {"weighted": "bm25", "grid": WEIGHTS, "measure": "RR@10", "folds": 3, "seed": 2}
+    drawn = system(interpolation=weighting)
+    found = search(made, 2, 3, interpolation=weighting, label="drawn")
+    hybrid.tune(drawn, found, tmp_path / "qrels.trec", tmp_path / "tuning.json")
+    made_of = json.loads((tmp_path / "tuning.json").read_text())
+
+    def total(weight, fold):
+        asked = [q for q in QUERIES if made_of["fold_of"][q] != fold]
+        ranks = {q: [doc for doc, _ in lists[weight][q]] for q in asked}
+        found = (q for q in asked if relevant[q] in ranks[q])
+        return math.fsum(1 / (1 + ranks[q].index(relevant[q])) for q in found)
+
+    for fold, choice in enumerate(made_of["choices"]):
+        best = max(WEIGHTS, key=lambda weight, fold=fold: total(weight, fold))
+        assert choice["setting"] == {"lambda": best}
+    assert sorted(Counter(made_of["fold_of"].values()).values()) == [2, 2, 3]
 
 
 def test_docs_judged_before_leave_the_lists_before_they_are_cut(made, tmp_path):

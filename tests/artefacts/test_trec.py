@@ -44,6 +44,22 @@ def test_run_file_is_trec_and_its_bytes_do_not_depend_on_the_clock(tmp_path):
     assert (tmp_path / "a.gz").read_bytes()[4:8] == b"\0\0\0\0"  # gzip's mtime
 
 
+def test_written_scores_fall_strictly_and_the_exact_ones_are_read_again(tmp_path):
+    run = trec.rank(scores([("q", "d1", 2), ("q", "d2", 2), ("q", "d3", 0.5), ("r", "d1", 2)]))
+    trec.write_run(tmp_path / "run.trec", run, "t")
+    assert (tmp_path / "run.trec").read_text() == (
+        "q Q0 d1 1 2.0 t\nq Q0=2.0 d2 2 1.9999999 t\nq Q0 d3 3 0.5 t\nr Q0 d1 1 2.0 t\n"
+    )  # 2 - 2^-23 is the float32 below 2
+    for read in (trec.read_run(tmp_path / "run.trec"), trec.read_any_run(tmp_path / "run.trec")[0]):
+        assert read.equals(run)
+
+
+@pytest.mark.parametrize("column", ["0", "Q0=", "Q0=two", "q0=3"])
+def test_another_second_column_says_nothing_of_the_score(tmp_path, column):
+    (tmp_path / "run.trec").write_text(f"q {column} d 1 1.5 theirs\n")
+    assert trec.read_run(tmp_path / "run.trec")["score"].to_list() == [1.5]
+
+
 def test_a_run_in_parts_is_the_whole_run(tmp_path, monkeypatch):
     rows = [(f"q{query}", f"d{doc}", doc / 7) for query in range(5) for doc in range(query + 1)]
     run = trec.rank(scores(rows))

@@ -1016,7 +1016,9 @@ def test_runs_have_the_seeds_that_all_models_behind_them_have(config):
     edit(config, "systems/clear.yaml", parts=["deepct", "clear-embedding"], interpolation=weighted)
     assert load(config, scale="mini").runs("clear") == ["clear.seed3", "clear.seed2"]
     edit(config, "models/deepct.yaml", seeds=[7])
-    with pytest.raises(ResiduumError, match=r"clear.yaml:\d+: its models have no seed in common: "):
+    with pytest.raises(
+        ResiduumError, match=r"clear.yaml:\d+: its models and external runs have no seed in"
+    ):
         load(config, scale="mini")
 
 

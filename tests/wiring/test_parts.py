@@ -90,6 +90,47 @@ def test_what_is_tuned_and_where_its_record_lies():
     assert tuning_split(TOY, "deep", DEV) == tuning_split(TOY, "tuned", DEV) == DEV
 
 
+def test_drawn_folds_choose_on_the_searched_split_itself():
+    weighting = {"weighted": "bm25", "grid": [0.1, 1.0], "measure": "RR@10", "folds": 2, "seed": 1}
+    entry = SYSTEM.validate_python({**MORE["fused"], "interpolation": weighting})
+    made = replace(TOY, systems={**TOY.systems, "fused": entry})
+    assert made.tuned_on("fused") is None
+    assert tuning_split(made, "fused", DEV) == DEV and tuning_split(made, "fused", TUNE) == TUNE
+    tuning = part(Runs, made).tuning(named(**ON_DEV, run="fused.seed2"))
+    assert tuning == ["r/tuning/toy/dev/fused.seed2.json"]
+    assert why_unavailable(made, "fused", DEV, all_available) is None
+    asking = {**weighting, "measure": "AnswerAccuracy@20"}
+    entry = SYSTEM.validate_python({**MORE["fused"], "interpolation": asking})
+    made = replace(TOY, systems={**TOY.systems, "fused": entry})
+    why = "toy/dev has no answers, by which fused is tuned (AnswerAccuracy@20)"
+    assert why_unavailable(made, "fused", DEV, all_available) == why
+
+
+def test_files_of_seeds_are_runs_of_seeds_in_what_is_made_of_them_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    sums = [32 * "a", 32 * "b", 32 * "c"]
+    entry = {"kind": "external", "source": "ask", "runs": {"dev": ["1.txt", "2.txt", "3.txt"]}}
+    both = {"kind": "rrf", "parts": ["sent", "vectors"], "rank_constant": 60, "k": 7}
+    systems = {"sent": {**entry, "md5": {"dev": sums}}, "both": both}
+    given = {name: SYSTEM.validate_python(entry) for name, entry in systems.items()}
+    made = replace(TOY, systems={**TOY.systems, **given})
+    assert made.runs("sent") == ["sent.seed1", "sent.seed2", "sent.seed3"]
+    assert made.runs("both") == ["both.seed1", "both.seed2"], "the seeds that all share"
+    assert TOY.runs("sent") == ["sent"]
+    second = named(**ON_DEV, run="sent.seed2")
+    assert part(Runs, made).external(second) == str(tmp_path / "2.txt")
+    assert part(Runs, made).external_md5(second) == f"--md5 {sums[1]}"
+    (tmp_path / "1.txt").touch()
+    missing = why_unavailable(made, "sent", DEV, all_available)
+    assert missing == f"no such file: {tmp_path / '2.txt'}. ask"
+    for wrong, says in (
+        ({"runs": {"dev": "1.txt", "tune": ["1.txt"]}}, "give each role one file, or each a list"),
+        ({"md5": {"dev": sums[:2]}}, "md5.dev: give as many as there are files"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            SYSTEM.validate_python({**entry, **wrong})
+
+
 def test_searched_splits_are_measured_or_tuned_on():
     assert searched(TOY, "toy") == ["tune", "dev"]
     assert encoded_splits(TOY, "toy", "dual", 1) == ["tune", "dev"]

@@ -18,6 +18,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+import ir_measures
 import numpy as np
 import polars as pl
 import psutil
@@ -243,6 +244,30 @@ def test_a_pair_is_scored_once_for_all_first_stages(project):
     facts = record["artefact"]
     assert facts["pairs"] == scores.height == scores.select("query_id", "doc_id").unique().height
     assert facts["pairs_without_sharing"] == sum(facts["pairs_per_run"].values()) > facts["pairs"]
+
+
+def test_ir_measures_gives_the_metrics_of_each_kind_of_system_from_the_written_run(project):
+    results, kinds = project / "results" / "smoke", {}
+    for path in sorted((results / "runs").rglob("*.trec.gz")):
+        kind = json.loads(Path(f"{path}.manifest.json").read_text())["spec"]["kind"]
+        measured = results / "metrics" / path.relative_to(results / "runs").parent
+        if kind in kinds or not (measured / f"{path.name[:-8]}.tsv").is_file():
+            continue
+        lines = list(ir_measures.read_trec_run(str(path)))
+        metrics = trec.read_metrics(measured / f"{path.name[:-8]}.tsv")
+        metrics = metrics.filter(pl.col("measure").is_in(["RR@10", "nDCG@10", "AP@1000", "R@1000"]))
+        if not metrics.height:
+            continue
+        kinds[kind] = b" Q0=" in gzip.decompress(path.read_bytes())
+        split = results / "data" / path.relative_to(results / "runs").parent
+        judged = list(ir_measures.read_trec_qrels(str(split / "qrels.trec")))
+        names = map(ir_measures.parse_measure, metrics["measure"].unique())
+        values = {(m.query_id, str(m.measure)): m.value
+                  for m in ir_measures.iter_calc(names, judged, lines)}  # fmt: skip
+        for query_id, measure, value in metrics.iter_rows():
+            assert values.get((query_id, measure), 0.0) == value, (path, query_id, measure)
+    assert {"lexical", "dense", "fusion", "rerank", "rrf"} <= {*kinds}
+    assert kinds["lexical"], "no score ties here: nothing was lowered"
 
 
 def test_every_artefact_of_a_run_has_its_log_time_and_manifest(project):

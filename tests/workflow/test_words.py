@@ -28,7 +28,7 @@ OTHERWISE = {
     "gain": "of a measure", "expected": "of docs", "computed": "of neural parts",
     "sampling": "of tokens", "docno": "TREC's tag", "predictions": "of tokens",
     "ann": "Python's AnnAssign", "bag of words": "Anserini's queries",
-    "base model": "pydantic's, and transformers'",
+    "base model": "pydantic's, and transformers'", "benchmark": "Snakemake's, of a job",
     "bucket": "of hashes", "contains": "Python's", "place": "a position", "probe": "of a card",
     "subwords": "of a tokenizer",
 }  # fmt: skip

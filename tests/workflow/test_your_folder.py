@@ -85,6 +85,7 @@ def test_without_a_split_to_train_on_the_others_run(project):
     assert "Not run: dpr: config/datasets/mine.yaml: own.train: no split given" in table
 
 
+SYSTEMS = (ROOT / "docs" / "how-to" / "system.md").read_text()
 PUBLISHED = (ROOT / "docs" / "how-to" / "published-model.md").read_text()
 TABLE = """\
 kind: table
@@ -228,6 +229,8 @@ def test_a_cross_encoder_of_a_folder_reranks(released):
 
 EXTERNAL = {
     "systems/ext": "kind: external\nsource: theirs, kept\nruns: {mine-test: ext.run}\n",
+    "systems/ext-seeds": "kind: external\nsource: theirs, of two seeds\n"
+    "runs: {mine-test: [ext.run, ext2.run]}\n",
     "systems/ext-sum": """\
 kind: fusion
 parts: [bm25-default, ext]
@@ -243,6 +246,8 @@ k: 1000
         f"interpolation: {{weighted: {name}}}\n"
         for name in ("vectors", "asked")
     },
+    "systems/by-mine": "kind: function\nparts: [bm25-default, ext]\n"
+    "function: {file: mine.py}\nk: 1000\n",
     "papers/mine/table2": """\
 kind: table
 title: An external run as a part
@@ -255,6 +260,8 @@ rows:
   - {id: external, index: 2, label: external, system: ext-sum}
   - {id: vectors, index: 3, label: vectors, system: vectors-sum}
   - {id: asked, index: 4, label: asked, system: asked-sum}
+  - {id: function, index: 5, label: by a function, system: by-mine}
+  - {id: seeds, index: 6, label: two seeds, system: ext-seeds}
 tests: clear
 """,
     "papers/mine/venn": """\
@@ -276,6 +283,7 @@ GIVEN = {  # the recipes of vectors, by the names that the table below has for t
     for text in re.findall(r"```yaml\n# config/models/\S+[^\n]*\n(.*?)```", PUBLISHED, re.S)
     if f"kind: {kind}\n" in text
 }
+(FUNCTION,) = re.findall(r"```python\n# mine\.py\n(.*?)```", SYSTEMS, re.S)
 SCRIPT = """\
 import json, sys
 import numpy as np
@@ -295,11 +303,13 @@ for line in sys.stdin:
 def beside(released):
     """Return the project's results beside its run as an external one, its vectors as others' own.
 
-    A program answers with these vectors, too.
+    A program answers with these vectors, too. A function of the user's fuses two parts.
     """
     folder, results, _ = released
     run = results / "runs" / "mine" / "test" / "theirs.trec.gz"
     (folder / "data" / "ext.run").write_bytes(gzip.decompress(run.read_bytes()))
+    other = gzip.decompress(run.with_name("bm25-default.trec.gz").read_bytes())
+    (folder / "data" / "ext2.run").write_bytes(other)
     ids, rows = contracts.read_vectors(results / "embeddings/mine/theirs/seed0/shard-00000")
     (folder / "data" / "given").mkdir()
     np.save(folder / "data/given/docs.npy", rows[::-1])
@@ -313,17 +323,24 @@ def beside(released):
     both = np.concatenate([vectors, more])
     np.savez(folder / "query.npz", ids=np.array(names + tune), vectors=both)
     (folder / "embed.py").write_text(SCRIPT)
+    (folder / "mine.py").write_text(FUNCTION)
     write(folder, {**EXTERNAL, **GIVEN})
     snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
     return folder, results
 
 
 def test_an_external_run_is_a_part_as_our_own_is(beside):
-    """The same run, taken in from a file: equal numbers, RoC and circles."""
+    """The same run, taken in from a file: equal numbers, RoC and circles, by a function too."""
     _, results = beside
     _, rows = rows_of(results, "table2")
-    own, external = (rows[number].split("|")[3:] for number in "12")
-    assert own == external
+    own, external, function = (rows[number].split("|")[3:] for number in "125")
+    assert own == external == function
+    metrics = results / "metrics" / "mine" / "test"
+    means = [
+        trec.read_metrics(metrics / f"{name}.tsv").filter(measure="Success@10")["value"].mean()
+        for name in ("theirs", "bm25-default")
+    ]
+    assert f" {np.mean(means):.3f} ±{np.std(means, ddof=1):.3f} " in rows["6"]
     assert all(re.fullmatch(r" *\d\.\d{3}.*", cell) for cell in own[:-1]), rows
     circles = pl.read_csv(results / "venn" / "mine-venn.tsv", separator="\t")
     shares = ("column", "n", "measured", "not_run")
@@ -363,11 +380,17 @@ def test_a_table_says_whose_vectors_are_and_no_text_is_asked_for_twice(beside):
     assert [*(folder / "results" / "answers").rglob("*.answers")]
 
 
-def test_a_folder_that_is_gone_leaves_its_rows_out(released):
+def test_a_folder_that_is_gone_leaves_its_rows_out_and_an_edited_function_runs_again(released):
     folder, results, _ = released
+    (folder / "mine.py").write_text("def fuse(lists):\n    return lists['bm25-default']\n")
     write(folder, {"models/theirs": "kind: released-encoder\npath: gone\n"})
     snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
     assert "no such folder: gone, which theirs names" in rows_of(results, "table1")[0]
+    alone, edited = (
+        trec.read_run(results / "runs" / "mine" / "test" / f"{name}.trec.gz").drop("score")
+        for name in ("bm25-default", "by-mine")
+    )
+    assert alone.equals(edited)
 
 
 def texts_of(folder):

@@ -20,7 +20,16 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.measures import by_judgements, cutoff, level, reads
 from residuum.config.schema.systems import FusionSystem, Normalisation
 from residuum.tuning import judgements, unions, weights
-from residuum.tuning.choosing import LAMBDA, Choice, Record, Setting, Values, choose, read_folds
+from residuum.tuning.choosing import (
+    LAMBDA,
+    Choice,
+    Record,
+    Setting,
+    Values,
+    choose,
+    drawn_folds,
+    read_folds,
+)
 from residuum.tuning.evaluation import of_rankings
 
 app = command.app(__doc__)
@@ -55,9 +64,10 @@ def tune(
 ) -> None:
     """Choose lambda on the tuning split: the best mean, and of equal means the first of the grid.
 
-    An exact grid also tries 0 and a weight beyond all changes of a value. For a measure by answers,
-    docs that hold an answer are relevant, among those that a list can show at some lambda. If the
-    split has folds, each fold gets the lambda that is best on the other folds.
+    If the split has folds, or the spec draws some, each fold gets the lambda that is best on the
+    other folds. An exact grid also tries 0 and a weight beyond all changes of a value. For a
+    measure by answers, docs that hold an answer are relevant, among those that a list can show at
+    some lambda.
     """
     system = command.parse_spec(FusionSystem, spec)
     weighting = system.interpolation
@@ -66,7 +76,8 @@ def tune(
         raise ResiduumError(f"lambda is fixed at {weighting.value}: there is nothing to tune")
     lists = Lists(system, run, scores or [])
     query_ids, judge = _judging(measure, qrels, answers, corpus)
-    folds = read_folds(query_ids, fold or [])
+    folds = read_folds(query_ids, fold or [])  # the collection's own folds, or drawn ones
+    folds = folds or drawn_folds(weighting, lists.query_ids(), query_ids)
     depth = min(system.k, cutoff(measure) or system.k)
     pairs = pl.concat(
         weights.undominated(some, depth)
@@ -245,14 +256,18 @@ class Lists:
         how = system.normalise
         self._scaling = {part: run.scaling(how) for part, run in of_runs} if how else {}
 
+    def query_ids(self) -> set[str]:
+        """Return the ids of the queries that any part has a list for."""
+        runs = self._sources[: len(self.runs)]
+        return {query_id for _, run in runs for query_id in run.spans}
+
     def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """Yield query_id, doc_id, weighted, rest of all lists' docs, some sorted queries at once.
 
         `weighted` is the score that bears the weight, `rest` the sum of the others.
         """
-        runs = self._sources[: len(self.runs)]
-        known = {query_id for _, run in runs for query_id in run.spans}
-        for some in chunks(sorted(known if query_ids is None else query_ids), QUERIES_AT_ONCE):
+        known = self.query_ids() if query_ids is None else query_ids
+        for some in chunks(sorted(known), QUERIES_AT_ONCE):
             yield self._union(some)
 
     def _union(self, query_ids: Sequence[str]) -> pl.DataFrame:

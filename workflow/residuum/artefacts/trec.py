@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.artefacts import files, intact
+from residuum.artefacts import falling, files, intact
 from residuum.artefacts.columns import MOST_SHOWN, REFUSED, Columns, csv, read, refuse, repeats
 from residuum.cli.errors import ResiduumError
 
@@ -31,6 +31,7 @@ RECALL, DOCS_RERANKED = "recall", "docs_reranked"
 PAIR = ["query_id", "doc_id"]
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 MOST_RELEVANCE = 10_000  # evaluators count the docs of every grade up to the highest
+EXACT = "Q0="  # before the exact score of a line whose written score was lowered
 LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 ROUNDING = 2 * 10.0**-SCORE_DECIMALS  # two scores this near may be equal in a run file
@@ -70,24 +71,44 @@ def lists_of(pairs: pl.DataFrame) -> pl.DataFrame:
 def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) -> None:
     """Check and write a TREC run, whole or in parts: lists of some queries, then others.
 
-    It is gzipped if it is named `.gz`.
+    Written scores fall strictly, as float32 too: evaluators rank by score and get the run's ranks.
+    A score that was lowered for this stands exactly in the second column, as `Q0=1.5`. The file is
+    gzipped if it is named `.gz`.
     """
-    fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
 
     def blocks() -> Iterator[bytes]:
         for part in [run] if isinstance(run, pl.DataFrame) else run:
             _check_run(path, part)
-            for some in part.iter_slices(LINES_AT_ONCE):
-                yield csv(some.with_columns(*fixed).select(*RUN), " ").encode()
+            lines = part.with_columns(low=falling.strictly(part)["score"], tag=pl.lit(tag))
+            for some in lines.iter_slices(LINES_AT_ONCE):
+                same = pl.col("low") == pl.col("score")
+                exact = (
+                    pl.when(same).then(pl.lit("Q0")).otherwise(pl.format(f"{EXACT}{{}}", "score"))
+                )
+                yield csv(some.with_columns(q0=exact, score="low").select(*RUN), " ").encode()
 
     files.write_blocks(path, blocks())
 
 
 def read_run(path: Path) -> pl.DataFrame:
-    """Read and check a TREC run, gzipped or plain: query_id, doc_id, rank, score, in its order."""
-    run = read(path, RUN).drop("q0", "tag")
+    """Read and check a TREC run, gzipped or plain: query_id, doc_id, rank, score, in its order.
+
+    Of a run that `write_run` wrote, these are the scores before it lowered any.
+    """
+    run = _exact(read(path, RUN))
     _check_run(path, run)
     return run
+
+
+def _exact(run: pl.DataFrame) -> pl.DataFrame:
+    """Return query_id, doc_id, rank and score, exact where the second column has it."""
+    noted = pl.col("q0").str.starts_with(EXACT)
+    if run.select(noted.any()).item():
+        given = (
+            pl.when(noted).then(pl.col("q0").str.strip_prefix(EXACT)).cast(pl.Float64, strict=False)
+        )
+        run = run.with_columns(score=pl.coalesce(given, "score"))
+    return run.drop("q0", "tag")
 
 
 def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
@@ -96,7 +117,7 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     If scores fall along the ranks, their order stands and is counted from 1. Else docs are ranked
     by score. A score that is not a number and a duplicate document are errors in both cases.
     """
-    run = read(path, RUN).drop("q0", "tag")
+    run = _exact(read(path, RUN))
     _check_run(path, run, ranked=False)
     ordered = run.sort("query_id", "rank", maintain_order=True)
     if ordered.select(RISES.any()).item():

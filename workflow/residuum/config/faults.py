@@ -181,8 +181,9 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
 def _seedless(registry: Registry) -> Iterator[str]:
     for name in registry.systems:
         if not registry.seeds_of(name):
-            models = ", ".join(registry.trained_behind(name))
-            yield f"{registry.at('system', name)}: its models have no seed in common: {models}"
+            behind = [*registry.trained_behind(name), *registry.external_behind(name)]
+            text = f"its models and external runs have no seed in common: {', '.join(behind)}"
+            yield f"{registry.at('system', name)}: {text}"
 
 
 def _trained_on_residual(registry: Registry) -> Iterator[str]:
@@ -216,12 +217,13 @@ def _unjudged(registry: Registry) -> Iterator[str]:
     for name, system in registry.systems.items():
         role = registry.tuned_on(name)
         on = registry.binding(role) if role and role != OWN else None
-        chosen = isinstance(system, FusionSystem | HybridSystem) and system.interpolation.measure
+        setting = registry.on_queries(name)
+        chosen = setting and setting.measure
         known = on and on.split in getattr(registry.datasets.get(on.dataset), "splits", ())
         if on and known and chosen and (lacking := registry.lacks(on, chosen)):
             text = f"{'/'.join(on)} has no {lacking}, but {chosen} reads them"
-            at = registry.at("system", name, "interpolation.measure")
-            yield f"{at}: interpolation.measure: {text}"
+            key = "tuned.measure" if system.kind == "function" else "interpolation.measure"
+            yield f"{registry.at('system', name, key)}: {key}: {text}"
 
 
 def comparability_faults(registry: Registry, scale: Scale) -> Iterator[Fault]:

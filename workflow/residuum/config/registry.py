@@ -46,9 +46,18 @@ from residuum.config.schema.scales import (
     Scale,
     Start,
 )
+from residuum.config.schema.settings import Interpolation, TunedParameter
 from residuum.config.schema.sources import Segmented
 from residuum.config.schema.sweeps import Sweep
-from residuum.config.schema.systems import DenseSystem, RerankSystem, System
+from residuum.config.schema.systems import (
+    DenseSystem,
+    ExternalSystem,
+    FunctionSystem,
+    FusionSystem,
+    HybridSystem,
+    RerankSystem,
+    System,
+)
 from residuum.config.schema.tests import Tests
 from residuum.config.schema.training import RateGrid
 from residuum.config.specs import FixedId, RunId, Seed, of_entry
@@ -484,7 +493,13 @@ class Registry:
         return [model for system in systems for model in self.trained_behind(system)]
 
     def tune_split(self, system: str, split_id: SplitId) -> SplitId | None:
-        """Return the split on which a system is tuned for a split, or None without tuning."""
+        """Return the split on which a system is tuned for a split, or None without tuning.
+
+        Where drawn folds of the searched split choose, it is the searched split.
+        """
+        setting = self.on_queries(system)
+        if setting and setting.drawn:
+            return split_id
         role = self.tuned_on(system)
         if role == OWN:
             return self.own_split(split_id.dataset, "tune", split_id.split)
@@ -537,6 +552,13 @@ class Registry:
         """Return the role of a system's tuning split, or None if nothing is tuned."""
         return next((name for ref, name in self._named[system] if ref.use == "tuning"), None)
 
+    def on_queries(self, system: str) -> Interpolation | TunedParameter | None:
+        """Return the weight of a fusion or a hybrid, or the tuned parameter of a function."""
+        entry = self.systems[system]
+        if isinstance(entry, FusionSystem | HybridSystem):
+            return entry.interpolation
+        return entry.tuned if isinstance(entry, FunctionSystem) else None
+
     def trained_behind(self, system: str) -> list[str]:
         """Return the models, trained once per seed, of a system and of all its parts."""
         return [model for name in self.made_from(system) if (model := self.trained_for(name))]
@@ -558,20 +580,31 @@ class Registry:
         """Return the seeds of a system's runs: the seeds that all models behind it share.
 
         A model's entry or a budget can set its seeds. `seeds` in the configuration, as on the
-        command line, overrides them.
+        command line, overrides them. External runs have the seeds that their files are of.
         """
-        if self.config.seeds:
-            return self.config.seeds
-        trained = [getattr(self.models.get(n), "seeds", None) for n in self.trained_behind(system)]
-        first, *others = [seeds or self.scale.seeds for seeds in trained or [None]]
+        models = [getattr(self.models.get(n), "seeds", None) for n in self.trained_behind(system)]
+        trained = [self.config.seeds or seeds or self.scale.seeds for seeds in models]
+        given = self.external_behind(system).values()
+        wanted = [self.config.seeds] if self.config.seeds and not trained else []
+        first, *others = [*trained, *given, *wanted] or [self.scale.seeds]
         return [seed for seed in first if all(seed in seeds for seeds in others)]
+
+    def external_behind(self, system: str) -> dict[str, list[int]]:
+        """Return the external systems whose files are of seeds, of a system and all its parts."""
+        entries = {name: self.systems.get(name) for name in self.made_from(system)}
+        external = {n: e.seeds for n, e in entries.items() if isinstance(e, ExternalSystem)}
+        return {name: seeds for name, seeds in external.items() if seeds}
+
+    def seeded(self, system: str) -> bool:
+        """Say whether a system has a run per seed: of trained models, or of files by seeds."""
+        return bool(self.trained_behind(system) or self.external_behind(system))
 
     def run(self, system: str, seed: Seed | None) -> str:
         """Return the run id of a system for a seed. Unseeded systems ignore the seed."""
-        return str(RunId(system, seed if self.trained_behind(system) else None))
+        return str(RunId(system, seed if self.seeded(system) else None))
 
     def runs(self, system: str) -> list[str]:
-        """Return the run ids of a system: a run per seed if a trained model is behind it."""
+        """Return the run ids of a system: a run per seed if it has seeds."""
         return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds_of(system)))
 
     def chosen(self, *kinds: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from residuum.artefacts import exported, files, manifest, trec, yamls
+from residuum.artefacts import exported, falling, files, manifest, trec, yamls
 from residuum.cli.errors import NotRun, ResiduumError, unknown
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import RunId, Seed
@@ -54,7 +54,7 @@ def export(
         for name in names:
             path = results / PATHS.run.fill(dataset=dataset, split=split, run=name)
             try:
-                run = exported.strictly(trec.read_run(path))
+                run = falling.strictly(trec.read_run(path))
             except NotRun as reason:
                 refused[name] = str(reason)
                 continue

@@ -55,8 +55,8 @@ def apart(registry: Registry, systems: Sequence[str]) -> str | None:
 
 
 def _common_seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
-    """Return the seeds that all trained systems share; without any, the first system's seeds."""
-    trained = [name for name in systems if registry.trained_behind(name)] or [systems[0]]
+    """Return the seeds that all seeded systems share; without any, the first system's seeds."""
+    trained = [name for name in systems if registry.seeded(name)] or [systems[0]]
     first, *others = map(registry.seeds_of, trained)
     return [seed for seed in first if all(seed in seeds for seeds in others)]
 

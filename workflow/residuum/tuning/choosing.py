@@ -20,6 +20,7 @@ from residuum.artefacts import files, intact, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
+from residuum.config.schema.settings import OnQueries
 from residuum.config.specs import derive
 
 LAMBDA = "lambda"  # key of a setting that holds the weight of a part
@@ -164,6 +165,15 @@ def edges(chosen: Setting, settings: Sequence[Setting]) -> list[str]:
         for name, all_of in tried.items()
         if len(all_of) > 1 and chosen[name] in (min(all_of), max(all_of))
     ]
+
+
+def drawn_folds(
+    setting: OnQueries, query_ids: Iterable[str], judged: Iterable[str]
+) -> dict[str, int]:
+    """Return the drawn fold of each query, judged or not; {} if the setting draws none."""
+    wanted = {*judged}
+    asked = sorted(wanted.union(query_ids))
+    return split_folds(asked, wanted, *setting.drawn) if setting.drawn else {}
 
 
 def split_folds(query_ids: list[str], judged: set[str], folds: int, seed: int) -> dict[str, int]:

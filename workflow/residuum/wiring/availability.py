@@ -28,7 +28,7 @@ from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import (
     DenseSystem,
     ExternalSystem,
-    FusionSystem,
+    FunctionSystem,
     HybridSystem,
     LexicalSystem,
     RerankSystem,
@@ -57,24 +57,27 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
     entry = registry.systems[system]
     yield _left_out(registry, system, split_id and split_id.dataset)
     if isinstance(entry, ExternalSystem):
-        path = external_file(registry, system, split_id)
-        if path is None:
+        paths = external_files(registry, system, split_id)
+        if not paths:
             yield f"{system} is an external run of {', '.join(entry.runs)} only"
-        elif not path.is_file():
-            yield f"no such file: {path}. {entry.source}"
+        yield from (f"no such file: {p}. {entry.source}" for p in paths if not p.is_file())
+    if isinstance(entry, FunctionSystem) and not Path(entry.function.file).is_file():
+        yield f"no such file: {entry.function.file}, which {system} names"
     if isinstance(entry, LexicalSystem) and entry.term_weights:
         yield _released(registry, entry.term_weights, split_id)
     dataset, split_ids = split_id and split_id.dataset, [split_id]
     for _, name in references(entry, "backbone"):  # whose tokenizer cuts the texts
         yield from _start(registry, registry.backbone(name, dataset), name, dataset, hub)
     yield split_id and why_no_export(registry, split_id.dataset, None, split_id.split, hub=hub)
+    setting = registry.on_queries(system)
+    tune = split_id if setting and setting.drawn else None
     if role := registry.tuned_on(system):
         tune, why = role_of(registry, role, "tune", dataset, hub, split_id and split_id.split)
         yield why
         split_ids.append(tune)
-        chosen = isinstance(entry, FusionSystem | HybridSystem) and entry.interpolation.measure
-        if tune and chosen and (lacking := registry.lacks(tune, chosen)):
-            yield f"{'/'.join(tune)} has no {lacking}, by which {system} is tuned ({chosen})"
+    chosen = setting and setting.measure
+    if tune and chosen and (lacking := registry.lacks(tune, chosen)):
+        yield f"{'/'.join(tune)} has no {lacking}, by which {system} is tuned ({chosen})"
     if isinstance(entry, DenseSystem):
         yield from _untrained(registry, entry.model, split_id, hub)
     if isinstance(entry, HybridSystem) and dataset:
@@ -255,11 +258,14 @@ def why_not_by_folds(
     return None
 
 
-def external_file(registry: Registry, system: str, split_id: SplitId | None) -> Path | None:
-    """Return the file of an external run for a split, whether it exists or not."""
-    runs = registry.entry(system, ExternalSystem).runs
-    names = [runs[role] for role in runs if split_id and registry.binding(role) == split_id]
-    return roots.data() / names[0] if names else None
+def external_files(registry: Registry, system: str, split_id: SplitId | None) -> list[Path]:
+    """Return the files of an external system for a split by its seeds, whether they exist or not.
+
+    A system without seeds has one file. Without a role that is bound to the split there is none.
+    """
+    entry = registry.entry(system, ExternalSystem)
+    roles = [role for role in entry.runs if split_id and registry.binding(role) == split_id]
+    return [roots.data() / name for role in roles[:1] for name in entry.files(role)]
 
 
 def released_files(registry: Registry, name: str) -> list[Path]:

@@ -236,6 +236,4 @@ class Constraints:
         if tunes_rm3 is not None:
             systems = {name: self._registry.entry(name, LexicalSystem) for name in names}
             names = [n for n, s in systems.items() if s.tunes_rm3 == tunes_rm3]
-        return path.only(
-            "run", either(name + SEED * bool(self._registry.trained_behind(name)) for name in names)
-        )
+        return path.only("run", either(name + SEED * self._registry.seeded(name) for name in names))

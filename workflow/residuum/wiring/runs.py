@@ -18,15 +18,16 @@ from residuum.config.schema.systems import (
     CandidatesSystem,
     DenseSystem,
     ExternalSystem,
+    FunctionSystem,
     FusionSystem,
     HybridSystem,
     LexicalSystem,
     RerankSystem,
 )
-from residuum.config.specs import OrderId, RunId, Seed, Snapshot
+from residuum.config.specs import OrderId, RunId, Seed, Snapshot, trained_with
 from residuum.pages.figure.entry import DEPTH, Figure
 from residuum.wiring import sizes
-from residuum.wiring.availability import Hub, external_file, role_of, why_unavailable
+from residuum.wiring.availability import Hub, external_files, role_of, why_unavailable
 from residuum.wiring.base import Part, Wildcards, run_of, split_id_of
 from residuum.wiring.corpora import Corpora, shards_of
 from residuum.wiring.memo import memoised
@@ -135,11 +136,11 @@ def played_rerankers(registry: Registry, systems: Iterable[str]) -> dict[str, st
 def tuning_split(registry: Registry, system: str, split_id: SplitId) -> SplitId | None:
     """Return the split whose tuning file records what was chosen for a run on a split.
 
-    Lambda is recorded on the tuning split. A rerank depth and RM3's parameters are recorded on the
-    run's own split. Return None if nothing is chosen.
+    Lambda and a function's parameter are recorded on the tuning split. A rerank depth and RM3's
+    parameters are recorded on the run's own split. Return None if nothing is chosen.
     """
     entry = registry.systems[system]
-    if isinstance(entry, FusionSystem | HybridSystem):
+    if registry.on_queries(system):
         return registry.tune_split(system, split_id)
     written = entry.kind == "rerank" or (isinstance(entry, LexicalSystem) and entry.tunes_rm3)
     return split_id if written else None
@@ -209,19 +210,24 @@ class Runs(Part):
         system = self.registry.entry(run_of(wildcards).system, FusionSystem)
         return reads(str(system.interpolation.measure)) == "answers"
 
+    def function(self, wildcards: Wildcards) -> str:
+        """Return the user's file whose function fuses."""
+        return self.registry.entry(run_of(wildcards).system, FunctionSystem).function.file
+
     def external(self, wildcards: Wildcards) -> str:
-        """Return the file of an external run."""
-        split_id = split_id_of(wildcards)
-        if path := external_file(self.registry, run_of(wildcards).system, split_id):
-            return str(path)
+        """Return the file of an external run, of its seed if it has one."""
+        (system, seed), split_id = run_of(wildcards), split_id_of(wildcards)
+        if paths := external_files(self.registry, system, split_id):
+            return str(paths[trained_with(seed) - 1 if seed else 0])
         raise ResiduumError(f"{wildcards.run} has no file for {'/'.join(split_id)}")
 
     def external_md5(self, wildcards: Wildcards) -> str:
         """Return `--md5 SUM` for an external run whose MD5 is published."""
-        system, split_id = run_of(wildcards).system, split_id_of(wildcards)
-        sums = self.registry.entry(system, ExternalSystem).md5
-        known = [md5 for role, md5 in sums.items() if self.registry.binding(role) == split_id]
-        return f"--md5 {known[0]}" if known else ""
+        (system, seed), split_id = run_of(wildcards), split_id_of(wildcards)
+        entry = self.registry.entry(system, ExternalSystem)
+        roles = [role for role in entry.md5 if self.registry.binding(role) == split_id]
+        sums = entry.sums(roles[0]) if roles else []
+        return f"--md5 {sums[trained_with(seed) - 1 if seed else 0]}" if sums else ""
 
     def reranker_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of a reranker, of each training if it is trained for each fold."""

@@ -62,27 +62,75 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
     )
 
 
+class OnQueries(Strict):
+    """The queries that a value is chosen on: a tuning split, or folds of the searched split.
+
+    With `folds` and `seed` each fold of the searched queries gets the value that is best on the
+    others. A split's own folds go before drawn ones.
+    """
+
+    tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
+    folds: int | None = Field(
+        None,
+        ge=2,
+        exclude_if=lambda folds: folds is None,
+        description="folds of the searched split's queries, drawn by seed",
+    )
+    seed: int | None = Field(None, exclude_if=lambda seed: seed is None)
+
+    @property
+    def drawn(self) -> tuple[int, int] | None:
+        """Return the number of drawn folds and their seed, or None."""
+        return None if self.folds is None or self.seed is None else (self.folds, self.seed)
+
+    def refuse_unless(self, chosen: bool) -> None:
+        """Raise ValueError unless just one key says on which queries to choose, or none does."""
+        halves = (self.folds is None) != (self.seed is None)
+        if halves or (self.tune_on is not None) + (self.drawn is not None) != chosen:
+            raise ValueError(
+                "give value, or grid, measure and tune_on; to choose on other folds of the "
+                "searched split, give folds and seed in place of tune_on"
+            )
+
+
 LambdaGrid = Annotated[list[float], Field(min_length=1)] | Literal["exact"]
 
 
-class Interpolation(Setting[float, LambdaGrid]):
+class Interpolation(Setting[float, LambdaGrid], OnQueries):
     """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on.
 
-    The grid `exact` is all weights from 0 up at which a list changes. It needs a measure that the
-    rank of the first relevant doc decides: RR@k, Success@k or AnswerAccuracy@k.
+    These are a tuning split, or with `folds` and `seed` the searched queries: each fold gets the
+    weight that is best on the others. A split's own folds go before drawn ones. The grid `exact` is
+    all weights from 0 up at which a list changes. It needs a measure that the rank of the first
+    relevant doc decides: RR@k, Success@k or AnswerAccuracy@k.
     """
+
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "measure")
 
     weighted: Part = Field(
         description="part whose scores are weighted; CLEAR Eq. 8: the lexical part"
     )
-    tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
     measure: base.Measure | None = None
     others: dict[Part, float] = Field({}, description="part: its fixed weight, if it is not 1")
 
     def check(self) -> None:
         super().check()
+        self.refuse_unless(chosen=self.value is None)
         if self.weighted in self.others:
             raise ValueError("others: the weighted part has its weight from value or grid")
+
+
+class TunedParameter(OnQueries):
+    """A parameter of a function of one's own that is chosen from a grid on queries."""
+
+    parameter: str = Field(description="keyword argument of the function")
+    grid: list[int | float] = Field(
+        min_length=1, description="values to try; of equals, the first is chosen"
+    )
+    measure: base.JudgedMeasure
+
+    def check(self) -> None:
+        self.refuse_unless(chosen=True)
 
 
 Deep = Positive | Literal["largest"]

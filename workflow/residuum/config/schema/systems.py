@@ -10,7 +10,7 @@ from residuum.config.schema.analyses import TOLD_BY, Analysis, IndexForm, Lucene
 from residuum.config.schema.base import Id, K, Name, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.scales import HubReranker, LocalReranker, TrainedReranker
 from residuum.config.schema.search import Search
-from residuum.config.schema.settings import Depth, Interpolation, Part, Rm3Setting
+from residuum.config.schema.settings import Depth, Interpolation, Part, Rm3Setting, TunedParameter
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
 VECTORS = (  # kinds of models
@@ -167,6 +167,35 @@ class FusionSystem(Strict):
             )
 
 
+class Function(Strict):
+    """A Python function in a file of one's own."""
+
+    file: str = Field(description="Python file; a relative path starts at the working directory")
+    name: str = Field("fuse", pattern=r"^[A-Za-z_]\w*$", description="the function's name")
+
+
+class FunctionSystem(Strict):
+    """A fusion by a Python function of one's own, which is called once for each query.
+
+    It gets {part: {doc_id: score}} and the parameters, and returns {doc_id: score}. Scores are in
+    the order of ranks. A part without a list has {}. Docs that it leaves out are not in the run.
+    """
+
+    kind: Literal["function"]
+    label: Label = ""
+    parts: list[Annotated[Id, Ref("system", but=UNSCORED), Name("part")]] = Field(
+        min_length=1, description="systems, in the order in which the function gets their lists"
+    )
+    function: Function = Field(description="the file and the function in it")
+    parameters: dict[str, int | float | str] = Field({}, description="fixed keyword arguments")
+    tuned: TunedParameter | None = Field(None, description="one more, chosen from a grid")
+    k: K = Field(description="hits that are kept")
+
+    def check(self) -> None:
+        if self.tuned and self.tuned.parameter in self.parameters:
+            raise ValueError(f"parameters: {self.tuned.parameter} is tuned; give it no value")
+
+
 class HybridSystem(Strict):
     """An exact search by a weighted sum of several models' inner products.
 
@@ -213,14 +242,22 @@ class RerankSystem(Strict):
     budgets: base.Budgets = Field(default=[])
 
 
+Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+
 class ExternalSystem(Strict):
-    """External runs: TREC run files that are validated and then evaluated like other runs."""
+    """External runs: TREC run files that are validated and then evaluated like other runs.
+
+    A list of files has a run of each training seed, from 1 on. Their rows show a mean and a spread.
+    """
 
     kind: Literal["external"]
     label: Label = ""
     source: str = Field(description="who made it and where to get it; shown if it is absent")
-    runs: dict[Role, str] = Field(min_length=1, description="role: file below RESIDUUM_DATA")
-    md5: dict[Role, Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]] = Field(
+    runs: dict[Role, str | Annotated[list[str], Field(min_length=1)]] = Field(
+        min_length=1, description="role: file below RESIDUUM_DATA, or a file of each training seed"
+    )
+    md5: dict[Role, Md5 | list[Md5]] = Field(
         {}, description="role: published MD5 of its file, unpacked; another file is refused"
     )
     plays: Side | None = Field(
@@ -230,9 +267,30 @@ class ExternalSystem(Strict):
     )
     others: bool = Field(False, description="files list other queries too, which are left out")
 
+    @property
+    def seeds(self) -> list[int] | None:
+        """The training seeds of the runs, or None if each role has one file."""
+        [one, *_] = self.runs.values()
+        return None if isinstance(one, str) else [*range(1, len(one) + 1)]
+
+    def files(self, role: str) -> list[str]:
+        """Return the file of a role, or its files in the order of seeds."""
+        given = self.runs[role]
+        return [given] if isinstance(given, str) else given
+
+    def sums(self, role: str) -> list[str]:
+        """Return the published MD5 of a role's files; [] if they are unknown."""
+        given = self.md5.get(role, [])
+        return [given] if isinstance(given, str) else given
+
     def check(self) -> None:
         if others := sorted(self.md5.keys() - self.runs.keys()):
             raise ValueError(f"md5: no run is given for {', '.join(others)}")
+        lists = {None if isinstance(given, str) else len(given) for given in self.runs.values()}
+        if len(lists) > 1:
+            raise ValueError("runs: give each role one file, or each a list of as many files")
+        if odd := [role for role in self.md5 if len(self.sums(role)) != len(self.files(role))]:
+            raise ValueError(f"md5.{odd[0]}: give as many as there are files")
 
 
 class CandidatesPart(Strict):
@@ -274,6 +332,7 @@ System = Annotated[
     LexicalSystem
     | DenseSystem
     | FusionSystem
+    | FunctionSystem
     | HybridSystem
     | RerankSystem
     | ExternalSystem

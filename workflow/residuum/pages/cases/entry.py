@@ -25,8 +25,8 @@ class Cases(Printed):
 
     kind: Literal["cases"]
     role: Role
-    lists: dict[Annotated[Id, Name("list")], Annotated[Id, Ref("system", but=("external",))]] = (
-        Field(min_length=2, description="name of a list: system that makes it")
+    lists: dict[Annotated[Id, Name("list")], Annotated[Id, Ref("system")]] = Field(
+        min_length=2, description="name of a list: system that makes it"
     )
     relevant: bool = Field(description="true: relevant docs only; false: docs not judged relevant")
     where: list[Condition] = Field(min_length=1)
