@@ -64,6 +64,23 @@ def test_a_missing_run_is_never_a_zero(made):
     assert "| not run" in made[1]
 
 
+def test_the_grid_has_what_the_scale_makes_and_the_notes_name_the_rest(tmp_path):
+    """No split plays the role of `far`, and the scale leaves `ablation` out; both keep their cells.
+
+    The row `later` stands: no scale makes it yet.
+    """
+    why = "scale toy leaves it out (left_out)"
+    more = {"left_out": ["ablation"], "absent": {"ablation": {"rr": why, "far": why}}}
+    tsv, markdown, _ = render(tmp_path, {}, job().model_copy(update=more))
+    latex = (tmp_path / "t.tex").read_text()
+    grid = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert len(grid) == 2 + 3 and "covid" not in grid[0] and not re.search("Ablation", "".join(grid))
+    assert "Ablation" not in latex.partition(r"\end{tabular}")[0]
+    assert cell(tsv, "ablation")["not_run"] == why and tsv.height == 4 * 2
+    assert f"Not run: ablation: {why}." in markdown
+    assert "covid P@5: no split has this role at this scale." in markdown
+
+
 def test_markdown_prints_values_markers_and_what_they_rest_on(made):
     markdown = made[1]
     assert "2 Ours" in markdown

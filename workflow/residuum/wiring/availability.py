@@ -55,7 +55,7 @@ def why_unavailable(
 
 def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub) -> Reasons:
     entry = registry.systems[system]
-    yield _left_out(registry, system, split_id and split_id.dataset)
+    yield left_out(registry, system, split_id and split_id.dataset)
     if isinstance(entry, ExternalSystem):
         paths = external_files(registry, system, split_id)
         if not paths:
@@ -107,7 +107,8 @@ def _by_folds(registry: Registry, system: HybridSystem, dataset: str) -> str | N
     return f"{parted[0]} {text}" if parted else None
 
 
-def _left_out(registry: Registry, system: str, dataset: str | None) -> str | None:
+def left_out(registry: Registry, system: str, dataset: str | None) -> str | None:
+    """Return that a scale leaves a system out on a dataset, to save time; None if it does not."""
     name, out = registry.config.scale, registry.scale.leaves_out(system, dataset)
     return f"scale {name} leaves {system} {out} (left_out)" if out else None
 
@@ -171,7 +172,7 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
     for other in filter(None, [*registry.mined_models(name), registry.gate_of(name)]):
         yield from _model(registry, other, on, hub)
     for _, system in references(registry.negatives(name), "system"):
-        yield _left_out(registry, system, on)
+        yield left_out(registry, system, on)
     if fixed := registry.fixed_by(name):
         yield from _untrained(registry, fixed, split_id, hub)
     for _, role in references(model, "backbone"):

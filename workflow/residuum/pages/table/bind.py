@@ -17,7 +17,7 @@ from residuum.pages.inputs import PageInputs, ref_of, spec_options
 from residuum.pages.sides import apart, dense_and_lexical, paired_runs
 from residuum.pages.table.entry import Column, Row, Table
 from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable, Sides, metrics_files
-from residuum.wiring.availability import Hub, why_unavailable
+from residuum.wiring.availability import Hub, left_out, why_unavailable
 from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import models_behind, rate_record, trained_by_folds, trained_runs
@@ -58,6 +58,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         absent=absent,
         rerankers=played_rerankers(registry, systems.values()),
         derived=derived,
+        left_out=[row.id for row in table.rows if _left_out(registry, row, systems, split_ids)],
         vectors={part: n for part, name in systems.items() if (n := _vectors(registry, name)) > 1},
         residual=residual_of(registry, split_ids.values()),
         by_folds=trained_by_folds(registry, cells),
@@ -68,6 +69,21 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         reason=compares.reason,
         but=compares.but,
     )
+
+
+def _left_out(
+    registry: Registry,
+    row: Row,
+    systems: Mapping[str, str],
+    split_ids: Mapping[str, SplitId | None],
+) -> bool:
+    """Say whether a scale leaves a row out in each column to which it binds a split."""
+    named = {
+        (systems[row.part(column)], split_id.dataset)
+        for column, split_id in split_ids.items()
+        if split_id and row.part(column) in systems
+    }
+    return bool(named) and all(left_out(registry, *each) for each in named)
 
 
 def _vectors(registry: Registry, system: str) -> int:

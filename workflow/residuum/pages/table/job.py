@@ -45,6 +45,7 @@ class BoundTable(Judged):
     unlearned: dict[str, dict[str, str]] = Field(default={})  # as `absent`: what did not learn
     rerankers: dict[str, str] = Field(default={})  # reranker: its description
     derived: dict[str, dict[str, Sides]] = Field(default={})  # row id: column id: its sides
+    left_out: list[str] = Field(default=[], exclude_if=lambda rows: not rows)  # rows, by the scale
     # By ROW or ROW/COLUMN: the vectors of a text, of dense systems with several.
     vectors: dict[str, int] = Field(default={}, exclude_if=lambda vectors: not vectors)
 
@@ -55,6 +56,21 @@ class BoundTable(Judged):
     def shown(self) -> list[Column | Average]:
         """Return the columns in the order of the page: averages stand last."""
         return [*self.entry.columns, *self.entry.means]
+
+    def columns_of_grid(self) -> list[Column | Average]:
+        """Return the columns that the grid shows: those whose splits the scale binds.
+
+        If the scale binds no split, all are shown.
+        """
+        bound = [
+            one for one in self.shown() if all(self.splits[c.id] for c in self.parts_of(one.id))
+        ]
+        return bound or self.shown()
+
+    def rows_of_grid(self) -> list[Row]:
+        """Return the rows that the grid shows: all but those that the scale leaves out."""
+        kept = [row for row in self.entry.rows if row.id not in self.left_out]
+        return kept or self.entry.rows
 
     def parts_of(self, column: str) -> list[Column]:
         """Return the columns that a column is the mean of; a plain column is itself."""

@@ -200,21 +200,23 @@ def spread(cell: GridCell, digits: int) -> str:
 def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.Layout:
     """Lay the table out: a line per row, with as many decimals as the paper prints, at least 3.
 
-    Rows that other rows may beat are numbered; a dash marks a variant of another row.
+    Rows that other rows may beat are numbered; a dash marks a variant of another row. Rows and
+    columns that the scale leaves out stand in the notes alone.
     """
     printed = [text for row in job.entry.reported.values() for text in row.values()]
     digits = max([3, *(len(text.split(" ")[0].partition(".")[2]) for text in printed)])
-    rows = []
-    for row in job.entry.rows:
+    rows, columns = [], job.columns_of_grid()
+    names = {column.id for column in columns}
+    for row in job.rows_of_grid():
         mark = row.index or ("-" if row.below else "")
         shown = []
-        for cell in (cell for cell in cells if cell.row == row.id):
+        for cell in (cell for cell in cells if cell.row == row.id and cell.column in names):
             text = number(cell, digits, job.change_from(row.id, cell.column) is not None)
             shown.append(TextCell(text, cell.beats, cell.below, spread=spread(cell, digits)))
         rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
-    names = (table_notes.header(job, column).replace(" ", "\n", 1) for column in job.shown())
-    header = ["", "Model", *names]
-    align = "ll" + "c" * len(job.shown())
+    headers = (table_notes.header(job, column).replace(" ", "\n", 1) for column in columns)
+    header = ["", "Model", *headers]
+    align = "ll" + "c" * len(columns)
     return layout.page(job.entry, header, rows, captions, align)
 
 
@@ -234,7 +236,7 @@ def values(
 
 def places(job: BoundTable, numbers: Sequence[GridCell]) -> layout.Places:
     """Return the number that each cell of the Markdown's grid shows."""
-    rows, columns = job.entry.rows, job.shown()
+    rows, columns = job.rows_of_grid(), job.columns_of_grid()
     return [[None, None, *(f"{row.id}/{column.id}" for column in columns)] for row in rows]
 
 
