@@ -65,6 +65,7 @@ rule encode_queries:
     input:
         queries=WIRING.corpora.queries,
         model=WIRING.corpora.checkpoint,
+        asking=WIRING.corpora.asking,
     output:
         ONLY.models(PATHS.query_embeddings, "dual-encoder", "released-encoder"),
     log:
@@ -78,9 +79,10 @@ rule encode_queries:
         **decided_by("residuum.encode", "queries"),
         model=options.folder("model"),
         snapshot=WIRING.corpora.snapshot,
+        asking=options.each("asking", "asking", folder_of),
         splits=options.each("split", "queries", options.by_split),
         folder=options.output_folder,
         compute=RESOURCES.batches,
     shell:
-        "python -m residuum.encode queries {params.splits} --model {params.model} "
+        "python -m residuum.encode queries {params.splits} --model {params.model} {params.asking} "
         "{params.snapshot} {params.compute} --output {params.folder} 2>&1 | tee {log}"

@@ -12,12 +12,13 @@ import pytest
 from contents import contents
 from corpora import make_corpus
 from residuum import encode
-from residuum.artefacts import contracts, files, trec
+from residuum.artefacts import contracts, files, manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.reading import Windows
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
+from residuum.neural.heads import HEADS
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import passages
 from tiny_models import ENCODER, make_backbone, toy_docs, toy_queries
@@ -167,6 +168,30 @@ def test_queries_of_each_split_have_their_vectors(made: Made, tmp_path: Path) ->
     assert contracts.read_vectors(tmp_path / "queries" / "few")[0] == ["q0", "q1", "q2"]
     artefact = json.loads((tmp_path / "queries" / "manifest.json").read_text())["artefact"]
     assert artefact["queries"] == {"toy": 8, "few": 3}
+
+
+def test_queries_may_have_an_encoder_of_their_own(made: Made, tmp_path: Path) -> None:
+    """Vectors are those of the other encoder; they are compared with docs of this model."""
+    docs = tmp_path / "docs"
+    shutil.copytree(made.model, docs)
+    encoder = Encoder.load(docs, devices.choose("cpu", "fp32", 1))
+    manifest.write(docs, {"dimensions": encoder.dimensions}, {}, [], "residuum.release")
+    settings = encoder.settings.model_copy(update={"pooling": HEADS["cls"](kind="cls")})
+    (tmp_path / "asking").mkdir()
+    asking = Encoder(Source(str(docs)), settings, encoder.device)
+    asking.save(tmp_path / "asking")
+    given = [f"dev={made.folder / 'queries.tsv'}"], docs, 4
+    encode.encode_queries(*given, tmp_path / "out", device="cpu", asking=tmp_path / "asking")
+    _, vectors = contracts.read_vectors(tmp_path / "out" / "dev")
+    texts = [text for _, text in toy_queries()]
+    assert np.array_equal(vectors, asking.encode(texts, "query", 4))
+    assert not np.allclose(vectors, encoder.encode(texts, "query", 4))
+    encode.encode_queries(*given, tmp_path / "plain", device="cpu")
+    facts = [manifest.read(tmp_path / name / manifest.FOLDER) for name in ("out", "plain")]
+    assert facts[0]["artefact"]["weights"] == facts[1]["artefact"]["weights"]
+    manifest.write(docs, {"dimensions": 7}, {}, [], "residuum.release")
+    with pytest.raises(ResiduumError, match=r"those of docs by .* have 7\. Name two encoders"):
+        encode.encode_queries(*given, tmp_path / "no", device="cpu", asking=tmp_path / "asking")
 
 
 def test_the_same_shard_has_the_same_bytes(made: Made, tmp_path: Path) -> None:

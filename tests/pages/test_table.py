@@ -74,7 +74,9 @@ def test_the_grid_has_what_the_scale_makes_and_the_notes_name_the_rest(tmp_path)
     tsv, markdown, _ = render(tmp_path, {}, job().model_copy(update=more))
     latex = (tmp_path / "t.tex").read_text()
     grid = [line for line in markdown.splitlines() if line.startswith("|")]
-    assert len(grid) == 2 + 3 and "covid" not in grid[0] and not re.search("Ablation", "".join(grid))
+    assert (
+        len(grid) == 2 + 3 and "covid" not in grid[0] and not re.search("Ablation", "".join(grid))
+    )
     assert "Ablation" not in latex.partition(r"\end{tabular}")[0]
     assert cell(tsv, "ablation")["not_run"] == why and tsv.height == 4 * 2
     assert f"Not run: ablation: {why}." in markdown

@@ -470,6 +470,26 @@ def test_released_vectors_are_of_the_datasets_and_roles_that_they_name(monkeypat
     assert json.loads(corpora.doc_vectors_spec(job)).keys() == {"docs", "similarity"}
 
 
+def test_queries_may_be_read_by_another_released_encoder(tmp_path):
+    """Its checkpoint is an input of the queries alone, and a row needs both models."""
+    for name in ("docs", "asks"):
+        (tmp_path / name).mkdir()
+    entry = {"kind": "released-encoder", "path": str(tmp_path / "docs"), "queries": "asks"}
+    asks = {"kind": "released-encoder", "path": str(tmp_path / "asks")}
+    registry = with_model(theirs2=entry, asks=asks)
+    corpora = part(Corpora, registry)
+    both = {"dataset": "toy", "seed": "0"}
+    assert corpora.asking(named(model="theirs2", **both)) == ["r/models/asks/seed0/manifest.json"]
+    assert corpora.asking(named(model="asks", **both)) == []
+    assert (
+        corpora.checkpoint(named(model="theirs2", **both)) == "r/models/theirs2/seed0/manifest.json"
+    )
+    assert why_unavailable(registry, "theirs2", DEV, all_available) is None
+    (tmp_path / "asks").rmdir()
+    why = why_unavailable(with_model(theirs2=entry, asks=asks), "theirs2", DEV, all_available)
+    assert why == f"no such folder: {tmp_path / 'asks'}, which asks names"
+
+
 def test_a_program_depends_on_the_files_of_its_command(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "embed.py").touch()

@@ -162,11 +162,19 @@ def encode_queries(
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
     snapshot: Snapshot = None,
+    asking: Annotated[
+        Path | None, typer.Option(help="checkpoint that reads queries, if it is not the docs'")
+    ] = None,
 ) -> None:
-    """Encode the queries of several splits, each into a folder of its own."""
+    """Encode the queries of several splits, each into a folder of its own.
+
+    With `asking`, vectors are those of that checkpoint, to be compared with docs' of `model`.
+    """
     chosen = devices.choose(device, precision, threads, arithmetic)
     weights = at(model, snapshot)
-    encoder, counts = Encoder.load(weights, chosen), {}
+    encoder, counts = Encoder.load(asking or weights, chosen), {}
+    if asking:
+        _check_alike(model, encoder, asking)
     paths = dict(command.pairs(split))
     spec = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
     spec |= {"snapshot": snapshot} if snapshot else {}
@@ -179,7 +187,18 @@ def encode_queries(
             counts[name] = len(texts)
         facts = {"queries": counts, **encoder.sizes.facts()}
         facts["weights"] = foreign.weights_sha256(weights)
-        manifest.write(folder, facts, spec, [*paths.values(), model], "residuum.encode")
+        inputs = [*paths.values(), model, *([asking] if asking else [])]
+        manifest.write(folder, facts, spec, inputs, "residuum.encode")
+
+
+def _check_alike(model: Path, encoder: Encoder, asking: Path) -> None:
+    """Refuse a model for queries whose vectors have other dimensions than the docs'."""
+    made = manifest.facts(model, "a released encoder", "dimensions")["dimensions"]
+    if made != encoder.dimensions:
+        raise ResiduumError(
+            f"{asking}: vectors of queries have {encoder.dimensions} dimensions, and those of docs "
+            f"by {model} have {made}. Name two encoders that were trained together"
+        )
 
 
 def at(model: Path, snapshot: int | None) -> Path:

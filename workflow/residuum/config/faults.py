@@ -135,6 +135,15 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
         if isinstance(vectors, LexicalVectors) and vectors.dimensions:
             text = f"'{entry.model}' is projected already; name a model without dimensions"
             yield "model", text
+    if isinstance(entry, ReleasedEncoder) and entry.queries:
+        asked = registry.models.get(entry.queries)
+        if isinstance(asked, ReleasedEncoder) and asked.queries:
+            yield "queries", f"{entry.queries!r} leaves queries to another model; name that one"
+        if isinstance(asked, ReleasedEncoder) and (asked.sparse, asked.late) != (
+            entry.sparse,
+            entry.late,
+        ):
+            yield "queries", f"{entry.queries!r} has another pooling; give both alike"
     if isinstance(entry, OnPairs):
         yield from mix_faults(registry, entry)
         if (name := entry.negatives.same_as) in registry.models:

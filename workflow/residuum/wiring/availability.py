@@ -123,6 +123,8 @@ def _untrained(registry: Registry, name: str, split_id: SplitId | None, hub: Hub
         yield why_unavailable(registry, model.system, split_id, hub)
     if isinstance(model, ReleasedEncoder):
         yield from _start(registry, registry.released(name), name, None, hub)
+        if model.queries:
+            yield from _untrained(registry, model.queries, split_id, hub)
     if isinstance(model, ReleasedVectors):
         yield _vectors(registry, name, model, split_id)
     if isinstance(model, Program):

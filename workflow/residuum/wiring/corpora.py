@@ -17,6 +17,7 @@ from residuum.config.schema.datasets import Dataset, local
 from residuum.config.schema.models import (
     LexicalVectors,
     OnPairs,
+    ReleasedEncoder,
     ReleasedVectors,
     VectorFile,
 )
@@ -157,6 +158,13 @@ class Corpora(Part):
         """Return the checkpoint of a model, which also holds its snapshots."""
         seed = trained_with(seed_of(wildcards.seed))
         return self.paths.checkpoint.fill(model=wildcards.model, seed=seed)
+
+    def asking(self, wildcards: Wildcards) -> list[str]:
+        """Return the checkpoint of the model that reads queries, if it is not that of docs."""
+        entry = self.registry.models.get(wildcards.model)
+        if not isinstance(entry, ReleasedEncoder) or entry.queries is None:
+            return []
+        return [self.paths.checkpoint.fill(model=entry.queries, seed=entry.seed)]
 
     def snapshot(self, wildcards: Wildcards) -> str:
         """Return `--snapshot N` for a snapshot of a checkpoint; "" for the finished model."""

@@ -170,6 +170,11 @@ class ReleasedEncoder(Reads, Entry):
     revision: str | None = Field(None, description="commit on the hub")
     pickled: bool = Field(False, description="as of a hub model in a scale")
     path: str | None = Field(None, description="folder on this machine, in place of a hub id")
+    queries: Annotated[Id, Ref("model", kinds=("released-encoder",))] | None = Field(
+        None,
+        exclude_if=lambda model: model is None,
+        description="released encoder that reads the queries; absent: the same one",
+    )
     seed: ClassVar[int] = 0  # in paths, where a training has its seed
 
     def check(self) -> None:

@@ -239,8 +239,9 @@ class TableInputs(PageInputs):
                     yield paths.query_embeddings.fill(dataset=dataset, model=model, seed=seed)
         for name in registry.given_behind(system):
             made = {"model": name, "seed": ReleasedEncoder.seed}
-            if isinstance(registry.models[name], ReleasedEncoder):
-                yield paths.checkpoint.fill(**made)
+            if isinstance(entry := registry.models[name], ReleasedEncoder):
+                for model in filter(None, [name, entry.queries]):
+                    yield paths.checkpoint.fill(model=model, seed=entry.seed)
             yield paths.query_embeddings.fill(dataset=split_id.dataset, **made)
         if isinstance(registry.systems[system], RerankSystem):
             yield self.fill(paths.pairs.manifest, split_id, reranker=registry.reranker(system))
