@@ -144,6 +144,8 @@ def test_the_example_of_the_configuration_is_inverse_square_rank_fusion(made):
         ("def fuse(lists): return {'d99': 1}\n", "query q0: returned doc 'd99', which no list"),
         ("def fuse(lists): return {d: float('nan') for d in lists['a']}\n", "no finite number"),
         ("def fuse(lists): return {d: 'high' for d in lists['a']}\n", "returned 'high' for doc"),
+        ("def fuse(lists): return {d: 10**400 for d in lists['a']}\n", "no finite number"),
+        ("def fuse(lists): return {}\n", "the function returned no doc for any query"),
         ("import itertools\nn = itertools.count()\n"
          "def fuse(lists): return {d: next(n) for d in lists['a']}\n",
          "query q0: other scores when it is called again"),

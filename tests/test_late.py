@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import MultiVectorEncoder
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from corpora import make_corpus
 from residuum import encode
@@ -122,6 +122,27 @@ def test_vectors_are_those_of_sentence_transformers(form: str, start: Path, tmp_
     ours = take(folder, tmp_path / "taken")
     assert_alike(ours, theirs)
     assert_alike(ours, MultiVectorEncoder(str(tmp_path / "taken"), device="cpu"))
+
+
+def test_a_query_has_the_same_vectors_whatever_queries_stand_beside_it(
+    tmp_path: Path, start: Path
+) -> None:
+    """Of a wide model, whose texts share a room on a CPU, to the last digit."""
+    config = AutoConfig.from_pretrained(start)
+    config.hidden_size, config.intermediate_size, config.num_attention_heads = 256, 64, 2
+    torch.manual_seed(2)
+    AutoModel.from_config(config).save_pretrained(tmp_path / "wide")
+    AutoTokenizer.from_pretrained(start).save_pretrained(tmp_path / "wide")
+    pooling = {"kind": "tokens", "expanded": 14}
+    lengths = {"query_length": 14, "doc_length": 24}
+    spec = Reads.model_validate({"pooling": pooling, "similarity": "cosine", **lengths})
+    source = Source(str(tmp_path / "wide"))
+    (tmp_path / "taken").mkdir()
+    ours = release.take(release.read(source, spec), source, tmp_path / "taken", CPU)
+    together, counts = ours.vectors(QUERIES, "query", 64)
+    alone = [ours.encode([query], "query", 64) for query in QUERIES]
+    assert [len(rows) for rows in alone] == counts.tolist()
+    assert np.array_equal(together, np.concatenate(alone))
 
 
 METADATA = {"query_maxlen": 14, "doc_maxlen": 24, "mask_punctuation": True, "similarity": "cosine"}

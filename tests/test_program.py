@@ -198,7 +198,13 @@ FAULTS = {
     ),
     "width": (
         BEGIN + ANSWER.replace("length", "length[: 1 + (asked['id'] == 'd2')]"),
-        "doc d2: d2: its vector has 2 dimensions, and those before it have 1 dimensions",
+        "doc d2: d2: its vector has 2 dimensions, and those before it have 1 dimensions"
+        r".*\. If the model behind it is another one now, delete \S+ to ask for all texts again",
+    ),
+    "huge": (BEGIN + ANSWER.replace("length", "[10**400]"), "doc d1: d1: a value of its vector is"),
+    "below": (
+        BEGIN + ANSWER.replace('"vector": length', '"terms": {"x": -1}'),
+        "doc d1: d1: the weight of 'x' is below 0; weights are 0 or more",
     ),
     "infinite": (BEGIN + ANSWER.replace("length", "[float('nan')]"), "doc d1: d1: a value of its"),
     "silence": ("import sys; sys.stdin.read()\n", r"doc d1: it ended after 0 of 3 texts"),

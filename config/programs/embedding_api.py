@@ -34,6 +34,10 @@ def embed(texts: list[str]) -> list[list[float]]:
             if error.code not in BUSY or not left:
                 sys.exit(f"{URL}: {error}: {error.read().decode(errors='replace')[:500]}")
             time.sleep(2 ** (TRIES - left))
+        except (urllib.error.URLError, TimeoutError) as error:
+            if not left:
+                sys.exit(f"{URL}: {error}")
+            time.sleep(2 ** (TRIES - left))
     raise AssertionError("the last try returns or exits")
 
 

@@ -11,6 +11,7 @@ from conftest import ROOT
 from plan_fixture import BM25, DATASET, MODEL, SYSTEM, TRAINING, named, registry, with_triples
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
+from residuum.config.faults import system_faults
 from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
@@ -488,6 +489,16 @@ def test_queries_may_be_read_by_another_released_encoder(tmp_path):
     (tmp_path / "asks").rmdir()
     why = why_unavailable(with_model(theirs2=entry, asks=asks), "theirs2", DEV, all_available)
     assert why == f"no such folder: {tmp_path / 'asks'}, which asks names"
+
+
+def test_candidates_are_of_no_system_with_a_run_for_each_seed():
+    external = {"kind": "external", "source": "x", "runs": {"dev": ["a", "b"]}}
+    drawn = {"kind": "candidates", "parts": [{"system": "seeded", "top": 5}]}
+    made = {"seeded": SYSTEM.validate_python(external), "drawn": SYSTEM.validate_python(drawn)}
+    registry = replace(TOY, systems={**TOY.systems, **made})
+    why = "'seeded' has a run for each seed, and candidates are one list"
+    cure = "name an external system with one file"
+    assert [*system_faults(registry, made["drawn"])] == [("parts", f"{why}; {cure}")]
 
 
 def test_a_program_depends_on_the_files_of_its_command(monkeypatch, tmp_path):

@@ -62,6 +62,8 @@ def tune(
     depth = min(system.k, cutoff(system.tuned.measure) or system.k)
     settings: list[Setting] = [{system.tuned.parameter: value} for value in system.tuned.grid]
     asked = sorted({*query_ids}.intersection(lists.query_ids))
+    if not asked:
+        raise ResiduumError(f"{qrels}: none of its queries has a list. Give runs of that split")
     tried = [
         pl.concat(lists.fused(function, lambda _, setting=setting: setting, depth, asked))
         for setting in track(settings, "tune", len(settings), "values")
@@ -105,6 +107,8 @@ def fuse(
         for part in lists.fused(function, setting_of, system.k, lists.query_ids):
             hits += part.height
             yield part
+        if not hits:
+            raise ResiduumError(f"{file}: the function returned no doc for any query")
 
     trec.write_run(output, written(), tag)
     facts: dict[str, object] = {"queries": len(lists.query_ids), "hits": hits}
@@ -207,7 +211,7 @@ class Loaded:
                 raise self._error(query_id, f"returned doc {doc_id!r}, which no list holds")
             try:
                 scores[doc_id] = float(score)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 scores[doc_id] = math.nan
             if not math.isfinite(scores[doc_id]):
                 text = f"returned {score!r} for doc {doc_id}, which is no finite number"

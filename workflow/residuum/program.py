@@ -167,9 +167,16 @@ def _answer(line: bytes, text: Text, dimensions: int | None, name: str, kept: Pa
         answered, vector = textvectors.parse(line)
         if answered != text.id:
             raise ValueError(f"an answer to {answered!r}. Answers have the order of the texts")
-        textvectors.check(vector, text.id, dimensions)
+        textvectors.check(vector, text.id, None)
     except ValueError as error:
         cure = f"Write messages to standard error. {_known(kept)}"
+        raise ResiduumError(f"{name}: asked for {text.side} {text.id}: {error}. {cure}") from None
+    try:
+        textvectors.check(vector, text.id, dimensions)
+    except ValueError as error:
+        cure = (
+            f"If the model behind it is another one now, delete {kept} to ask for all texts again"
+        )
         raise ResiduumError(f"{name}: asked for {text.side} {text.id}: {error}. {cure}") from None
     return vector
 

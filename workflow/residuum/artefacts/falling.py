@@ -7,6 +7,7 @@ score, and each breaks ties in its own way. trec_eval reads float32.
 import numpy as np
 import polars as pl
 
+MOST = 3.4e38  # about the largest float32
 SUBNORMAL = 0x007FFFFF  # as bits of a float32, the largest number that is subnormal
 
 

@@ -53,12 +53,23 @@ def vector_of(record: Mapping[str, object], name: str) -> Vector:
             raise ValueError(f"{name}: terms is no object of words with a number each")
         if odd := [word for word in terms if not word or len(word.splitlines()) > 1]:
             raise ValueError(f"{name}: the term {odd[0]!r} is empty or has more than one line")
-        return {word: float(weight) for word, weight in terms.items() if weight}
+        if odd := [word for word, weight in terms.items() if weight < 0]:
+            raise ValueError(f"{name}: the weight of {odd[0]!r} is below 0; weights are 0 or more")
+        return {word: _float(weight, name) for word, weight in terms.items() if weight}
     if not isinstance(numbers, list) or not numbers or not all(map(_is_number, numbers)):
         raise ValueError(f"{name}: vector is no list of numbers")
     with np.errstate(over="ignore"):
-        vector = np.array(numbers, dtype=np.float64).astype(np.float32)
+        values = [_float(number, name) for number in numbers]
+        vector = np.array(values, dtype=np.float64).astype(np.float32)
     return vector
+
+
+def _float(number: float, name: str) -> float:
+    """Return a number as a float; one without end, or too large for it, raises ValueError."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise ValueError(f"{name}: a value of its vector is not finite") from None
 
 
 def check(vector: Vector, name: str, dimensions: int | None) -> None:

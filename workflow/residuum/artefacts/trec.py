@@ -79,6 +79,10 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
     def blocks() -> Iterator[bytes]:
         for part in [run] if isinstance(run, pl.DataFrame) else run:
             _check_run(path, part)
+            if part.select((pl.col("score").abs() > falling.MOST).any()).item():
+                raise ResiduumError(
+                    f"{path}: a score is beyond {falling.MOST:g}, the largest float32"
+                )
             lines = part.with_columns(low=falling.strictly(part)["score"], tag=pl.lit(tag))
             for some in lines.iter_slices(LINES_AT_ONCE):
                 same = pl.col("low") == pl.col("score")

@@ -35,7 +35,14 @@ from residuum.config.schema.models import (
 from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.questions import Synthetic
 from residuum.config.schema.scales import Config, FromModel, Scale
-from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
+from residuum.config.schema.systems import (
+    CandidatesSystem,
+    DenseSystem,
+    FunctionSystem,
+    FusionSystem,
+    HybridSystem,
+    LexicalSystem,
+)
 from residuum.config.schema.training import RateGrid
 from residuum.pages.entries import Printed, parts_of
 from residuum.pages.kinds import FAULTS
@@ -188,11 +195,15 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
 
 
 def _seedless(registry: Registry) -> Iterator[str]:
+    """Yield systems without a seed that all models and external runs behind them have."""
     for name in registry.systems:
         if not registry.seeds_of(name):
-            behind = [*registry.trained_behind(name), *registry.external_behind(name)]
-            text = f"its models and external runs have no seed in common: {', '.join(behind)}"
-            yield f"{registry.at('system', name)}: {text}"
+            trained, external = registry.trained_behind(name), registry.external_behind(name)
+            behind = [*trained, *(f"{n} has {', '.join(map(str, s))}" for n, s in external.items())]
+            text = f"its models and external runs have no seed in common: {'; '.join(behind)}"
+            asked = registry.config.seeds
+            more = f". `seeds` of the configuration asks for {', '.join(map(str, asked or []))}"
+            yield f"{registry.at('system', name)}: {text}{more if asked else ''}"
 
 
 def _trained_on_residual(registry: Registry) -> Iterator[str]:
@@ -270,6 +281,13 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if known and not measures.of_first(measure):
                 have = "as RR@k, Success@k and AnswerAccuracy@k have"
                 yield "interpolation.grid", f"{measure} has no exact grid, {have}; list weights"
+    if isinstance(entry, CandidatesSystem):
+        for part in entry.parts:
+            if part.system in registry.systems and registry.external_behind(part.system):
+                text = f"'{part.system}' has a run for each seed, and candidates are one list"
+                yield "parts", f"{text}; name an external system with one file"
+    if isinstance(entry, FusionSystem | FunctionSystem):
+        yield from _nested_folds(registry, entry)
     if isinstance(entry, DenseSystem) and entry.first:
         model = registry.models.get(entry.model)
         if model and not (isinstance(model, DualEncoder | ReleasedEncoder) and model.most == 1):
@@ -287,6 +305,28 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 "interpolation.measure",
                 f"{measure} reads answers, which a hybrid search does not; write Success@k",
             )
+
+
+def _nested_folds(registry: Registry, entry: FusionSystem | FunctionSystem) -> Iterator[Fault]:
+    """Yield parts that choose by folds of the searched split below a choice by drawn folds."""
+    function = isinstance(entry, FunctionSystem)
+    setting = entry.tuned if isinstance(entry, FunctionSystem) else entry.interpolation
+    if setting is None or not setting.drawn:
+        return
+    for part in (name for name in entry.parts if name in registry.systems):
+        for name in registry.made_from(part):
+            if chooses_by_folds(registry, name):
+                text = f"'{name}' chooses by folds of the searched split, too: its scores of the "
+                cure = "other folds have seen the fold held out. Fix its value, or give tune_on"
+                yield ("tuned.folds" if function else "interpolation.folds"), text + cure
+
+
+def chooses_by_folds(registry: Registry, system: str) -> bool:
+    """Say whether a system itself chooses a value by drawn folds of the split that it searches."""
+    entry, setting = registry.systems[system], registry.on_queries(system)
+    if isinstance(entry, LexicalSystem):
+        return entry.tunes_rm3
+    return bool(setting and setting.drawn)
 
 
 def generator_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:

@@ -580,13 +580,12 @@ class Registry:
         """Return the seeds of a system's runs: the seeds that all models behind it share.
 
         A model's entry or a budget can set its seeds. `seeds` in the configuration, as on the
-        command line, overrides them. External runs have the seeds that their files are of.
+        command line, overrides them. External runs keep the seeds that their files are of.
         """
         models = [getattr(self.models.get(n), "seeds", None) for n in self.trained_behind(system)]
         trained = [self.config.seeds or seeds or self.scale.seeds for seeds in models]
         given = self.external_behind(system).values()
-        wanted = [self.config.seeds] if self.config.seeds and not trained else []
-        first, *others = [*trained, *given, *wanted] or [self.scale.seeds]
+        first, *others = [*trained, *given] or [self.config.seeds or self.scale.seeds]
         return [seed for seed in first if all(seed in seeds for seeds in others)]
 
     def external_behind(self, system: str) -> dict[str, list[int]]:

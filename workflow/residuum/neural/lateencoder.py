@@ -75,14 +75,28 @@ class LateEncoder(Encoder):
         for row, places in zip(rows, each, strict=True):
             row[: len(places)] = places
         if kind == "query" and self.expanded and not self.head.attended:
-            with self.computing():
-                given = self.inputs.attending(tokens, [self._own(row) for row in tokens])
-                states = self.backbone(**given).last_hidden_state
+            states = self._unattended(tokens)
         else:
             states, _ = self.states(tokens)
         chosen = devices.put(rows, self.device.name)
         kept = states.take_along_dim(chosen[:, :, None], dim=1)
         return self.pooled(kept, chosen, kind)
+
+    def _unattended(self, tokens: Sequence[np.ndarray]) -> Tensor:
+        """Return the states of queries whose [MASK] no token attends to.
+
+        On a CPU a query is read alone: no digit depends on the queries beside it.
+        """
+        import torch
+
+        parts = [tokens] if self.device.name != "cpu" else [[row] for row in tokens]
+        width, made = max(map(len, tokens)), []
+        with self.computing():
+            for part in parts:
+                given = self.inputs.attending(part, [self._own(row) for row in part])
+                states = self.backbone(**given).last_hidden_state
+                made.append(torch.nn.functional.pad(states, (0, 0, 0, width - states.shape[1])))
+        return torch.cat(made)
 
     def _own(self, row: np.ndarray) -> int:
         """Return how many tokens a query has before the [MASK] tokens that lengthen it."""

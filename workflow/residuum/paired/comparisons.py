@@ -186,7 +186,10 @@ def _rows(
         a, b = (runs[key] for key in pairs[number].sides)
         d = means.difference(number)
         level = strata.levelled(d) if strata else d
-        sd, (ci_low, ci_high) = classical.deviation(level), classical.t_interval(level)
+        # Too few queries of a collection tell nothing of its variance.
+        known = strata is None or strata.fewest >= resampling.FEWEST_EACH
+        sd = classical.deviation(level) if known else None
+        ci_low, ci_high = classical.t_interval(level) if known else (None, None)
         mixed, agreeing, near = _over_seeds(a, b, by_seed, tests.alpha, outcome.direction, strata)
         yield Comparison(
             **pairs[number]._asdict(),
@@ -206,7 +209,7 @@ def _rows(
             wins=int((d > 0).sum()),
             ties=int((d == 0).sum()),
             losses=int((d < 0).sum()),
-            min_detectable=digits(classical.min_detectable(level, tests.alpha)),
+            min_detectable=digits(classical.min_detectable(level, tests.alpha)) if known else None,
             p_adjusted=outcome.p,
             significant=outcome.p < tests.alpha,
             p_mixed_effects=mixed and digits(mixed.p),
@@ -247,11 +250,12 @@ def _over_seeds(
     if not met:
         return None, None, None
     d = np.stack([a[i] - b[j] for i, j in met], axis=1)
+    known = strata is None or strata.fewest >= resampling.FEWEST_EACH
     d = strata.levelled(d) if strata else d
     outcomes = [next(by_seed) for _ in met]
     agreeing = sum(one.p < alpha and one.direction == whole for one in outcomes)
     near = sum(near_alpha(one.p, one.p_error, alpha) for one in outcomes)
-    return classical.over_seeds(d) if len(d) > 1 else None, f"{agreeing}/{len(met)}", near
+    return classical.over_seeds(d) if known and len(d) > 1 else None, f"{agreeing}/{len(met)}", near
 
 
 def near_alpha(p: float, p_error: float, alpha: float) -> bool:

@@ -71,6 +71,7 @@ def _tau(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def _means_of_draws(sides: Sequence[ScoreMatrix], entropy: int, draws: int) -> np.ndarray:
     """Return the means of systems over drawn queries, shape (draws, systems)."""
+    assert all(side.query_ids == sides[0].query_ids for side in sides), "sorted by metrics' readers"
     strata = Strata(sides[0].collections or [""] * len(sides[0].query_ids))
     values = np.stack([strata.weights * side.values.mean(axis=1) for side in sides])
     sums = sums_of_draws(values, entropy, draws, 1, strata)

@@ -36,6 +36,7 @@ from residuum.config.schema.systems import (
 )
 from residuum.wiring.memo import memoised
 
+SCRIPTS = (".py", ".sh", ".pl", ".jl", ".R", ".js")  # ends of words of a command that are files
 Hub = Callable[[FromHub], str | None]  # why a model cannot be downloaded or read, or None
 Reasons = Iterator[str | None]
 
@@ -130,7 +131,8 @@ def _untrained(registry: Registry, name: str, split_id: SplitId | None, hub: Hub
     if isinstance(model, Program):
         if shutil.which(model.command[0]) is None:
             yield f"no such program: {model.command[0]}, which {name} runs"
-        absent = [file for file in model.files if not os.path.isfile(file)]
+        scripts = [word for word in model.command[1:] if word.endswith(SCRIPTS)]
+        absent = [file for file in [*scripts, *model.files] if not os.path.isfile(file)]
         yield f"no such file: {absent[0]}, which {name} names" if absent else None
 
 

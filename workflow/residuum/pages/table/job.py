@@ -76,6 +76,12 @@ class BoundTable(Judged):
         """Return the columns that a column is the mean of; a plain column is itself."""
         return [self.column(name) for name in self.entry.averaged(column)]
 
+    def not_comparable(self, row: str, column: str) -> str | None:
+        """Return why a number does not compare; an average, if one of its columns does not."""
+        names = dict.fromkeys([column, *self.entry.averaged(column)])
+        whys = (super(BoundTable, self).not_comparable(row, name) for name in names)
+        return next(filter(None, whys), None)
+
     def runs_of(self, row: str, column: str) -> list[str] | None:
         made = all(self.entry.part(row, one.id) in self.runs for one in self.parts_of(column))
         return self.runs_behind(row, column)[0] if made else None
