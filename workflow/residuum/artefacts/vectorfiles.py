@@ -229,6 +229,8 @@ def _jsonl(path: Path) -> VectorFile:
     ids, vectors, size = list[str](), list[Vector](), None
     with files.undamaged(path), (gzip.open if path.suffix == ".gz" else open)(path, "rb") as handle:
         for number, line in enumerate(handle, start=1):
+            if not line.strip():
+                continue
             try:
                 name, vector = textvectors.parse(line)
                 textvectors.check(vector, name, size)
