@@ -282,9 +282,9 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 have = "as RR@k, Success@k and AnswerAccuracy@k have"
                 yield "interpolation.grid", f"{measure} has no exact grid, {have}; list weights"
     if isinstance(entry, CandidatesSystem):
-        for part in entry.parts:
-            if part.system in registry.systems and registry.external_behind(part.system):
-                text = f"'{part.system}' has a run for each seed, and candidates are one list"
+        for first in entry.parts:
+            if first.system in registry.systems and registry.external_behind(first.system):
+                text = f"'{first.system}' has a run for each seed, and candidates are one list"
                 yield "parts", f"{text}; name an external system with one file"
     if isinstance(entry, FusionSystem | FunctionSystem):
         yield from _nested_folds(registry, entry)
