@@ -215,7 +215,7 @@ def save(path, rows):
 
 
 def facts(folder):
-    """Return what a folder's manifest says of it."""
+    """Return what a manifest says of its folder."""
     return json.loads((folder / "manifest.json").read_text())["artefact"]
 
 
@@ -269,7 +269,7 @@ def test_a_doc_of_several_vectors_scores_by_its_best(taken, tmp_path):
 
 
 def test_term_weights_of_lines_are_sparse_vectors(taken, tmp_path):
-    """Products with q1 = {x: 2, z: 1}: d1 2 * 3 + 0.5, d3 2; d2 shares no term with it."""
+    """Products with q1 = {x: 2, z: 1}: d1 2 * 3 + 0.5, d3 2; d2 shares no term with q1."""
     weights = {"d1": {"z": 0.5, "x": 3}, "d2": {"y": 1}, "d3": {"x": 1, "y": 0}, "d4": {}, "d5": {}}
     of_queries = {"q1": {"x": 2, "z": 1}, "q2": {"y": 1, "new": 9}}
     for name, terms in (("docs.jsonl", weights), ("queries.jsonl", of_queries)):

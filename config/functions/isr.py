@@ -2,9 +2,9 @@
 
 
 def fuse(lists):
-    """Return each doc's sum of 1 / rank ** 2, times the number of lists that hold it."""
+    """Return each doc's sum of 1 / rank ** 2, times the number of lists with the doc."""
     ranks = {}
     for scores in lists.values():
         for rank, doc in enumerate(scores, start=1):
             ranks.setdefault(doc, []).append(rank)
-    return {doc: len(found) * sum(1 / rank**2 for rank in found) for doc, found in ranks.items()}
+    return {doc: len(its) * sum(1 / rank**2 for rank in its) for doc, its in ranks.items()}

@@ -28,8 +28,8 @@ def embed(texts: list[str]) -> list[list[float]]:
     for left in reversed(range(TRIES)):
         try:
             with urllib.request.urlopen(request, timeout=120) as answer:
-                found = sorted(json.load(answer)["data"], key=lambda item: item["index"])
-            return [item["embedding"] for item in found]
+                items = sorted(json.load(answer)["data"], key=lambda item: item["index"])
+            return [item["embedding"] for item in items]
         except urllib.error.HTTPError as error:
             if error.code not in BUSY or not left:
                 sys.exit(f"{URL}: {error}: {error.read().decode(errors='replace')[:500]}")

@@ -83,14 +83,14 @@ def test_each_form_gives_ids_and_numbers(form, tmp_path):
     [file] = vectorfiles.opened(*FORMS[form](tmp_path))
     assert file.dimensions == 3
     assert sorted(file.ids) == sorted(IDS)
-    wanted = [3, 0]
-    expected = {(name, *row) for name, row in zip(IDS, ROWS.tolist(), strict=True)}
-    taken = np.asarray(file.take(wanted))
-    assert {(file.ids[n], *row) for n, row in zip(wanted, taken.tolist(), strict=True)} <= expected
+    rows = [3, 0]
+    whole = {(name, *row) for name, row in zip(IDS, ROWS.tolist(), strict=True)}
+    taken = np.asarray(file.take(rows))
+    assert {(file.ids[n], *row) for n, row in zip(rows, taken.tolist(), strict=True)} <= whole
     assert taken.dtype == np.float32 and taken.shape == (2, 3)
     if form != "numbered":
         assert file.ids == IDS
-        np.testing.assert_array_equal(taken, ROWS[wanted])
+        np.testing.assert_array_equal(taken, ROWS[rows])
 
 
 def test_a_folder_gives_its_files_in_the_order_of_their_names(tmp_path):

@@ -127,8 +127,8 @@ def test_what_has_no_mean_is_a_fault(columns, of, test, text):
     table = Table.model_validate({**TABLE, **PAGE, "columns": changed, "means": means})
     tests = Tests.model_validate({**TESTS, "test": test})
     known = SimpleNamespace(tests={"toy": tests}, players=lambda table: {}, systems={})
-    found = [fault for _, fault in faults.column_faults(known, table)]
-    assert any(text in fault for fault in found), found
+    texts = [fault for _, fault in faults.column_faults(known, table)]
+    assert any(text in fault for fault in texts), texts
     sound = Table.model_validate({**TABLE, **PAGE})
     known.tests = {"toy": Tests.model_validate(TESTS)}
     assert not [fault for key, fault in faults.column_faults(known, sound) if "mean" in key]

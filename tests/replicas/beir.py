@@ -70,8 +70,8 @@ def _write(home: Path, name: str, seed: int) -> Replica:
         texts |= queries
     corpus = [{"_id": i, "title": doc.get("title", ""), "text": doc["text"],
                "metadata": _metadata(doc)} for i, doc in docs]  # fmt: skip
-    told = _query_metadata(name)
-    asked = [{"_id": i, "text": text, "metadata": told(i)} for i, text in texts.items()]
+    metadata = _query_metadata(name)
+    asked = [{"_id": i, "text": text, "metadata": metadata(i)} for i, text in texts.items()]
     members = {"corpus.jsonl": _lines(corpus), "queries.jsonl": _lines(asked)}
     for split, (_, qrels) in splits.items():
         rows = "".join("\t".join(map(str, row)) + "\n" for row in qrels)

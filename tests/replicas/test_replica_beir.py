@@ -1,4 +1,4 @@
-"""ir_datasets reads the replicas of BEIR's small collections; the scale replica pins them."""
+"""ir_datasets reads the replicas of BEIR's small collections; the scale pins their counts."""
 
 import pytest
 import yaml

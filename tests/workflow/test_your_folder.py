@@ -181,7 +181,7 @@ def test_a_released_encoder_is_a_system_in_three_lines(released):
 
 
 def test_a_late_model_is_a_system_and_a_part(released):
-    """Its scores are sentence-transformers' MaxSim; sums, exact and of lists, add them."""
+    """Its scores are sentence-transformers' MaxSim; sums, exact and of lists, add these scores."""
     folder, results, model = released
     table, rows = rows_of(results, "table1")
     assert not any("not run" in rows[number] for number in "567"), table

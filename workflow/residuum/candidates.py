@@ -29,7 +29,7 @@ def draw(
     corpus: command.Corpus,
     queries: command.Queries,
     spec: Annotated[str, typer.Option(help="schema.CandidatesSystem as JSON")],
-    run: Annotated[list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat")],
+    run: command.PartRuns,
     tag: command.Tag,
     output: command.Run,
     judged_before: command.JudgedBefore = None,

@@ -29,16 +29,14 @@ Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
 Snapshot = Annotated[
     int | None, typer.Option(help="number of a snapshot that the checkpoint holds", min=1)
 ]
-Shard = Annotated[int, typer.Option(help="which shard, counted from 0")]
-Of = Annotated[int, typer.Option(help="number of shards")]
 
 
 @app.command("docs")
 def encode_docs(
     corpus: command.Corpus,
     model: Model,
-    shard: Shard,
-    of: Of,
+    shard: command.Shard,
+    of: command.Of,
     batch_size: command.BatchSize,
     output: command.Folder,
     threads: command.Threads = 1,
@@ -66,8 +64,8 @@ def encode_candidates(
     corpus: command.Corpus,
     run: Annotated[Path, typer.Option(help="run of the candidates of all queries")],
     model: Model,
-    shard: Shard,
-    of: Of,
+    shard: command.Shard,
+    of: command.Of,
     batch_size: command.BatchSize,
     output: command.Folder,
     threads: command.Threads = 1,
@@ -153,7 +151,7 @@ class Job(NamedTuple):
 
 @app.command("queries")
 def encode_queries(
-    split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
+    split: command.Splits,
     model: Model,
     batch_size: command.BatchSize,
     output: command.Folder,

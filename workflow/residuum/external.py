@@ -213,8 +213,8 @@ VectorsSpec = Annotated[str, typer.Option("--spec", help="JSON of Vectors: files
 @app.command()
 def vectors(
     corpus: command.Corpus,
-    shard: Annotated[int, typer.Option(help="which shard, counted from 0")],
-    of: Annotated[int, typer.Option(help="number of shards of the corpus")],
+    shard: command.Shard,
+    of: command.Of,
     spec: VectorsSpec,
     output: command.Folder,
 ) -> None:
@@ -247,7 +247,7 @@ def vectors(
 
 @app.command()
 def queries(
-    split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
+    split: command.Splits,
     spec: VectorsSpec,
     output: command.Folder,
 ) -> None:
@@ -269,8 +269,8 @@ def queries(
             textvectors.write(folder / name, owners, rows, form.similarity, held.cure)
             counts[name] = len(ids)
             inputs += held.paths
-        given = f"vectors of others ({form.source}), {docs.described}, compared by "
-        given += "cosine" if form.similarity == "cosine" else "inner products"
+        how = textvectors.compared_by(form.similarity)
+        given = f"vectors of others ({form.source}), {docs.described}, {how}"
         facts = {"queries": counts, "given": given, "weights": docs.weights(form)}
         manifest.write(folder, facts, form, dict.fromkeys(inputs), "residuum.external")
 

@@ -22,7 +22,7 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.config.measures import cutoff
 from residuum.config.schema.systems import FunctionSystem
-from residuum.tuning.choosing import Record, Setting, choose, drawn_folds, read_folds
+from residuum.tuning.choosing import Record, Setting, choose, folds_of
 from residuum.tuning.evaluation import of_rankings
 
 app = command.app(__doc__)
@@ -31,16 +31,13 @@ QUERIES_AT_ONCE = 256  # bounds the pairs in memory
 
 Given = dict[str, dict[str, float]]  # part: doc_id: score
 SpecText = Annotated[str, typer.Option(help="schema.FunctionSystem as JSON")]
-Runs = Annotated[
-    list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each part")
-]
 File = Annotated[Path, typer.Option(help="Python file that has the function")]
 
 
 @app.command()
 def tune(
     spec: SpecText,
-    run: Runs,
+    run: command.PartRuns,
     file: File,
     qrels: command.Qrels,
     output: Annotated[Path, command.written("JSON to write")],
@@ -57,8 +54,7 @@ def tune(
     lists, function = Lists(system, run), Loaded(file, system.function.name)
     judged = trec.read_qrels(qrels)
     query_ids = judged["query_id"].unique().sort().to_list()
-    folds = read_folds(query_ids, fold or [])  # the collection's own folds, or drawn ones
-    folds = folds or drawn_folds(system.tuned, lists.query_ids, query_ids)
+    folds = folds_of(system.tuned, lists.query_ids, query_ids, fold)
     depth = min(system.k, cutoff(system.tuned.measure) or system.k)
     settings: list[Setting] = [{system.tuned.parameter: value} for value in system.tuned.grid]
     asked = sorted({*query_ids}.intersection(lists.query_ids))
@@ -77,7 +73,7 @@ def tune(
 @app.command()
 def fuse(
     spec: SpecText,
-    run: Runs,
+    run: command.PartRuns,
     file: File,
     tag: command.Tag,
     output: command.Run,

@@ -27,8 +27,7 @@ from residuum.tuning.choosing import (
     Setting,
     Values,
     choose,
-    drawn_folds,
-    read_folds,
+    folds_of,
 )
 from residuum.tuning.evaluation import of_rankings
 
@@ -39,16 +38,13 @@ LEAST = 1e-9  # that scores are divided by, as in ranx
 QUERY_BITS = 16  # of a pair's key, for the number of its query
 
 SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
-Runs = Annotated[
-    list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each part")
-]
 Scores = Annotated[list[str] | None, typer.Option(help="a file of true scores: SYSTEM=SCORES")]
 
 
 @app.command()
 def tune(
     spec: SpecText,
-    run: Runs,
+    run: command.PartRuns,
     output: Annotated[Path, command.written("JSON to write")],
     qrels: Annotated[
         Path | None, typer.Option(help="TREC qrels of the split, unless the measure is by answers")
@@ -76,8 +72,7 @@ def tune(
         raise ResiduumError(f"lambda is fixed at {weighting.value}: there is nothing to tune")
     lists = Lists(system, run, scores or [])
     query_ids, judge = _judging(measure, qrels, answers, corpus)
-    folds = read_folds(query_ids, fold or [])  # the collection's own folds, or drawn ones
-    folds = folds or drawn_folds(weighting, lists.query_ids(), query_ids)
+    folds = folds_of(weighting, lists.query_ids(), query_ids, fold)
     depth = min(system.k, cutoff(measure) or system.k)
     pairs = pl.concat(
         weights.undominated(some, depth)
@@ -140,7 +135,7 @@ def _judging(
 @app.command()
 def fuse(
     spec: SpecText,
-    run: Runs,
+    run: command.PartRuns,
     tag: command.Tag,
     output: command.Run,
     tuning: Annotated[

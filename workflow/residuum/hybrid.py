@@ -19,7 +19,7 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.config.measures import cutoff
 from residuum.config.schema.systems import HybridSystem
-from residuum.tuning.choosing import LAMBDA, Record, Setting, choose, drawn_folds, read_folds
+from residuum.tuning.choosing import LAMBDA, Record, Setting, choose, folds_of
 from residuum.tuning.evaluation import of_rankings
 from residuum.vectors import hybrid
 from residuum.vectors.nearest import with_ids
@@ -129,8 +129,7 @@ def tune(
     query_ids = judged["query_id"].unique().sort().to_list()
     tried = [trec.rank(trec.read_hits(hits / _file(w)), depth) for w in system.weights()]
     known = {query_id for run in tried for query_id in run["query_id"].unique()}
-    folds = read_folds(query_ids, fold or [])  # the collection's own folds, or drawn ones
-    folds = folds or drawn_folds(system.interpolation, known, query_ids)
+    folds = folds_of(system.interpolation, known, query_ids, fold)
     values = of_rankings(tried, judged, measure)
     settings: list[Setting] = [{LAMBDA: weight} for weight in system.weights()]
     record = choose(settings, values, query_ids, measure, folds)

@@ -38,8 +38,8 @@ Kept = Annotated[Path, typer.Option(help="folder of the answers of programs"), c
 @app.command("docs")
 def ask_docs(
     corpus: command.Corpus,
-    shard: Annotated[int, typer.Option(help="which shard, counted from 0")],
-    of: Annotated[int, typer.Option(help="number of shards of the corpus")],
+    shard: command.Shard,
+    of: command.Of,
     spec: Spec,
     answers: Kept,
     output: command.Folder,
@@ -56,7 +56,7 @@ def ask_docs(
 
 @app.command("queries")
 def ask_queries(
-    split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
+    split: command.Splits,
     spec: Spec,
     answers: Kept,
     output: command.Folder,
@@ -70,8 +70,8 @@ def ask_queries(
             texts = trec.read_queries(path)
             job.write(folder / name, "query", texts)
             counts[name] = len(texts)
-        how = "cosine" if job.form.similarity == "cosine" else "inner products"
-        given = f"vectors of the program `{shlex.join(job.form.command)}`, compared by {how}"
+        how = textvectors.compared_by(job.form.similarity)
+        given = f"vectors of the program `{shlex.join(job.form.command)}`, {how}"
         job.record(folder, {"queries": counts, "given": given}, [*paths.values()])
 
 
@@ -163,20 +163,16 @@ def _give(pipe: IO[bytes], texts: Sequence[Text]) -> None:
 
 def _answer(line: bytes, text: Text, dimensions: int | None, name: str, kept: Path) -> Vector:
     """Return the vector in a line, which must answer this text."""
+    cure = f"Write messages to standard error. {_known(kept)}"
     try:
         answered, vector = textvectors.parse(line)
         if answered != text.id:
             raise ValueError(f"an answer to {answered!r}. Answers have the order of the texts")
         textvectors.check(vector, text.id, None)
-    except ValueError as error:
-        cure = f"Write messages to standard error. {_known(kept)}"
-        raise ResiduumError(f"{name}: asked for {text.side} {text.id}: {error}. {cure}") from None
-    try:
+        behind = "If the model behind it is another one now"
+        cure = f"{behind}, delete {kept} to ask for all texts again"
         textvectors.check(vector, text.id, dimensions)
     except ValueError as error:
-        cure = (
-            f"If the model behind it is another one now, delete {kept} to ask for all texts again"
-        )
         raise ResiduumError(f"{name}: asked for {text.side} {text.id}: {error}. {cure}") from None
     return vector
 

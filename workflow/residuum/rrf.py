@@ -21,7 +21,7 @@ DECIMALS = 12  # needed for deep ranks: 1/1059 - 1/1060 is 8.9e-7
 @app.command()
 def fuse(
     spec: Annotated[str, typer.Option(help="schema.ReciprocalRankSystem as JSON")],
-    run: Annotated[list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat")],
+    run: command.PartRuns,
     tag: command.Tag,
     output: command.Run,
 ) -> None:

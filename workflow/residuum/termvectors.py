@@ -44,8 +44,8 @@ class Vectors(Strict):
 def weigh_docs(
     index: Index,
     corpus: command.Corpus,
-    shard: Annotated[int, typer.Option(help="which shard, counted from 0")],
-    of: Annotated[int, typer.Option(help="number of shards of the corpus")],
+    shard: command.Shard,
+    of: command.Of,
     spec: SpecText,
     output: command.Folder,
     threads: command.JavaThreads = 1,
@@ -65,7 +65,7 @@ def weigh_docs(
 @app.command("queries")
 def weigh_queries(
     index: Index,
-    split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
+    split: command.Splits,
     spec: SpecText,
     output: command.Folder,
     threads: command.JavaThreads = 1,

@@ -25,7 +25,8 @@ def strictly(run: pl.DataFrame) -> pl.DataFrame:
     steps = rows - first
     # The largest decreasing keys: key[i] <= key[j] - (i - j) for each j before i.
     lowered = _least_so_far(keys + steps, starts) - steps
-    scores = np.where(lowered == keys, given, _floats(lowered))
+    scores, changed = given.copy(), lowered != keys
+    scores[changed] = _floats(lowered[changed])
     return run.with_columns(pl.Series("score", scores))
 
 

@@ -135,6 +135,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def compared_by(similarity: Similarity) -> str:
+    """Return in words how vectors are compared."""
+    return f"compared by {'cosine' if similarity == 'cosine' else 'inner products'}"
+
+
 def described(dimensions: int) -> str:
     """Return what `dimensions_of` gave, in words."""
     return f"{dimensions} dimensions" if dimensions else "a weight for each term"

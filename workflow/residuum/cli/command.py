@@ -92,6 +92,12 @@ Measured = Annotated[Path, typer.Option(help="folder of all measurements of fide
 Bounds = Annotated[Path, typer.Option(help="folder of the bounds of measures"), MAY_LACK]
 Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
 Groups = Annotated[list[Path] | None, typer.Option(help="groups of a split's queries; repeat")]
+PartRuns = Annotated[
+    list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each part")
+]
+Shard = Annotated[int, typer.Option(help="which shard, counted from 0")]
+Of = Annotated[int, typer.Option(help="number of shards")]
+Splits = Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")]
 Page = Annotated[Path, written("TSV to write; .md and .tex go beside it")]
 Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from"), LOCAL]
 Windows = Annotated[str | None, typer.Option(help="JSON of Windows: docs are read in passages")]

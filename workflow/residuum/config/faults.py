@@ -309,19 +309,19 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
 
 def _nested_folds(registry: Registry, entry: FusionSystem | FunctionSystem) -> Iterator[Fault]:
     """Yield parts that choose by folds of the searched split below a choice by drawn folds."""
-    function = isinstance(entry, FunctionSystem)
+    key = "tuned.folds" if isinstance(entry, FunctionSystem) else "interpolation.folds"
     setting = entry.tuned if isinstance(entry, FunctionSystem) else entry.interpolation
     if setting is None or not setting.drawn:
         return
     for part in (name for name in entry.parts if name in registry.systems):
         for name in registry.made_from(part):
-            if chooses_by_folds(registry, name):
+            if _chooses_by_folds(registry, name):
                 text = f"'{name}' chooses by folds of the searched split, too: its scores of the "
-                cure = "other folds have seen the fold held out. Fix its value, or give tune_on"
-                yield ("tuned.folds" if function else "interpolation.folds"), text + cure
+                text += "other folds have seen the fold held out. Fix its value, or give tune_on"
+                yield key, text
 
 
-def chooses_by_folds(registry: Registry, system: str) -> bool:
+def _chooses_by_folds(registry: Registry, system: str) -> bool:
     """Say whether a system itself chooses a value by drawn folds of the split that it searches."""
     entry, setting = registry.systems[system], registry.on_queries(system)
     if isinstance(entry, LexicalSystem):

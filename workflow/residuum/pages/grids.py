@@ -24,7 +24,7 @@ from residuum.pages.characteristics.job import BoundCharacteristics
 from residuum.pages.entries import Reported
 from residuum.pages.jobs import Bound
 from residuum.pages.layout import span
-from residuum.pages.table.entry import Average, Column
+from residuum.pages.table.entry import Column
 from residuum.pages.table.job import BoundTable
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage
@@ -60,22 +60,18 @@ class Loaded(NamedTuple):
         For a change, the other row's seeds are subtracted in order. If their number differs, their
         mean is subtracted.
         """
-        values = self._by_seed(row, column)
+        values = self.values(row, column.id)
         if values is None or not column.is_change(row):
             return values
-        other = self._by_seed(str(column.change_from), column) or []
+        other = self.values(str(column.change_from), column.id) or []
         other = other if len(other) == len(values) else [float(np.mean(other))] * len(values)
         return [a - b for a, b in zip(values, other, strict=True)]
 
-    def _by_seed(self, row: str, column: Column) -> list[float] | None:
-        if ratio := self.ratios.get((row, column.id)):
+    def values(self, row: str, column: str) -> list[float] | None:
+        """Return what a cell, or an average, shows before a change is subtracted, by seed."""
+        if ratio := self.ratios.get((row, column)):
             return list(ratio.by_seed)
-        matrix = self.scores.get((row, column.id))
-        return None if matrix is None else matrix.means()
-
-    def averages(self, row: str, mean: Average) -> list[float] | None:
-        """Return the value of an average for each seed, or None if the cell has no value."""
-        matrix = self.scores.get((row, mean.id))
+        matrix = self.scores.get((row, column))
         return None if matrix is None else matrix.means()
 
     def interval(self, row: str, column: Column) -> tuple[float | None, float | None]:

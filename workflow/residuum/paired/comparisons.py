@@ -186,8 +186,7 @@ def _rows(
         a, b = (runs[key] for key in pairs[number].sides)
         d = means.difference(number)
         level = strata.levelled(d) if strata else d
-        # Too few queries of a collection tell nothing of its variance.
-        known = strata is None or strata.fewest >= resampling.FEWEST_EACH
+        known = strata is None or strata.tell_variance
         sd = classical.deviation(level) if known else None
         ci_low, ci_high = classical.t_interval(level) if known else (None, None)
         mixed, agreeing, near = _over_seeds(a, b, by_seed, tests.alpha, outcome.direction, strata)
@@ -250,7 +249,7 @@ def _over_seeds(
     if not met:
         return None, None, None
     d = np.stack([a[i] - b[j] for i, j in met], axis=1)
-    known = strata is None or strata.fewest >= resampling.FEWEST_EACH
+    known = strata is None or strata.tell_variance
     d = strata.levelled(d) if strata else d
     outcomes = [next(by_seed) for _ in met]
     agreeing = sum(one.p < alpha and one.direction == whole for one in outcomes)

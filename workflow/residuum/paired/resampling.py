@@ -20,7 +20,6 @@ from residuum.paired.strata import Strata
 FLIPS_BLOCK, BOOTSTRAP_BLOCK = 512, 128
 CHUNK = 128  # bytes of signs (8 queries each) per product, which a core's cache holds
 FEWEST = 50  # queries; with fewer, bootstrap intervals are too narrow
-FEWEST_EACH = 10  # queries of a collection; with n of them its variance is short by 1 / n
 DRAWN_AT_ONCE = 4_000_000  # most queries that a block may draw: bounds memory
 # Eight signs for each value of a byte.
 SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
@@ -113,11 +112,11 @@ def bootstrap(
 
     Queries are drawn with replacement, the same for all pairs, and within each collection of
     `strata`. With fewer than FEWEST queries the interval is (None, None):
-    tests/benchmarks/simulations.py shows how much too short it would be. So it is with fewer than
-    FEWEST_EACH of a collection.
+    tests/benchmarks/simulations.py shows how much too short it would be. So it is where a
+    collection has too few queries.
     """
     queries = contrasts.values.shape[1]
-    if queries < FEWEST or (strata and strata.fewest < FEWEST_EACH):
+    if queries < FEWEST or (strata and not strata.tell_variance):
         return [(None, None)] * len(contrasts.pairs)
     a, b = np.array(contrasts.pairs).T
     drawn = sums_of_draws(contrasts.values, derive(seed, "bootstrap"), resamples, workers, strata)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+FEWEST_EACH = 10  # queries of a collection; with n of them its variance is short by 1 / n
+
 
 class Strata:
     """The collections of queries, shape (queries,)."""
@@ -42,6 +44,6 @@ class Strata:
         return made
 
     @property
-    def fewest(self) -> int:
-        """The number of queries of the smallest collection."""
-        return min(map(len, self.members))
+    def tell_variance(self) -> bool:
+        """Whether each collection has enough queries for an interval."""
+        return min(map(len, self.members)) >= FEWEST_EACH

@@ -167,13 +167,18 @@ def edges(chosen: Setting, settings: Sequence[Setting]) -> list[str]:
     ]
 
 
-def drawn_folds(
-    setting: OnQueries, query_ids: Iterable[str], judged: Iterable[str]
+def folds_of(
+    setting: OnQueries, listed: Iterable[str], judged: Iterable[str], paths: Sequence[Path] | None
 ) -> dict[str, int]:
-    """Return the drawn fold of each query, judged or not; {} if the setting draws none."""
-    wanted = {*judged}
-    asked = sorted(wanted.union(query_ids))
-    return split_folds(asked, wanted, *setting.drawn) if setting.drawn else {}
+    """Return each query's fold: of a collection's own folds, or else drawn; {} without both.
+
+    `listed` are the queries that have lists, of which some may be unjudged.
+    """
+    own = read_folds(judged, paths or [])
+    if own or not setting.drawn:
+        return own
+    known = {*judged}
+    return split_folds(sorted(known.union(listed)), known, *setting.drawn)
 
 
 def split_folds(query_ids: list[str], judged: set[str], folds: int, seed: int) -> dict[str, int]:

@@ -18,10 +18,9 @@ from residuum.vectors import products
 from residuum.vectors.scores import (
     MIXED,
     TIE,
+    Queries,
     Vectors,
     best_products,
-    distinct,
-    several,
     starts_of,
     text_scores,
 )
@@ -29,14 +28,6 @@ from residuum.vectors.scores import (
 QUERIES_AT_ONCE = 1024
 ROWS_KEPT = 1_000_000  # docs near the best that are held before any is dropped
 VALUES_AT_ONCE = 4_000_000  # products of a block's docs and queries: 16 MB for each part
-
-
-class Queries(NamedTuple):
-    """Queries, the row of each one's first vector, and whether some has more vectors than one."""
-
-    vectors: Vectors
-    starts: np.ndarray
-    several: bool
 
 
 class Docs(NamedTuple):
@@ -70,7 +61,8 @@ def docs_of(vectors: Vectors, queries: Vectors) -> Docs:
     if isinstance(vectors, TermVectors) and isinstance(queries, TermVectors):
         rows = products.aligned(vectors, queries.terms)
         vectors = TermVectors(vectors.ids, queries.terms, rows)
-    return Docs(distinct(vectors[0]), starts_of(vectors[0]), vectors)
+    ids, starts = vectors[0], starts_of(vectors[0])
+    return Docs([ids[row] for row in starts[:-1]], starts, vectors)
 
 
 def in_blocks(parts: Sequence[Iterable[Docs]], k: int) -> Iterator[list[Docs]]:
@@ -147,7 +139,7 @@ def search(
     products, equal to those of `pair_scores`. Neither blocks nor other weights change them. Memory
     holds a block's products, and at most twice the docs that are still near the best.
     """
-    asked = [Queries(given, starts_of(given[0]), several(given)) for given in queries]
+    asked = [Queries.of(given) for given in queries]
     count, factors = len(asked[0].starts) - 1, np.array(coefficients, dtype=np.float32)
     floors, scored, size = _Floors(len(factors), count, k), [_none(len(queries))], ROWS_KEPT
     parts = [slice(n, n + QUERIES_AT_ONCE) for n in range(0, count, QUERIES_AT_ONCE)]
@@ -160,7 +152,7 @@ def search(
             for weight, row in enumerate(factors):
                 sums = _sums(row, each)
                 near |= floors.near(weight, part, sums, np.abs(row) @ largest)
-            scored.append(_scored(block, queries, near, part.start))
+            scored.append(_scored(block, asked, near, part.start))
             del both
         del block
         if sum(map(len, scored)) > size:
@@ -209,7 +201,7 @@ def _none(parts: int) -> pl.DataFrame:
 
 
 def _scored(
-    block: Sequence[Docs], queries: Sequence[Vectors], near: np.ndarray, start: int
+    block: Sequence[Docs], queries: Sequence[Queries], near: np.ndarray, start: int
 ) -> pl.DataFrame:
     """Return query, doc_id and the exact product of each part, for the pairs marked in `near`.
 
@@ -218,7 +210,7 @@ def _scored(
     doc, query = np.nonzero(near)
     query += start
     scores = {
-        str(number): text_scores(docs.vectors, asked, query, doc, docs.starts)
+        str(number): text_scores(docs.vectors, docs.starts, asked, query, doc)
         for number, (docs, asked) in enumerate(zip(block, queries, strict=True))
     }
     ids = pl.Series("doc_id", block[0].ids, pl.String)

@@ -24,11 +24,14 @@ from residuum.vectors.approximate import SEARCHES, Found, VectorIndex
 from residuum.vectors.scores import (
     MIXED,
     TIE,
+    Queries,
     Shard,
     Vectors,
+    best_of,
     dense_products,
     distinct,
     row_scores,
+    rows_of,
     several,
     starts_of,
     sums_of_best,
@@ -156,8 +159,8 @@ class _Dense:
         listed = names.to_frame().join(numbers, on="doc_id", how="left", maintain_order="left")
         self._docs = listed["doc"].to_numpy()  # doc number of each vector
         self._rows = np.argsort(self._docs, kind="stable")
-        self._counts = np.bincount(self._docs)
-        self._starts = np.cumsum(self._counts) - self._counts
+        counts = np.bincount(self._docs, minlength=len(self.names))
+        self._starts = np.append(0, np.cumsum(counts))  # places in `_rows`, the count last
         self._single = len(self.names) == len(names)
         self._each = -(-len(names) // max(1, len(self.names)))  # a doc's mean number of vectors
 
@@ -180,16 +183,15 @@ class _Dense:
         made: list[tuple[np.ndarray, np.ndarray]] = []
         while waiting:
             left, depth, effort = waiting.pop()
-            each = np.diff(starts)[left]
-            ends = np.cumsum(each)
-            asked = np.arange(each.sum()) + np.repeat(starts[left] - ends + each, each)
+            asked, each = rows_of(starts, left)
             _, rows = self.index.search(np.ascontiguousarray(vectors[asked]), depth, effort)
             of_row = np.repeat(np.repeat(np.arange(len(left)), each), rows.shape[1])
             found = rows.ravel() >= 0
             keys = of_row[found] * len(self.names) + self._docs[rows.ravel()[found]]
             place, doc = np.divmod(np.unique(keys), len(self.names))
             few = np.bincount(place, minlength=len(left)) < min(k, len(self.names))
-            spent = np.logical_and.reduceat(rows[:, -1] < 0, ends - each)  # no vector finds more
+            firsts = np.cumsum(each) - each
+            spent = np.logical_and.reduceat(rows[:, -1] < 0, firsts)  # no vector finds more
             harder = few & spent & (effort < most)
             deeper = few & ~spent & (depth < total)
             again = harder | deeper
@@ -204,8 +206,7 @@ class _Dense:
         self, queries: np.ndarray, starts: np.ndarray, query: np.ndarray, doc: np.ndarray
     ) -> np.ndarray:
         """Return the exact score of each query and doc (numbers): float64 (pairs,)."""
-        rows = np.append(self._starts, len(self._docs))
-        return sums_of_best(self._vectors, queries, rows, starts, query, doc)
+        return sums_of_best(self._vectors, queries, self._starts, starts, query, doc)
 
     def search(self, queries: np.ndarray, k: int, effort: int | None) -> Iterator[pl.DataFrame]:
         """Yield hits of a block of queries at a time; a given effort is kept."""
@@ -291,11 +292,9 @@ class _Dense:
         if self._single:  # here a doc and its vector have the same number
             scores = self._products(queries, query, doc)
             return pl.DataFrame({"query": query, "doc_id": self.names[doc], "score": scores})
-        each = self._counts[doc]
-        ends = np.cumsum(each)
-        places = np.arange(each.sum()) + np.repeat(self._starts[doc] - ends + each, each)
+        places, each = rows_of(self._starts, doc)
         scores = self._products(queries, np.repeat(query, each), self._rows[places])
-        best = np.maximum.reduceat(scores, ends - each) if len(each) else scores
+        best = best_of(scores, each)
         return pl.DataFrame({"query": query, "doc_id": self.names[doc], "score": best})
 
     def _products(self, queries: np.ndarray, query: np.ndarray, row: np.ndarray) -> np.ndarray:
@@ -345,7 +344,8 @@ def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame
     """
     key = ["query", "doc_id"]
     pairs = pairs.select(key)
-    parts = [_shard_scores(shard, queries, pairs) for shard in shards]
+    asked = Queries.of(queries)
+    parts = [_shard_scores(shard, asked, pairs) for shard in shards]
     scored = pl.concat(parts)
     if scored.select(key).equals(pairs):  # one shard, one vector a doc
         return scored
@@ -359,16 +359,16 @@ def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame
     return pairs.join(best, on=key, how="left", maintain_order="left")
 
 
-def _shard_scores(shard: Vectors, queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
-    if several(queries):
+def _shard_scores(shard: Vectors, queries: Queries, pairs: pl.DataFrame) -> pl.DataFrame:
+    if queries.several:
         ids = distinct(shard[0])
         numbers = pl.DataFrame({"doc_id": ids, "doc": np.arange(len(ids))})
         local = pairs.join(numbers, on="doc_id", how="inner", maintain_order="left")
         each = (local[name].to_numpy() for name in ("query", "doc"))
-        made = text_scores(shard, queries, *each, starts_of(shard[0]))
+        made = text_scores(shard, starts_of(shard[0]), queries, *each)
         return local.select("query", "doc_id", pl.Series("score", made, pl.Float64))
     rows = pl.DataFrame({"doc_id": shard[0], "row": np.arange(len(shard[0]))})
     local = pairs.join(rows, on="doc_id", how="inner", maintain_order="left")
     left, right = local["query"].to_numpy(), local["row"].to_numpy()
-    scores = row_scores(shard, queries, left, right)
+    scores = row_scores(shard, queries.vectors, left, right)
     return local.select("query", "doc_id", pl.Series("score", scores, pl.Float64))

@@ -1,10 +1,10 @@
 """Scores of queries and docs by their vectors, exactly: the one place that says what ids mean.
 
-Usage: `text_scores(docs, queries, query, doc, starts_of(docs[0]))`. Vectors of one text are
-neighbours and repeat its id, for docs and for queries alike. The score of a query and a doc is the
-sum, over the query's vectors, of the largest inner product with a vector of the doc (Khattab and
-Zaharia 2020, ColBERT, Eq. 3). A query with one vector therefore scores a doc by its best vector.
-Sums of float64 give the scores. They depend neither on the shards nor on other pairs.
+Usage: `text_scores(docs, starts_of(docs[0]), Queries.of(vectors), query, doc)`. Vectors of one text
+are neighbours and repeat its id, for docs and for queries alike. The score of a query and a doc is
+the sum, over the query's vectors, of the largest inner product with a vector of the doc (Khattab
+and Zaharia 2020, ColBERT, Eq. 3). A query with one vector therefore scores a doc by its best
+vector. Sums of float64 give the scores. They depend neither on the shards nor on other pairs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,29 @@ def starts_of(ids: Sequence[str]) -> np.ndarray:
 def several(vectors: Vectors) -> bool:
     """Say whether some text has more vectors than one."""
     return any(one == other for one, other in pairwise(vectors[0]))
+
+
+def rows_of(starts: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of the vectors of some texts (numbers), text by text, and each one's count.
+
+    `starts` is what `starts_of` returns.
+    """
+    each = np.diff(starts)[texts]
+    shift = starts[texts] - np.cumsum(each) + each  # from a place in the answer to a row
+    return np.arange(each.sum()) + np.repeat(shift, each), each
+
+
+class Queries(NamedTuple):
+    """Queries, the row of each one's first vector, and whether some has more vectors than one."""
+
+    vectors: Vectors
+    starts: np.ndarray
+    several: bool
+
+    @classmethod
+    def of(cls, vectors: Vectors) -> Queries:
+        """Return queries by their vectors."""
+        return cls(vectors, starts_of(vectors[0]), several(vectors))
 
 
 def best_products(
@@ -103,20 +127,24 @@ def _multiply(docs: np.ndarray, queries: np.ndarray, each: int) -> np.ndarray:
 
 
 def text_scores(
-    docs: Vectors, queries: Vectors, query: np.ndarray, doc: np.ndarray, doc_starts: np.ndarray
+    docs: Vectors, doc_starts: np.ndarray, queries: Queries, query: np.ndarray, doc: np.ndarray
 ) -> np.ndarray:
     """Return the score of query `query[i]` and doc `doc[i]` (numbers of texts): float64 (pairs,).
 
     `doc_starts` is `starts_of` the docs' ids.
     """
-    if not isinstance(queries, TermVectors) and several(queries):
-        rows = np.asarray(docs[1]), np.asarray(queries[1])
-        return sums_of_best(*rows, doc_starts, starts_of(queries[0]), query, doc)
-    each = np.diff(doc_starts)[doc]
-    ends = np.cumsum(each)
-    places = np.arange(each.sum()) + np.repeat(doc_starts[doc] - ends + each, each)
-    scores = row_scores(docs, queries, np.repeat(query, each), places)
-    return np.maximum.reduceat(scores, ends - each) if len(places) > len(doc) else scores
+    asked = queries.vectors
+    if not isinstance(asked, TermVectors) and queries.several:
+        rows = np.asarray(docs[1]), np.asarray(asked[1])
+        return sums_of_best(*rows, doc_starts, queries.starts, query, doc)
+    places, each = rows_of(doc_starts, doc)
+    return best_of(row_scores(docs, asked, np.repeat(query, each), places), each)
+
+
+def best_of(scores: np.ndarray, each: np.ndarray) -> np.ndarray:
+    """Return the largest of each text's scores, of which there are `each`, 1 or more."""
+    several = len(scores) > len(each)
+    return np.maximum.reduceat(scores, np.cumsum(each) - each) if several else scores
 
 
 def sums_of_best(

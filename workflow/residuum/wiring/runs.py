@@ -34,6 +34,11 @@ from residuum.wiring.memo import memoised
 from residuum.wiring.paths import Template, folder_of
 
 
+def _file_number(seed: Seed | None) -> int:
+    """Return the number of a seed's file among those of an external run, counted from 0."""
+    return trained_with(seed) - 1 if seed else 0
+
+
 class Reranked(NamedTuple):
     """A run of a rerank system: the system, its first stage's run, and the depths to try."""
 
@@ -218,7 +223,7 @@ class Runs(Part):
         """Return the file of an external run, of its seed if it has one."""
         (system, seed), split_id = run_of(wildcards), split_id_of(wildcards)
         if paths := external_files(self.registry, system, split_id):
-            return str(paths[trained_with(seed) - 1 if seed else 0])
+            return str(paths[_file_number(seed)])
         raise ResiduumError(f"{wildcards.run} has no file for {'/'.join(split_id)}")
 
     def external_md5(self, wildcards: Wildcards) -> str:
@@ -227,7 +232,7 @@ class Runs(Part):
         entry = self.registry.entry(system, ExternalSystem)
         roles = [role for role in entry.md5 if self.registry.binding(role) == split_id]
         sums = entry.sums(roles[0]) if roles else []
-        return f"--md5 {sums[trained_with(seed) - 1 if seed else 0]}" if sums else ""
+        return f"--md5 {sums[_file_number(seed)]}" if sums else ""
 
     def reranker_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of a reranker, of each training if it is trained for each fold."""

@@ -121,6 +121,11 @@ class Average(Strict):
         if len({*self.of}) < len(self.of):
             raise ValueError(f"of: column {max(self.of, key=self.of.count)} is given twice")
 
+    @property
+    def tested(self) -> bool:
+        """Say whether rows are tested: always, over the queries of all columns."""
+        return True
+
     def named(self) -> str:
         """Name the value of the column."""
         return f"mean of {', '.join(self.of)}"

@@ -158,18 +158,12 @@ class BoundTable(Judged):
         """Yield (column, a, b) of every comparison to test; row a is above row b on the page."""
         baselines = self.entry.baselines
         every = self.tests.compare == "all_pairs"
-        for column in (column for column in self.entry.columns if column.tested):
-            cells = (row for row, other in self.cells() if other.id == column.id)
-            rows = [row.id for row in cells if not row.control]
+        for column in (column for column in self.shown() if column.tested):
+            made = (row for row in self.entry.rows if self.not_run(row, column) is None)
+            rows = [row.id for row in made if not row.control]
             for a, b in itertools.combinations(rows, 2):
                 if every or a in baselines or b in baselines:
                     yield column.id, a, b
-        for mean in self.entry.means:
-            made = [row for row in self.entry.rows if self.not_run(row, mean) is None]
-            named = [row.id for row in made if not row.control]
-            for a, b in itertools.combinations(named, 2):
-                if every or a in baselines or b in baselines:
-                    yield mean.id, a, b
 
     def sides(self, row: str, column: Column) -> list[list[str]]:
         """Return the runs behind a cell: the row's runs, or both sides of a derived cell."""

@@ -110,7 +110,7 @@ def _average(loaded: Loaded, row: Row, mean: Average, beaten: Beaten) -> GridCel
     job, not_run = loaded.job, loaded.job.not_run(row, mean)
     cell = grids.blank(job, row.id, mean.id, mean.named(), not_run)
     cell = replace(cell, not_learned=job.not_learned(row.id, mean.id) is not None)
-    by_seed = loaded.averages(row.id, mean)
+    by_seed = loaded.values(row.id, mean.id)
     if by_seed is None:
         return cell
     made = cell.measured_as(by_seed, loaded.queries((row.id, mean.id)))
