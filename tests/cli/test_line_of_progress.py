@@ -198,6 +198,7 @@ def test_a_run_is_told_in_lines_where_no_terminal_is(handler, tmp_path, capsys):
     assert now == "1 of 2 jobs; about 3 min left; train models/a"  # 20 * 10 s, 40 of them over
     assert capsys.readouterr().err.splitlines() == [
         "page tables/x.md: results/mini/x: warning: lambda is at the edge",
+        "made results/mini/tables/x.md",
         "2 jobs in 50 s",
     ]
     assert os.environ[QUIET] == "1", "jobs are silent"

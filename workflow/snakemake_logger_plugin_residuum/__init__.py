@@ -22,6 +22,7 @@ from snakemake_logger_plugin_residuum.remaining import Remaining
 QUIET = "RESIDUUM_QUIET"  # of residuum.cli.progress
 BETWEEN_LINES = 30.0  # seconds, where there is no terminal
 MOST_NAMES, LAST_LINES = 2, 30
+PAGE = ".md"
 SHELL = "CalledProcessError"  # Snakemake's message about a failed shell, before it names the job
 INTERRUPTED = ("Signals.SIGINT", "exit status 130")  # of a shell that Ctrl-C ended
 
@@ -39,6 +40,7 @@ class LogHandler(LogHandlerBase):
         self._left: Remaining | None = None
         self._names: dict[int, str] = {}
         self._logs: dict[int, list[str]] = {}
+        self._pages: dict[int, str] = {}
         self._shown: Line | Lines | None = None
         self._interrupted = self._over = False
 
@@ -84,6 +86,7 @@ class LogHandler(LogHandlerBase):
     ) -> None:
         self._names[job] = name(rule, outputs or [])
         self._logs[job] = [*(logs or [])]
+        self._pages[job] = next((path for path in outputs or [] if path.endswith(PAGE)), "")
         if self._left:
             self._left.start(job, rule, now)
 
@@ -92,6 +95,8 @@ class LogHandler(LogHandlerBase):
         for text in lines_of(self._logs.pop(job, [])):
             if text.startswith("warning: ") or ": warning: " in text:
                 self._say(f"{title}: {text}")
+        if page := self._pages.pop(job, ""):
+            self._say(f"made {page}")
         if self._left and self._shown:
             self._left.end(job, now)
             self._shown.move(self._left.done)

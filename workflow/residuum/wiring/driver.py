@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property
 from logging.handlers import QueueHandler
@@ -219,11 +219,12 @@ class Wiring:
         return Reported(self.registry, mark)
 
     def complete(self, environment: str) -> None:
-        """Give rules a benchmark file, an environment and batches.
+        """Give rules a benchmark file, an environment, an order and batches.
 
         A cluster starts short jobs in batches if the profile sets their size.
         """
         complete(self._workflow, self.paths, environment)
+        Order(self._workflow, self.pages.in_order()).apply()
         Batches(self._workflow).apply()
 
     def start(self) -> None:
@@ -257,6 +258,43 @@ def complete(workflow: Workflow, paths: Paths, environment: str) -> None:
             rule.benchmark_modifier = rule.log_modifier
             rule.benchmark = paths.time_of(str(rule.log[0]))
             rule.conda_env = rule.conda_env or environment
+
+
+class Order:
+    """Which of the jobs that are ready starts first: one that the earliest page needs.
+
+    So the first paper's pages stand long before the last job ends. `pages` are the outputs of pages
+    in the order in which they are wanted. Snakemake asks a rule for the priority of each job, and
+    has no word for "as urgent as what needs it".
+    """
+
+    def __init__(self, workflow: Workflow, pages: Sequence[str]) -> None:
+        self._workflow, self._pages = workflow, pages
+
+    def apply(self) -> None:
+        """Give each rule a priority; a Snakemake that takes no function for it is left alone."""
+        for rule in self._workflow.rules:
+            if hasattr(rule, "expand_priority"):
+                rule.priority = self._priority_of(rule.name)
+
+    def _priority_of(self, rule: str) -> Callable[[Wildcards], int]:
+        return lambda wildcards: self._priorities.get((rule, frozenset(wildcards.items())), 0)
+
+    @cached_property
+    def _priorities(self) -> dict[tuple[str, frozenset[tuple[str, str]]], int]:
+        """The number of pages from the earliest that needs a job to the last, by job."""
+        needs = self._workflow.dag.dependencies
+        made_by = {str(path): job for job in needs for path in job.output}
+        found: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
+        for number, page in enumerate(self._pages):
+            waiting = [made_by[page]] if page in made_by else []
+            while waiting:
+                job = waiting.pop()
+                key = job.rule.name, frozenset(job.wildcards_dict.items())
+                if key not in found:
+                    found[key] = len(self._pages) - number
+                    waiting.extend(needs.get(job, ()))
+        return found
 
 
 def _settle(seconds: float = 5.0) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from residuum.config.registry import Registry
+from residuum.pages.entries import parts_of
 from residuum.pages.inputs import bound, spec_options
 from residuum.pages.kinds import BINDERS, JUDGED, WHY_NOT_MADE
 from residuum.wiring.availability import Hub
@@ -49,12 +50,22 @@ class Pages(Part):
 
     def all(self, wildcards: object) -> list[str]:
         """Return the pages of the chosen papers that can be made, as Markdown."""
-        return [
-            path.beside(".md").fill(page=page)
+        return [*self._made().values()]
+
+    def in_order(self) -> list[str]:
+        """Return the same pages as they are wanted: by the order of papers in `papers`."""
+        papers, made = self.registry.config.papers, self._made()
+        pages = sorted(made, key=lambda page: papers.index(parts_of(page)[0]))
+        return [made[page] for page in pages]
+
+    def _made(self) -> dict[str, str]:
+        """Return the Markdown of each page that can be made, by kind."""
+        return {
+            page: path.beside(".md").fill(page=page)
             for kind, path in self.paths.pages.items()
             for page in self.registry.chosen(kind)
             if not why_not_made(self.registry, page, self.hub)
-        ]
+        }
 
 
 class Gap(NamedTuple):
