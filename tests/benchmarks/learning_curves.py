@@ -1,6 +1,7 @@
-"""How models learn, step by step: the curves by which docs/training.md sets mini's budgets.
+"""How models learn, step by step: the curves that set the budgets of mini, or another scale.
 
 PYTHONPATH=workflow python tests/benchmarks/learning_curves.py MODEL... [--steps 600] [--every 50]
+[--scale mini]
 
 Needs a finished `snakemake --config scale=mini` below the working directory. Each model is trained
 with the scale's budget but for as many steps as given, with one seed, and its measure on the
@@ -29,7 +30,7 @@ from residuum.train import passages_of
 from residuum.tuning.learned import by_ranks
 from residuum.wiring.availability import all_available
 from residuum.wiring.models import Models
-from residuum.wiring.paths import Paths
+from residuum.wiring.paths import Paths, results_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,9 +97,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--every", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scale", default="mini")
     given = parser.parse_args()
-    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) | {"scale": "mini"}
-    models = Models(loading.load(ROOT / "config", config), Paths("results/mini"), all_available)
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) | {"scale": given.scale}
+    registry = loading.load(ROOT / "config", config)
+    models = Models(registry, Paths(results_of(given.scale)), all_available)
     rows = []
     for name in given.models:
         means = curve(models, name, given.seed, given.steps, given.every)
