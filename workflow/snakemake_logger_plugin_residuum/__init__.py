@@ -20,6 +20,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_logger_plugin_residuum.remaining import Remaining
 
 QUIET = "RESIDUUM_QUIET"  # of residuum.cli.progress
+# The seconds that models take in a job, by rule and first output; `wiring.driver` fills it.
+EXPECTED: dict[str, dict[str, float]] = {}
 BETWEEN_LINES = 30.0  # seconds, where there is no terminal
 MOST_NAMES, LAST_LINES = 2, 30
 PAGE = ".md"
@@ -58,7 +60,7 @@ class LogHandler(LogHandlerBase):
         event, now, fields = getattr(record, "event", None), time.monotonic(), record.__dict__
         if event == LogEvent.RUN_INFO:
             counts = {rule: count for rule, count in fields["stats"].items() if rule != "total"}
-            self._left = Remaining(counts)
+            self._left = Remaining(counts, EXPECTED)
             show = Line if sys.stderr.isatty() else Lines
             self._shown = show(self._left.total, self._line)
         elif event == LogEvent.JOB_INFO:
@@ -88,7 +90,7 @@ class LogHandler(LogHandlerBase):
         self._logs[job] = [*(logs or [])]
         self._pages[job] = next((path for path in outputs or [] if path.endswith(PAGE)), "")
         if self._left:
-            self._left.start(job, rule, now)
+            self._left.start(job, rule, now, next(iter(outputs or []), ""))
 
     def _end(self, job: int, now: float) -> None:
         title = self._names.pop(job, "")

@@ -1,47 +1,52 @@
-"""Estimate how long a graph of jobs still takes, from the jobs that have ended.
+"""Estimate how long a graph of jobs still takes, from what they were expected to take.
 
-Usage: `left = Remaining(counts)`; call `start` and `end` for each job, then `left.seconds(now)`,
-from any thread: it reads copies.
+Usage: `left = Remaining(counts, expected)`; call `start` and `end` for each job, then
+`left.seconds(now)`, from any thread: it reads copies.
 """
 
 from collections.abc import Mapping
+from itertools import chain
+from types import MappingProxyType
 
-# Mean CPU seconds of a rule's jobs at scale mini: the estimate before one of its jobs has ended.
-# Jobs that have ended say how much faster or slower this machine is.
+# Mean CPU seconds of a rule's jobs at scale mini, beside what models compute in them.
 TYPICAL: Mapping[str, float] = {
     "cases_find": 0.9,
     "dense_search": 0.9,
     "dimensions_draw": 0.8,
-    "encode_docs": 2.0,
+    "encode_docs": 1.0,
     "fidelity_measure": 3.1,
     "fusion_tune": 0.9,
-    "learning_score": 1.5,
-    "negatives_mine": 3.3,
-    "pretrain_adapt": 5.4,
-    "pretrain_backbone": 5.4,
-    "questions_generate": 4.9,
+    "lexical_search": 1.1,
+    "negatives_mine": 4.5,
+    "pretrain_backbone": 4.0,
     "report_write": 2.8,
     "rerank_depths": 0.9,
-    "rerank_score": 5.7,
-    "rm3_tune": 3.0,
+    "rm3_tune": 4.0,
     "sweep_measure": 2.5,
-    "termweights_predict": 3.6,
-    "train_train": 8.1,
 }
 OTHERWISE = 0.4  # of all other rules
-PRIOR = 3  # ended jobs of a rule that weigh as much as its estimate
-LONGER = 2  # the remaining jobs of a rule take at most this multiple of its mean
+PRIOR = 3  # mean jobs of a rule that weigh as much as what all rules say of this machine
+
+Expected = Mapping[str, Mapping[str, float]]
 
 
 class Remaining:
-    """The jobs of a run by rule: waiting, running, ended."""
+    """The jobs of a run by rule: waiting, running, ended.
 
-    def __init__(self, counts: Mapping[str, int]) -> None:
-        self._counts, self.waiting = counts, dict(counts)
+    `expected` holds, by rule and first output, the seconds that a job takes beyond its rule's
+    typical ones. Jobs that have ended say how much slower than expected this machine is.
+    """
+
+    def __init__(
+        self, counts: Mapping[str, int], expected: Expected = MappingProxyType({})
+    ) -> None:
+        self.waiting = dict(counts)
         self.total = sum(counts.values())
-        self.running: dict[int, tuple[str, float]] = {}
+        self.running: dict[int, tuple[str, float, float]] = {}  # rule, expected seconds, start
         self.failed = 0
-        self._ended: dict[str, list[float]] = {}
+        self.expected = expected
+        self._begun_with: dict[str, float] = {}  # by rule, what started jobs were to take beyond
+        self._ended: dict[str, list[tuple[float, float]]] = {}  # expected and taken
         self._lost = 0.0  # seconds of attempts that failed
         self._known: set[int] = set()
         self._begun: float | None = None
@@ -51,26 +56,28 @@ class Remaining:
         """Return the number of jobs that have ended."""
         return sum(map(len, self._ended.values()))
 
-    def start(self, job: int, rule: str, now: float) -> None:
+    def start(self, job: int, rule: str, now: float, output: str = "") -> None:
         """Record that a job starts, or starts again after a failure."""
+        beyond = self.expected.get(rule, {}).get(output, 0.0)
         if job not in self._known:
             self.waiting[rule] = max(0, self.waiting.get(rule, 0) - 1)
+            self._begun_with[rule] = self._begun_with.get(rule, 0.0) + beyond
         elif job not in self.running:
             self.failed -= 1
         self._known.add(job)
-        self.running[job] = rule, now
+        self.running[job] = rule, _typical(rule) + beyond, now
         self._begun = now if self._begun is None else self._begun
 
     def end(self, job: int, now: float) -> None:
         """Record that a job has ended well; a job that was not started is ignored."""
         if job in self.running:
-            rule, since = self.running.pop(job)
-            self._ended.setdefault(rule, []).append(now - since)
+            rule, expected, since = self.running.pop(job)
+            self._ended.setdefault(rule, []).append((expected, now - since))
 
     def fail(self, job: int, now: float) -> None:
         """Record that a job has failed: its time counts no longer, unless it starts again."""
         if job in self.running:
-            _, since = self.running.pop(job)
+            *_, since = self.running.pop(job)
             self._lost += now - since
             self.failed += 1
 
@@ -83,29 +90,34 @@ class Remaining:
         if not self._ended:
             return None
         running, waiting = list(self.running.values()), list(self.waiting.items())
-        rest = [max(self._mean(rule) - (now - since), 0) for rule, since in running]
-        work = sum(rest) + sum(count * self._mean(rule) for rule, count in waiting)
-        spent = self._lost + sum(map(sum, self._ended.values()))
-        spent += sum(now - since for _, since in running)
+        rest = [max(self._slower(rule) * takes - (now - at), 0) for rule, takes, at in running]
+        work = sum(rest) + sum(self._slower(rule) * self._to_come(rule, n) for rule, n in waiting)
+        spent = self._lost + sum(taken for _, taken in chain(*[*self._ended.values()]))
+        spent += sum(now - at for *_, at in running)
         at_once = max(1, spent / max(self.elapsed(now), 1e-9))
         return max([work / at_once, *rest])
 
-    def _mean(self, rule: str) -> float:
-        """Return the seconds of a job that has not ended.
+    def _to_come(self, rule: str, number: int) -> float:
+        """Return the seconds that a rule's waiting jobs are expected to take, `number` of them."""
+        beyond = sum(self.expected.get(rule, {}).values()) - self._begun_with.get(rule, 0.0)
+        return number * _typical(rule) + max(0.0, beyond)
 
-        A rule's short jobs, of small collections and first stages, tend to come first. If the ended
-        jobs took less than estimated, the others are taken to be that much longer.
+    def _slower(self, rule: str) -> float:
+        """Return what a rule's jobs take as a multiple of what they were expected to take.
+
+        The fewer of its jobs have ended, the more all rules' jobs count.
         """
-        ended, estimate = self._ended.get(rule, []), self._slower() * _typical(rule)
-        mean = (PRIOR * estimate + sum(ended)) / (PRIOR + len(ended))
-        count = self._counts.get(rule, 0)
-        rest = (count * estimate - sum(ended)) / max(1, count - len(ended))
-        return min(max(mean, rest), LONGER * mean)
+        every = [*self._ended.values()]
+        of_all = _ratio([*chain(*every)], 0.0, 1.0)
+        ended = self._ended.get(rule, [])
+        mean = sum(takes for takes, _ in ended) / len(ended) if ended else 1.0
+        return _ratio(ended, PRIOR * mean, of_all)
 
-    def _slower(self) -> float:
-        """Return the time of all ended jobs, as a multiple of the estimates."""
-        estimates = sum(_typical(rule) * len(ended) for rule, ended in [*self._ended.items()])
-        return sum(map(sum, self._ended.values())) / estimates
+
+def _ratio(ended: list[tuple[float, float]], weight: float, prior: float) -> float:
+    """Return taken over expected seconds; `prior` counts as much as `weight` seconds."""
+    expected, taken = map(sum, zip(*ended, strict=True)) if ended else (0.0, 0.0)
+    return (weight * prior + taken) / (weight + expected)
 
 
 def _typical(rule: str) -> float:

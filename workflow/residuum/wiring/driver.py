@@ -235,6 +235,8 @@ class Wiring:
             hold_lock()
             self._placement.start()
         calm_scheduler(self._workflow)
+        if line := sys.modules.get(LINE):
+            line.EXPECTED.update(expected(self._workflow))
         preload(self._workflow, self.registry.config, self._placement.number)
         print_gaps(self.registry, self.hub)
 
@@ -277,7 +279,7 @@ class Order:
             if hasattr(rule, "expand_priority"):
                 rule.priority = self._priority_of(rule.name)
 
-    def _priority_of(self, rule: str) -> Callable[[Wildcards], int]:
+    def _priority_of(self, rule: str) -> Callable[[Mapping[str, str]], int]:
         return lambda wildcards: self._priorities.get((rule, frozenset(wildcards.items())), 0)
 
     @cached_property
@@ -408,6 +410,21 @@ def arrays_of(workflow: Workflow) -> str | None:
     """Return the rules whose jobs a cluster gets as array tasks, or None without arrays."""
     rules: str | None = getattr(workflow.executor_settings, "array_jobs", None)
     return rules
+
+
+LINE = "snakemake_logger_plugin_residuum"  # the line of progress, if this run shows it
+GFLOPS = 28  # that a core does with models as small as mini's; larger ones compute faster
+
+
+def expected(workflow: Workflow) -> dict[str, dict[str, float]]:
+    """Return the seconds that models take in each waiting job, by rule and first output."""
+    found: dict[str, dict[str, float]] = {}
+    for job in workflow.dag.needrun_jobs():
+        asked = job.resources
+        seconds = asked.get("gpu_s", 0) if asked.get("gpu") else asked.get("gflop", 0) / GFLOPS
+        if seconds and job.output:
+            found.setdefault(job.rule.name, {})[str(next(iter(job.output)))] = round(seconds, 1)
+    return found
 
 
 def check_arrays(workflow: Workflow) -> None:

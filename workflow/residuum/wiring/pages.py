@@ -50,15 +50,15 @@ class Pages(Part):
 
     def all(self, wildcards: object) -> list[str]:
         """Return the pages of the chosen papers that can be made, as Markdown."""
-        return [*self._made().values()]
+        return [*self._can_be_made().values()]
 
     def in_order(self) -> list[str]:
         """Return the same pages as they are wanted: by the order of papers in `papers`."""
-        papers, made = self.registry.config.papers, self._made()
+        papers, made = self.registry.config.papers, self._can_be_made()
         pages = sorted(made, key=lambda page: papers.index(parts_of(page)[0]))
         return [made[page] for page in pages]
 
-    def _made(self) -> dict[str, str]:
+    def _can_be_made(self) -> dict[str, str]:
         """Return the Markdown of each page that can be made, by kind."""
         return {
             page: path.beside(".md").fill(page=page)
