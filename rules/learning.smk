@@ -75,3 +75,39 @@ rule learning_choose:
     shell:
         "python -m residuum.learning choose {params.trials} --output {output.record} "
         "2>&1 | tee {log}"
+
+
+rule learning_curve:
+    """Judge the models that a training kept, and choose a number of steps."""
+    input:
+        run=WIRING.models.candidates,
+        queries=WIRING.models.learned_on(PATHS.queries),
+        qrels=WIRING.models.learned_on(PATHS.qrels),
+        corpus=WIRING.models.learned_on(PATHS.corpus),
+        model=WIRING.models.curve(PATHS.checkpoint),
+        start=WIRING.models.start_files,
+    output:
+        **recorded(record=PATHS.steps),
+    log:
+        PATHS.log("learning/{dataset}.{split}.{model}.curve"),
+    conda:
+        NEURAL
+    threads: RESOURCES.threads
+    resources:
+        **RESOURCES.card(ESTIMATES.held_out, mem_mb=6000),
+    params:
+        **decided_by("residuum.learning", "curve", WIRING.models.spec),
+        corpus=options.folder("corpus"),
+        model=options.folder("model"),
+        start=WIRING.models.start,
+        top=WIRING.models.top,
+        measure=WIRING.models.learned_by,
+        within=WIRING.models.within,
+        windows=WIRING.models.judged_windows,
+        compute=RESOURCES.batches,
+    shell:
+        "python -m residuum.learning curve --run {input.run} --top {params.top} "
+        "--queries {input.queries} --qrels {input.qrels} --corpus {params.corpus} "
+        "--model {params.model} --start {params.start} --spec {params.spec:q} "
+        "--measure {params.measure} --within {params.within} {params.compute} {params.windows} "
+        "--output {output.record} 2>&1 | tee {log}"

@@ -5,7 +5,8 @@ rule train_train:
         corpus=WIRING.models.trained_on(PATHS.corpus),
         queries=WIRING.models.queries,
         start=WIRING.models.start_files,
-        rate=WIRING.models.rate,
+        rate=WIRING.models.chosen("learning_rate"),
+        steps=WIRING.models.chosen("steps"),
         fixed=WIRING.models.fixed(PATHS.embeddings),
         fixed_queries=WIRING.models.fixed(PATHS.query_embeddings),
         gate=WIRING.models.gate,
@@ -31,6 +32,7 @@ rule train_train:
         compute=RESOURCES.precise,
         torchrun=RESOURCES.torchrun,
         rate=options.each("rate", "rate"),
+        steps=options.each("steps", "steps"),
         fixed=options.each("fixed", "fixed", folder_of),
         fixed_queries=WIRING.models.fixed_queries,
         gate=options.each("gate", "gate", folder_of),
@@ -43,7 +45,8 @@ rule train_train:
         "{params.torchrun} "
         "python -m residuum.train train {params.pairs} --corpus {params.corpus} "
         "--start {params.start} --spec {params.spec:q} "
-        "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} {params.folds} "
+        "{params.rate} {params.steps} {params.fixed} {params.fixed_queries} {params.gate} "
+        "{params.folds} "
         "{params.held_out} {params.spans} {params.answers} {params.windows} "
         "--seed {wildcards.seed} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

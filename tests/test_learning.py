@@ -318,6 +318,76 @@ def test_a_training_takes_the_rate_of_the_record(toy: Path, tmp_path: Path) -> N
     assert str(tmp_path / "rate.json") in record["inputs"]
 
 
+def drawn(toy: Path, folder: Path, within: float, **training: float) -> tuple[Path, Record]:
+    """Train with four kept models and draw their curve; return the model and the record."""
+    spec = model_spec(steps=40, snapshots=4, dropout=0, **training)
+    model, output = folder / "model", folder / f"{within:g}.json"
+    if not model.exists():
+        train_toy(toy, model, spec)
+    both = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
+    both |= {"spec": spec, "device": "cpu", "run": toy / "run.trec.gz", "top": 1000, "batch_size": 8}
+    learning.curve(
+        **both, qrels=toy / "qrels.trec", model=model, measure="RR@10", within=within, output=output
+    )
+    return model, Record.read(output)
+
+
+def test_of_a_curve_the_fewest_steps_within_the_error_of_the_best_are_chosen(
+    toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The points are those of the kept models, each scored by itself, with plain loops."""
+    model, record = drawn(toy, tmp_path, 1.0, learning_rate=0.001)
+    folders = {10 * n: model / "snapshots" / str(n) for n in (1, 2, 3)} | {40: model}
+    values = {0: by_hand(toy, toy / "start"), **{n: by_hand(toy, f) for n, f in folders.items()}}
+    means = {n: sum(each) / 8 for n, each in values.items()}
+    assert [one.setting["steps"] for one in record.tried] == [0, 10, 20, 30, 40]
+    assert [one.means[0] for one in record.tried] == pytest.approx([*means.values()], abs=1e-6)
+    assert record.queries == 8 and record.measure == "RR@10"
+    best = max((10, 20, 30, 40), key=means.__getitem__)
+    spread = math.sqrt(sum((v - means[best]) ** 2 for v in values[best]) / 7)
+    for within in (0.0, 1.0, 3.0):
+        _, made = drawn(toy, tmp_path, within)
+        least = means[best] - within * spread / math.sqrt(8) - 1e-12
+        expected = next(n for n in (10, 20, 30, 40) if means[n] >= least)
+        assert made.choices[0].setting == {"steps": expected}
+        assert made.choices[0].at_edge == (["steps"] if expected == 40 else [])
+    assert means[10] < means[best], "else every rule chooses the first point"
+
+
+def by_hand(toy: Path, folder: Path) -> list[float]:
+    """Return RR@10 of each toy query, all docs ordered by a checkpoint's inner products."""
+    from residuum.config.schema.encoder import Encoder as Settings
+    from residuum.neural.encoders import Encoder
+
+    settings = Settings.model_validate(json.loads(model_spec())["encoder"])
+    encoder = Encoder(Source(str(folder)), settings, DEVICE).freeze()
+    names = [doc_id for doc_id, _ in toy_docs()]
+    docs = encoder.encode([text for _, text in toy_docs()], "doc", 8)
+    relevant: dict[str, set[str]] = {}
+    for pair in toy_tuples():
+        relevant.setdefault(pair.query_id, set()).add(pair.positive)
+    values = []
+    for query_id, text in toy_queries():
+        scores = docs @ encoder.encode([text], "query", 8)[0]
+        order = sorted(range(len(names)), key=lambda i: -scores[i])[:10]
+        ranks = [n for n, i in enumerate(order, 1) if names[i] in relevant[query_id]]
+        values.append(1 / ranks[0] if ranks else 0.0)
+    return values
+
+
+def test_a_training_takes_the_steps_of_the_record(toy: Path, tmp_path: Path) -> None:
+    rule = {"most": 40, "every": 10, "of": "test", "role": "dev", "measure": "RR@10"}
+    _, record = drawn(toy, tmp_path, 9.0, learning_rate=0.001)
+    assert record.choices[0].setting == {"steps": 10}, "all points are within nine errors"
+    spec = model_spec(steps=rule)
+    with pytest.raises(ResiduumError, match="give --steps, the record of its choice"):
+        train_toy(toy, tmp_path / "taken", spec)
+    model = train_toy(toy, tmp_path / "taken", spec, steps=tmp_path / "9.json")
+    made = json.loads((model / "manifest.json").read_text())
+    assert made["spec"]["model"]["training"]["steps"] == 10 == made["artefact"]["steps"]
+    assert str(tmp_path / "9.json") in made["inputs"]
+
+
 def test_a_gate_is_judged_by_the_best_constant_and_terms_behind_it_as_any_dual_encoder(
     toy: Path, tmp_path: Path
 ) -> None:

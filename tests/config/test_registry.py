@@ -1123,14 +1123,60 @@ def test_a_learning_rate_is_tried_on_a_model_and_chosen_for_all_that_name_it():
         assert registry.tuples_of(name) == "clear"
         assert registry.train_split(name) == ("nfcorpus", "train")
         assert registry.learned_on(name) == ("nfcorpus", "dev"), "those who choose, not tune"
-    grids = {name: registry.rate_grid(name) for name in registry.models}
-    assert {name for name, grid in grids.items() if grid} == {
+    assert {name for name in registry.models if "learning_rate" in registry.rules(name)} == {
         *("bert-siamese", "clear", "clear-random", "zero-shot"),
         *("dualrm", "dualrm-neural", "dualrm-random"),
     }
     assert registry.learned_on("clear") == ("nfcorpus", "tune")
     assert registry.learned_on("not-trained") is None, "it takes no step"
     assert registry.learned_on("reranker-base") == ("nfcorpus", "tune")
+
+
+JUDGED = {"role": "msmarco-tune", "measure": "RR@10"}
+CURVE = {"most": 400, "every": 100, "of": "bert-siamese", **JUDGED}
+
+
+def with_curve(config, **changes):
+    """Give the budget `triplet` of smoke a rule for its steps."""
+    path = config / "scales" / "smoke.yaml"
+    scale = yaml.safe_load(path.read_text())
+    scale["learning"] = {"candidates": "bm25", "top": 100, "measure": "RR@10"}
+    scale["budgets"]["triplet"]["training"] |= {"steps": {**CURVE}, **changes}
+    path.write_text(yaml.safe_dump(scale))
+
+
+def test_a_curve_of_one_model_chooses_the_steps_of_all_that_name_it(config):
+    with_curve(config)
+    registry = load(config, scale="smoke")
+    assert list(registry.trials) == ["bert-siamese@steps-400"]
+    assert "bert-siamese@steps-400" in registry.model_ids()
+    trial = registry.model("bert-siamese@steps-400").training
+    assert (trial.length, trial.snapshots) == (400, 4), "a model is kept every 100 steps"
+    assert trial.rate == registry.model("clear").training.rate
+    assert registry.tuples_of("bert-siamese@steps-400") == "clear"
+    assert registry.learned_on("bert-siamese@steps-400") == ("generated-smoke", "tune")
+    assert {*registry.rules("clear")} == {"steps"} and not registry.rules("deepct")
+    assert not registry.rules("bert-siamese@steps-400"), "the curve has all its steps"
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"steps": {**CURVE, "every": 300}}, "400 is no multiple of every: 300"),
+        ({"decay": "linear"}, "the rate depends on the number of steps; take decay: constant"),
+        ({"warmup": 0.1}, "the rate depends on the number of steps"),
+        (
+            {"learning_rate": {"grid": [1.0e-4, 1.0e-3], "of": "clear", **JUDGED}},
+            "a rule, beside a rule for learning_rate; give one a number",
+        ),
+        ({"steps": {**CURVE, "of": "deepct"}}, "'deepct' ranks no candidates"),
+        ({"steps": {**CURVE, "of": "siamese"}}, "no model 'siamese'"),
+    ],
+)
+def test_a_curve_that_would_choose_nothing_is_refused(config, changes, fault):
+    with_curve(config, **changes)
+    with pytest.raises(ResiduumError, match=re.escape(fault)):
+        load(config, scale="smoke")
 
 
 def test_at_small_scales_clears_systems_play_dualrms_on_its_pages_and_at_full_none_does():

@@ -294,7 +294,10 @@ def test_a_grid_of_rates_and_the_trainings_that_try_it(page):
     assert second["tried by"][0] == "[first@rate-0.1, first@rate-0.2]"
     assert second["dev"] == ("mine/dev", f"{SMALL}:5")
     tried = page("model", "first@rate-0.2")
-    assert tried["training.learning_rate"] == ("0.2", f"rate grid of second ({SMALL}:31)")
+    assert tried["training.learning_rate"] == (
+        "0.2",
+        f"rule of second for training.learning_rate ({SMALL}:31)",
+    )
     assert tried["training.steps"] == ("30", f"budget shallow ({SMALL}:24)")
 
 

@@ -677,6 +677,25 @@ def test_a_rate_is_chosen_among_those_that_a_model_was_trained_at(project, edite
     assert verdict.examples == 40 and verdict.preflight["loss_of_equal_scores"] > 0
 
 
+def test_steps_are_chosen_by_the_curve_of_a_model(project, edited):
+    """One training that keeps its models decides for the models of a budget."""
+    rule = "{most: 8, every: 4, of: bert-siamese, role: msmarco-tune, measure: RR@10}"
+    budget = "  triplet:\n    training:\n      {epochs: null, steps: "
+    edited("config/scales/smoke.yaml", f"{budget}20,", f"{budget}{rule},")
+    how = "learning: {candidates: bm25, top: 100, measure: RR@10}\n"
+    edited("config/scales/smoke.yaml", "\nbudgets:\n", f"\n{how}budgets:\n")
+    checkpoint = "results/smoke/models/zero-shot/seed1/manifest.json"
+    record = "results/smoke/steps/generated-smoke/tune/bert-siamese@steps-8.json"
+    curve = "results/smoke/models/bert-siamese@steps-8/seed1/manifest.json"
+    assert {record, curve} <= planned(project, checkpoint)
+    assert record in planned(project, "results/smoke/tables/clear-table1.md"), "the page names it"
+    snakemake(project, checkpoint)
+    chosen = Record.read(project / record)
+    assert [one.setting for one in chosen.tried] == [{"steps": n} for n in (0, 4, 8)]
+    made = json.loads((project / checkpoint).read_text())
+    assert {"steps": made["artefact"]["steps"]} == chosen.choices[0].setting
+
+
 def external_run(project, damage):
     """Return an environment whose data folder holds an external run, damaged as asked."""
     data = project / "their-data"

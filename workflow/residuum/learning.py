@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import polars as pl
 import pydantic
 import typer
@@ -22,7 +23,7 @@ from residuum.config.schema.reading import Windows
 from residuum.neural import devices, foreign, hub, release
 from residuum.neural.learners import KINDS, HeldOut, Start
 from residuum.neural.pretrained import Source
-from residuum.neural.resumable import log
+from residuum.neural.resumable import SNAPSHOTS, log
 from residuum.neural.tokens import Texts, windows_of
 from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges, warn_of_edges
 from residuum.tuning.learned import (
@@ -31,7 +32,9 @@ from residuum.tuning.learned import (
     Learned,
     by_errors,
     by_ranks,
+    error_of,
     on_candidates,
+    on_curve,
     with_candidates,
 )
 
@@ -219,6 +222,67 @@ def _ends(values: pl.Series) -> tuple[float, float]:
 def _mean(values: Sequence[float] | pl.Series) -> float:
     """Return a mean with six digits, on which mathematical libraries agree."""
     return float(f"{math.fsum(values) / len(values):.6g}")
+
+
+@app.command("curve")
+def curve(
+    run: Annotated[Path, typer.Option(help="lexical run whose docs are candidates")],
+    top: Annotated[int, typer.Option(min=1, help="docs of the run for each query")],
+    queries: command.Queries,
+    qrels: command.Qrels,
+    corpus: command.Corpus,
+    model: Annotated[Path, typer.Option(help="checkpoint with the models that a training kept")],
+    start: command.Start,
+    spec: Annotated[str, typer.Option(help="JSON of a trained kind, as DualEncoder")],
+    measure: Annotated[str, typer.Option(help="ir_measures name, by which orders are judged")],
+    within: Annotated[float, typer.Option(min=0, help="standard errors below the best point")],
+    batch_size: command.BatchSize,
+    output: Annotated[Path, command.written("record of the choice to write")],
+    revision: command.Revision = None,
+    pickled: command.Pickled = False,
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
+    windows: command.Windows = None,
+) -> None:
+    """Judge the models that a training kept, and choose a number of steps.
+
+    It is the smallest whose mean is within some standard errors of the best mean. The standard
+    error is that of the best mean over the queries.
+    """
+    form = command.parse_spec(pydantic.RootModel[Trained], spec).root
+    chosen = devices.choose(device, precision, threads, arithmetic)
+    held = held_out(run, top, queries, qrels, corpus, batch_size, windows_of(windows))
+    begun = Start(Source(start, revision, new_head=True, pickled=pickled), chosen, 0)
+    columns: dict[str, np.ndarray] = {}
+    points = manifest.facts(model, "a training that keeps models")["snapshots"]
+    for number, steps in enumerate(points, start=1):
+        kept = model if steps == points[-1] else model / SNAPSHOTS / str(number)
+        made = KINDS[form.kind].on_held_out(form, begun, kept, held)
+        columns |= {"0": made.values["start"], str(steps): made.values["trained"]}
+    table = pl.DataFrame({**made.ids, **columns})
+    values = on_curve(table, trec.read_qrels(qrels), measure)
+    best = max(points, key=lambda steps: values[str(steps)].mean())
+    least = values[str(best)].mean() - within * error_of(values[str(best)])
+    taken = next(steps for steps in points if values[str(steps)].mean() >= least)
+    settings: list[Setting] = [{"steps": int(steps)} for steps in values]
+    means = [_mean(pl.Series(value)) for value in values.values()]
+    setting: Setting = {"steps": taken}
+    choice = Choice(
+        setting=setting,
+        at_edge=["steps"] if taken == points[-1] else [],
+        queries=len(values["0"]),
+        mean=means[settings.index(setting)],
+    )
+    warn_of_edges(choice)
+    tried = [Tried(setting=s, means=[m]) for s, m in zip(settings, means, strict=True)]
+    record = Record(choices=[choice], measure=measure, queries=len(values["0"]), tried=tried)
+    facts = {"model": form.model_dump(mode="json"), "start": start, "top": top, "within": within}
+    facts |= {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    inputs = [run, queries, qrels, corpus / "manifest.json", model]
+    inputs += [Path(start)] if Path(start).is_dir() else []
+    record.write(output, facts, inputs, "residuum.learning")
 
 
 @app.command("choose")

@@ -7,6 +7,7 @@ GPUs: torchrun --standalone --nproc-per-node N --no-python -- python -m residuum
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
@@ -59,6 +60,7 @@ def train(
     arithmetic: command.Arithmetic = "native",
     save_every: command.SaveEvery = SAVE_S,
     rate: Annotated[Path | None, typer.Option(help="record of the chosen learning rate")] = None,
+    steps: Annotated[Path | None, typer.Option(help="record of the chosen number of steps")] = None,
     fixed: Annotated[
         list[Path] | None,
         typer.Option(help="folder of the docs' fixed vectors; repeat for each shard"),
@@ -89,8 +91,7 @@ def train(
     roles in `train_on`, every batch has a fixed number of pairs of each role.
     """
     model = command.parse_spec(pydantic.RootModel[Trained], spec).root
-    if isinstance(model.training.learning_rate, RateGrid):
-        model = at_rate(model, chosen_rate(model, rate))
+    model = with_choices(model, {"learning_rate": rate, "steps": steps})
     _check_gate(model, gate)
     dropout = model.training.dropout
     source = Source(start, revision, dropout, new_head=True, gate=gate, pickled=pickled)
@@ -103,7 +104,7 @@ def train(
     cut = passages_of(model, windows, answers)
     begin = Start(source, chosen, seed, beside, without, corpora_of(model, spans or []), cut)
     inputs = [path for both in zip(pairs.values(), texts.values(), strict=True) for path in both]
-    inputs += [corpus / "manifest.json", *filter(None, [rate, gate, answers]), *folds]
+    inputs += [corpus / "manifest.json", *filter(None, [rate, steps, gate, answers]), *folds]
     inputs += [path / "manifest.json" for path in begin.corpora]
     if beside:
         vectors = [*(fixed or []), *dict.fromkeys(path.parent for path in asked.values())]
@@ -214,21 +215,23 @@ def _check_gate(model: Trained, gate: Path | None) -> None:
         raise ResiduumError("--gate: the model names none in encoder.pooling.gate; leave it out")
 
 
-def chosen_rate(model: Trained, record: Path | None) -> float:
-    """Return the rate in a record; a model that is not trained gets the grid's first rate."""
-    grid = model.training.learning_rate
-    if isinstance(grid, RateGrid) and not model.trained:
-        return grid.grid[0]
-    if record is None:
-        raise ResiduumError(
-            "training.learning_rate has a grid: give --rate, the record of its choice"
-        )
-    return float(Record.read(record).choices[0].setting["learning_rate"])
+def with_choices(model: Trained, records: Mapping[str, Path | None]) -> Trained:
+    """Return the model with what rules chose, by the record of each key of `training`.
 
-
-def at_rate(model: Trained, rate: float) -> Trained:
-    """Return a copy of the model with the learning rate `rate`."""
-    training = model.training.model_copy(update={"learning_rate": rate})
+    A model that is not trained takes the first rate of a grid, and all steps of a curve.
+    """
+    chosen: dict[str, object] = {}
+    for key, rule in model.training.rules.items():
+        record = records[key]
+        if not model.trained:
+            chosen[key] = rule.grid[0] if isinstance(rule, RateGrid) else rule.most
+        elif record is None:
+            option = "rate" if isinstance(rule, RateGrid) else "steps"
+            text = f"training.{key} has a rule: give --{option}, the record of its choice"
+            raise ResiduumError(text)
+        else:
+            chosen[key] = Record.read(record).choices[0].setting[key]
+    training = model.training.model_copy(update=chosen)
     return model.model_copy(update={"training": training})
 
 

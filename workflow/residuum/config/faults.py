@@ -25,6 +25,7 @@ from residuum.config.schema.base import (
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.models import (
+    Contrastive,
     DualEncoder,
     LexicalVectors,
     OnPairs,
@@ -43,7 +44,7 @@ from residuum.config.schema.systems import (
     HybridSystem,
     LexicalSystem,
 )
-from residuum.config.schema.training import RateGrid
+from residuum.config.schema.training import Rule, StepRule
 from residuum.pages.entries import Printed, parts_of
 from residuum.pages.kinds import FAULTS
 
@@ -169,23 +170,27 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
         if OWN in (on, entry.train_on) and on != entry.train_on:
             text = f"the gate is trained on {on}, and this model on {entry.train_on}; name one"
             yield "encoder.pooling.gate", text
-        if isinstance(grid := entry.training.learning_rate, RateGrid):
-            tried = registry.models.get(grid.of)
-            if registry.scale.learning is None:
-                text = "a grid is compared on the candidates of `learning:`"
-                yield "training.learning_rate", f"{text}, which {registry.scale_file} lacks"
-            if isinstance(tried, OnPairs) and OWN in (tried.train_on, entry.train_on):
-                yield "training.learning_rate", "a grid needs a role in train_on, not own"
-            others = [g for g, _ in registry.trials.values() if g.of == grid.of and g != grid]
-            if others:
-                yield (
-                    "training.learning_rate",
-                    f"another model tries another grid with '{grid.of}'; give both one grid",
-                )
+        for key, rule in entry.training.rules.items():
+            yield from ((f"training.{key}", text) for text in _rule_faults(registry, entry, rule))
         lexical = registry.systems.get(entry.negatives.scores or "")
         if isinstance(lexical, LexicalSystem) and (lexical.rm3 or lexical.term_weights):
             text = f"'{entry.negatives.scores}' is not plain BM25, and its scores are stored"
             yield "negatives.scores", text
+
+
+def _rule_faults(registry: Registry, entry: OnPairs, rule: Rule) -> Iterator[str]:
+    """Yield the faults of a rule that chooses a model's learning rate or steps."""
+    tried = registry.models.get(rule.of)
+    if registry.scale.learning is None:
+        text = "trials are judged on the candidates of `learning:`"
+        yield f"{text}, which {registry.scale_file} lacks"
+    if isinstance(tried, OnPairs) and OWN in (tried.train_on, entry.train_on):
+        yield "trials need a role in train_on, not own"
+    if isinstance(rule, StepRule) and not isinstance(tried, Contrastive):
+        yield f"'{rule.of}' ranks no candidates, so that no curve is drawn of it"
+    others = {type(r): r for r in registry.trials.values() if r.of == rule.of and r != rule}
+    if type(rule) in others:
+        yield f"another model tries another rule with '{rule.of}'; give both one rule"
 
 
 def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:

@@ -59,7 +59,7 @@ from residuum.config.schema.systems import (
     System,
 )
 from residuum.config.schema.tests import Tests
-from residuum.config.schema.training import RateGrid
+from residuum.config.schema.training import Rule, Training
 from residuum.config.specs import FixedId, RunId, Seed, of_entry
 from residuum.config.unwritten import model_of
 from residuum.pages.entries import parts_of
@@ -293,19 +293,26 @@ class Registry:
         return Comparability(comparable=self.scale.comparable, reason=self.scale.reason, but={})
 
     @cached_property
-    def trials(self) -> dict[str, tuple[RateGrid, float]]:
-        """The trainings that choose a learning rate, by the model's id: `clear@rate-2e-05`."""
+    def trials(self) -> dict[str, Rule]:
+        """The rule of each training that serves a choice, by the model's id: `clear@rate-2e-05`.
+
+        The training of a learning curve is `clear@steps-2400`.
+        """
+        return {name: rule for name, (rule, _) in self._trials.items()}
+
+    @cached_property
+    def _trials(self) -> dict[str, tuple[Rule, Training]]:
         trained = [model for model in self.models.values() if isinstance(model, OnPairs)]
-        rates = [model.training.learning_rate for model in trained]
-        grids = [grid for grid in rates if isinstance(grid, RateGrid)]
         return {
-            str(FixedId(grid.of, f"rate-{rate:g}")): (grid, rate)
-            for grid in grids
-            for rate in grid.grid
+            str(FixedId(rule.of, end)): (rule, training)
+            for model in trained
+            for rule in model.training.rules.values()
+            if isinstance(tried := self.models.get(rule.of), OnPairs)
+            for end, training in rule.trials(tried.training).items()
         }
 
     def model(self, model: str) -> Model:
-        """Return the entry of a model by its id, with the learning rate that the id tries.
+        """Return the entry of a model by its id, with the training that the id tries.
 
         A training for a fold keeps no snapshots.
         """
@@ -315,17 +322,14 @@ class Registry:
         training = entry.training
         if self.fold_of(model):
             training = training.model_copy(update={"snapshots": None})
-        if model in self.trials:
-            training = training.tried(self.trials[model][1])
+        if model in self._trials:
+            training = self._trials[model][1]
         return entry.model_copy(update={"training": training})
 
-    def rate_grid(self, model: str) -> RateGrid | None:
-        """Return the grid that chooses a model's learning rate, or None if the rate is fixed."""
+    def rules(self, model: str) -> dict[str, Rule]:
+        """Return the rules that choose a model's learning rate or steps, by their keys."""
         entry = self.model(model)
-        if not (isinstance(entry, OnPairs) and entry.trained):
-            return None
-        rate = entry.training.learning_rate
-        return rate if isinstance(rate, RateGrid) else None
+        return entry.training.rules if isinstance(entry, OnPairs) and entry.trained else {}
 
     def tuples_of(self, model: str) -> str:
         """Return the id of the model whose training tuples a model uses: its own, or `same_as`.
@@ -437,7 +441,7 @@ class Registry:
         if not (self.scale.learning and isinstance(entry, OnPairs) and entry.trained):
             return None
         if model in self.trials:
-            return self.binding(self.trials[model][0].role)
+            return self.binding(self.trials[model].role)
         dataset, split = self.train_split(model)
         if self.folds(model):
             return SplitId(dataset, self.fold_of(model) or split)
@@ -445,7 +449,7 @@ class Registry:
         return SplitId(dataset, tune) if tune and self.datasets[dataset].judged(tune) else None
 
     def _bare(self, model: str) -> FixedId:
-        """Return the id of a model without the learning rate of a trial."""
+        """Return the id of a model without what a trial tries."""
         return FixedId(FixedId.parse(model).name) if model in self.trials else FixedId.parse(model)
 
     def vectors_seed(self, model: str, seed: Seed | None) -> Seed | None:

@@ -74,7 +74,7 @@ class Recorded(NamedTuple):
                 used.setdefault(trained, set()).add("training")
         for path in self.manifests(PATHS.metrics):
             used.setdefault(_place(path), set()).add("evaluation")
-        for path in [path for form in (PATHS.tuning, PATHS.rate) for path in self.manifests(form)]:
+        for path in [path for form in PATHS.choices for path in self.manifests(form)]:
             record = Record.read(self.results / path)
             use = "tuning of each fold on the others" if record.fold_of else "tuning"
             if record.tried:
@@ -133,7 +133,7 @@ class Recorded(NamedTuple):
     def tunings(self) -> list[Row]:
         """Return a row per tuned value: split, measure, tried range, choice, whether at an edge."""
         rows = []
-        for form in (PATHS.tuning, PATHS.rate):
+        for form in PATHS.choices:
             for path in self.manifests(form):
                 place, record = form.parse(path) or {}, Record.read(self.results / path)
                 if not record.tried:

@@ -94,7 +94,7 @@ def _table(bench: Bench, path: str) -> str:
         page.spec, metrics, made, bench.bounds, others, learning=of_all, groups=in_tests
     )
     computed = [p for form in COMPUTED for p in bench.files(path, form)]
-    tuned = [*bench.files(path, PATHS.tuning), *bench.files(path, PATHS.rate)]
+    tuned = [file for form in PATHS.choices for file in bench.files(path, form)]
     groups = bench.files(path, PATHS.groups)
     table.render(page.spec, metrics, made, page.output, tuned, computed, page.learning, groups)
     return ""

@@ -21,6 +21,7 @@ from residuum.config.registry import FOLDERS, Registry
 from residuum.config.schema.base import OWN, Ref, walk
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import ByDataset, FromHub, FromPath
+from residuum.config.schema.training import RateGrid, StepRule
 from residuum.config.specs import FixedId
 from residuum.inspect.text import by_reason
 from residuum.pages.entries import page_id, parts_of
@@ -148,22 +149,23 @@ class Shown:
         return next((node.spot for node in nodes if node.key == "encoder"), None)
 
     def _trained(self, name: str) -> Iterator[Node]:
-        """Yield the keys of a model that is trained for a fold or at a tried learning rate."""
+        """Yield the keys of a model that is trained for a fold, at a rate, or for its curve."""
         model_id = FixedId.parse(name).name
         before = {node.key: node.value for node in self.nodes("model", model_id)}
-        spot = self._grid(name) or Spot("a training for one fold", 0)
+        spot = self._rule(name) or Spot("a training for one fold", 0)
         for node in origins.nodes(self.registry.model(name), self._given("model", model_id)):
             same = node.key in before and before[node.key] == node.value
             yield node if same else node._replace(spot=spot, removed=False)
 
-    def _grid(self, trial: str) -> Spot | None:
-        """Return the origin of the grid of a trial's learning rate, or None if it is no trial."""
-        wanted, _ = self.registry.trials.get(trial, (None, None))
+    def _rule(self, trial: str) -> Spot | None:
+        """Return the origin of the rule that a trial serves, or None if it is no trial."""
+        wanted = self.registry.trials.get(trial)
         for name, model in self.registry.models.items():
-            if wanted and isinstance(model, OnPairs) and model.training.learning_rate == wanted:
-                nodes = self.nodes("model", name)
-                at = next(n.spot for n in nodes if n.key == "training.learning_rate.grid")
-                return at and at._replace(by=f"rate grid of {name}")
+            for key, rule in model.training.rules.items() if isinstance(model, OnPairs) else ():
+                if rule == wanted:
+                    first = f"training.{key}.{'grid' if isinstance(rule, RateGrid) else 'most'}"
+                    at = next(n.spot for n in self.nodes("model", name) if n.key == first)
+                    return at and at._replace(by=f"rule of {name} for training.{key}")
         return None
 
     def page(self, kind: str, name: str) -> str:
@@ -259,8 +261,10 @@ class Shown:
                 yield Line(f"  {value}", "left out", at)
         elif mark.use == "tuples":
             yield from self._tuples(registry.tuples_of(name))
-        elif mark.use == "rate":
-            trials = [id_ for id_, (grid, _) in registry.trials.items() if grid.of == value]
+        elif mark.use in ("rate", "curve"):
+            form = RateGrid if mark.use == "rate" else StepRule
+            rules = registry.trials.items()
+            trials = [id_ for id_, rule in rules if rule.of == value and isinstance(rule, form)]
             yield Line("  tried by", _written(trials), "")
 
     def _at(self, kind: str, name: str, key: str) -> str:

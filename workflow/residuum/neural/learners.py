@@ -100,7 +100,7 @@ class Learner(ABC, Generic[B]):
         self.model, self.spec, self.start = model, spec, start
         how = spec.training
         self.sampler = sampler = EpochSampler(count, how.batch_size, start.seed)
-        self.steps = how.steps or sampler.steps(how.epochs or 1)
+        self.steps = how.length or sampler.steps(how.epochs or 1)
         if not getattr(spec, "trained", True):
             self.steps = 0
 

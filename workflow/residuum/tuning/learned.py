@@ -96,6 +96,16 @@ def by_ranks(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> tuple[V
     return verdict._replace(learned=False, reason=reason), len(trained)
 
 
+def on_curve(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> dict[str, Values]:
+    """Return the values (queries,) of each order of candidates.
+
+    `scores` has query_id, doc_id and a column of scores for each order.
+    """
+    names = [name for name in scores.columns if name not in trec.PAIR]
+    orders = [_order(scores, pl.col(name)) for name in names]
+    return dict(zip(names, of_rankings(orders, qrels, measure), strict=True))
+
+
 class OnCandidates(NamedTuple):
     """What a reranker makes of a run's first docs: its mean, that of random orders, and the error.
 

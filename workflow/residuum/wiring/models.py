@@ -13,6 +13,7 @@ from residuum.config.schema.base import OWN, references
 from residuum.config.schema.models import OnPairs, Reads, ReleasedEncoder
 from residuum.config.schema.scales import FromModel, Learning, Start
 from residuum.config.schema.systems import DenseSystem
+from residuum.config.schema.training import RateGrid, StepRule
 from residuum.config.specs import FixedId, RunId
 from residuum.pages.jobs import Bound, Trained
 from residuum.wiring.availability import why_no_export
@@ -61,10 +62,16 @@ def answers_read(registry: Registry, model: str) -> SplitId | None:
     return split_id if left_out or told_by_answers(registry, split_id) else None
 
 
-def rate_record(registry: Registry, paths: Paths, model: str) -> list[str]:
-    """Return the record of a model's chosen learning rate; none if its rate is fixed."""
-    if grid := registry.rate_grid(model):
-        return [paths.rate.fill(**registry.bound_split(grid.role)._asdict(), model=grid.of)]
+def rule_records(registry: Registry, paths: Paths, model: str) -> dict[str, str]:
+    """Return the records of what rules choose for a model, by the key of `training`."""
+    records: dict[str, str] = {}
+    for key, rule in registry.rules(model).items():
+        judged = registry.bound_split(rule.role)._asdict()
+        if isinstance(rule, StepRule):
+            records[key] = paths.steps.fill(**judged, model=rule.curve)
+        else:
+            records[key] = paths.rate.fill(**judged, model=rule.of)
+    return records
     return []
 
 
@@ -228,25 +235,42 @@ class Models(Part):
 
     def learned_by(self, wildcards: Wildcards) -> str:
         """Return the measure that tests whether a model learned, quoted for the shell."""
-        grid, _ = self.registry.trials.get(wildcards.model, (None, 0))
-        return quote(grid.measure if grid else self._judged(wildcards)[1].measure)
+        rule = self.registry.trials.get(wildcards.model)
+        return quote(rule.measure if rule else self._judged(wildcards)[1].measure)
 
     def trials(self, wildcards: Wildcards) -> list[str]:
         """Return the verdicts on a model's trainings at each learning rate."""
         return list(self._trials(wildcards))
 
     def _trials(self, wildcards: Wildcards) -> dict[str, float]:
-        trials, fill = self.registry.trials.items(), self.paths.learning.fill
-        mine = {n: trial for n, trial in trials if FixedId.parse(n).name == wildcards.model}
-        return {fill(model=n, seed=grid.seed): rate for n, (grid, rate) in mine.items()}
+        rules, fill = self.registry.trials.items(), self.paths.learning.fill
+        mine = {n: rule for n, rule in rules if rule.of == wildcards.model}
+        trained = {fill(model=n, seed=mine[n].seed): self.registry.model(n) for n in mine}
+        return {
+            path: model.training.rate
+            for (path, model), rule in zip(trained.items(), mine.values(), strict=True)
+            if isinstance(rule, RateGrid) and isinstance(model, OnPairs)
+        }
 
-    def trial_options(self, wildcards: Wildcards) -> str:
-        """Return `--trial RATE=FILE` for the verdict at each learning rate."""
-        return " ".join(f"--trial {r!r}={path}" for path, r in self._trials(wildcards).items())
+    def curve(self, template: Template) -> Callable[[Wildcards], str]:
+        """Return an input function: a file of the training whose learning curve is drawn."""
+        rules = self.registry.trials
+        return lambda w: template.fill(model=w.model, seed=rules[w.model].seed)
 
-    def rate(self, wildcards: Wildcards) -> list[str]:
-        """Return the record of a model's chosen learning rate; none if its rate is fixed."""
-        return rate_record(self.registry, self.paths, wildcards.model)
+    def within(self, wildcards: Wildcards) -> str:
+        """Return how many standard errors below the best point of a curve are as good."""
+        rule = self.registry.trials[wildcards.model]
+        assert isinstance(rule, StepRule), "the rule of a learning curve"
+        return repr(rule.within)
+
+    def chosen(self, key: str) -> Callable[[Wildcards], list[str]]:
+        """Return an input function: the record of the rule for a key of `training`, if any."""
+
+        def path(wildcards: Wildcards) -> list[str]:
+            records = rule_records(self.registry, self.paths, wildcards.model)
+            return [records[key]] if key in records else []
+
+        return path
 
     def mined_spec(self, wildcards: Wildcards) -> str:
         """Return the spec of training tuples as JSON: negatives, their system, positives."""

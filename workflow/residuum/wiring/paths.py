@@ -128,6 +128,8 @@ class Paths:
         self.depth_curve = self._below(f"rerank/{SPLIT}/{{reranker}}.depths.tsv")
         self.tuning = self._below(f"tuning/{SPLIT}/{{run}}.json")
         self.rate = self._below(f"rates/{SPLIT}/{{model}}.json")
+        self.steps = self._below(f"steps/{SPLIT}/{{model}}.json")
+        self.choices = [self.tuning, self.rate, self.steps]
         self.metrics_root = self._below("metrics")
         self.metrics = self._below(f"metrics/{below_metrics(SPLIT, '{run}')}")
         self.bounds_root = self._below("bounds")

@@ -34,7 +34,7 @@ from residuum.config.schema.reading import Reading
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.splits import Listed, SplitCount
 from residuum.config.schema.systems import CandidatesSystem, ExternalSystem, RerankSystem
-from residuum.config.schema.training import Training
+from residuum.config.schema.training import StepRule, Training
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import corpora_of, start_of, told_by_answers
 
@@ -314,6 +314,8 @@ def _pinned(registry: Registry, split_id: SplitId, count: Callable[[SplitCount],
 
 def steps(training: Training, examples: int) -> int:
     """Return the number of steps of a training on `examples` examples."""
+    if isinstance(training.steps, StepRule):
+        return training.steps.most
     if training.steps is not None:
         return training.steps
     return max(1, math.ceil((training.epochs or 0) * examples / training.batch_size))

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from residuum.config.schema.base import Entry, Id, Positive, Probability, Ref, Role, Span
 from residuum.config.schema.encoder import Encoder
-from residuum.config.schema.training import RateGrid, Training
+from residuum.config.schema.training import Training
 
 BackboneRole = Annotated[Id, Ref("backbone"), Field(description="role that the scale binds")]
 Corpora = Annotated[
@@ -44,8 +44,8 @@ class OnTexts(OnBackbone):
     def check(self) -> None:
         if self.training.visits != "pairs":
             raise ValueError("training.visits: texts are no pairs; leave it out")
-        if isinstance(self.training.learning_rate, RateGrid):
-            raise ValueError("training.learning_rate: no ranking compares rates; give one number")
+        for key in self.training.rules:
+            raise ValueError(f"training.{key}: no ranking compares trainings; give one number")
 
 
 class MaskedLanguage(OnTexts):

@@ -14,7 +14,6 @@ from residuum.config.schema.encoder import Encoder, Pooling
 from residuum.config.schema.pairs import Pairs
 from residuum.config.schema.questions import CrossAttention, Length, SpanWriting
 from residuum.config.schema.reading import Reading
-from residuum.config.schema.training import RateGrid
 
 LATE_TOKENS = 180  # most vectors of a doc, where files say: ColBERTv2's
 Needs = Literal["negatives", "candidates", "vectors", "fixed", "fixed_scores"]
@@ -96,8 +95,8 @@ class QuestionGenerator(PairsAlone):
 
     def check(self) -> None:
         super().check()
-        if isinstance(self.training.learning_rate, RateGrid):
-            raise ValueError("training.learning_rate: no ranking compares rates; give one number")
+        for key in self.training.rules:
+            raise ValueError(f"training.{key}: no ranking compares trainings; give one number")
         size = self.training.batch_size
         if self.spans and not 0 < round(self.spans.share * size) < size:
             text = f"{self.spans.share:g} of a batch of {size} leaves no span or no question"

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
+from residuum.config.specs import FixedId
 
 
 class RateGrid(Strict):
@@ -23,6 +24,53 @@ class RateGrid(Strict):
     def check(self) -> None:
         if self.grid != sorted({*self.grid}):
             raise ValueError("grid: write each rate once, the smallest first")
+
+    def trials(self, training: "Training") -> dict[str, "Training"]:
+        """Return the trainings that try the rates, given the model's, by the ends of their ids."""
+        short: dict[str, object] = {"epochs": self.epochs, "steps": None} if self.epochs else {}
+        changes = ({"learning_rate": rate, **short} for rate in self.grid)
+        return {
+            f"rate-{rate:g}": training.model_copy(update=change)
+            for rate, change in zip(self.grid, changes, strict=True)
+        }
+
+
+class StepRule(Strict):
+    """A number of steps that one model's learning curve chooses for all models with this rule.
+
+    It is the smallest number of the curve whose mean is within some standard errors of the best.
+    """
+
+    most: Positive = Field(description="steps of the curve")
+    every: Positive = Field(description="steps between two points of the curve")
+    of: Annotated[Id, Ref("model", use="curve")] = Field(description="model whose curve is drawn")
+    role: Role = Field(description="role whose queries judge the curve, by the scale's `learning:`")
+    measure: base.JudgedMeasure
+    seed: int = Field(1, ge=0, description="seed of the curve's training")
+    within: float = Field(2.0, ge=0, description="standard errors below the best point")
+
+    def check(self) -> None:
+        if self.most % self.every or self.most == self.every:
+            text = f"most: {self.most} is no multiple of every: {self.every}"
+            raise ValueError(f"{text} by 2 or more, so that the curve would not end at a point")
+
+    def trials(self, training: "Training") -> dict[str, "Training"]:
+        """Return the training of the curve, which keeps a model at each point, by its id's end."""
+        points = self.most // self.every
+        changes = {"steps": self.most, "epochs": None, "snapshots": points}
+        return {self._end: training.model_copy(update=changes)}
+
+    @property
+    def curve(self) -> str:
+        """The id of the training whose curve is drawn, as `clear@steps-2400`."""
+        return str(FixedId(self.of, self._end))
+
+    @property
+    def _end(self) -> str:
+        return f"steps-{self.most}"
+
+
+Rule = RateGrid | StepRule
 
 
 class Training(Strict):
@@ -49,7 +97,7 @@ class Training(Strict):
     clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
     batch_size: Positive
     epochs: float | None = Field(None, gt=0)
-    steps: Positive | None = None
+    steps: Positive | StepRule | None = None
     dropout: Probability | None = Field(None, description="absent: as the backbone has it")
     visits: Literal["pairs", "queries"] = Field(
         "pairs", description="queries: all as often, their positives in turn; epochs count pairs"
@@ -59,12 +107,20 @@ class Training(Strict):
         description="models to keep, spread evenly over the steps; the last is the finished model",
     )
 
-    def tried(self, rate: float) -> "Training":
-        """Return the training that tries a rate of the grid, for the grid's epochs."""
-        changes: dict[str, object] = {"learning_rate": rate}
-        if isinstance(self.learning_rate, RateGrid) and self.learning_rate.epochs:
-            changes |= {"epochs": self.learning_rate.epochs, "steps": None}
-        return self.model_copy(update=changes)
+    @property
+    def rules(self) -> dict[str, Rule]:
+        """The rules that choose a value before a training begins, by the key of the value."""
+        values = {"learning_rate": self.learning_rate, "steps": self.steps}
+        return {
+            key: value for key, value in values.items() if isinstance(value, RateGrid | StepRule)
+        }
+
+    @property
+    def length(self) -> int | None:
+        """The number of steps, once it is chosen; None with `epochs`."""
+        if isinstance(self.steps, StepRule):
+            raise TypeError("a number of steps is chosen before a training begins")
+        return self.steps
 
     @property
     def rate(self) -> float:
@@ -76,8 +132,18 @@ class Training(Strict):
     def check(self) -> None:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give exactly one of epochs and steps")
-        if self.steps and self.snapshots and self.snapshots > self.steps:
+        if isinstance(self.steps, StepRule):
+            self._check_rule()
+        elif self.steps and self.snapshots and self.snapshots > self.steps:
             text = f"snapshots: {self.snapshots} of a training of {self.steps} steps"
             raise ValueError(f"{text}; give at most as many")
         if self.halve_after and self.decay != "constant":
             raise ValueError("halve_after: the rate falls on a line already; leave out decay")
+
+    def _check_rule(self) -> None:
+        """Refuse what makes the first steps of a longer training others than those of a shorter."""
+        if isinstance(self.learning_rate, RateGrid):
+            raise ValueError("steps: a rule, beside a rule for learning_rate; give one a number")
+        if self.decay != "constant" or 0 < self.warmup < 1:
+            text = "the rate depends on the number of steps"
+            raise ValueError(f"steps: {text}; take decay: constant, and warmup in steps")

@@ -20,7 +20,7 @@ from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable, Sides, metric
 from residuum.wiring.availability import Hub, left_out, why_unavailable
 from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
-from residuum.wiring.models import models_behind, rate_record, trained_by_folds, trained_runs
+from residuum.wiring.models import models_behind, rule_records, trained_by_folds, trained_runs
 from residuum.wiring.runs import played_rerankers, tuning_split
 
 
@@ -202,7 +202,7 @@ class TableInputs(PageInputs):
         )
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
-        """Return the tuning files and learning-rate records behind a table's available cells."""
+        """Return the records of what was chosen behind a table's available cells."""
         [table] = self._bound(wildcards.page)
         files: dict[str, None] = {}
         players = self.registry.players(table.entry)
@@ -214,7 +214,7 @@ class TableInputs(PageInputs):
                 files |= {self.fill(self.paths.tuning, tuned, run=run): None for run in runs}
             for name in self.registry.trained_behind(system):
                 model = self.registry.model_for(name, split_id.dataset)
-                files |= dict.fromkeys(rate_record(self.registry, self.paths, model))
+                files |= dict.fromkeys(rule_records(self.registry, self.paths, model).values())
         return list(files)
 
     def computed(self, wildcards: Wildcards) -> list[str]:
