@@ -500,9 +500,8 @@ ICT = {
         ("systems/zero-shot.yaml", {"parts": ["bm25-rrf", "zero-shot-embedding"],
           "interpolation": {"weighted": "bm25-rrf", "value": 0.5}},
          "'bm25-rrf' is neither; write bm25-rrf: minimum"),
-        ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
-         "model 'clear' is of kind dual-encoder; fitting: bioasq-reranker, cross-attention-base, "
-         "cross-attention, interaction-bert"),
+        ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "deepct"}}},
+         ["model 'deepct' is of kind term-weights; fitting: ", "splade-pp-ed", "reranker-base"]),
         ("models/reranker-base.yaml", {"negatives": {}},
          "a cross-encoder needs negatives"),
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},

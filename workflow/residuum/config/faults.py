@@ -42,6 +42,7 @@ from residuum.config.schema.systems import (
     FusionSystem,
     HybridSystem,
     LexicalSystem,
+    RerankSystem,
 )
 from residuum.config.schema.training import RateGrid
 from residuum.pages.entries import Printed, parts_of
@@ -281,6 +282,10 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if known and not measures.of_first(measure):
                 have = "as RR@k, Success@k and AnswerAccuracy@k have"
                 yield "interpolation.grid", f"{measure} has no exact grid, {have}; list weights"
+    if isinstance(entry, RerankSystem) and isinstance(entry.reranker, FromModel):
+        released = isinstance(registry.models.get(entry.reranker.model), ReleasedEncoder)
+        if released and "seed" in entry.reranker.model_fields_set:
+            yield "reranker", f"seed: {entry.reranker.model} is not trained here; leave it out"
     if isinstance(entry, CandidatesSystem):
         for first in entry.parts:
             if first.system in registry.systems and registry.external_behind(first.system):
