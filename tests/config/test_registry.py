@@ -502,6 +502,8 @@ ICT = {
          "'bm25-rrf' is neither; write bm25-rrf: minimum"),
         ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "deepct"}}},
          ["model 'deepct' is of kind term-weights; fitting: ", "splade-pp-ed", "reranker-base"]),
+        *(("models/dpr.yaml", {"encoder": {"pooling": kind, "query_length": 8, "doc_length": 8}},
+           f"no training makes a model with pooling {kind}") for kind in ("static", "tokens")),
         ("models/reranker-base.yaml", {"negatives": {}},
          "a cross-encoder needs negatives"),
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},

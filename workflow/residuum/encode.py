@@ -19,7 +19,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.reading import Windows
 from residuum.neural import devices, foreign
-from residuum.neural.encoders import Encoder, check_alike
+from residuum.neural.encoders import Encoder, asker, check_alike
 from residuum.neural.resumable import SNAPSHOTS
 from residuum.neural.tokens import passages, windows_of
 
@@ -170,7 +170,7 @@ def encode_queries(
     """
     chosen = devices.choose(device, precision, threads, arithmetic)
     weights = at(model, snapshot)
-    encoder, counts = Encoder.load(asking or weights, chosen), {}
+    encoder, counts = Encoder.load(asker(asking or weights), chosen), {}
     if asking:
         made = manifest.facts(model, "a released encoder", "dimensions")["dimensions"]
         check_alike(model, made, asking, encoder.dimensions)

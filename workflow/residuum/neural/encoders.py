@@ -365,7 +365,12 @@ class Encoder(Ranker):
         }
 
 
-def check_alike(model: Path, dimensions: int, asking: Path, asked: int) -> None:
+def asker(folder: Path) -> Path:
+    """Return the folder of the checkpoint that reads queries, which a checkpoint may hold."""
+    return folder / pretrained.QUERIES if (folder / pretrained.QUERIES).is_dir() else folder
+
+
+def check_alike(model: object, dimensions: int, asking: object, asked: int) -> None:
     """Refuse a model for queries whose vectors have other dimensions than the docs'."""
     if dimensions != asked:
         raise ResiduumError(
@@ -396,6 +401,7 @@ ENCODERS: OpenTable[type[Encoder]] = OpenTable(
         "tokens": "residuum.neural.lateencoder:LateEncoder",
         "terms": "residuum.neural.termencoder:TermEncoder",
         "splade": "residuum.neural.termencoder:SpladeEncoder",
+        "static": "residuum.neural.staticencoder:StaticEncoder",
     },
     "pooling with an encoder of its own",
 )

@@ -18,7 +18,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.reading import Windows
 from residuum.neural import devices
-from residuum.neural.encoders import Encoder, check_alike
+from residuum.neural.encoders import Encoder, asker, check_alike
 from residuum.neural.tokens import Cut
 from residuum.vectors.scores import MIXED, Queries, starts_of, text_scores
 
@@ -42,10 +42,10 @@ class Matcher:
     def load(cls, folder: Path, asking: Path | None, device: devices.Device) -> Matcher:
         """Load the checkpoint of docs, and `asking`, that of queries if it is another one."""
         docs = Encoder.load(folder, device)
-        if asking is None:
+        if (reader := asker(asking or folder)) == folder:
             return cls(docs, docs)
-        queries = Encoder.load(asking, device)
-        check_alike(folder, docs.dimensions, asking, queries.dimensions)
+        queries = Encoder.load(reader, device)
+        check_alike(folder, docs.dimensions, reader, queries.dimensions)
         return cls(docs, queries)
 
     def cut(self, windows: Windows | None) -> Cut:

@@ -365,10 +365,10 @@ class DualEncoder(Contrastive):
 
     def check(self) -> None:
         super().check()
-        if self.encoder.pooling.late:
+        if not self.encoder.pooling.trained:
             raise ValueError(
-                "encoder.pooling: no training makes a vector for each token of a query; "
-                "kind: released-encoder reads such a model"
+                f"encoder.pooling: no training makes a model with pooling "
+                f"{self.encoder.pooling.kind}; kind: released-encoder reads one"
             )
         read = any(loss.needs & {"fixed", "fixed_scores"} for loss in self.objectives)
         if self.fixed and not read:
