@@ -504,6 +504,8 @@ ICT = {
          ["model 'deepct' is of kind term-weights; fitting: ", "splade-pp-ed", "reranker-base"]),
         *(("models/dpr.yaml", {"encoder": {"pooling": kind, "query_length": 8, "doc_length": 8}},
            f"no training makes a model with pooling {kind}") for kind in ("static", "tokens")),
+        ("models/bge-base.yaml", {"queries": "bge-base-unprompted", "precision": "bf16"},
+         "queries: 'bge-base-unprompted' has another precision; give both alike"),
         ("models/reranker-base.yaml", {"negatives": {}},
          "a cross-encoder needs negatives"),
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},

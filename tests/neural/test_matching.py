@@ -17,6 +17,7 @@ from residuum import release as stage
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.reading import Windows
+from residuum.neural.devices import Device
 from residuum.neural.encoders import Encoder
 from tiny_models import make_backbone, toy_docs, toy_queries
 
@@ -166,6 +167,23 @@ def test_a_text_is_encoded_once_and_scores_are_the_same_bytes_whatever_the_histo
     assert counted() == {"query": 8, "doc": 16}, "16 pairs more, of 16 docs"
     scored(folder, model, tmp_path / "pairs.gz")
     assert counted() == {"query": 0, "doc": 0}
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_vectors_in_16_bits_are_near_those_in_32(pooling: str, take: Taker) -> None:
+    """fp16 keeps eleven bits of a number and bf16 eight; weights and products have them, alike."""
+    model, texts = take(pooling), [record["text"] for _, record in DOCS]
+    made = {
+        precision: Encoder.load(model, Device("cpu", precision)).encode(texts, "doc", 8)
+        for precision in ("fp32", "fp16", "bf16")
+    }
+    exact, *others = (
+        np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows) for rows in made.values()
+    )
+    assert all(rows.dtype == np.float32 for rows in (exact, *others))
+    near, far = (np.linalg.norm(rows - exact) / np.linalg.norm(exact) for rows in others)
+    assert 1e-5 < near < 2e-3 < 2 * far < 6e-2, (near, far)
+    assert near < far / 2
 
 
 def test_queries_may_be_read_by_another_encoder(folder: Path, take: Taker, tmp_path: Path) -> None:

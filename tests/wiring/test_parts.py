@@ -531,6 +531,20 @@ def test_a_released_encoder_reranks_by_its_id(tmp_path):
     assert [*system_faults(toy, toy.systems["by"])] == []
 
 
+def test_a_released_encoder_s_own_precision_goes_before_that_of_the_run(tmp_path):
+    half = {"kind": "released-encoder", "path": str(tmp_path), "precision": "bf16"}
+    plain = {"kind": "released-encoder", "path": str(tmp_path)}
+    toy = reranked_by({"model": "half"}, half=half, plain=plain)
+    toy = replace(toy, config=toy.config.model_copy(update={"precision": "fp32"}))
+    resources = Resources(toy)
+    for model, precision in (("half", "bf16"), ("plain", "fp32"), ("dual", "fp32")):
+        options = f"--threads 2 --device auto --precision {precision} --arithmetic native"
+        assert resources.encoding(named(model=model)) == f"--batch-size 8 {options}"
+    for reranker, precision in (("half", "bf16"), ("role", "fp32")):
+        options = f"--threads 2 --device auto --precision {precision} --arithmetic native"
+        assert resources.reranking(named(reranker=reranker)) == options
+
+
 def test_a_role_of_rerankers_may_be_played_by_a_released_encoder(tmp_path):
     toy = reranked_by("role", theirs={"kind": "released-encoder", "path": str(tmp_path)})
     scale = toy.scale.model_copy(update={"rerankers": {"role": RerankerModel(model="theirs")}})

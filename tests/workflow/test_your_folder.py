@@ -199,6 +199,21 @@ def test_a_released_encoder_is_a_system_in_three_lines(released):
     assert "Nothing to be done" in snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
 
 
+def test_another_precision_of_a_model_encodes_and_reranks_by_it_anew(released):
+    """Nothing of other models: with theirs, its hybrid; with the late one, what it reranks."""
+    folder, *_ = released
+    kept = {f"models/{name}": (folder / f"config/models/{name}.yaml").read_text()
+            for name in ("theirs", "late")}  # fmt: skip
+    for name, scored in (("theirs", {}), ("late", {"rerank_score": 2, "rerank_depths": 2})):
+        text = kept[f"models/{name}"]
+        write(folder, {f"models/{name}": f"{text}precision: bf16\n"})
+        planned = snakemake(folder, scale="mine", config="papers=[mine]", options=["--dry-run"])
+        write(folder, kept)
+        counts = dict(re.findall(r"^((?:encode|rerank|release)_[a-z]+) +(\d+)$", planned, re.M))
+        made = {rule: int(count) for rule, count in counts.items() if rule != "rerank_cut"}
+        assert made == {"encode_docs": 1, "encode_queries": 1, **scored}, planned
+
+
 def test_a_late_model_is_a_system_and_a_part(released):
     """Its scores are sentence-transformers' MaxSim; sums, exact and of lists, add these scores."""
     folder, results, model = released

@@ -152,6 +152,8 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             entry.late,
         ):
             yield "queries", f"{entry.queries!r} has another pooling; give both alike"
+        if isinstance(asked, ReleasedEncoder) and asked.precision != entry.precision:
+            yield "queries", f"{entry.queries!r} has another precision; give both alike"
     if isinstance(entry, OnPairs):
         yield from mix_faults(registry, entry)
         if (name := entry.negatives.same_as) in registry.models:

@@ -308,7 +308,7 @@ class Encoder(Ranker):
         """Return what to do where this model makes a value that is not finite."""
         return (
             f"The weights of {self.model.config.name_or_path} overflow, as those of a training "
-            "that diverged. Train it again, or try --precision fp32"
+            "that diverged, or as fp16 does above 65,504. Train it again, or give precision fp32"
         )
 
     def relevance(

@@ -278,11 +278,11 @@ class TextModel(ABC):
     def freeze(self) -> Self:
         """Fix the weights in the precision of computation; return the model.
 
-        In bf16 this rounds the weights once, and not at each use. Rounding at each use would take
-        more than half of the kernels of a forward pass.
+        In bf16 and fp16 this rounds the weights once, and not at each use. Rounding at each use
+        would take more than half of the kernels of a forward pass.
         """
-        if self.device.precision == "bf16":
-            devices.round_weights(self.backbone, self.exact())
+        if self.device.precision != "fp32":
+            devices.round_weights(self.backbone, self.device.dtype, self.exact())
         elif self.device.name == "cpu" and self.sharing:
             self._share(*self.sharing)
         self.frozen = True

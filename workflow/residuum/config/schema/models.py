@@ -175,6 +175,11 @@ class ReleasedEncoder(Reads, Entry):
         exclude_if=lambda model: model is None,
         description="released encoder that reads the queries; absent: the same one",
     )
+    precision: Literal["fp32", "bf16", "fp16"] | None = Field(
+        None,
+        exclude_if=lambda precision: precision is None,
+        description="precision of matrix products; absent: that of config.yaml",
+    )
     seed: ClassVar[int] = 0  # in paths, where a training has its seed
 
     def check(self) -> None:
