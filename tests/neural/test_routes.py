@@ -341,6 +341,16 @@ def test_sides_that_cannot_be_compared_are_refused(start: Path, tmp_path: Path) 
         take(tmp_path / "sparse", tmp_path / "taken")
 
 
+def test_a_changed_reader_of_queries_is_found(start: Path, tmp_path: Path) -> None:
+    """Its files lie within the checkpoint, whose manifest records them."""
+    save(SparseEncoder, SPARSE["inference-free"][0](start), tmp_path / "released", **DOT)
+    take(tmp_path / "released", tmp_path / "taken")
+    path = tmp_path / "taken" / "queries" / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    with pytest.raises(ResiduumError, match=r"queries/model.safetensors: .* manifest records"):
+        asker(tmp_path / "taken")
+
+
 def test_a_note_says_how_each_side_is_read(start: Path, tmp_path: Path) -> None:
     save(SparseEncoder, SPARSE["inference-free"][0](start), tmp_path / "released", **DOT)
     described = release.read(Source(str(tmp_path / "released")), Reads())

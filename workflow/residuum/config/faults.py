@@ -136,6 +136,8 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             yield "encoder", f"{entry.encoder} would replace nothing: {cause}; {cure}"
     if isinstance(entry, Scale):
         yield from comparability_faults(registry, entry)
+        for role, bound in entry.rerankers.items():
+            yield from _seed_faults(registry, f"rerankers.{role}", bound)
     yield from system_faults(registry, entry)
     yield from generator_faults(registry, entry)
     if isinstance(entry, Fidelity):
@@ -284,10 +286,8 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if known and not measures.of_first(measure):
                 have = "as RR@k, Success@k and AnswerAccuracy@k have"
                 yield "interpolation.grid", f"{measure} has no exact grid, {have}; list weights"
-    if isinstance(entry, RerankSystem) and isinstance(entry.reranker, FromModel):
-        released = isinstance(registry.models.get(entry.reranker.model), ReleasedEncoder)
-        if released and "seed" in entry.reranker.model_fields_set:
-            yield "reranker", f"seed: {entry.reranker.model} is not trained here; leave it out"
+    if isinstance(entry, RerankSystem):
+        yield from _seed_faults(registry, "reranker", entry.reranker)
     if isinstance(entry, CandidatesSystem):
         for first in entry.parts:
             if first.system in registry.systems and registry.external_behind(first.system):
@@ -312,6 +312,14 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 "interpolation.measure",
                 f"{measure} reads answers, which a hybrid search does not; write Success@k",
             )
+
+
+def _seed_faults(registry: Registry, key: str, reranker: object) -> Iterator[Fault]:
+    """Yield the fault of a seed that is given for a released encoder, which has none."""
+    given = isinstance(reranker, FromModel) and "seed" in reranker.model_fields_set
+    name = reranker.model if isinstance(reranker, FromModel) else ""
+    if given and isinstance(registry.models.get(name), ReleasedEncoder):
+        yield key, f"seed: {name} is not trained here; leave it out"
 
 
 def _nested_folds(registry: Registry, entry: FusionSystem | FunctionSystem) -> Iterator[Fault]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 import numpy as np
 
-from residuum.artefacts import contracts
+from residuum.artefacts import contracts, intact
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -366,8 +366,15 @@ class Encoder(Ranker):
 
 
 def asker(folder: Path) -> Path:
-    """Return the folder of the checkpoint that reads queries, which a checkpoint may hold."""
-    return folder / pretrained.QUERIES if (folder / pretrained.QUERIES).is_dir() else folder
+    """Return the folder of the checkpoint that reads queries, which a checkpoint may hold.
+
+    Raises ResiduumError if a file of the whole checkpoint is not the one that its manifest records.
+    """
+    within = folder / pretrained.QUERIES
+    if not within.is_dir():
+        return folder
+    intact.check_folder(folder)
+    return within
 
 
 def check_alike(model: object, dimensions: int, asking: object, asked: int) -> None:
