@@ -23,7 +23,7 @@ rule encode_docs:
         shard=WIRING.corpora.shard,
         windows=WIRING.corpora.windows,
         folder=options.output_folder,
-        compute=RESOURCES.batches,
+        compute=RESOURCES.encoding,
     shell:
         "python -m residuum.encode docs --corpus {params.corpus} --model {params.model} "
         "{params.snapshot} {params.shard} {params.windows} {params.compute} "
@@ -53,7 +53,7 @@ rule encode_candidates:
         shard=WIRING.listed.shard,
         windows=WIRING.corpora.windows,
         folder=options.output_folder,
-        compute=RESOURCES.batches,
+        compute=RESOURCES.encoding,
     shell:
         "python -m residuum.encode candidates --corpus {params.corpus} --run {input.run} "
         "--model {params.model} {params.snapshot} {params.shard} {params.windows} {params.compute} "
@@ -82,7 +82,7 @@ rule encode_queries:
         asking=options.each("asking", "asking", folder_of),
         splits=options.each("split", "queries", options.by_split),
         folder=options.output_folder,
-        compute=RESOURCES.batches,
+        compute=RESOURCES.encoding,
     shell:
         "python -m residuum.encode queries {params.splits} --model {params.model} {params.asking} "
         "{params.snapshot} {params.compute} --output {params.folder} 2>&1 | tee {log}"

@@ -26,7 +26,7 @@ rule rerank_score:
         windows=WIRING.corpora.windows,
         folds=options.each("fold", "folds"),
         store=PATHS.work("{dataset}.{split}.{reranker}"),
-        compute=RESOURCES.precise,
+        compute=RESOURCES.reranking,
     shell:
         "python -m residuum.rerank score {params.runs} --queries {input.queries} --corpus "
         "{params.corpus} {params.model} {params.windows} {params.folds} --spec {params.spec:q} "

@@ -325,7 +325,8 @@ def drawn(toy: Path, folder: Path, within: float, **training: float) -> tuple[Pa
     if not model.exists():
         train_toy(toy, model, spec)
     both = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
-    both |= {"spec": spec, "device": "cpu", "run": toy / "run.trec.gz", "top": 1000, "batch_size": 8}
+    both |= {"spec": spec, "device": "cpu", "run": toy / "run.trec.gz"}
+    both |= {"top": 1000, "batch_size": 8}
     learning.curve(
         **both, qrels=toy / "qrels.trec", model=model, measure="RR@10", within=within, output=output
     )

@@ -241,12 +241,14 @@ def test_a_module_that_is_not_known_is_refused(toy: Path, tmp_path: Path) -> Non
         take(folder, tmp_path / "taken")
 
 
-def test_a_class_of_its_own_and_a_nested_model_are_refused(toy: Path, tmp_path: Path) -> None:
+def test_a_class_of_its_own_and_a_network_that_is_not_there_are_refused(
+    toy: Path, tmp_path: Path
+) -> None:
     folder = saved(toy, tmp_path / "released")
     listed = json.loads((folder / "modules.json").read_text())
     for key, value, match in (
         ("type", "my_code.Pooling", "my_code.Pooling, which is code of its own"),
-        ("path", "0_Transformer", "lies in the folder 0_Transformer"),
+        ("path", "0_Transformer", "no folder 0_Transformer"),
     ):
         number = int(key == "type")
         other = [{**one, key: value} if one["idx"] == number else one for one in listed]

@@ -235,6 +235,9 @@ def test_a_candidate_without_a_score_is_an_error(tmp_path: Path, write: Writer) 
     assert result[2, "q", "RR@2"] == 0.5
 
 
+SPEC = {"kind": "cross-encoder", "batch_size": 4, "part_pairs": 5}
+
+
 class Made(NamedTuple):
     """A corpus, queries, a cross-encoder and two first-stage runs on disk."""
 
@@ -249,7 +252,7 @@ class Made(NamedTuple):
             "queries": self.folder / "queries.tsv",
             "corpus": self.folder / "corpus",
             "model": [str(self.folder / "model")],
-            "spec": json.dumps({"batch_size": 4, "part_pairs": 5}),
+            "spec": json.dumps(SPEC),
             "store": output.with_name(f"{output.name}.store"),
             "output": output,
             "device": "cpu",
@@ -393,7 +396,7 @@ def test_folds_are_scored_each_by_its_own_model(made: Made, tmp_path: Path) -> N
 
 def test_killed_scoring_goes_on(made: Made, tmp_path: Path) -> None:
     fresh = made.score(tmp_path / "fresh.gz", made.runs)
-    one_by_one = json.dumps({"batch_size": 4, "part_pairs": 1})
+    one_by_one = json.dumps({**SPEC, "part_pairs": 1})
     arguments = made.arguments(tmp_path / "killed.gz", made.runs, spec=one_by_one)
     pairs = zip(arguments.pop("run"), arguments.pop("depth"), strict=True)
     arguments |= {"model": made.folder / "model"}

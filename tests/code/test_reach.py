@@ -21,6 +21,7 @@ STAGES = [f"pages.{name}.make" if name in ENTRIES else name for name in RULES]
 # Kinds for which a verb is listed once more, as a spec of it would name them.
 KINDS = {
     ("data", "corpus"): ["files", "generated", "generated-articles", "irds"],
+    ("rerank", "score"): ["cross-encoder"],
     ("train", "train"): [
         "cross-encoder",
         "dual-encoder",

@@ -289,22 +289,33 @@ def test_settings_are_checked_at_load(
 def test_absent_devices_and_unknown_formats_are_refused() -> None:
     with pytest.raises(ResiduumError, match=r"no device .tpu. on this machine; available: .*cpu"):
         devices.choose("tpu", "auto", 1)
-    with pytest.raises(ResiduumError, match="no precision 'fp16'"):
-        devices.choose("cpu", "fp16", 1)
+    with pytest.raises(ResiduumError, match="no precision 'fp8'"):
+        devices.choose("cpu", "fp8", 1)
     assert devices.choose("cpu", "auto", 1) == devices.Device("cpu", "fp32")
 
 
-def test_a_cpu_takes_bf16_where_it_has_instructions_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_a_cpu_takes_16_bits_where_it_has_instructions_for_it(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = dict.fromkeys(name for names in devices.FAST.values() for name in names)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known)
-    with pytest.raises(ResiduumError, match="a CPU with one of avx512_bf16, amx_bf16, or the dev"):
-        devices.choose("cpu", "bf16", 1)
-    known["avx512_bf16"] = True
-    assert devices.choose("cpu", "bf16", 1) == devices.Device("cpu", "bf16")
-    assert devices.lacks_bf16("mps", "native") == "the device cuda or cpu, not mps"
-    assert devices.lacks_bf16("cpu", "portable") == "arithmetic native, not portable"
+    needed = f"a CPU with one of avx512_{precision}, amx_{precision}, or the device cuda; use fp32"
+    with pytest.raises(ResiduumError, match=rf"precision {precision} \(of the model.*{needed}"):
+        devices.choose("cpu", precision, 1)
+    known[f"avx512_{precision}"] = True
+    assert devices.choose("cpu", precision, 1) == devices.Device("cpu", precision)
+    assert devices.choose("cpu", "auto", 1) == devices.Device("cpu", "fp32"), "none by itself"
+    assert devices.lacks(precision, "mps", "native") == "the device cuda or cpu, not mps"
+    assert devices.lacks(precision, "cpu", "portable") == "arithmetic native, not portable"
 
 
-def test_the_instructions_for_bf16_are_names_that_torch_knows() -> None:
+def test_fp16_is_for_models_that_are_not_trained() -> None:
+    with pytest.raises(ResiduumError, match="fp16 is for models that are not trained; use bf16"):
+        devices.choose("cpu", "fp16", 1, trains=True)
+
+
+def test_the_instructions_for_16_bits_are_names_that_torch_knows() -> None:
     known = torch.cpu.get_capabilities()
-    assert {*devices.BF16} <= {*known} or known["architecture"] != "x86_64"
+    named = {name for names in devices.FAST.values() for name in names}
+    assert named <= {*known} or known["architecture"] != "x86_64"

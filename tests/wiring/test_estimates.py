@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from plan_fixture import MODEL, named, registry
+from plan_fixture import MODEL, SYSTEM, named, registry
 from residuum.config.schema.scales import Learning
 from residuum.wiring import sizes
 from residuum.wiring.estimates import Estimate, Estimates
@@ -227,6 +227,28 @@ def test_reranking_reads_every_pair_once():
     assert result.operations == pytest.approx(280 * tokens * 2 * large)
     layer = 4 * 512 * 50 * 1024
     assert result.card == pytest.approx(4 * (large + (30522 + 514) * 1024) + layer)
+
+
+def test_reranking_by_vectors_reads_every_text_once_and_multiplies_every_pair():
+    """200 pairs of 20 queries: 200 docs at most of 1,000, each with 50 vectors of 6 dimensions."""
+    theirs = {
+        "kind": "released-encoder", "hub": "org/bert-base", "revision": "x", "pooling": "tokens",
+        "query_length": 8, "doc_length": 50, "dimensions": 6,
+    }  # fmt: skip
+    by = {
+        "kind": "rerank", "first_stage": "bm25", "reranker": {"model": "late"},
+        "depth": {"grid": [5, 10], "value": "largest"},
+    }  # fmt: skip
+    toy = replace(
+        TOY,
+        models={**TOY.models, "late": MODEL.validate_python(theirs)},
+        systems={**TOY.systems, "by": SYSTEM.validate_python(by)},
+    )
+    result = Estimates(toy).pair_scores(named(**DEV, reranker="late"))
+    layers = 12 * (4 * 768**2 + 2 * 768 * 3072)
+    assert result.operations == pytest.approx(2 * layers * (200 * 50 + 20 * 8))
+    assert result.core_s == pytest.approx(2 * 200 * 50 * 32 * 6 / 60e9)
+    assert result.disk == 2 * 11 * 200
 
 
 def test_fixed_assumptions_show_their_numbers():

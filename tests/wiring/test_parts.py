@@ -16,7 +16,7 @@ from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.files import FilesSource
-from residuum.config.schema.scales import Config, FromModel, FromPath
+from residuum.config.schema.scales import Config, FromModel, FromPath, RerankerModel
 from residuum.wiring import options, sizes
 from residuum.wiring.availability import all_available, why_no_docpairs, why_unavailable
 from residuum.wiring.base import Constraints, either_id, run_of
@@ -32,6 +32,7 @@ from residuum.wiring.runs import (
     Unions,
     candidates,
     needs_answers,
+    played_rerankers,
     rerank_systems,
     reranked,
     tuning_split,
@@ -489,6 +490,74 @@ def test_queries_may_be_read_by_another_released_encoder(tmp_path):
     (tmp_path / "asks").rmdir()
     why = why_unavailable(with_model(theirs2=entry, asks=asks), "theirs2", DEV, all_available)
     assert why == f"no such folder: {tmp_path / 'asks'}, which asks names"
+
+
+def reranked_by(reranker, **models):
+    """Return the toy with models and the system `by`, which reranks BM25's first 7 docs."""
+    entry = {"kind": "rerank", "first_stage": "bm25", "reranker": reranker, "depth": {"value": 7}}
+    toy = with_model(**models)
+    return replace(toy, systems={**toy.systems, "by": SYSTEM.validate_python(entry)})
+
+
+def test_a_released_encoder_reranks_by_its_id(tmp_path):
+    """It is no cross-encoder and has no seed; its checkpoints are inputs, and rows need them."""
+    for name in ("docs", "asks"):
+        (tmp_path / name).mkdir()
+    late = {"kind": "released-encoder", "pooling": "tokens"}
+    models = {
+        "late": {**late, "path": str(tmp_path / "docs"), "queries": "asking"},
+        "asking": {**late, "path": str(tmp_path / "asks")},
+    }
+    toy = reranked_by({"model": "late"}, **models)
+    assert toy.reranker("by") == "late" and toy.runs("by") == ["by"]
+    runs, job = part(Runs, toy), named(**ON_DEV, reranker="late")
+    assert runs.depths(job) == "--run r/runs/toy/dev/bm25.trec.gz --depth 7"
+    checkpoints = ["r/models/late/seed0", "r/models/asking/seed0"]
+    assert runs.reranker(job) == f"--model {checkpoints[0]} --asking {checkpoints[1]}"
+    assert runs.reranker_files(job) == [f"{path}/manifest.json" for path in checkpoints]
+    assert runs.reranked_folds(job) == []
+    assert json.loads(runs.pairs_spec(job)) == {"batch_size": 8}, "texts, of any encoder"
+    cross = json.loads(runs.pairs_spec(named(**ON_DEV, reranker="role")))
+    assert cross == {"batch_size": 4, "kind": "cross-encoder"}
+    assert played_rerankers(toy, ["by"]).keys() == {"late"}
+    assert why_unavailable(toy, "by", DEV, all_available) is None
+    (tmp_path / "asks").rmdir()
+    why = why_unavailable(reranked_by({"model": "late"}, **models), "by", DEV, all_available)
+    assert why == f"no such folder: {tmp_path / 'asks'}, which asking names"
+    (tmp_path / "asks").mkdir()
+    seeded = reranked_by({"model": "late", "seed": 1}, **models)
+    fault = ("reranker", "seed: late is not trained here; leave it out")
+    assert [*system_faults(seeded, seeded.systems["by"])] == [fault]
+    assert [*system_faults(toy, toy.systems["by"])] == []
+
+
+def test_a_released_encoder_s_own_precision_goes_before_that_of_the_run(tmp_path):
+    half = {"kind": "released-encoder", "path": str(tmp_path), "precision": "bf16"}
+    plain = {"kind": "released-encoder", "path": str(tmp_path)}
+    toy = reranked_by({"model": "half"}, half=half, plain=plain)
+    toy = replace(toy, config=toy.config.model_copy(update={"precision": "fp32"}))
+    resources = Resources(toy)
+    for model, precision in (("half", "bf16"), ("plain", "fp32"), ("dual", "fp32")):
+        options = f"--threads 2 --device auto --precision {precision} --arithmetic native"
+        assert resources.encoding(named(model=model)) == f"--batch-size 8 {options}"
+    for reranker, precision in (("half", "bf16"), ("role", "fp32")):
+        options = f"--threads 2 --device auto --precision {precision} --arithmetic native"
+        assert resources.reranking(named(reranker=reranker)) == options
+
+
+def test_a_role_of_rerankers_may_be_played_by_a_released_encoder(tmp_path):
+    toy = reranked_by("role", theirs={"kind": "released-encoder", "path": str(tmp_path)})
+    scale = toy.scale.model_copy(update={"rerankers": {"role": RerankerModel(model="theirs")}})
+    runs = part(Runs, replace(toy, scales={"toy": scale}))
+    assert runs.reranker(named(**ON_DEV, reranker="role")) == "--model r/models/theirs/seed0"
+
+
+def test_a_trained_dual_encoder_reranks_with_one_seed():
+    toy = reranked_by({"model": "dual", "seed": 3})
+    assert toy.reranker("by") == "dual@seed3" and toy.runs("by") == ["by"]
+    runs, job = part(Runs, toy), named(**ON_DEV, reranker="dual@seed3")
+    assert runs.reranker(job) == "--model r/models/dual/seed3"
+    assert json.loads(runs.pairs_spec(job)) == {"batch_size": 8}
 
 
 def test_candidates_are_of_no_system_with_a_run_for_each_seed():

@@ -95,6 +95,10 @@ def test_a_model_in_a_folder_says_its_shape(tmp_path):
     options = {"num_hidden_layers": 3, "hidden_size": 96, "intermediate_size": 200, "vocab_size": 9}
     (tmp_path / "config.json").write_text(json.dumps(options))
     assert sizes.shape(TOY, FromPath(path=str(tmp_path))) == (3, 96, 200, 9, 0)
+    within = tmp_path / "document_0_Transformer"  # as a model with a Router has its network
+    within.mkdir()
+    (tmp_path / "config.json").rename(within / "config.json")
+    assert sizes.shape(TOY, FromPath(path=str(tmp_path))) == (3, 96, 200, 9, 0)
 
 
 def test_docs_in_windows_have_a_vector_for_each_passage():

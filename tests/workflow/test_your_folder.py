@@ -100,7 +100,20 @@ rows:
   - {id: late, index: 5, label: of tokens, system: late}
   - {id: late-sum, index: 6, label: BM25 and of tokens, system: late-sum}
   - {id: late-exact, index: 7, label: both models, system: late-exact}
+  - {id: late-reranked, index: 8, label: reranked by tokens, system: late-reranked}
 tests: clear
+"""
+
+
+FIGURE = """\
+kind: figure
+title: Depths
+printed_in: mine
+role: mine-test
+over: depth
+panels: [{id: ndcg, shows: reranked, measure: nDCG@10, header: nDCG@10}]
+series: [{id: late, label: by tokens, system: late-reranked}]
+tests: depths
 """
 
 
@@ -118,6 +131,10 @@ def released(tmp_path_factory):
     (hybrid,) = (text for name, text in BLOCK.findall(PUBLISHED) if name.endswith("hybrid.yaml"))
     assert len(hybrid.splitlines()) <= 8
     hybrid = hybrid.replace("[bm25-default, mine]", "[bm25-default, theirs]")
+    (late,) = (
+        text for name, text in BLOCK.findall(PUBLISHED) if name.endswith("bm25-colbert.yaml")
+    )
+    late = late.replace("{model: colbert}", "{model: late}").replace("[10, 20, 50]", "[5, 10, 20]")
     (folder / "data/mine/qrels/dev.tsv").rename(folder / "data/mine/qrels/tune.tsv")
     entries = {
         "datasets/mine": "source: {kind: beir, folder: mine}\nsplits: {tune: {}, test: {}}\n"
@@ -132,7 +149,9 @@ def released(tmp_path_factory):
         "interpolation: {weighted: late, value: 0.7, grid: null, tune_on: null, measure: null}\n",
         "systems/late-exact": "kind: hybrid\nparts: [theirs, late]\n"
         "interpolation: {weighted: late, value: 0.5}\nk: 20\n",
+        "systems/late-reranked": late,
         "papers/mine/table1": TABLE,
+        "papers/mine/figure1": FIGURE,
     }
     late_model(start).save(str(folder / "theirs late"))
     write(folder, entries)
@@ -180,6 +199,21 @@ def test_a_released_encoder_is_a_system_in_three_lines(released):
     assert "Nothing to be done" in snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
 
 
+def test_another_precision_of_a_model_encodes_and_reranks_by_it_anew(released):
+    """Nothing of other models: with theirs, its hybrid; with the late one, what it reranks."""
+    folder, *_ = released
+    kept = {f"models/{name}": (folder / f"config/models/{name}.yaml").read_text()
+            for name in ("theirs", "late")}  # fmt: skip
+    for name, scored in (("theirs", {}), ("late", {"rerank_score": 2, "rerank_depths": 2})):
+        text = kept[f"models/{name}"]
+        write(folder, {f"models/{name}": f"{text}precision: bf16\n"})
+        planned = snakemake(folder, scale="mine", config="papers=[mine]", options=["--dry-run"])
+        write(folder, kept)
+        counts = dict(re.findall(r"^((?:encode|rerank|release)_[a-z]+) +(\d+)$", planned, re.M))
+        made = {rule: int(count) for rule, count in counts.items() if rule != "rerank_cut"}
+        assert made == {"encode_docs": 1, "encode_queries": 1, **scored}, planned
+
+
 def test_a_late_model_is_a_system_and_a_part(released):
     """Its scores are sentence-transformers' MaxSim; sums, exact and of lists, add these scores."""
     folder, results, model = released
@@ -214,6 +248,33 @@ def test_a_late_model_is_a_system_and_a_part(released):
         .select(*trec.PAIR, "score", "expected").rows()
     ):  # fmt: skip
         assert score == pytest.approx(0.7 * expected + bm25.get((query, doc), 0), abs=1e-4)
+
+
+def test_a_late_model_reranks_at_every_depth(released):
+    """Each pair has the score of the late run; orders at a depth are made from both runs here."""
+    _, results, _ = released
+    table, rows = rows_of(results, "table1")
+    assert "not run" not in rows["8"], table
+    assert "late, released and not trained here: theirs late, pooling tokens" in table
+    runs = results / "runs" / "mine" / "test"
+    late = {row[:2]: row[2] for row in trec.read_run(runs / "late.trec.gz").select(
+        *trec.PAIR, "score").rows()}  # fmt: skip
+    scored = trec.read_run(results / "rerank/mine/test/late.trec.gz")
+    first = trec.read_run(runs / "bm25-default.trec.gz")
+    assert scored.height == trec.cut(first, 20).height
+    for query, doc, score in scored.select(*trec.PAIR, "score").rows():
+        assert score == pytest.approx(late[query, doc], abs=1e-4)
+    record = json.loads((results / "tuning/mine/test/late-reranked.json").read_text())
+    (depth,) = {choice["setting"]["depth"] for choice in record["choices"]}
+    reranked = trec.read_run(runs / "late-reranked.trec.gz")
+    for (query,), docs in first.group_by("query_id"):
+        order = docs.sort("rank")["doc_id"].to_list()
+        top = sorted(order[:depth], key=lambda doc, q=query: (-late[q, doc], doc))
+        made = reranked.filter(query_id=query).sort("rank")["doc_id"].to_list()
+        assert made == top + order[depth:]
+    curve = trec.read_curve(results / "rerank/mine/test/late.depths.tsv")
+    assert {0, 5, 10, 20} == {*curve["depth"]}
+    assert (results / "figures" / "mine-figure1.tsv").is_file()
 
 
 def test_a_cross_encoder_of_a_folder_reranks(released):

@@ -19,7 +19,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.reading import Windows
 from residuum.neural import devices, foreign
-from residuum.neural.encoders import Encoder
+from residuum.neural.encoders import Encoder, asker, check_alike
 from residuum.neural.resumable import SNAPSHOTS
 from residuum.neural.tokens import passages, windows_of
 
@@ -170,9 +170,10 @@ def encode_queries(
     """
     chosen = devices.choose(device, precision, threads, arithmetic)
     weights = at(model, snapshot)
-    encoder, counts = Encoder.load(asking or weights, chosen), {}
+    encoder, counts = Encoder.load(asker(asking or weights), chosen), {}
     if asking:
-        _check_alike(model, encoder, asking)
+        made = manifest.facts(model, "a released encoder", "dimensions")["dimensions"]
+        check_alike(model, made, asking, encoder.dimensions)
     paths = dict(command.pairs(split))
     spec = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
     spec |= {"snapshot": snapshot} if snapshot else {}
@@ -187,16 +188,6 @@ def encode_queries(
         facts["weights"] = foreign.weights_sha256(weights)
         inputs = [*paths.values(), model, *([asking] if asking else [])]
         manifest.write(folder, facts, spec, inputs, "residuum.encode")
-
-
-def _check_alike(model: Path, encoder: Encoder, asking: Path) -> None:
-    """Refuse a model for queries whose vectors have other dimensions than the docs'."""
-    made = manifest.facts(model, "a released encoder", "dimensions")["dimensions"]
-    if made != encoder.dimensions:
-        raise ResiduumError(
-            f"{asking}: vectors of queries have {encoder.dimensions} dimensions, and those of docs "
-            f"by {model} have {made}. Name two encoders that were trained together"
-        )
 
 
 def at(model: Path, snapshot: int | None) -> Path:

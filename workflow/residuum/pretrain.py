@@ -85,7 +85,8 @@ def adapt(
     form = command.parse_spec(pydantic.RootModel[Adapted], spec).root
     _check_corpora(corpus, form.corpora)
     source = Source(start, revision, form.training.dropout, new_head=True, pickled=pickled)
-    begin = Start(source, devices.choose(device, precision, threads, arithmetic), form.seed)
+    chosen = devices.choose(device, precision, threads, arithmetic, trains=True)
+    begin = Start(source, chosen, form.seed)
     inputs = [path / "manifest.json" for path in corpus]
     with (
         processes.joined(begin.device.name),

@@ -37,7 +37,7 @@ def encoder(
         made = release.take(described, source, folder, chosen)
         facts = {
             "dimensions": made.dimensions,
-            "read": release.summary(described.settings),
+            "read": release.summary(described),
             "weights": foreign.weights_sha256(folder),
         }
         inputs = [Path(start)] if Path(start).is_dir() else []

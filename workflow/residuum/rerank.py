@@ -1,14 +1,17 @@
-"""Score candidates with a cross-encoder once, for all first stages and all depths, and cut.
+"""Score candidates with a reranker once, for all first stages and all depths, and cut.
 
-Command: `python -m residuum.rerank score|depths|cut ...`. Only score loads the model; started
-again, for the same pairs or more, it scores what is missing.
+Command: `python -m residuum.rerank score|depths|cut ...`. A reranker is a cross-encoder, or an
+encoder whose vectors score pairs. Only score loads it; started again, for the same pairs or more,
+it scores what is missing.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -19,26 +22,63 @@ from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
+from residuum.code.tables import OpenTable
 from residuum.config.measures import cutoff
 from residuum.config.schema.base import Positive, Strict
+from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.reading import Reading, Windows
 from residuum.config.schema.settings import Depth
 from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
-from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.resumable import fingerprint, log, open_folder
-from residuum.neural.tokens import PassageStore, Texts, TokenStore, windows_of
+from residuum.neural.tokens import Cut, PassageStore, Texts, TokenStore, windows_of
 from residuum.tuning.choosing import Choice, Record, choose
 from residuum.tuning.evaluation import evaluate
 
+if TYPE_CHECKING:
+    from residuum.neural.learners import ScorePairs
+
 app = command.app(__doc__)
-SCORED = pl.Schema({"query_id": pl.String, "doc_id": pl.String, "score": pl.Float32})
+SCORED = pl.Schema({"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64})
 CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
 
-class Scoring(Strict):
-    """Pairs per batch, which the last digits depend on; pairs that a kill can cost."""
+class Reranker(Protocol):
+    """A model that scores pairs of a query and a doc, given as tokens."""
 
+    settings: Strict
+    model: Any
+    sizes: devices.AdaptiveBatchSize
+
+    def cut(self, windows: Windows | None) -> Cut:
+        """Return the function that cuts a doc's record into texts: its text, or its passages."""
+
+    def tokenise(self, texts: Iterable[str], kind: TextKind) -> Iterator[np.ndarray]:
+        """Yield each text's token ids, cut to the length of queries or docs."""
+
+    def lengths(self, queries: np.ndarray, docs: np.ndarray) -> np.ndarray:
+        """Return what pairs' times rise with, given their numbers of tokens: integers (pairs,)."""
+
+    def asked(self, queries: Sequence[np.ndarray], batch_size: int) -> ScorePairs:
+        """Return a function that scores docs for queries."""
+
+
+RERANKERS: OpenTable[Any] = OpenTable(
+    {
+        "cross-encoder": "residuum.neural.crossencoder:CrossEncoder",
+        "encoder": "residuum.neural.matching:Matcher",
+    },
+    "kind of reranker",
+)
+
+
+class Scoring(Strict):
+    """Pairs or texts per batch, which last digits depend on; pairs that a kill can cost.
+
+    Without a kind, the reranker is an encoder, whose own files say which one.
+    """
+
+    kind: Literal["cross-encoder"] | None = None
     batch_size: Positive
     part_pairs: Positive = 8192
 
@@ -58,8 +98,8 @@ def score(
     ],
     queries: command.Queries,
     corpus: command.Corpus,
-    model: Annotated[list[str], typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
-    spec: Annotated[str, typer.Option(help="JSON of Scoring: batch_size and part_pairs")],
+    model: Annotated[list[str], typer.Option(help="reranker: checkpoint folder, or hub id")],
+    spec: Annotated[str, typer.Option(help="JSON of Scoring: kind, batch_size and part_pairs")],
     store: Annotated[Path, command.written("folder that keeps scored pairs between jobs")],
     output: Annotated[Path, command.written("scores of all pairs, .trec.gz")],
     revision: command.Revision = None,
@@ -73,11 +113,15 @@ def score(
     arithmetic: command.Arithmetic = "native",
     fold: command.Folds = None,
     windows: command.Windows = None,
+    asking: Annotated[
+        Path | None, typer.Option(help="checkpoint that reads queries, if it is not the docs'")
+    ] = None,
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once.
 
-    A doc that is read in passages has the score of its best passage. With --fold, given as often as
-    --model, each model scores the pairs of its own fold's queries.
+    A doc that is read in passages has the score of its best passage; of a late encoder, it has the
+    vectors of all its passages. With --fold, given as often as --model, each model scores the pairs
+    of its own fold's queries.
     """
     config = command.parse_spec(Scoring, spec)
     form = windows_of(windows)
@@ -88,7 +132,11 @@ def score(
     required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
     parts = []
     for name, folder, share in shares(required, model, fold or [], store):
-        encoder = load(name, revision, reading, pickled, chosen)
+        encoder: Reranker
+        if config.kind:
+            encoder = load(name, revision, reading, pickled, chosen)
+        else:
+            encoder = RERANKERS["encoder"].load(Path(name), asking, chosen)
         local = Path(name).is_dir()
         setting = {
             "reading": encoder.settings.model_dump(mode="json"),
@@ -100,7 +148,8 @@ def score(
             "arithmetic": chosen.arithmetic,
             **({"windows": form.model_dump()} if form else {}),
         }
-        checkpoint = pretrained.parts(Path(name)) if local else []
+        folders = [path for path in (Path(name), asking) if path and path.is_dir()]
+        checkpoint = [file for path in folders for file in pretrained.parts(path)]
         with files.alone(folder):
             kept = Store(folder, fingerprint("residuum.rerank", setting, [*texts, *checkpoint]))
             rest = share.join(kept.read(), on=trec.PAIR, how="anti")
@@ -119,7 +168,8 @@ def score(
         "docs": scored["doc_id"].n_unique(),
     }
     setting["depths"] = {str(path): cut for path, cut in cuts.items()}
-    inputs = [*lists, *texts, *(path for path in map(Path, model) if path.is_dir()), *(fold or [])]
+    models = [path for path in map(Path, model) if path.is_dir()]
+    inputs = [*lists, *texts, *models, *([asking] if asking else []), *(fold or [])]
     manifest.write(output, {**facts, **encoder.sizes.facts()}, setting, inputs, "residuum.rerank")
 
 
@@ -139,14 +189,17 @@ def shares(
 
 def load(
     model: str, revision: str | None, reading: str | None, pickled: bool, device: devices.Device
-) -> CrossEncoder:
+) -> Reranker:
     """Return a cross-encoder: our own, or with `reading` one that others trained."""
+    form = RERANKERS["cross-encoder"]
     if reading is not None:
         read = command.parse_spec(Reading, reading, "--reading")
         source = pretrained.Source(model, revision, released=True, pickled=pickled)
-        return CrossEncoder(source, read, device).freeze()
+        ranker: Reranker = form(source, read, device).freeze()
+        return ranker
     if Path(model).is_dir():
-        return CrossEncoder.load(Path(model), device)
+        ranker = form.load(Path(model), device)
+        return ranker
     raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
 
 
@@ -158,15 +211,16 @@ class Store:
         self.folder = folder
 
     def read(self) -> pl.DataFrame:
-        """Return query_id, doc_id, score (float32) of all stored pairs; drop a damaged part."""
-        kept = [pl.DataFrame(schema=SCORED)]
+        """Return query_id, doc_id, score of all stored pairs; drop a damaged part."""
+        kept = list[pl.DataFrame]()
         for path in sorted(self.folder.glob("part-*.parquet")):
             try:
-                kept.append(pl.read_parquet(path.read_bytes()).cast(SCORED))
+                kept.append(pl.read_parquet(path.read_bytes()).select(*SCORED))
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
                 log(f"{path}: cannot be read, its pairs are scored again ({error})")
                 path.unlink()
-        return pl.concat(kept).unique(trec.PAIR, keep="first", maintain_order=True)
+        scored = pl.concat(kept or [pl.DataFrame(schema=SCORED)])
+        return scored.unique(trec.PAIR, keep="first", maintain_order=True)
 
     def _add(self, scored: pl.DataFrame) -> None:
         parts = self.folder.glob("part-*.parquet")
@@ -177,7 +231,7 @@ class Store:
     def fill(
         self,
         rest: pl.DataFrame,
-        model: CrossEncoder,
+        model: Reranker,
         texts: Texts,
         batch_size: int,
         part_pairs: int,
@@ -185,9 +239,9 @@ class Store:
     ) -> None:
         """Score pairs (query_id, doc_id) and keep them in parts of `part_pairs`, longest first.
 
-        A doc read in passages gets the score of its best passage. Memory holds the tokens of each
-        text once, and the pairs' ids. Sorting by length lets a part fill its batches. Raises
-        ResiduumError if a text is missing.
+        Memory holds the tokens of each text once, and the pairs' ids. Sorting by length lets a part
+        fill its batches; then the pairs of a doc are neighbours, so that an encoder reads it once,
+        or twice where a part ends. Raises ResiduumError if a text is missing.
         """
         if not rest.height:
             return
@@ -200,16 +254,20 @@ class Store:
             _lengths(rest["query_id"], lambda ids: map(len, queries.tokens(ids))),
             _lengths(rest["doc_id"], lambda ids: (max(map(len, p)) for p in docs.tokens(ids))),
         )
-        ordered = rest.with_columns(length=-length).sort("length", *trec.PAIR)
+        ordered = rest.with_columns(length=-length).sort("length", "doc_id", "query_id")
+        asked = rest["query_id"].unique().sort()
+        scores = model.asked(queries.tokens(asked.to_list()), batch_size)
         parts = -(-rest.height // part_pairs)
         for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
-            asked = queries.tokens(part["query_id"].to_list())
-            read = docs.tokens(part["doc_id"].to_list())
-            pairs = [Pair(query, p) for query, some in zip(asked, read, strict=True) for p in some]
-            counts = np.array([len(passages) for passages in read])
-            scores = model.score(pairs, batch_size)
-            best = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
-            self._add(part.select(trec.PAIR).with_columns(score=best))
+            read = part["doc_id"].unique(maintain_order=True)
+            numbers = _numbers(part["query_id"], asked), _numbers(part["doc_id"], read)
+            made = scores(docs.tokens(read.to_list()), *numbers)
+            self._add(part.select(trec.PAIR).with_columns(score=made))
+
+
+def _numbers(ids: pl.Series, known: pl.Series) -> np.ndarray:
+    """Return the place of each id among the known ones."""
+    return ids.replace_strict(known, range(len(known)), return_dtype=pl.Int64).to_numpy()
 
 
 def _lengths(ids: pl.Series, sizes: Callable[[list[str]], Iterable[int]]) -> np.ndarray:

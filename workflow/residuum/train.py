@@ -99,7 +99,7 @@ def train(
     beside = beside_it(model, fixed or [], asked)
     pairs, texts = files_of(model, "tuples", tuples), files_of(model, "queries", queries)
     without, folds = fold_out(held_out, fold or [], [*texts.values()])
-    chosen = devices.choose(device, precision, threads, arithmetic)
+    chosen = devices.choose(device, precision, threads, arithmetic, trains=True)
     saving = Saving(work, save_every)
     cut = passages_of(model, windows, answers)
     begin = Start(source, chosen, seed, beside, without, corpora_of(model, spans or []), cut)

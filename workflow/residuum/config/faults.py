@@ -43,6 +43,7 @@ from residuum.config.schema.systems import (
     FusionSystem,
     HybridSystem,
     LexicalSystem,
+    RerankSystem,
 )
 from residuum.config.schema.training import Rule, StepRule
 from residuum.pages.entries import Printed, parts_of
@@ -136,6 +137,8 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             yield "encoder", f"{entry.encoder} would replace nothing: {cause}; {cure}"
     if isinstance(entry, Scale):
         yield from comparability_faults(registry, entry)
+        for role, bound in entry.rerankers.items():
+            yield from _seed_faults(registry, f"rerankers.{role}", bound)
     yield from system_faults(registry, entry)
     yield from generator_faults(registry, entry)
     if isinstance(entry, Fidelity):
@@ -152,6 +155,8 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             entry.late,
         ):
             yield "queries", f"{entry.queries!r} has another pooling; give both alike"
+        if isinstance(asked, ReleasedEncoder) and asked.precision != entry.precision:
+            yield "queries", f"{entry.queries!r} has another precision; give both alike"
     if isinstance(entry, OnPairs):
         yield from mix_faults(registry, entry)
         if (name := entry.negatives.same_as) in registry.models:
@@ -286,6 +291,8 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if known and not measures.of_first(measure):
                 have = "as RR@k, Success@k and AnswerAccuracy@k have"
                 yield "interpolation.grid", f"{measure} has no exact grid, {have}; list weights"
+    if isinstance(entry, RerankSystem):
+        yield from _seed_faults(registry, "reranker", entry.reranker)
     if isinstance(entry, CandidatesSystem):
         for first in entry.parts:
             if first.system in registry.systems and registry.external_behind(first.system):
@@ -310,6 +317,14 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 "interpolation.measure",
                 f"{measure} reads answers, which a hybrid search does not; write Success@k",
             )
+
+
+def _seed_faults(registry: Registry, key: str, reranker: object) -> Iterator[Fault]:
+    """Yield the fault of a seed that is given for a released encoder, which has none."""
+    given = isinstance(reranker, FromModel) and "seed" in reranker.model_fields_set
+    name = reranker.model if isinstance(reranker, FromModel) else ""
+    if given and isinstance(registry.models.get(name), ReleasedEncoder):
+        yield key, f"seed: {name} is not trained here; leave it out"
 
 
 def _nested_folds(registry: Registry, entry: FusionSystem | FunctionSystem) -> Iterator[Fault]:

@@ -43,6 +43,7 @@ from residuum.config.schema.scales import (
     FromPath,
     HubReranker,
     LocalReranker,
+    ReleasedReranker,
     Scale,
     Start,
 )
@@ -66,6 +67,7 @@ from residuum.pages.entries import parts_of
 from residuum.pages.kinds import Page
 
 Entry = TypeVar("Entry")
+Reranker = HubReranker | LocalReranker | FromModel | ReleasedReranker
 READERS = DualEncoder, ReleasedEncoder  # models that make vectors of texts
 FOLDERS = {  # kind of entry, as references name it: its folder
     "scale": "scales",
@@ -527,15 +529,21 @@ class Registry:
         if isinstance(reranker, str):
             return reranker
         if isinstance(reranker, FromModel):
-            return str(FixedId(reranker.model, f"seed{reranker.seed}"))
+            released = isinstance(self.models[reranker.model], ReleasedEncoder)
+            return str(FixedId(reranker.model, "" if released else f"seed{reranker.seed}"))
         digest = hashlib.sha256(of_entry(reranker).encode()).hexdigest()
         return str(FixedId(reranker.named, digest[:8]))
 
-    def reranker_binding(self, name: str) -> HubReranker | LocalReranker | FromModel | None:
+    def reranker_binding(self, name: str) -> Reranker | None:
         """Return the model bound to a reranker's id, or None if the scale leaves it unbound."""
         systems = {n: s for n, s in self.systems.items() if isinstance(s, RerankSystem)}
         named = {self.reranker(n): system.reranker for n, system in systems.items()}.get(name, name)
-        return self.scale.rerankers.get(name) if isinstance(named, str) else named
+        bound = self.scale.rerankers.get(name) if isinstance(named, str) else named
+        if isinstance(bound, FromModel) and isinstance(
+            self.models.get(bound.model), ReleasedEncoder
+        ):
+            return ReleasedReranker(bound.model)
+        return bound
 
     def players(self, page: Page) -> dict[str, str]:
         """Return the system of each part of a page: the named system, or the scale's substitute."""

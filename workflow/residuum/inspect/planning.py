@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import entries, loading, roots
-from residuum.config.registry import Registry, SplitId
+from residuum.config.registry import Registry, Reranker, SplitId
 from residuum.config.schema.base import references
 from residuum.config.schema.models import Program
 from residuum.config.schema.scales import FromHub, Start
@@ -187,7 +187,7 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
             triples = job.rule == "data_docpairs"
             read = needed(registry.datasets[name], job.wildcards.get("split"), triples)
             files.setdefault(name, {}).update({file.name: file for file in read})
-        start: Start | None = None
+        start: Start | Reranker | None = None
         if "reranker" in job.wildcards:
             start = player_of(registry, job.wildcards["reranker"])
         elif job.rule == "questions_generate":

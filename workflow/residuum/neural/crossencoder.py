@@ -19,7 +19,14 @@ from residuum.config.schema.reading import Reading, Windows
 from residuum.neural import devices, layers, packing, padding, pretrained
 from residuum.neural.batches import Batch
 from residuum.neural.heads import mean
-from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own_docs
+from residuum.neural.learners import (
+    ContrastiveLearner,
+    Outputs,
+    Ranker,
+    ScorePairs,
+    Start,
+    of_own_docs,
+)
 from residuum.neural.losses import Candidates
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import Cut, passages, tokenise
@@ -184,6 +191,19 @@ class CrossEncoder(Ranker):
                     put(keep, batch, devices.arriving(made))
 
                 self.sizes.each(some, size, score)
+        return scores
+
+    def asked(self, queries: Sequence[np.ndarray], batch_size: int) -> ScorePairs:
+        """Return a function that scores docs for queries; see `ScorePairs`."""
+
+        def scores(
+            docs: Sequence[Sequence[np.ndarray]], query: np.ndarray, doc: np.ndarray
+        ) -> np.ndarray:
+            numbers = list(zip(query.tolist(), doc.tolist(), strict=True))
+            pairs = [Pair(queries[q], passage) for q, d in numbers for passage in docs[d]]
+            counts = np.array([len(docs[d]) for _, d in numbers])
+            return np.maximum.reduceat(self.score(pairs, batch_size), np.cumsum(counts) - counts)
+
         return scores
 
     def _batches(

@@ -22,25 +22,38 @@ from residuum.neural.resumable import log
 
 if TYPE_CHECKING:
     import numpy as np
-    from torch import Tensor
+    from torch import Tensor, dtype
     from torch.nn import Module
 
 Item = TypeVar("Item")
-PRECISIONS = ("auto", "fp32", "bf16")
+PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 BUSY = 2**26  # multiplications of a square layer: about a millisecond of a core
 PLAIN = "DEFAULT"  # ATen's kernels without vector extensions
-BF16 = ("avx512_bf16", "amx_bf16")  # instructions that multiply bfloat16, as torch names them
+FAST = {  # instructions of a CPU that multiply numbers of 16 bits, as torch names them
+    "bf16": ("avx512_bf16", "amx_bf16"),
+    "fp16": ("avx512_fp16", "amx_fp16"),
+}
 LARGE = 2**30  # bytes of a block that one step may free and the next one reuse
 MOST_THREADS = 4096
 FEWEST = 4  # rows of a matrix product; with fewer rows the order of its sums differs
 
 
 class Device(NamedTuple):
-    """A torch device (cpu, cuda, mps), the precision (fp32, bf16) of its products, its kernels."""
+    """A torch device (cpu, cuda, mps), the precision of its products, its kernels.
+
+    The precision is fp32, bf16 or fp16.
+    """
 
     name: str
     precision: str
     arithmetic: str = "native"
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of weights and products of a model that is not trained."""
+        import torch
+
+        return {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.precision, torch.float32)
 
     def autocast(self) -> AbstractContextManager[object]:
         """Return the context in which a model runs; weights and results stay float32."""
@@ -49,14 +62,17 @@ class Device(NamedTuple):
         return torch.autocast(self.name, torch.bfloat16, enabled=self.precision == "bf16")
 
 
-def choose(device: str, precision: str, threads: int, arithmetic: str = "native") -> Device:
+def choose(
+    device: str, precision: str, threads: int, arithmetic: str = "native", trains: bool = False
+) -> Device:
     """Choose the device and precision, fix the number of CPU threads, and make torch deterministic.
 
     `auto` takes cuda with bf16 if available, else mps with fp32, else cpu with fp32. The number of
     threads decides the order of sums, and so the last digits. With native arithmetic the kind of
     CPU decides them too. Raises ResiduumError for a device that this machine lacks, and for
-    portable arithmetic in bf16 or on another device than a CPU. Also raises ResiduumError for bf16
-    on a device without instructions for it, where bf16 is several times slower than fp32.
+    portable arithmetic in 16 bits or on another device than a CPU. Also raises ResiduumError for
+    bf16 and fp16 on a device without instructions for it, where it is several times slower than
+    fp32, and for fp16 if the job `trains`: small gradients would be 0 in it.
     """
     machine.pin(arithmetic)
     name = _available(device)
@@ -64,8 +80,11 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
 
     if precision not in PRECISIONS:
         raise ResiduumError(unknown("precision", precision, PRECISIONS))
-    if precision == "bf16" and (lack := lacks_bf16(name, arithmetic)):
-        raise ResiduumError(f"precision bf16 needs {lack}; use fp32")
+    if precision == "fp16" and trains:
+        raise ResiduumError("precision fp16 is for models that are not trained; use bf16 or fp32")
+    if precision in FAST and (lack := lacks(precision, name, arithmetic)):
+        where = "of the model's entry, or of config.yaml"
+        raise ResiduumError(f"precision {precision} ({where}) needs {lack}; use fp32")
     if arithmetic == "portable":
         _check_portable(name)
     if not 1 <= threads <= MOST_THREADS:
@@ -163,8 +182,8 @@ def _ask_for_determinism() -> None:
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # undeclared
 
 
-def lacks_bf16(name: str, arithmetic: str) -> str:
-    """Return what a device lacks for bf16, or an empty string where bf16 is faster."""
+def lacks(precision: str, name: str, arithmetic: str) -> str:
+    """Return what a device lacks for bf16 or fp16, or an empty string where it is faster."""
     import torch
 
     if name == "cuda":
@@ -174,8 +193,8 @@ def lacks_bf16(name: str, arithmetic: str) -> str:
     if arithmetic == "portable":
         return "arithmetic native, not portable"
     known = torch.cpu.get_capabilities()
-    if not any(known.get(instructions) for instructions in BF16):
-        return f"a CPU with one of {', '.join(BF16)}, or the device cuda"
+    if not any(known.get(instructions) for instructions in FAST[precision]):
+        return f"a CPU with one of {', '.join(FAST[precision])}, or the device cuda"
     return ""
 
 
@@ -224,16 +243,14 @@ def in_float32(layer: Module, device: str) -> None:
     layer.forward = forward
 
 
-def round_weights(model: Module, but: Collection[Module]) -> None:
-    """Round the weights of a model to bfloat16 in place, except in the layers `but`."""
-    import torch
-
+def round_weights(model: Module, dtype: dtype, but: Collection[Module]) -> None:
+    """Round the weights of a model to 16 bits in place, except in the layers `but`."""
     for part in model.modules():
         if part in but:
             continue
         for weights in (*part.parameters(recurse=False), *part.buffers(recurse=False)):
             if weights.is_floating_point():
-                weights.data = weights.data.to(torch.bfloat16)
+                weights.data = weights.data.to(dtype)
 
 
 @contextmanager

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 import numpy as np
 
-from residuum.artefacts import contracts
+from residuum.artefacts import contracts, intact
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
+    from residuum.vectors.scores import Vectors
+
     Rows = np.ndarray | csr_array  # of vectors, dense or sparse
 
 
@@ -52,6 +55,7 @@ class Encoder(Ranker):
 
     schema, remedy = EncoderSchema, "encoder.doc_length"
     settings: EncoderSchema
+    apart = False  # on a CPU, batches in which no digit of a text depends on the others
 
     def __init__(
         self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
@@ -194,7 +198,17 @@ class Encoder(Ranker):
         A GPU gets the texts in parts; the next part is read and tokenised meanwhile. A CPU gets all
         texts at once. `total` is the number of texts, for the progress estimate.
         """
-        tokens, at_once = self.tokenise(texts, kind), self.at_once
+        return self.vectors_of(self.tokenise(texts, kind), kind, batch_size, total)
+
+    def vectors_of(
+        self,
+        tokens: Iterable[np.ndarray],
+        kind: TextKind,
+        batch_size: int,
+        total: int | None = None,
+    ) -> tuple[Rows, np.ndarray]:
+        """Return what `vectors` returns, given the tokens of the texts."""
+        at_once = self.at_once
         parts: Iterable[list[np.ndarray]] = [list(tokens)] if at_once is None else []
         if at_once is not None:
             number = None if total is None else -(-total // at_once)
@@ -245,8 +259,9 @@ class Encoder(Ranker):
         lengths = [len(row) for row in tokens]
         self.model.eval()
 
-        def encode(batch: Sequence[int], _: int) -> None:
-            vectors = self.forward([tokens[i] for i in batch], kind)
+        def encode(batch: Sequence[int], size: int) -> None:
+            some = np.resize(batch, size) if self.apart and self.at_once is None else batch
+            vectors = self.forward([tokens[i] for i in some], kind)
             put(batch, devices.arriving(vectors[: len(batch)]))
 
         with torch.inference_mode():
@@ -269,6 +284,10 @@ class Encoder(Ranker):
             yield from ((pack, len(pack)) for pack in packing.packs(lengths, room))
             return
         hidden = self.model.config.hidden_size
+        if self.apart:  # repeats fill the last batch of a length
+            for length, texts in groupby(order, key=lambda i: lengths[i]):
+                yield [*texts], devices.busy(requested, length, hidden)
+            return
         for batch in chunks(order, requested):
             yield batch, devices.busy(requested, lengths[batch[-1]], hidden)
 
@@ -276,6 +295,10 @@ class Encoder(Ranker):
         super().save(folder)
         if self.settings.dimensions:
             layers.save(self.model, folder)
+
+    def named(self, ids: Sequence[str], rows: Rows) -> Vectors:
+        """Return vectors of this model with ids, in the form that searches and scores read."""
+        return list(ids), np.asarray(rows)
 
     def write(self, folder: Path, ids: Sequence[str], rows: Rows) -> None:
         """Write vectors of this model into a folder, an id for each."""
@@ -285,7 +308,7 @@ class Encoder(Ranker):
         """Return what to do where this model makes a value that is not finite."""
         return (
             f"The weights of {self.model.config.name_or_path} overflow, as those of a training "
-            "that diverged. Train it again, or try --precision fp32"
+            "that diverged, or as fp16 does above 65,504. Train it again, or give precision fp32"
         )
 
     def relevance(
@@ -342,6 +365,27 @@ class Encoder(Ranker):
         }
 
 
+def asker(folder: Path) -> Path:
+    """Return the folder of the checkpoint that reads queries, which a checkpoint may hold.
+
+    Raises ResiduumError if a file of the whole checkpoint is not the one that its manifest records.
+    """
+    within = folder / pretrained.QUERIES
+    if not within.is_dir():
+        return folder
+    intact.check_folder(folder)
+    return within
+
+
+def check_alike(model: object, dimensions: int, asking: object, asked: int) -> None:
+    """Refuse a model for queries whose vectors have other dimensions than the docs'."""
+    if dimensions != asked:
+        raise ResiduumError(
+            f"{asking}: vectors of queries have {asked} dimensions, and those of docs by {model} "
+            f"have {dimensions}. Name two encoders that were trained together"
+        )
+
+
 def _projected(backbone: Any, source: str, size: int, norm: bool) -> Any:
     """Put a linear layer behind a backbone, with a layer norm if `norm` (Luan et al. 2021, 4.1).
 
@@ -364,6 +408,7 @@ ENCODERS: OpenTable[type[Encoder]] = OpenTable(
         "tokens": "residuum.neural.lateencoder:LateEncoder",
         "terms": "residuum.neural.termencoder:TermEncoder",
         "splade": "residuum.neural.termencoder:SpladeEncoder",
+        "static": "residuum.neural.staticencoder:StaticEncoder",
     },
     "pooling with an encoder of its own",
 )

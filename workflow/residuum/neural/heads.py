@@ -149,6 +149,7 @@ class Tokens(Head):
         default=[], description="tokens of a doc that get no vector"
     )
     late: ClassVar[bool] = True
+    trained: ClassVar[bool] = False
 
     def most(self, kind: TextKind, length: int) -> int:
         return length
@@ -213,6 +214,21 @@ class Splade(Head):
         return some.maximum(others) if self.over == "max" else some + others
 
 
+class Static(Head):
+    """A weight for each term of a text, which no network makes: queries without inference.
+
+    A term's weight is the same in every text, however often the text has it (Geng et al. 2024).
+    """
+
+    kind: Literal["static"]
+    sparse: ClassVar[bool] = True
+    trained: ClassVar[bool] = False
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: TextKind) -> Tensor:
+        """Return the weights of texts (texts, 1, terms), which are given."""
+        return hidden
+
+
 HEADS: OpenTable[type[Head]] = OpenTable(
     {
         "mean": "residuum.neural.heads:Mean",
@@ -225,6 +241,7 @@ HEADS: OpenTable[type[Head]] = OpenTable(
         "tokens": "residuum.neural.heads:Tokens",
         "terms": "residuum.neural.heads:Terms",
         "splade": "residuum.neural.heads:Splade",
+        "static": "residuum.neural.heads:Static",
     },
     "pooling",
 )

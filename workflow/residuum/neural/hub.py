@@ -17,6 +17,7 @@ SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "spiece.model")
 WHOLE = ".gitattributes"
+MODULES = "modules.json"  # a model that has it may hold its networks in folders
 NO_SAFETENSORS = (
     "no safetensors. With `pickled: true` at a hub model in config/scales, tensors alone are read "
     "from its pickle (pytorch_model.bin). Or save the model as safetensors, with transformers' "
@@ -112,7 +113,11 @@ def _cached(model: str, revision: str | None, names: tuple[str, ...]) -> bool:
     from huggingface_hub import try_to_load_from_cache
 
     found = (try_to_load_from_cache(model, name, revision=revision) for name in names)
-    return any(isinstance(path, str) for path in found)
+    if any(isinstance(path, str) for path in found):
+        return True
+    listed = try_to_load_from_cache(model, MODULES, revision=revision)
+    top = Path(listed).parent if isinstance(listed, str) else None
+    return any(top and [*top.glob(f"*/{name}")] for name in names)
 
 
 @cache

@@ -71,7 +71,8 @@ class LateEncoder(Encoder):
 
     def forward(self, tokens: Sequence[np.ndarray], kind: TextKind) -> Tensor:
         each = [self._places(row, kind) for row in tokens]
-        rows = np.zeros((len(each), max(map(len, each))), dtype=np.int64)
+        most = max(map(len, tokens if self.apart else each))
+        rows = np.zeros((len(each), most), dtype=np.int64)
         for row, places in zip(rows, each, strict=True):
             row[: len(places)] = places
         if kind == "query" and self.expanded and not self.head.attended:

@@ -185,6 +185,19 @@ ADAPTED: OpenTable[OnTexts] = OpenTable(
 )
 
 
+class ScorePairs(Protocol):
+    """The scores of docs by a model that knows the queries."""
+
+    def __call__(
+        self, docs: Sequence[Sequence[np.ndarray]], query: np.ndarray, doc: np.ndarray
+    ) -> np.ndarray:
+        """Return the score of query `query[i]` and doc `doc[i]` (numbers): floats (pairs,).
+
+        A doc is the token ids of its passages, one or more. With several, a pair has the score of
+        the whole doc.
+        """
+
+
 class Ranker(TextModel):
     """A model that scores docs for queries."""
 

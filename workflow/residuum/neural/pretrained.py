@@ -40,6 +40,7 @@ Keep = Callable[[Sequence[int], np.ndarray], None]  # stores a model's values of
 Put = Callable[[Keep, Sequence[int], Callable[[], np.ndarray]], None]  # values may be in transfer
 SETTINGS = "residuum.json"
 GATE = "gate"  # folder of a checkpoint's gate
+QUERIES = "queries"  # folder of a checkpoint's own encoder of queries
 WIDE = 256  # least hidden units of models for which a CPU packs texts
 TEXTS_AT_ONCE = 32_768  # texts given to a GPU together: seconds of its work
 RECORDS = ("manifest.json", "training.tsv")  # how a checkpoint was made, no part of the model
@@ -53,7 +54,8 @@ class Source(NamedTuple):
     the head are drawn from a fixed seed. A `released` reranker comes from others, and its
     configuration gives its number of labels. The `gate` of a term encoder is a separate folder,
     until a checkpoint holds the gate. Weights are read from safetensors. If there are none and
-    `pickled` is true, tensors alone are read from a pickle.
+    `pickled` is true, tensors alone are read from a pickle. `folder` is that of a model within a
+    model of the hub; "" if it lies beside the other files.
     """
 
     name: str
@@ -63,6 +65,19 @@ class Source(NamedTuple):
     released: bool = False
     gate: Path | None = None
     pickled: bool = False
+    folder: str = ""
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """How transformers finds the files: the revision, and the folder. Code is never run."""
+        # Without this setting transformers asks the user.
+        where: dict[str, Any] = {"trust_remote_code": False}
+        where |= {"revision": self.revision} if self.revision else {}
+        return where | ({"subfolder": self.folder} if self.folder else {})
+
+    def file(self, name: str) -> str:
+        """Return the name of a file of the model, from the top of a model of the hub."""
+        return f"{self.folder}/{name}" if self.folder else name
 
 
 def load(
@@ -87,7 +102,7 @@ def load(
         model, tokenizer, report = _read(head, source, settings)
         foreign.fit(model, report, source.name, source.new_head, new)
         rows = model.get_input_embeddings().num_embeddings
-        foreign.check_tokenizer(tokenizer, rows, source.name, partial(_has, source.name, model))
+        foreign.check_tokenizer(tokenizer, rows, source.name, partial(_has, source, model))
         set_cls(tokenizer, True)
         known = len(tokenizer)
         tokenizer.add_tokens([some for some in markers if some], special_tokens=True)
@@ -110,9 +125,7 @@ def _read(
     # Otherwise transformers has a pickle converted elsewhere, and reads another commit's file.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     name, folder = source.name, Path(source.name)
-    # Code beside a checkpoint is never run. Without this setting transformers asks the user.
-    at: dict[str, Any] = {"trust_remote_code": False}
-    at |= {"revision": source.revision} if source.revision else {}
+    at = source.at
     config = AutoConfig.from_pretrained(name, **at, **settings)
     foreign.check_kernel(config, name)
     for key in DROPOUTS:
@@ -121,7 +134,11 @@ def _read(
     if not folder.is_dir() and (found := hub.commit(name, source.revision)):
         at["revision"] = config._commit_hash = found
     for index in foreign.indexes(source.pickled):
-        path = folder / index if folder.is_dir() else hub.had(name, at.get("revision"), index)
+        path = (
+            folder / index
+            if folder.is_dir()
+            else hub.had(name, at.get("revision"), source.file(index))
+        )
         if path and path.is_file():
             foreign.check(path)
     if folder.is_dir():
@@ -133,11 +150,11 @@ def _read(
     return model, AutoTokenizer.from_pretrained(name, **at), report
 
 
-def _has(name: str, model: PreTrainedModel, file: str) -> bool:
-    folder = Path(name)
+def _has(source: Source, model: PreTrainedModel, file: str) -> bool:
+    folder = Path(source.name)
     if folder.is_dir():
         return (folder / file).is_file()
-    return hub.had(name, commit(model), file) is not None
+    return hub.had(source.name, commit(model), source.file(file)) is not None
 
 
 @contextmanager
@@ -261,11 +278,11 @@ class TextModel(ABC):
     def freeze(self) -> Self:
         """Fix the weights in the precision of computation; return the model.
 
-        In bf16 this rounds the weights once, and not at each use. Rounding at each use would take
-        more than half of the kernels of a forward pass.
+        In bf16 and fp16 this rounds the weights once, and not at each use. Rounding at each use
+        would take more than half of the kernels of a forward pass.
         """
-        if self.device.precision == "bf16":
-            devices.round_weights(self.backbone, self.exact())
+        if self.device.precision != "fp32":
+            devices.round_weights(self.backbone, self.device.dtype, self.exact())
         elif self.device.name == "cpu" and self.sharing:
             self._share(*self.sharing)
         self.frozen = True

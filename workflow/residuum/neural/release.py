@@ -21,16 +21,17 @@ from residuum.config import entries
 from residuum.config.schema.encoder import Encoder as EncoderSchema
 from residuum.config.schema.encoder import TextKind
 from residuum.config.schema.models import Reads
-from residuum.neural import foreign, hub, layers, pretrained
+from residuum.neural import foreign, hub, layers, pretrained, routes
 from residuum.neural.devices import Device
 from residuum.neural.frames import as_it_is
 from residuum.neural.heads import FLAGS, HEADS, Head
-from residuum.neural.pretrained import SETTINGS, Source
+from residuum.neural.pretrained import QUERIES, SETTINGS, Source
+from residuum.neural.routes import MODULES, Module
 
 if TYPE_CHECKING:
     from residuum.neural.encoders import Encoder
 
-MODULES, MODEL = "modules.json", "config_sentence_transformers.json"
+MODEL = "config_sentence_transformers.json"
 TEXTS = "sentence_bert_config.json"
 # Older folders name the file by their kind of model; the first that is there counts.
 TEXTS_OF = (
@@ -59,12 +60,14 @@ TRANSFORMER, POOLING, DENSE, NORM, NORMALISE = (
     "Normalize",
 )
 MASKED, SPLADE, TOKENS, IDLE = "MLMTransformer", "SpladePooling", "MultiVectorMask", "Dropout"
+STATIC = "SparseStaticEmbedding"
 ORDERS = (
     (TRANSFORMER, POOLING, DENSE, NORM, NORMALISE),
     (MASKED, SPLADE),
     (TRANSFORMER, DENSE, TOKENS, NORMALISE),
+    (STATIC,),
 )
-NEEDED = {POOLING, SPLADE, TOKENS}  # one of them makes the vectors
+NEEDED = {POOLING, SPLADE, TOKENS, STATIC}  # one of them makes the vectors
 PYLATE = {"pylate.models.Dense.Dense": f"{CODE}{DENSE}"}  # its classes, by sentence-transformers'
 AT_TOKENS = "token_embeddings"  # what the modules of a late model read and write
 # The original ColBERT's: its class, its settings, their values where it does not say, its layer.
@@ -84,27 +87,52 @@ class Described(NamedTuple):
     """How a released model is read: settings, folders of its layers, and how it reads texts.
 
     `layers` is the folder of each layer behind the pooling, within the model. `lowercase` says
-    whether texts are lowercased first. `single` are texts that are one token each.
+    whether texts are lowercased first. `single` are texts that are one token each. `folder` is that
+    of the network within the model; "" if it lies beside. `queries` is how queries are read, where
+    other modules read them.
     """
 
     settings: EncoderSchema
     layers: dict[str, str]
     lowercase: bool
     single: list[str]
+    folder: str = ""
+    queries: Described | None = None
 
 
 class _Files:
-    """The JSON files beside a model's weights, in its folder or on the hub."""
+    """The JSON files of a model, in its folder or on the hub; `folder` holds its network."""
 
     def __init__(self, source: Source) -> None:
-        self.source = source
+        self.source, self.folder = source, ""
         self.path = cache(self._path)  # the hub is asked once for each file
+
+    def within(self, folder: str) -> _Files:
+        """Return the files of a model whose network lies in a folder of it."""
+        made = _Files(self.source)
+        made.folder, made.path = folder, self.path
+        return made
+
+    def beside(self, name: str) -> str:
+        """Return the name of a file beside the network, from the top of the model."""
+        return routes.joined(self.folder, name)
+
+    @property
+    def network(self) -> Source:
+        """Where the network's own files lie."""
+        if (top := Path(self.source.name)).is_dir():
+            folder = files.within(top, self.folder) if self.folder else top
+            if not folder.is_dir():
+                raise self.refused(f"no folder {self.folder}, where its files say the network is")
+            return self.source._replace(name=str(folder))
+        return self.source._replace(folder=self.folder)
 
     def _path(self, name: str) -> Path | None:
         """Return a file of the model, or None if it has no such file."""
         folder = Path(self.source.name)
         if folder.is_dir():
-            return folder / name if (folder / name).is_file() else None
+            path = files.within(folder, name)
+            return path if path.is_file() else None
         path = hub.had(self.source.name, self.source.revision, name)
         if path is None and not hub.lacks(self.source.name, self.source.revision, name):
             raise self.refused(
@@ -127,7 +155,8 @@ class _Files:
     @cached_property
     def texts(self) -> dict[str, Any]:
         """What is said of how texts are read. What residuum does not read is refused."""
-        name = next((name for name in TEXTS_OF if self.path(name)), TEXTS)
+        names = [*map(self.beside, TEXTS_OF)]
+        name = next(filter(self.path, names), names[0])
         held = self.object(name)
         for key, value in held.items():
             if value and key not in READ_OF_TEXTS:
@@ -156,13 +185,31 @@ def read(source: Source, spec: Reads) -> Described:
     """
     held = _Files(source)
     if held.path(SETTINGS):
-        return _of_ours(held, spec)
+        docs = _of_ours(held, spec)
+        asked = held.within(QUERIES)
+        own = bool(held.path(asked.beside(SETTINGS)))
+        return docs._replace(queries=_of_ours(asked, spec, False)) if own else docs
+    if not held.path(MODULES):
+        return _described(held, spec, [])
+    of_docs, of_queries = routes.of(held.read, held.refused)
+    docs = _described(held, spec, of_docs)
+    if of_docs == of_queries:
+        return docs
+    return docs._replace(queries=_described(held, spec, of_queries, False))
+
+
+def _described(held: _Files, spec: Reads, listed: list[Module], replaced: bool = True) -> Described:
+    """Return how the listed modules of a model are read, or the whole model without a list.
+
+    The entry's pooling replaces another one of the modules if `replaced` is true.
+    """
+    held = held.within(_folder_of(held, listed))
     texts, model = held.texts, held.object(MODEL)
-    original = COLBERT in (held.object("config.json").get("architectures") or [])
-    if held.path(MODULES):
+    original = COLBERT in (held.object(held.beside("config.json")).get("architectures") or [])
+    if listed:
         texts, model, single = _of_pylate(texts, model)
         texts = _lengthened(texts, spec)
-        told, behind = _modules(held, texts, model)
+        told, behind = _modules(held, listed, texts, model)
     elif original:
         texts, model, single = _of_colbert(held)
         texts = _lengthened(texts, spec)
@@ -174,14 +221,15 @@ def read(source: Source, spec: Reads) -> Described:
     if model.get("max_active_dims"):
         raise held.refused(f"{MODEL}: max_active_dims: {READ}")
     prompts = _prompts(held, model, spec)
-    told["pooling"] = _with_keys(held, told.get("pooling"), spec)
+    told["pooling"] = _with_keys(held, told.get("pooling"), spec, replaced)
     head = HEADS[told["pooling"]["kind"]]
     cosine = _cosine(held, model, spec, head, bool(told.pop("normalise", False)))
     lengths = (
         spec.query_length or texts.get("query_length"),
         spec.doc_length or texts.get("document_length"),
     )
-    length = texts.get("max_seq_length") or (None if all(lengths) else _longest(held))
+    static = told["pooling"]["kind"] == "static"
+    length = texts.get("max_seq_length") or (None if all(lengths) else _longest(held, static))
     given: dict[str, object] = {
         "query_marker": "",
         "doc_marker": "",
@@ -193,12 +241,20 @@ def read(source: Source, spec: Reads) -> Described:
         **{f"{kind}_prompt": prompt for kind, prompt in prompts.items()},
     }
     settings = _valid(held, {**told, **given})
-    if head.late and not (single or held.path(MODULES)):
+    if head.late and not (single or listed):
         single = [*prompts.values()]
-    return Described(settings, behind, bool(texts.get("do_lower_case")), single)
+    return Described(settings, behind, bool(texts.get("do_lower_case")), single, held.folder)
 
 
-def _with_keys(held: _Files, read: dict[str, Any] | None, spec: Reads) -> dict[str, Any]:
+def _folder_of(held: _Files, listed: list[Module]) -> str:
+    """Return the folder of the network among modules."""
+    networks = (TRANSFORMER, MASKED, STATIC)
+    return next((one.path for one in listed if one.name in networks), "")
+
+
+def _with_keys(
+    held: _Files, read: dict[str, Any] | None, spec: Reads, replaced: bool
+) -> dict[str, Any]:
     """Return the pooling of the files, with the entry's keys in place of theirs.
 
     Raises ResiduumError if the files make a vector for each token, and the entry does not say so:
@@ -208,7 +264,7 @@ def _with_keys(held: _Files, read: dict[str, Any] | None, spec: Reads) -> dict[s
     late = read is not None and HEADS[read["kind"]].late
     if read and asked and asked.kind == read["kind"]:
         return read | asked.model_dump(mode="json", include=asked.model_fields_set)
-    if asked:
+    if asked and (replaced or not read):
         return asked.model_dump(mode="json")
     if late:
         raise held.refused(
@@ -320,13 +376,13 @@ def _valid(held: _Files, given: Mapping[str, object]) -> EncoderSchema:
         raise ResiduumError(str(error)) from None
 
 
-def _of_ours(held: _Files, spec: Reads) -> Described:
+def _of_ours(held: _Files, spec: Reads, replaced: bool = True) -> Described:
     """Return how a checkpoint of residuum is read, with the entry's keys in place of its own."""
-    settings = held.object(SETTINGS)
+    settings = held.object(held.beside(SETTINGS))
     if "pooling" not in settings:
         raise held.refused(f"{SETTINGS} is not that of an encoder of texts")
     changed = {
-        "pooling": _with_keys(held, _as_object(settings["pooling"]), spec),
+        "pooling": _with_keys(held, _as_object(settings["pooling"]), spec, replaced),
         "query_prompt": spec.query_prompt,
         "doc_prompt": spec.doc_prompt,
         "query_length": spec.query_length,
@@ -337,8 +393,8 @@ def _of_ours(held: _Files, spec: Reads) -> Described:
     given = settings | {key: value for key, value in changed.items() if value is not None}
     valid = _valid(held, given)
     layered = {"linear": valid.dimensions, "norm": valid.dimensions and valid.norm}
-    folders = {name: layers.FOLDERS[name] for name in layered if layered[name]}
-    return Described(valid, folders, False, [])
+    folders = {name: held.beside(layers.FOLDERS[name]) for name in layered if layered[name]}
+    return Described(valid, folders, False, [], held.folder)
 
 
 def _as_object(pooling: Any) -> dict[str, Any]:
@@ -346,15 +402,10 @@ def _as_object(pooling: Any) -> dict[str, Any]:
 
 
 def _modules(
-    held: _Files, texts: Mapping[str, Any], model: Mapping[str, Any]
+    held: _Files, listed: Sequence[Module], texts: Mapping[str, Any], model: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the settings that the modules of a model come to, and the folders of its layers."""
-    listed = held.read(MODULES)
-    if not (isinstance(listed, list) and all(isinstance(one, dict) for one in listed)):
-        raise held.refused(f"{MODULES} holds no list of modules")
-    named = [(_named(held, one), str(one.get("path") or "")) for one in listed]
-    if nested := next((path for name, path in named if name in FEATURES.values() and path), None):
-        raise held.refused(f"{MODULES}: the model lies in the folder {nested}, not beside. {READ}")
+    named = [(_named(held, one), one.path) for one in listed]
     named = [(name, path) for name, path in named if name != IDLE]
     if model.get("model_type") == "ColBERT" and TOKENS not in dict(named):
         named += [(TOKENS, ""), (NORMALISE, "")]  # which PyLate 3 does without modules
@@ -373,8 +424,10 @@ def _modules(
     told: dict[str, Any] = {}
     behind: dict[str, str] = {}
     for name, path in named:
-        config = held.object(f"{path}/config.json" if path else "config.json")
-        if name == POOLING:
+        config = held.object(routes.joined(path, "config.json"))
+        if name == STATIC:
+            told["pooling"] = _static(held, path, config)
+        elif name == POOLING:
             told["pooling"] = {"kind": _pooling(held, path, config)}
         elif name == SPLADE:
             told["pooling"] = _splade(held, path, config)
@@ -392,10 +445,16 @@ def _modules(
     return told, behind
 
 
-def _named(held: _Files, module: Mapping[str, Any]) -> str:
+def _static(held: _Files, path: str, config: Mapping[str, Any]) -> dict[str, object]:
+    """Return the pooling of weights of terms. A path to weights elsewhere is refused."""
+    if config.get("path"):
+        raise held.refused(f"{path}/config.json: path: weights in a file elsewhere. {READ}")
+    return {"kind": "static"}
+
+
+def _named(held: _Files, module: Module) -> str:
     """Return the class of a module; a Transformer that fills masks is a MLMTransformer."""
-    whole = str(module.get("type", ""))
-    whole = PYLATE.get(whole, whole)
+    whole = PYLATE.get(module.type, module.type)
     name = whole.rpartition(".")[2]
     if not whole.startswith(CODE):
         raise held.refused(f"{MODULES} asks for {whole or 'no class'}, which is code of its own")
@@ -470,7 +529,7 @@ def _dense(held: _Files, path: str, config: Mapping[str, Any]) -> dict[str, obje
 
 def _check_code(held: _Files) -> None:
     """Refuse a model whose configuration asks for code of its own, which is never run."""
-    config = held.object("config.json")
+    config = held.object(held.beside("config.json"))
     if asked := [key for key in dict(config.get("auto_map") or {}) if key.startswith("AutoModel")]:
         raise held.refused(
             f"config.json: auto_map: {asked[0]} is code of its own, which is never run. Save the "
@@ -523,16 +582,16 @@ def _cosine(
     )
 
 
-def _longest(held: _Files) -> int:
-    """Return the most tokens of a text, by tokenizer and positions."""
+def _longest(held: _Files, static: bool) -> int:
+    """Return the most tokens of a text, by tokenizer and positions; `static` has no positions."""
     from transformers import AutoConfig, AutoTokenizer
 
-    source = held.source
-    at: dict[str, Any] = {"trust_remote_code": False}
-    at |= {"revision": source.revision} if source.revision else {}
+    source = held.network
     with pretrained.explained(source):
-        tokenizer = AutoTokenizer.from_pretrained(source.name, **at)
-        config = AutoConfig.from_pretrained(source.name, **at)
+        tokenizer = AutoTokenizer.from_pretrained(source.name, **source.at)
+        if static:
+            return min(int(tokenizer.model_max_length), LONGEST)
+        config = AutoConfig.from_pretrained(source.name, **source.at)
     positions = getattr(config, "max_position_embeddings", None) or -1
     limits = [tokenizer.model_max_length, *([positions] if positions > 0 else [])]
     if (longest := int(min(limits))) > LONGEST:
@@ -576,8 +635,14 @@ def dropped(described: Described, encoder: EncoderSchema) -> list[str]:
     return lost
 
 
-def summary(settings: EncoderSchema) -> str:
+def summary(described: Described) -> str:
     """Return in words how a model is read."""
+    words = _summary(described.settings)
+    apart = f"; queries apart: {_summary(described.queries.settings)}" if described.queries else ""
+    return words + apart
+
+
+def _summary(settings: EncoderSchema) -> str:
     words = [f"pooling {settings.pooling.kind}"]
     words += [f"a linear layer to {settings.dimensions}"] if settings.dimensions else []
     words += [f"the first {settings.truncate} dimensions"] if settings.truncate else []
@@ -593,11 +658,32 @@ def summary(settings: EncoderSchema) -> str:
 
 
 def take(described: Described, source: Source, folder: Path, device: Device) -> Encoder:
-    """Write a released model into a folder as a checkpoint; return its encoder."""
+    """Write a released model into a folder as a checkpoint; return its encoder of docs.
+
+    Raises ResiduumError if vectors of queries and docs cannot be compared.
+    """
+    from residuum.neural.encoders import check_alike
+
+    encoder = _take(described, source, folder, device)
+    if described.queries:
+        (folder / QUERIES).mkdir()
+        asked = _take(described.queries, source, folder / QUERIES, device)
+        check_alike(source.name, encoder.dimensions, described.queries.folder, asked.dimensions)
+        if encoder.head.sparse and encoder.tokenizer.get_vocab() != asked.tokenizer.get_vocab():
+            raise _Files(source).refused("its queries have another vocabulary than its docs")
+    return encoder
+
+
+def _take(described: Described, source: Source, folder: Path, device: Device) -> Encoder:
     from residuum.neural.encoders import Encoder as Reader
 
-    held, reader = _Files(source), Reader.class_for(described.settings)
-    model, tokenizer = pretrained.load(reader.form(), source)
+    held, reader = _Files(source).within(described.folder), Reader.class_for(described.settings)
+    if described.settings.pooling.kind == "static":
+        _copy_static(held, folder)
+        encoder = reader(Source(str(folder)), described.settings, device)
+        encoder.describe(folder)
+        return encoder
+    model, tokenizer = pretrained.load(reader.form(), held.network)
     if described.lowercase:
         _lowercase(tokenizer)
     _make_single(tokenizer, described.single)
@@ -609,6 +695,23 @@ def take(described: Described, source: Source, folder: Path, device: Device) -> 
     encoder = reader(Source(str(folder)), described.settings, device)
     encoder.describe(folder)
     return encoder
+
+
+def _copy_static(held: _Files, folder: Path) -> None:
+    """Write weights of terms and their tokenizer in our form."""
+    from transformers import AutoTokenizer
+
+    from residuum.neural import staticencoder
+
+    source, weights = held.network, held.path(held.beside(foreign.WEIGHTS))
+    if weights is None:
+        raise held.refused(
+            f"{held.folder}: no {foreign.WEIGHTS}. Save the model with sentence-transformers, and "
+            "name that folder"
+        )
+    with pretrained.explained(source):
+        tokenizer = AutoTokenizer.from_pretrained(source.name, **source.at)
+    staticencoder.save(staticencoder.weights_of(weights.parent, len(tokenizer)), tokenizer, folder)
 
 
 def _copy_layer(held: _Files, name: str, path: str, folder: Path) -> None:

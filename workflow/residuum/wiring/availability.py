@@ -24,7 +24,7 @@ from residuum.config.schema.models import (
     ReleasedWeights,
     VectorFile,
 )
-from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
+from residuum.config.schema.scales import FromHub, FromModel, FromPath, ReleasedReranker, Start
 from residuum.config.schema.systems import (
     DenseSystem,
     ExternalSystem,
@@ -95,7 +95,10 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
     if entry.kind == "rerank":
         name = registry.reranker(system)
         player = registry.reranker_binding(name)
-        yield from _start(registry, player, name, dataset, hub)
+        if isinstance(player, ReleasedReranker):
+            yield from _untrained(registry, player.model, split_id, hub)
+        else:
+            yield from _start(registry, player, name, dataset, hub)
         if split_id and isinstance(player, FromModel):
             yield why_not_by_folds(registry, entry, player.model, split_id)
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from residuum.code import closure
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.models import ReleasedEncoder
-from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
+from residuum.config.schema.scales import FromHub, FromModel, FromPath, ReleasedReranker, Start
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import ONE_SEED, SEED, SNAPSHOT, FixedId, RunId, Seed
 from residuum.wiring.availability import Hub
@@ -105,23 +105,29 @@ class Part:
         index = FixedId(system.index().index_id(), weights)
         return self.paths.index.fill(dataset=dataset, index=index)
 
-    def model_files(self, model: Start, dataset: str, fold: str | None = None) -> list[str]:
+    def model_files(
+        self, model: Start | ReleasedReranker, dataset: str, fold: str | None = None
+    ) -> list[str]:
         """Return the local files of a model, or the manifest that the graph makes for it.
 
         With a fold, the model is the training that has not seen this fold.
         """
         if isinstance(model, FromPath):
             return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
-        return [self._made(model, dataset, fold)] if isinstance(model, FromModel) else []
+        if isinstance(model, FromHub):
+            return []
+        return [self._made(model, dataset, fold)]
 
-    def model_argument(self, model: Start, dataset: str, fold: str | None = None) -> str:
+    def model_argument(
+        self, model: Start | ReleasedReranker, dataset: str, fold: str | None = None
+    ) -> str:
         """Return the arguments that name a model, with --pickled if its weights may be a pickle."""
         pickled = " --pickled" if isinstance(model, FromHub) and model.pickled else ""
         return self.source(model, dataset, fold) + pickled
 
-    def source(self, model: Start, dataset: str, fold: str | None = None) -> str:
+    def source(self, model: Start | ReleasedReranker, dataset: str, fold: str | None = None) -> str:
         """Return a model's folder, or its hub id with `--revision`."""
-        if isinstance(model, FromModel):
+        if isinstance(model, FromModel | ReleasedReranker):
             return folder_of(self._made(model, dataset, fold))
         if isinstance(model, FromPath):
             return quote(model.path)
@@ -141,8 +147,14 @@ class Part:
         """Return a split's answers and its corpus, where a measure looks for the answers."""
         return [self.fill(path, split_id) for path in (self.paths.answers, self.paths.corpus)]
 
-    def _made(self, model: FromModel, dataset: str, fold: str | None) -> str:
-        """Return the manifest of a model that the graph makes: a backbone or a training."""
+    def taken(self, model: str) -> str:
+        """Return the manifest of the checkpoint of a released encoder."""
+        return self.paths.checkpoint.fill(model=model, seed=ReleasedEncoder.seed)
+
+    def _made(self, model: FromModel | ReleasedReranker, dataset: str, fold: str | None) -> str:
+        """Return the manifest of a model that the graph makes: taken in, or by a training."""
+        if isinstance(model, ReleasedReranker):
+            return self.taken(model.model)
         if hasattr(self.registry.models[model.model], "corpora"):
             return self.paths.backbone.fill(model=model.model)
         name = self.registry.model_for(model.model, dataset, fold)

@@ -164,7 +164,7 @@ class Corpora(Part):
         entry = self.registry.models.get(wildcards.model)
         if not isinstance(entry, ReleasedEncoder) or entry.queries is None:
             return []
-        return [self.paths.checkpoint.fill(model=entry.queries, seed=entry.seed)]
+        return [self.taken(entry.queries)]
 
     def snapshot(self, wildcards: Wildcards) -> str:
         """Return `--snapshot N` for a snapshot of a checkpoint; "" for the finished model."""

@@ -16,7 +16,7 @@ from residuum.config.schema.models import (
     ReleasedEncoder,
     TermWeights,
 )
-from residuum.config.schema.scales import FromModel
+from residuum.config.schema.scales import FromModel, ReleasedReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
 from residuum.config.specs import OrderId, RunId, seed_of, trained_with
 from residuum.pages.characteristics.entry import Characteristics
@@ -26,7 +26,14 @@ from residuum.wiring.availability import all_available, rm3_measure
 from residuum.wiring.base import Wildcards, run_of, split_id_of
 from residuum.wiring.corpora import depth_of, encoded_splits
 from residuum.wiring.models import answers_read, corpora_of
-from residuum.wiring.runs import candidates, needs_answers, player_of, reranked, shards_alone
+from residuum.wiring.runs import (
+    candidates,
+    encoder_of,
+    needs_answers,
+    player_of,
+    reranked,
+    shards_alone,
+)
 
 
 class Estimate(NamedTuple):
@@ -437,6 +444,9 @@ class Estimates:
     def pair_scores(self, w: Wildcards) -> Estimate:
         """Estimate the scores of all candidates. They are stored twice: once to resume from."""
         registry, player = self.registry, player_of(self.registry, w.reranker)
+        if encoder := encoder_of(registry, player):
+            return self._matched(w, encoder)
+        assert not isinstance(player, ReleasedReranker), "it is an encoder"
         if not isinstance(player, FromModel):
             reading = player.reading
         else:
@@ -447,3 +457,19 @@ class Estimates:
         tokens *= windows.expected if windows else 1
         read = of_reading(sizes.shape(registry, player), tokens, at_once * reading.length)
         return read._replace(disk=2 * sizes.LINE_BYTES * pairs)
+
+    def _matched(self, w: Wildcards, model: str) -> Estimate:
+        """Estimate the scores of candidates by vectors: each query and each doc is read once."""
+        registry, pairs, asked = self.registry, self._pairs(w), self._queries(w)
+        reader = registry.model(model)
+        assert isinstance(reader, READERS), "its vectors score pairs"
+        at_once, (of_query, of_doc) = registry.scale.batch_size, sizes.longest(reader)
+        docs = min(pairs, sizes.docs(registry, w.dataset))
+        windows = registry.datasets[w.dataset].windows
+        tokens = docs * sizes.doc_tokens(w.dataset, of_doc) * (windows.expected if windows else 1)
+        tokens += asked * min(of_query, sizes.QUERY_TOKENS)
+        read = of_reading(sizes.shape(registry, model), tokens, at_once * of_doc)
+        each = registry.vectors_each(w.dataset, model) * sizes.asked(registry, model)
+        products = 2.0 * pairs * each * sizes.stored(registry, model)
+        seconds = products / 1e9 / sizes.PRODUCT_GFLOPS
+        return read._replace(disk=2 * sizes.LINE_BYTES * pairs, core_s=seconds)

@@ -11,12 +11,13 @@ from typing import Protocol, TypeVar
 
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.generated import GENERATED_SPLITS
-from residuum.config.schema.models import OnPairs
+from residuum.config.schema.models import OnPairs, ReleasedEncoder
 from residuum.config.schema.sources import Containing
 from residuum.wiring import sizes
 from residuum.wiring.base import Wildcards, Workflow
 from residuum.wiring.estimates import Estimate
 from residuum.wiring.models import corpora_of
+from residuum.wiring.runs import encoder_of, player_of
 from residuum.wiring.sizes import CORE_GFLOPS, DOC_TERMS, START_S, STEP_S, TOKEN_BYTES
 
 Estimator = Callable[[Wildcards], Estimate]
@@ -46,8 +47,7 @@ class Resources:
         self._requested = config.device == "cuda" or cards > 0
         self.threads = scale.threads
         self.compute = f"--threads {scale.threads} --device {config.device}"
-        precise = f"{self.compute} --precision {config.precision}"
-        self.precise = f"{precise} --arithmetic {config.arithmetic}"
+        self.precise = self._precise(None)
         self.batches = f"--batch-size {scale.batch_size} {self.precise}"
         self.shard_mb = VECTOR_KB * 1024 * scale.shard_docs // 10**6
         self.gpus = config.gpus  # of a training job, each with a process of its own
@@ -55,6 +55,27 @@ class Resources:
         take = f"python -m residuum.neural.cards {config.gpus}"
         several = f"{take} torchrun --standalone --nproc-per-node {config.gpus} --no-python --"
         self.torchrun = several if config.gpus > 1 else ""
+
+    def _precise(self, model: str | None) -> str:
+        """Return the compute options of a model that is not trained, given its id, or of others.
+
+        The precision of a released encoder's entry goes before that of the configuration.
+        """
+        config = self._registry.config
+        entry = self._registry.models.get(model or "")
+        own = entry.precision if isinstance(entry, ReleasedEncoder) else None
+        precise = f"{self.compute} --precision {own or config.precision}"
+        return f"{precise} --arithmetic {config.arithmetic}"
+
+    def encoding(self, wildcards: Wildcards) -> str:
+        """Return the batch size and the compute options of a job that encodes texts."""
+        size = self._registry.scale.batch_size
+        return f"--batch-size {size} {self._precise(wildcards.model)}"
+
+    def reranking(self, wildcards: Wildcards) -> str:
+        """Return the compute options of a job that scores pairs."""
+        player = player_of(self._registry, wildcards.reranker)
+        return self._precise(encoder_of(self._registry, player))
 
     def training(self, estimate: Estimator, mem_mb: int) -> Declared:
         """Return the resources of a training, which has a process for each card.

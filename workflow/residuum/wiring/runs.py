@@ -10,10 +10,11 @@ from typing import NamedTuple
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
 from residuum.config.measures import level, of_first, reads
-from residuum.config.registry import READERS, Registry, SplitId
+from residuum.config.registry import READERS, Registry, Reranker, SplitId
 from residuum.config.schema.base import OWN
 from residuum.config.schema.groupings import Halves
-from residuum.config.schema.scales import FromModel, HubReranker, LocalReranker
+from residuum.config.schema.models import CrossEncoder, ReleasedEncoder
+from residuum.config.schema.scales import FromModel, ReleasedReranker
 from residuum.config.schema.systems import (
     CandidatesSystem,
     DenseSystem,
@@ -120,11 +121,28 @@ def candidates(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -
     raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
 
 
-def player_of(registry: Registry, reranker: str) -> HubReranker | LocalReranker | FromModel:
+def player_of(registry: Registry, reranker: str) -> Reranker:
     """Return the model that is bound to a reranker; ResiduumError if none is bound."""
     if player := registry.reranker_binding(reranker):
         return player
     raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
+
+
+def encoder_of(registry: Registry, player: Reranker) -> str | None:
+    """Return the encoder whose vectors score a reranker's pairs; None of a cross-encoder."""
+    if isinstance(player, ReleasedReranker):
+        return player.model
+    if isinstance(player, FromModel) and not isinstance(
+        registry.models[player.model], CrossEncoder
+    ):
+        return player.model
+    return None
+
+
+def asking_of(registry: Registry, player: Reranker) -> str | None:
+    """Return the released encoder that reads a reranker's queries; None if its own model does."""
+    entry = registry.models.get(encoder_of(registry, player) or "")
+    return entry.queries if isinstance(entry, ReleasedEncoder) else None
 
 
 def played_rerankers(registry: Registry, systems: Iterable[str]) -> dict[str, str]:
@@ -237,8 +255,9 @@ class Runs(Part):
     def reranker_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of a reranker, of each training if it is trained for each fold."""
         player = player_of(self.registry, wildcards.reranker)
-        folds = self._reranked_folds(wildcards)
-        return [file for f in folds for file in self.model_files(player, wildcards.dataset, f)]
+        folds, asking = self._reranked_folds(wildcards), asking_of(self.registry, player)
+        files = [file for f in folds for file in self.model_files(player, wildcards.dataset, f)]
+        return [*files, *([self.taken(asking)] if asking else [])]
 
     def _reranked_folds(self, wildcards: Wildcards) -> list[str | None]:
         """Return the folds that a reranker's trainings answer; [None] is the whole split."""
@@ -258,17 +277,26 @@ class Runs(Part):
         return [self.fill(self.paths.queries, split_id) for split_id in split_ids]
 
     def reranker(self, wildcards: Wildcards) -> str:
-        """Return a `--model` option for each training, and `--reading` for a hub reranker."""
+        """Return a `--model` option for each training, and how a released reranker is read.
+
+        `--reading` is of a cross-encoder, `--asking` names an encoder of queries alone.
+        """
         player = player_of(self.registry, wildcards.reranker)
         reading = getattr(player, "reading", None)
         read = f" --reading {quote(specs.of_entry(reading))}" if reading else ""
         folds = self._reranked_folds(wildcards)
         models = [self.model_argument(player, wildcards.dataset, fold) for fold in folds]
-        return " ".join(f"--model {model}" for model in models) + read
+        asking = asking_of(self.registry, player)
+        asks = f" --asking {folder_of(self.taken(asking))}" if asking else ""
+        return " ".join(f"--model {model}" for model in models) + read + asks
 
     def pairs_spec(self, wildcards: Wildcards) -> str:
         """Return the spec of the job that scores pairs."""
-        return specs.canonical_json({"batch_size": self.registry.scale.pair_batch_size})
+        scale = self.registry.scale
+        if encoder_of(self.registry, player_of(self.registry, wildcards.reranker)):
+            return specs.canonical_json({"batch_size": scale.batch_size})
+        spec = {"kind": "cross-encoder", "batch_size": scale.pair_batch_size}
+        return specs.canonical_json(spec)
 
     def _candidates(self, wildcards: Wildcards) -> dict[str, int]:
         split_id = split_id_of(wildcards)

@@ -134,7 +134,7 @@ def shape_of_hub(name: str) -> Shape:
 def shape(registry: Registry, start: Start | str) -> Shape:
     """Return the shape of a start, or of a model of config/models given by its id."""
     if isinstance(start, FromPath):
-        entry = json.loads((Path(start.path) / "config.json").read_text(encoding="utf-8"))
+        entry = json.loads(_config(Path(start.path)).read_text(encoding="utf-8"))
         names = ("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size")
         return Shape(*(entry.get(name, size) for name, size in zip(names, BASE[:4], strict=True)))
     if isinstance(start, FromHub):
@@ -154,6 +154,13 @@ def shape(registry: Registry, start: Start | str) -> Shape:
     networks = [isinstance(model, TermGate), is_sparse(model), registry.gate_of(name) is not None]
     scorers = sum(networks)
     return shape(registry, start_of(registry, name))._replace(scorers=scorers)
+
+
+def _config(folder: Path) -> Path:
+    """Return the configuration of a network in a folder, or in the first folder within."""
+    within = (path for path in sorted(folder.glob("*/config.json")) if "Transformer" in str(path))
+    beside = folder / "config.json"
+    return beside if beside.is_file() else next(within, beside)
 
 
 def is_sparse(model: Model) -> bool:

@@ -83,7 +83,7 @@ class InverseCloze(OnTexts):
 
     def check(self) -> None:
         super().check()
-        if self.encoder.pooling.sparse or self.encoder.pooling.late:
+        if self.encoder.pooling.sparse or not self.encoder.pooling.trained:
             raise ValueError(
                 "encoder.pooling: a start for all models has a dense one, such as mean"
             )

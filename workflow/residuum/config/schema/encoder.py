@@ -27,6 +27,7 @@ class Pooling(Strict):
     kind: str
     sparse: ClassVar[bool] = False  # vectors have a dimension for each term
     late: ClassVar[bool] = False  # each token has a vector, of queries too
+    trained: ClassVar[bool] = True  # a training can make a model with this pooling
 
     def most(self, kind: TextKind, length: int) -> int:
         """Return the largest number of vectors of a text of which `length` tokens are read.

@@ -174,6 +174,11 @@ class ReleasedEncoder(Reads, Entry):
         exclude_if=lambda model: model is None,
         description="released encoder that reads the queries; absent: the same one",
     )
+    precision: Literal["fp32", "bf16", "fp16"] | None = Field(
+        None,
+        exclude_if=lambda precision: precision is None,
+        description="precision of matrix products; absent: that of config.yaml",
+    )
     seed: ClassVar[int] = 0  # in paths, where a training has its seed
 
     def check(self) -> None:
@@ -364,10 +369,10 @@ class DualEncoder(Contrastive):
 
     def check(self) -> None:
         super().check()
-        if self.encoder.pooling.late:
+        if not self.encoder.pooling.trained:
             raise ValueError(
-                "encoder.pooling: no training makes a vector for each token of a query; "
-                "kind: released-encoder reads such a model"
+                f"encoder.pooling: no training makes a model with pooling "
+                f"{self.encoder.pooling.kind}; kind: released-encoder reads one"
             )
         read = any(loss.needs & {"fixed", "fixed_scores"} for loss in self.objectives)
         if self.fixed and not read:

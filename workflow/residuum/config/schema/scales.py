@@ -2,7 +2,7 @@
 
 import re
 from pathlib import PurePath
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
@@ -13,6 +13,7 @@ from residuum.config.schema.reading import Reading
 DatasetId = Annotated[Id, Ref("dataset")]
 SystemId = Annotated[Id, Ref("system")]
 ADAPTED = ("masked-language", "next-text", "inverse-cloze")
+RERANKERS = ("cross-encoder", "dual-encoder", "released-encoder")
 STARTS = ("backbone", *ADAPTED, "dual-encoder", "cross-encoder", "question-generator")
 
 
@@ -121,16 +122,28 @@ class ByDataset(Strict):
 
 
 class RerankerModel(FromModel):
-    """A cross-encoder that the graph trains in place of a released cross-encoder."""
+    """A model of config/models in place of a released cross-encoder."""
 
-    model: Annotated[Id, Ref("model", kinds=("cross-encoder",), use="released")]
+    model: Annotated[Id, Ref("model", kinds=RERANKERS, use="released")] = Field(
+        description="cross-encoder or dual encoder that the graph trains, or released encoder"
+    )
 
 
 class TrainedReranker(RerankerModel):
-    """A cross-encoder that the graph trains, and that replaces no released cross-encoder."""
+    """A model of config/models that replaces no released cross-encoder."""
 
     def described(self) -> str:
         return f"{self.model}, trained here with seed {self.seed}"
+
+
+class ReleasedReranker(NamedTuple):
+    """A released encoder, given by its id, whose vectors score pairs."""
+
+    model: str
+
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return f"{self.model}, a released encoder, scores a query and a doc by their vectors"
 
 
 class Learning(Strict):

@@ -231,7 +231,7 @@ class HybridSystem(Strict):
 
 
 class RerankSystem(Strict):
-    """A first stage whose top docs a cross-encoder reorders. The other docs follow."""
+    """A first stage whose top docs a reranker puts into order. The other docs follow."""
 
     kind: Literal["rerank"]
     label: Label = ""

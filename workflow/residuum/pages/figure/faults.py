@@ -52,7 +52,8 @@ def snapshot_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
     """Yield the series over snapshots whose systems have no snapshots."""
     players = registry.players(figure) if figure.over == SNAPSHOT else {}
     for series, system in players.items():
-        if system in registry.systems and registry.snapshots_behind(system) is None:
+        whole = all(name in registry.systems for name in registry.made_from(system))
+        if whole and registry.snapshots_behind(system) is None:
             behind = ", ".join(registry.trained_behind(system)) or "no model"
             have = "dense systems and fusions have some whose trainings keep them"
             text = f"'{system}' has no snapshots (behind it: {behind}); {have} (training.snapshots)"

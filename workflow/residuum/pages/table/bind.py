@@ -9,6 +9,7 @@ from itertools import product
 
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.models import ReleasedEncoder
+from residuum.config.schema.scales import ReleasedReranker
 from residuum.config.schema.systems import DenseSystem, RerankSystem
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import FOR_READERS
@@ -21,7 +22,7 @@ from residuum.wiring.availability import Hub, left_out, why_unavailable
 from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import models_behind, rule_records, trained_by_folds, trained_runs
-from residuum.wiring.runs import played_rerankers, tuning_split
+from residuum.wiring.runs import asking_of, played_rerankers, player_of, tuning_split
 
 
 @memoised
@@ -240,8 +241,12 @@ class TableInputs(PageInputs):
         for name in registry.given_behind(system):
             made = {"model": name, "seed": ReleasedEncoder.seed}
             if isinstance(entry := registry.models[name], ReleasedEncoder):
-                for model in filter(None, [name, entry.queries]):
-                    yield paths.checkpoint.fill(model=model, seed=entry.seed)
+                yield from map(self.taken, filter(None, [name, entry.queries]))
             yield paths.query_embeddings.fill(dataset=split_id.dataset, **made)
         if isinstance(registry.systems[system], RerankSystem):
-            yield self.fill(paths.pairs.manifest, split_id, reranker=registry.reranker(system))
+            reranker = registry.reranker(system)
+            yield self.fill(paths.pairs.manifest, split_id, reranker=reranker)
+            player = player_of(registry, reranker)
+            if isinstance(player, ReleasedReranker):
+                read = player.model, asking_of(registry, player)
+                yield from map(self.taken, filter(None, read))
