@@ -252,6 +252,10 @@ class Models(Part):
             if isinstance(rule, RateGrid) and isinstance(model, OnPairs)
         }
 
+    def trial_options(self, wildcards: Wildcards) -> str:
+        """Return `--trial RATE=FILE` for the verdict at each learning rate."""
+        return " ".join(f"--trial {r!r}={path}" for path, r in self._trials(wildcards).items())
+
     def curve(self, template: Template) -> Callable[[Wildcards], str]:
         """Return an input function: a file of the training whose learning curve is drawn."""
         rules = self.registry.trials
