@@ -62,6 +62,14 @@ def test_a_rules_own_jobs_count_beside_all_jobs():
     assert in_turn(left, ("train", 20.0), ("page", 0.5), ("page", 0.5)) == pytest.approx(2 * slower)
 
 
+def test_jobs_of_models_say_nothing_of_the_others_and_the_others_nothing_of_them():
+    """Pages take twenty times as long as expected, as of a larger collection; the model does not."""
+    left = Remaining({"train": 2, "page": 2}, {"train": {"": 90.0}})
+    left.start(1, "page", 0.0)
+    left.end(1, 40.0)
+    assert left.seconds(40.0) == pytest.approx((3 * 20 + 20) / 4 * 2 + 2 * 10 + 90)
+
+
 def in_turn(left, *jobs):
     """Tell of jobs one after another; return what is left then."""
     now = 0.0

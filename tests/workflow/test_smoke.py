@@ -684,7 +684,7 @@ def test_steps_are_chosen_by_the_curve_of_a_model(project, edited):
     edited("config/scales/smoke.yaml", f"{budget}20,", f"{budget}{rule},")
     how = "learning: {candidates: bm25, top: 100, measure: RR@10}\n"
     edited("config/scales/smoke.yaml", "\nbudgets:\n", f"\n{how}budgets:\n")
-    checkpoint = "results/smoke/models/zero-shot/seed1/manifest.json"
+    checkpoint = "results/smoke/models/clear-random/seed1/manifest.json"
     record = "results/smoke/steps/generated-smoke/tune/bert-siamese@steps-8.json"
     curve = "results/smoke/models/bert-siamese@steps-8/seed1/manifest.json"
     assert {record, curve} <= planned(project, checkpoint)

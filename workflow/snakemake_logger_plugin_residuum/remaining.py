@@ -105,10 +105,12 @@ class Remaining:
     def _slower(self, rule: str) -> float:
         """Return what a rule's jobs take as a multiple of what they were expected to take.
 
-        The fewer of its jobs have ended, the more all rules' jobs count.
+        The fewer of its jobs have ended, the more the jobs of other rules count: of those in which
+        models compute, or of those in which none does. A larger collection slows the two apart.
         """
-        every = [*self._ended.values()]
-        of_all = _ratio([*chain(*every)], 0.0, 1.0)
+        models = rule in self.expected
+        alike = [jobs for name, jobs in [*self._ended.items()] if (name in self.expected) == models]
+        of_all = _ratio([*chain(*alike)], 0.0, 1.0)
         ended = self._ended.get(rule, [])
         mean = sum(takes for takes, _ in ended) / len(ended) if ended else 1.0
         return _ratio(ended, PRIOR * mean, of_all)
@@ -117,7 +119,7 @@ class Remaining:
 def _ratio(ended: list[tuple[float, float]], weight: float, prior: float) -> float:
     """Return taken over expected seconds; `prior` counts as much as `weight` seconds."""
     expected, taken = map(sum, zip(*ended, strict=True)) if ended else (0.0, 0.0)
-    return (weight * prior + taken) / (weight + expected)
+    return (weight * prior + taken) / (weight + expected) if ended else prior
 
 
 def _typical(rule: str) -> float:
