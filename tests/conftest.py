@@ -1,5 +1,6 @@
 """Fixtures that more than one test file uses."""
 
+import gc
 import os
 import shutil
 import stat
@@ -100,6 +101,14 @@ LONGEST = [
 def pytest_configure(config: pytest.Config) -> None:
     """Let workers take files in the order below: else they begin with those of most tests."""
     config.option.loadscopereorder = False
+    gc.disable()  # until all is imported
+
+
+def pytest_collection_finish() -> None:
+    """Let no garbage collection look through what imports and the collection of tests made."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -27,14 +27,18 @@ PACKAGES = {
         residuum.data residuum.__main__""",
 }
 PARENT = """
-import importlib, json, os, sys
+import gc, importlib, json, os, sys
 from residuum.preload import jobs, server
 
+gc.disable()
 if sys.argv[1] != "residuum":
     jobs.forget()
 for package in sys.argv[2:]:
     importlib.import_module(package)
 assert "ir_datasets" not in sys.modules and server._settled()
+gc.collect()
+gc.freeze()  # no child looks through what it shares with this process
+gc.enable()
 for line in sys.stdin:
     module, words, folder, environment, paths, child = json.loads(line)
     if child:
