@@ -77,6 +77,15 @@ def config(_config: Path) -> Iterator[Path]:
         yield _config
 
 
+@pytest.fixture
+def forked_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the dry runs of plans: each would load Snakemake anew."""
+    import forking
+    from residuum.inspect import dryrun
+
+    monkeypatch.setattr(dryrun, "Popen", forking.Started)
+
+
 def irds_process(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
     """Run Python with a home of ir_datasets and without a network."""
     environment = {

@@ -96,6 +96,33 @@ class Command:
         return subprocess.CompletedProcess([], status, out, "" if self._merged else err)
 
 
+class Started:
+    """A forked `python -m module ...` in this folder, as `Popen` returns one that writes to pipes.
+
+    `kill` leaves it to end by itself.
+    """
+
+    def __init__(self, command: Sequence[str], **_: object) -> None:
+        _, _, module, *words = command
+        self._command = Command(module, words, os.environ, Path.cwd())
+        self._done: subprocess.CompletedProcess[str] | None = None
+
+    def communicate(self) -> tuple[str, str]:
+        """Wait for the end; return what it printed."""
+        self._done = self._done or self._command.finish()
+        return self._done.stdout, self._done.stderr
+
+    @property
+    def returncode(self) -> int:
+        """The exit status."""
+        self.communicate()
+        assert self._done
+        return self._done.returncode
+
+    def kill(self) -> None:
+        """Wait instead."""
+
+
 def run(
     module: str,
     words: Sequence[str],
