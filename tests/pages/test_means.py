@@ -144,11 +144,12 @@ def test_what_has_no_mean_is_a_fault(columns, of, test, text):
 RUNS = ("base", "ours.seed1", "ours.seed2", "ours.seed3", "ablation")
 
 
-def make_results(root, sizes, seeds=3):
+def make_results(root, sizes, seeds=3, **changes):
     """Write runs over two collections of so many queries; make the table and the ledger of them."""
     random = np.random.default_rng(11)
     runs = {"base": ["base"], "ours": [f"ours.seed{n + 1}" for n in range(seeds)]}
-    made = bound().model_copy(update={"runs": {**runs, "ablation": ["ablation"]}})
+    runs["ablation"] = ["ablation"]
+    made = bound().model_copy(update={"runs": runs, **changes})
     for split, size in zip(made.splits.values(), sizes, strict=True):
         queries = [f"q{number:02d}" for number in range(size)]
         trec.write_queries(root / "data" / split / "queries.tsv", [(q, "words") for q in queries])
@@ -189,6 +190,14 @@ def test_a_recomputation_from_runs_gives_the_averages_their_tests_and_verdicts(
     [test] = [row for row in tests if (row["column"], row["b"]) == ("mean", "ours")]
     assert (test["ci_low"] == "") == (min(sizes) < 10)
     assert (test["seed_low"] == "") == (min(sizes) < 10 or seeds == 1)
+
+
+def test_a_recomputation_compares_an_average_whose_columns_all_compare(tmp_path):
+    root = make_results(tmp_path, (12, 40), but={"large": "another edition"})
+    assert found(root) == []
+    rows = recompute.read_table(root / "ledger.tsv")
+    [verdict] = {row["verdict"] for row in rows if row["kind"] == "number"}
+    assert verdict == "not comparable"
 
 
 @pytest.fixture(scope="module")
