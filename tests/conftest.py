@@ -1,5 +1,6 @@
 """Fixtures that more than one test file uses."""
 
+import gc
 import os
 import shutil
 import stat
@@ -76,6 +77,15 @@ def config(_config: Path) -> Iterator[Path]:
         yield _config
 
 
+@pytest.fixture
+def forked_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the dry runs of plans: each would load Snakemake anew."""
+    import forking
+    from residuum.inspect import dryrun
+
+    monkeypatch.setattr(dryrun, "Popen", forking.Started)
+
+
 def irds_process(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
     """Run Python with a home of ir_datasets and without a network."""
     environment = {
@@ -100,6 +110,14 @@ LONGEST = [
 def pytest_configure(config: pytest.Config) -> None:
     """Let workers take files in the order below: else they begin with those of most tests."""
     config.option.loadscopereorder = False
+    gc.disable()  # until all is imported
+
+
+def pytest_collection_finish() -> None:
+    """Let no garbage collection look through what imports and the collection of tests made."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -27,14 +27,18 @@ PACKAGES = {
         residuum.data residuum.__main__""",
 }
 PARENT = """
-import importlib, json, os, sys
+import gc, importlib, json, os, sys
 from residuum.preload import jobs, server
 
+gc.disable()
 if sys.argv[1] != "residuum":
     jobs.forget()
 for package in sys.argv[2:]:
     importlib.import_module(package)
 assert "ir_datasets" not in sys.modules and server._settled()
+gc.collect()
+gc.freeze()  # no child looks through what it shares with this process
+gc.enable()
 for line in sys.stdin:
     module, words, folder, environment, paths, child = json.loads(line)
     if child:
@@ -90,6 +94,33 @@ class Command:
         out, err = (path.read_text() for path in self._streams)
         self._folder.cleanup()
         return subprocess.CompletedProcess([], status, out, "" if self._merged else err)
+
+
+class Started:
+    """A forked `python -m module ...` in this folder, as `Popen` returns one that writes to pipes.
+
+    `kill` leaves it to end by itself.
+    """
+
+    def __init__(self, command: Sequence[str], **_: object) -> None:
+        _, _, module, *words = command
+        self._command = Command(module, words, os.environ, Path.cwd())
+        self._done: subprocess.CompletedProcess[str] | None = None
+
+    def communicate(self) -> tuple[str, str]:
+        """Wait for the end; return what it printed."""
+        self._done = self._done or self._command.finish()
+        return self._done.stdout, self._done.stderr
+
+    @property
+    def returncode(self) -> int:
+        """The exit status."""
+        self.communicate()
+        assert self._done
+        return self._done.returncode
+
+    def kill(self) -> None:
+        """Wait instead."""
 
 
 def run(

@@ -9,7 +9,8 @@ Without pages it compares all tables and claims of the folder, circles, figures 
 The exit status is 1 where a value differs. `taken over` counts what is read and not recomputed.
 Rules of verdicts are those of docs/verdicts.md and docs/statistics.md: a mistake there is in both.
 Of significance files it leaves out bootstrap intervals, and it takes detectable differences from
-them. Of the ledger it leaves out `same_as`, `rests_on` and the words of reasons.
+them. Of the ledger it leaves out `same_as`, `rests_on` and the words of reasons. How alike two
+averages order rows stands in a note alone, which it does not read.
 """
 
 import argparse
@@ -36,6 +37,7 @@ RESAMPLES = 19_999  # of our own permutation tests
 SEED = 271_828  # of our own permutation tests; theirs have seed 1
 ERRORS = 5  # Monte-Carlo standard errors that two estimates of one p may lie apart
 HEAD = 100  # first docs of a list that are kept where a split has answers
+FEWEST_EACH = 10  # queries of a collection without which averages have no interval
 
 MEASURED, NOT_RUN, NOT_LEARNED = "measured", "not run", "not learned"
 
@@ -583,8 +585,9 @@ def worst(states):
 class Cell:
     """A cell: its state, and where it is measured its value in each seed.
 
-    `values` has a row for each seed and a column for each query. It is None where the cell has no
-    value for a query. `tested` are the values that comparisons take.
+    `tested` are the values that comparisons take: a row for each seed and a column for each query.
+    It is None where the cell has no value for a query. `sizes` are the numbers of queries of the
+    collections that an average is over; None where the cell is no average.
     """
 
     state: str
@@ -592,6 +595,7 @@ class Cell:
     tested: np.ndarray | None = None
     count: int | None = None
     interval: tuple | None = None
+    sizes: tuple | None = None
 
     @property
     def mean(self):
@@ -617,16 +621,21 @@ class Table:
         self.entry = spec["entry"]
         self.rows = {row["id"]: row for row in self.entry["rows"]}
         self.columns = {column["id"]: column for column in self.entry["columns"]}
+        self.averages = {mean["id"]: mean["of"] for mean in self.entry.get("means", [])}
         self.numbered = {row["index"]: row["id"] for row in self.rows.values() if row["index"]}
         self._cells = {}
 
     def expected(self):
         """Return the row and the column of each cell."""
-        return [(row, column) for row in self.rows for column in self.columns]
+        return [(row, column) for row in self.rows for column in self.shown()]
+
+    def shown(self):
+        """Return the columns, and behind them the averages."""
+        return [*self.columns, *self.averages]
 
     def cell(self, row, column):
         """Return the cell as it is shown: a change where the column says so."""
-        base = self.columns[column].get("change_from")
+        base = self.columns.get(column, {}).get("change_from")
         cell = self.plain(row, column)
         if base in (None, row) or cell.state != MEASURED:
             return cell
@@ -642,19 +651,28 @@ class Table:
     def plain(self, row, column):
         """Return the cell without the change."""
         if (row, column) not in self._cells:
+            of = self._average if column in self.averages else self._measured
             try:
-                self._cells[row, column] = self._measured(row, column)
+                self._cells[row, column] = of(row, column)
             except Refused:
                 self._cells[row, column] = Cell(NOT_RUN)
         return self._cells[row, column]
 
     def runs(self, row, column):
-        """Return the run ids behind a cell, seed by seed."""
+        """Return the run ids behind a cell, seed by seed; of an average, if no column lacks any."""
         runs = self.spec["runs"]
+        if column in self.averages:
+            every = [self.runs(row, name) for name in self.averages[column]]
+            return [run for some in every for run in some] if all(every) else []
         return runs.get(f"{row}/{column}", runs.get(row, []))
 
     def source(self, row, column):
-        """Return where the values of a cell come from, in a list; [] if nothing is measured."""
+        """Return where the values of a cell come from, in a list.
+
+        It is [] if nothing is measured, and of an average, whose bounds nobody knows.
+        """
+        if column in self.averages:
+            return []
         entry, split_id = self.columns[column], self.spec["splits"].get(column)
         if split_id is None or entry["measure"] == "depth":
             return []
@@ -692,6 +710,27 @@ class Table:
             mask = self.results.group(split_id, within["grouping"], within["group"])
             values = values[:, mask]
         return Cell(MEASURED, means(values), values, values.shape[1])
+
+    def _average(self, row, column):
+        """Return the mean of columns, whose values of a query weigh N / (C n).
+
+        Its collection has n of N queries, and there are C collections. A column of one seed meets
+        each seed of the others. Where seeds are unequally many, each query has its mean over them.
+        """
+        cells = [self.plain(row, name) for name in self.averages[column]]
+        if state := worst({cell.state for cell in cells} - {MEASURED}):
+            return Cell(state)
+        numbers = {len(cell.tested) for cell in cells} - {1}
+        seeds = max(numbers) if len(numbers) == 1 else 1
+        sizes = tuple(cell.tested.shape[1] for cell in cells)
+        rows = []
+        for seed in range(seeds):
+            values = []
+            for cell in cells:
+                some = cell.tested[seed] if len(cell.tested) == seeds else cell.tested.mean(axis=0)
+                values += [value * sum(sizes) / (len(sizes) * len(some)) for value in some]
+            rows.append(values)
+        return Cell(MEASURED, means(rows), np.array(rows), sum(sizes), sizes=sizes)
 
     def _learned(self, split_id, runs):
         models = self.spec["models"]
@@ -839,19 +878,64 @@ def wilcoxon(gaps):
     return float(2 * stats.norm.sf(abs(z)))
 
 
-def mixed_effects(first, second):
+def collections_of(sizes):
+    """Return the queries of each collection as a slice; collections follow each other."""
+    ends = np.cumsum(sizes).tolist()
+    return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
+def standard_error(gaps, sizes=None):
+    """Return the standard error of a mean difference, or None with too few queries.
+
+    It is s / sqrt(n). Of an average over C collections, which have the weights of their sizes, its
+    square is the sum of s^2 / n over the collections, divided by C^2 (Cochran, eq. 5.6).
+    """
+    if len(gaps) < 2 or (sizes and min(sizes) < FEWEST_EACH):
+        return None
+    if not sizes:
+        return float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
+    variances = []
+    for queries, size in zip(collections_of(sizes), sizes, strict=True):
+        plain = gaps[queries] * len(sizes) * size / sum(sizes)
+        variances.append(plain.var(ddof=1) / size)
+    return math.sqrt(math.fsum(variances)) / len(sizes)
+
+
+def moved(gaps, sizes):
+    """Return differences by seed and query of an average as random effects take them.
+
+    Each collection is moved to the common mean of the seed. Deviations are scaled so that their
+    variance over all N queries is that of the average: by n / (n - 1) over N / (N - 1), in squares.
+    """
+    made, count = np.array(gaps), gaps.shape[1]
+    for queries, size in zip(collections_of(sizes), sizes, strict=True):
+        for seed, row in enumerate(gaps):
+            away = row[queries] - row[queries].mean()
+            scale = math.sqrt(size / (size - 1) * (count - 1) / count)
+            made[seed, queries] = row.mean() + scale * away
+    return made
+
+
+def seeds_meet(first, second):
+    """Return whether there are seeds, of one row or as many of both."""
+    seeds = max(len(first), len(second))
+    return seeds > 1 and min(len(first), len(second)) in (1, seeds)
+
+
+def mixed_effects(first, second, sizes=None):
     """Return p, low and high of a - b over queries and seeds, or None for one seed.
 
     Crossed two-way random effects without replication (Searle, Casella and McCulloch), degrees of
     freedom by Satterthwaite (1946); docs/statistics.md, Several seeds.
     """
-    seeds = max(len(first), len(second))
-    if seeds < 2 or min(len(first), len(second)) not in (1, seeds):
+    if not seeds_meet(first, second) or (sizes and min(sizes) < FEWEST_EACH):
         return None
-    gaps = first - second
+    seeds, gaps = max(len(first), len(second)), first - second
     count = gaps.shape[1]
     if count < 2:
         return None
+    if sizes:
+        gaps = moved(gaps, sizes)
     mean, by_query, by_seed = gaps.mean(), gaps.mean(axis=0), gaps.mean(axis=1)
     rest = gaps - by_query - by_seed[:, None] + mean
     square_query = seeds * ((by_query - mean) ** 2).sum() / (count - 1)
@@ -891,7 +975,10 @@ def corrected(p_values, correction):
 
 @dataclass
 class Pair:
-    """Two rows in a column and their test; `theirs` is the row of the significance file."""
+    """Two rows in a column and their test; `theirs` is the row of the significance file.
+
+    `sizes` are the numbers of queries of the collections that an average is over.
+    """
 
     column: str
     a: str
@@ -910,6 +997,7 @@ class Pair:
     holm: bool = False
     holm_over_seeds: bool | None = None
     shown: Shown | None = None
+    sizes: tuple | None = None
 
     @cached_property
     def gaps(self):
@@ -921,13 +1009,18 @@ class Pair:
 
     @cached_property
     def mixed(self):
-        return mixed_effects(self.first, self.second)
+        return mixed_effects(self.first, self.second, self.sizes)
+
+    @cached_property
+    def error(self):
+        """Return the standard error of the mean difference, or None with too few queries."""
+        return standard_error(self.gaps, self.sizes)
 
     @cached_property
     def seed_gaps(self):
         """Return the differences of each seed alone, where both have seeds that meet."""
         seeds = max(len(self.first), len(self.second))
-        if self.mixed is None:
+        if not seeds_meet(self.first, self.second):
             return []
         gaps = np.broadcast_to(self.first - self.second, (seeds, self.first.shape[1]))
         return np.where(np.abs(gaps) <= ROUNDING, 0.0, gaps)
@@ -1107,12 +1200,13 @@ def compare_test(pair, tests, report):
     report.same(where, "mean of a", float(pair.first.mean()), parsed(theirs["mean_a"]))
     report.same(where, "mean of b", float(pair.second.mean()), parsed(theirs["mean_b"]))
     report.same(where, "difference", pair.difference, parsed(theirs["difference"]))
-    spread = float(gaps.std(ddof=1)) if count > 1 else None
-    if spread is not None:
-        half = stats.t.ppf(0.975, count - 1) * spread / math.sqrt(count)
-        report.same(where, "ci_low", float(gaps.mean() - half), parsed(theirs["ci_low"]))
-        report.same(where, "ci_high", float(gaps.mean() + half), parsed(theirs["ci_high"]))
-    effect = float(gaps.mean() / spread) if spread and spread > ROUNDING else None
+    low = high = effect = None
+    if pair.error is not None:
+        half, spread = stats.t.ppf(0.975, count - 1) * pair.error, pair.error * math.sqrt(count)
+        low, high = float(gaps.mean() - half), float(gaps.mean() + half)
+        effect = float(gaps.mean() / spread) if spread > ROUNDING else None
+    report.same(where, "ci_low", low, parsed(theirs["ci_low"]))
+    report.same(where, "ci_high", high, parsed(theirs["ci_high"]))
     report.same(where, "effect", effect, parsed(theirs["effect"]))
     counted = {"wins": gaps > 0, "ties": gaps == 0, "losses": gaps < 0}
     for what, mask in counted.items():
@@ -1229,8 +1323,8 @@ def tested_pairs(table, tests):
     """
     baselines = table.entry["baselines"]
     pairs = []
-    for column, entry in table.columns.items():
-        if not entry["compared"]:
+    for column in table.shown():
+        if column in table.columns and not table.columns[column]["compared"]:
             continue
         cells = {row: table.plain(row, column) for row in table.rows}
         shown = [row for row in table.rows if cells[row].tested is not None]
@@ -1242,7 +1336,7 @@ def tested_pairs(table, tests):
             for b in shown[number + 1 :]:
                 if tests["compare"] == "all_pairs" or a in baselines or b in baselines:
                     first, second = cells[a].tested, cells[b].tested
-                    pair = Pair(column, a, b, first, second, family)
+                    pair = Pair(column, a, b, first, second, family, sizes=cells[a].sizes)
                     sides = table.source(a, column), table.source(b, column)
                     pair.shown = Shown(table.results, *sides)
                     pairs.append(pair)
@@ -1405,8 +1499,12 @@ def compare_verdict(report, where, found, expected):
 
 
 def compares(spec, row, column):
-    """Return whether a number compares with the paper's; `but` names parts that do not."""
-    parts = {row, column, column.partition("/")[0]}
+    """Return whether a number compares with the paper's; `but` names parts that do not.
+
+    An average compares if all its columns do.
+    """
+    averages = {mean["id"]: mean["of"] for mean in spec["entry"].get("means", [])}
+    parts = {row, column, column.partition("/")[0], *averages.get(column, [])}
     return spec["comparable"] and not parts & set(spec.get("but", {}))
 
 
@@ -1459,7 +1557,7 @@ class Claims:
 
     def compare(self):
         """Compare all markers, then all blanks, with the rows of the ledger."""
-        for column in self.table.columns:
+        for column in self.table.shown():
             stated = self._marked(column)
             for a, b, claimed in stated:
                 self._comparison(column, a, b, claimed)

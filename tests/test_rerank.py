@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import forking
 from contents import contents
 from corpora import make_corpus
 from killing import WORKFLOW, run_and_kill
@@ -302,11 +301,10 @@ def test_kept_scores_are_dropped_where_the_code_that_makes_them_changes(
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
 
     def score() -> str:
-        command = [sys.executable, "-m", "residuum.rerank", "score", *options]
         environment = {**os.environ, "PYTHONPATH": str(package.parent)}
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=True
-        ).stderr
+        done = forking.run("residuum.rerank", ["score", *options], environment, tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
 
     score()
     (package / "dense.py").open("a").write("SPARE = 65\n")

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+import forking
 from contents import contents
 from killing import WORKFLOW, as_command, run_and_kill
 from residuum import train
@@ -165,9 +164,8 @@ def test_edits_restart_a_half_finished_training_only_where_it_reaches_them(
     options = as_options(arguments)
 
     def run() -> str:
-        command = [sys.executable, "-m", "residuum.train", "train", *options]
         environment = {**os.environ, "PYTHONPATH": str(package.parent)}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        done = forking.run("residuum.train", ["train", *options], environment, tmp_path)
         assert done.returncode and "train: " in done.stderr
         return done.stderr
 

@@ -45,7 +45,7 @@ def test_a_bad_spec_names_its_keys():
 # Each stage in a process of its own, forked from one that has loaded what all of them load.
 HELP = """
 import os, runpy, sys
-import numpy, polars, pydantic, typer, yaml
+import ir_measures, numpy, polars, pydantic, scipy.stats, typer, yaml
 early, heavy = set(sys.modules), {"torch", "transformers", "faiss", "matplotlib", "jnius"}
 assert not heavy & early
 for stage in sys.argv[1:]:

@@ -8,9 +8,17 @@ from conftest import ROOT
 from residuum import rerank
 from residuum.config import handbook, keys, loading
 
-SCHEMAS = loading.schemas()
-TEXTS = loading.generated()
-README = TEXTS["README.md"]
+NAMES = ["README.md", *(f"schema/{name}.schema.json" for name in ("config", *loading.FORMS))]
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return loading.generated()
+
+
+@pytest.fixture
+def readme(texts):
+    return texts["README.md"]
 
 
 def properties(node):
@@ -25,23 +33,23 @@ def properties(node):
             yield from properties(value)
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_what_is_made_of_the_schemas_is_in_step(name):
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_made_of_the_schemas_is_in_step(name, texts):
     """To write them: python -m residuum.config.loading schema"""
-    assert (ROOT / "config" / name).read_text() == TEXTS[name]
+    assert sorted(texts) == sorted(NAMES)
+    assert (ROOT / "config" / name).read_text() == texts[name]
 
 
-def test_every_example_is_shown():
+def test_every_example_is_shown(readme):
     for name, chapter in handbook.CHAPTERS.items():
         for example in chapter.examples:
             shown = {f"`{example}`:", f"`{name}/{example}.yaml`:", f"`{example}` of `{name}/"}
-            assert any(f"\n{where}" in README for where in shown), example
+            assert any(f"\n{where}" in readme for where in shown), example
 
 
 def test_every_key_says_what_it_means():
-    bare = {
-        f"{t}.{k}" for s in SCHEMAS.values() for t, k, of in properties(s) if not of["description"]
-    }
+    schemas = loading.schemas().values()
+    bare = {f"{t}.{k}" for s in schemas for t, k, of in properties(s) if not of["description"]}
     assert not bare, "Field(description=...)"
 
 
@@ -69,22 +77,22 @@ def test_a_class_says_more_of_a_key_than_what_it_extends_and_any_least():
     assert keys.meaning(meanings, dataset, "licence") == ""
 
 
-def test_every_key_of_every_form_stands_in_a_row_and_every_link_leads_somewhere():
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) \| (.+) \|$", README, re.M)
-    keyed = {(t, k) for s in SCHEMAS.values() for t, k, _ in properties(s)}
+def test_every_key_of_every_form_stands_in_a_row_and_every_link_leads_somewhere(readme):
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) \| (.+) \|$", readme, re.M)
+    keyed = {(t, k) for s in loading.schemas().values() for t, k, _ in properties(s)}
     assert len(rows) >= len(keyed)
     assert {key for key, *_ in rows} == {key for _, key in keyed}
-    anchors = {handbook.anchor(text) for text in re.findall(r"^#+ (.*)$", README, re.M)}
-    assert set(re.findall(r"\]\(#([^)]*)\)", README)) <= anchors
-    assert len(re.findall(r"^####? .*$", README, re.M)) == len(
-        set(re.findall(r"^####? .*$", README, re.M))
+    anchors = {handbook.anchor(text) for text in re.findall(r"^#+ (.*)$", readme, re.M)}
+    assert set(re.findall(r"\]\(#([^)]*)\)", readme)) <= anchors
+    assert len(re.findall(r"^####? .*$", readme, re.M)) == len(
+        set(re.findall(r"^####? .*$", readme, re.M))
     ), "each form once"
 
 
-def test_every_kind_of_entry_is_shown_by_a_real_one():
-    for section in re.split(r"^##+ (?=kind: )", README, flags=re.M)[1:]:
+def test_every_kind_of_entry_is_shown_by_a_real_one(readme):
+    for section in re.split(r"^##+ (?=kind: )", readme, flags=re.M)[1:]:
         assert "```yaml" in section, section.partition("\n")[0]
-    for path in re.findall(r"^`([\w./-]+\.yaml)`:$", README, re.M):
+    for path in re.findall(r"^`([\w./-]+\.yaml)`:$", readme, re.M):
         assert (ROOT / "config" / path).is_file(), path
 
 
@@ -102,8 +110,8 @@ def test_a_type_stands_in_words():
     assert typed({"enum": ["a", "b"]}) == "`a`, `b`"
 
 
-def test_references_are_named():
-    row = next(line for line in README.splitlines() if line.startswith("| `first_stage` |"))
+def test_references_are_named(readme):
+    row = next(line for line in readme.splitlines() if line.startswith("| `first_stage` |"))
     assert "(names a system" in row
     measure = keys.named_by(keys.classes()["Depth"], "measure")
     assert [ref.to for ref in measure] == ["measure"]

@@ -78,6 +78,7 @@ def test_what_checks_a_schema_is_built_once_for_all_files_of_its_kind(monkeypatc
     adapter = entries.TypeAdapter
     monkeypatch.setattr(entries, "TypeAdapter", lambda form: built.append(form) or adapter(form))
     entries._adapter.cache_clear()
+    monkeypatch.setattr(entries, "_loaded", {})
     load(scale="smoke")
     assert len(built) == len(loading.FORMS) + 2, "config.yaml's own, as a file and as chosen"
 

@@ -157,6 +157,7 @@ def test_what_comes_from_the_hub_needs_room_in_its_cache(monkeypatch, tmp_path):
 
 
 @pytest.mark.workflow
+@pytest.mark.usefixtures("forked_plans")
 def test_full_downloads_ms_marco_and_three_models(monkeypatch, project):
     card = ["--tflops", "100", "--utilisation", "0.5"]
     page = message(monkeypatch, project, "--scale", "full", "--paper", "clear", *card)

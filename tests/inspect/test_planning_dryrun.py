@@ -74,6 +74,7 @@ def by_output(jobs):
 
 
 @pytest.mark.workflow
+@pytest.mark.usefixtures("forked_plans")
 def test_what_is_made_is_not_planned_again(monkeypatch, tmp_path):
     project = copy_project(tmp_path)
     monkeypatch.chdir(project)

@@ -57,6 +57,7 @@ def test_the_memory_of_a_node_is_what_the_command_is_given(monkeypatch, options,
 
 
 @pytest.mark.workflow
+@pytest.mark.usefixtures("forked_plans")
 def test_at_the_pinned_size_both_plans_have_the_same_table(monkeypatch, project):
     """One shard that stands for all of 18, and each by itself: 650 jobs, and the same sums."""
     monkeypatch.chdir(project)
@@ -69,6 +70,7 @@ def test_at_the_pinned_size_both_plans_have_the_same_table(monkeypatch, project)
 
 
 @pytest.mark.workflow
+@pytest.mark.usefixtures("forked_plans")
 def test_the_page_of_a_larger_size(monkeypatch, project):
     monkeypatch.chdir(project)
     docs = ["--docs", "msmarco-passage=3e9"]

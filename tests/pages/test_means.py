@@ -1,12 +1,17 @@
 """Averages over collections on a table: their values, markers, notes, faults and ledger rows."""
 
+import gzip
+import json
+import shutil
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 
+import recompute
 from bounds_fixture import bounds_of
-from residuum import significance
+from residuum import evaluate, ledger, significance
 from residuum.artefacts import trec
 from residuum.config.schema.tests import Tests
 from residuum.pages import grids, verdicts
@@ -132,3 +137,105 @@ def test_what_has_no_mean_is_a_fault(columns, of, test, text):
     sound = Table.model_validate({**TABLE, **PAGE})
     known.tests = {"toy": Tests.model_validate(TESTS)}
     assert not [fault for key, fault in faults.column_faults(known, sound) if "mean" in key]
+
+
+# What tests/recompute.py computes of runs and judgements alone, by loops of its own.
+
+RUNS = ("base", "ours.seed1", "ours.seed2", "ours.seed3", "ablation")
+
+
+def make_results(root, sizes, seeds=3, **changes):
+    """Write runs over two collections of so many queries; make the table and the ledger of them."""
+    random = np.random.default_rng(11)
+    runs = {"base": ["base"], "ours": [f"ours.seed{n + 1}" for n in range(seeds)]}
+    runs["ablation"] = ["ablation"]
+    made = bound().model_copy(update={"runs": runs, **changes})
+    for split, size in zip(made.splits.values(), sizes, strict=True):
+        queries = [f"q{number:02d}" for number in range(size)]
+        trec.write_queries(root / "data" / split / "queries.tsv", [(q, "words") for q in queries])
+        qrels = root / "data" / split / "qrels.trec"
+        trec.write_qrels(qrels, [(query, "d9", 1) for query in queries])
+        for run in RUNS[: seeds + 1] + RUNS[-1:]:
+            path, lines = root / "runs" / split / f"{run}.trec.gz", []
+            for query, rank in zip(queries, random.integers(1, 4, size), strict=True):
+                docs = ["d1", "d2", "d3"]
+                docs[max(1, rank - run.startswith("ours")) - 1] = "d9"
+                lines += [f"{query} Q0 {doc} {n} {9 - n} {run}\n" for n, doc in enumerate(docs, 1)]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(gzip.compress("".join(lines).encode()))
+            evaluate.run(path, qrels, ["RR@10"], root / "metrics" / split / f"{run}.tsv")
+    text, metrics, page = spec(made), root / "metrics", root / "tables" / "toy-table1.tsv"
+    tests = root / "significance" / "toy-table1.tsv"
+    significance.compare(text, metrics, tests, bounds_of(metrics))
+    tables.render(text, metrics, tests, page, [])
+    ledger.write([text], [page], root / "ledger.tsv", [tests], [])
+    return root
+
+
+def found(root):
+    return [one for report in recompute.recompute(root) for one in report.differences]
+
+
+@pytest.mark.parametrize(("sizes", "seeds"), [((12, 40), 3), ((6, 40), 2), ((30, 10), 1)])
+def test_a_recomputation_from_runs_gives_the_averages_their_tests_and_verdicts(
+    tmp_path, sizes, seeds
+):
+    root = make_results(tmp_path, sizes, seeds)
+    table, rest = recompute.recompute(root)
+    assert table.differences == rest.differences == []
+    assert (table.cells, table.markers, table.tests) == (9, 9, 9), "3 rows by 2 columns and a mean"
+    judged = [row for row in recompute.read_table(root / "ledger.tsv") if row["column"] == "mean"]
+    assert [row["kind"] for row in judged] == ["number", "number", "comparison"]
+    tests = recompute.read_table(root / "significance" / "toy-table1.tsv")
+    [test] = [row for row in tests if (row["column"], row["b"]) == ("mean", "ours")]
+    assert (test["ci_low"] == "") == (min(sizes) < 10)
+    assert (test["seed_low"] == "") == (min(sizes) < 10 or seeds == 1)
+
+
+def test_a_recomputation_compares_an_average_whose_columns_all_compare(tmp_path):
+    root = make_results(tmp_path, (12, 40), but={"large": "another edition"})
+    assert found(root) == []
+    rows = recompute.read_table(root / "ledger.tsv")
+    [verdict] = {row["verdict"] for row in rows if row["kind"] == "number"}
+    assert verdict == "not comparable"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return make_results(tmp_path_factory.mktemp("whole"), (12, 40))
+
+
+@pytest.fixture
+def results(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "results")
+
+
+@pytest.mark.parametrize(("file", "column"), [
+    ("tables", "measured"), ("tables", "per_seed"), ("tables", "std"), ("tables", "n"),
+    ("significance", "difference"), ("significance", "ci_low"), ("significance", "effect"),
+    ("significance", "p"), ("significance", "p_mixed_effects"), ("significance", "seed_high"),
+    ("significance", "wins"), ("ledger", "measured"),
+])  # fmt: skip
+def test_a_recomputation_finds_a_changed_number_of_an_average(results, file, column):
+    path = results / "ledger.tsv" if file == "ledger" else results / file / "toy-table1.tsv"
+    rows = recompute.read_table(path)
+    place = ("base", "ours") if file == "significance" else ("ours",)
+    [changed] = [
+        row for row in rows if row["column"] == "mean" and row.get("kind") != "comparison"
+        and place == tuple(row[key] for key in ("a", "b", "row") if key in row)
+    ]  # fmt: skip
+    first, *others = changed[column].split()
+    added = 0.3 if column == "p" else 1e-6  # a p by drawn flips is compared within their error
+    changed[column] = " ".join([str(float(first) + added), *others])
+    lines = ["\t".join(rows[0]), *("\t".join(row.values()) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    where = "mean: base, ours" if file == "significance" else "ours/mean"
+    assert any(where in one for one in found(results)), found(results)
+
+
+def test_a_recomputation_leaves_an_average_empty_where_a_column_lacks_its_run(results):
+    manifest = results / "tables" / "toy-table1.tsv.manifest.json"
+    made = json.loads(manifest.read_text())
+    made["spec"]["absent"] = {"ours": {"large": "no file"}}
+    manifest.write_text(json.dumps(made))
+    assert any("ours/mean: state: recomputed not run" in one for one in found(results))

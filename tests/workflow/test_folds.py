@@ -362,6 +362,7 @@ def test_snapshots_and_folds_do_not_combine(registry):
     assert json.loads(spec)["training"]["snapshots"] is None
 
 
+@pytest.mark.usefixtures("forked_plans")
 def test_a_plan_counts_the_trainings_of_all_folds(project, env, made, monkeypatch):
     monkeypatch.chdir(project)
     monkeypatch.setenv("RESIDUUM_DATA", env["RESIDUUM_DATA"])

@@ -192,6 +192,7 @@ def test_a_collection_without_splits_of_its_own_is_not_run_and_told_how_to_get_t
     assert all("three.yaml: own." in text for text in why.values())
 
 
+@pytest.mark.usefixtures("forked_plans")
 def test_what_is_planned_is_estimated_and_the_gaps_are_listed(project, monkeypatch):
     monkeypatch.chdir(project)
     done = CliRunner().invoke(app, ["plan", "--scale", "own", "--paper", "own"])

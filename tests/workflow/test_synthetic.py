@@ -194,6 +194,7 @@ def test_what_is_sampled_decides_the_split_and_what_follows_and_no_generator(pro
     assert not {"data_split", "data_corpus", "pretrain_backbone"} & {*rules}
 
 
+@pytest.mark.usefixtures("forked_plans")
 def test_a_plan_counts_the_questions(project, env, made, monkeypatch):
     monkeypatch.chdir(project)
     monkeypatch.setenv("RESIDUUM_DATA", env["RESIDUUM_DATA"])

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 
 import pytest
 
@@ -67,11 +68,12 @@ def terms(name):
     return rows | {row.removesuffix("s") for row in rows}
 
 
+@cache
 def words(path):
     return {term for name in {*identifiers(path)} for term in terms(name)}
 
 
-USED = {path: words(path) for path in sorted(PACKAGE.rglob("*.py"))}
+MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def test_parts_of_identifiers_are_read():
@@ -86,12 +88,12 @@ def test_the_glossary_bans_words_and_says_what_they_would_mean():
 
 
 def test_each_word_that_is_needed_otherwise_is_used():
-    assert not OTHERWISE.keys() - {word for used in USED.values() for word in used}
+    assert not OTHERWISE.keys() - set().union(*map(words, MODULES))
 
 
-@pytest.mark.parametrize("path", USED, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.stem)
 def test_no_identifier_is_a_word_that_the_glossary_bans(path):
-    used = USED[path] & (BANNED.keys() - OTHERWISE.keys())
+    used = words(path) & (BANNED.keys() - OTHERWISE.keys())
     assert not used, {word: f"write: {BANNED[word]}" for word in used}
 
 
@@ -99,4 +101,4 @@ def test_a_split_is_called_a_split_where_splits_are_bound():
     for room in ROOMS_OF_SPLITS:
         place = PACKAGE / room
         for path in [place] if place.is_file() else sorted(place.glob("*.py")):
-            assert "place" not in USED[path], path
+            assert "place" not in words(path), path

@@ -83,6 +83,9 @@ def ordered(by_id: Mapping[str, Value]) -> dict[str, Value]:
     return dict(sorted(by_id.items(), key=lambda item: f"{item[0]}.yaml"))
 
 
+_loaded: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+
+
 class Folder:
     """The entries in the files of a folder: the location of each id.
 
@@ -169,6 +172,21 @@ class Folder:
         self.checked(base, under, form)  # reports the base's faults as its own, not as this entry's
         return merge(brought(under, f"base {base}"), data)
 
+    def loaded(self, name: str, form: Any) -> tuple[Any, Any]:
+        """Return an entry as files state it, and validated. Neither may be changed.
+
+        Both are kept: another load, as of the next scale that is checked, reads what is edited.
+        """
+        location = self.located(name)
+        data = location.read()
+        base = str(data.get("base")) if isinstance(data, dict) else ""
+        written = [self.locations[one] for one in (name, base) if one in self]
+        key = (form, *((one, id(yamls.read(one.path))) for one in written))  # which keeps texts
+        if key not in _loaded:
+            stated = self.stated(name, form)
+            _loaded[key] = stated, self.checked(name, stated, form)
+        return _loaded[key]
+
     def checked(self, name: str, data: object, form: Any, laid_over: str = "") -> Any:
         """Validate an entry's data; faults name the budgets in `laid_over` as another origin."""
         try:
@@ -241,8 +259,7 @@ def load_folder(
     faults += faults_of(held)
     for name in held.locations:
         try:
-            given[name] = held.stated(name, form)
-            entries[name] = held.checked(name, given[name], form)
+            given[name], entries[name] = held.loaded(name, form)
         except ValueError as error:
             faults.append(str(error))
     return entries

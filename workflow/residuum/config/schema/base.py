@@ -5,9 +5,10 @@ are found by these references.
 """
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Literal, NamedTuple, Self, Union, get_args, get_origin
+from weakref import ref
 
 from pydantic import (
     AfterValidator,
@@ -152,12 +153,26 @@ class Named(NamedTuple):
     value: str
 
 
-def walk(entry: BaseModel, key: str = "") -> Iterator[Named]:
+_walked: dict[int, tuple[ref[BaseModel], list[Named]]] = {}  # by id of the entry, while it lives
+
+
+def walk(entry: BaseModel) -> Iterator[Named]:
     """Yield all names in an entry, in the order of its keys.
 
     In a key, an item of a list is named by its id, or by its number if it has no id. Plain values
-    of a list have the key of the list.
+    of a list have the key of the list. Names are kept with the entry, which does not change.
     """
+    number = id(entry)
+    if number not in _walked:
+        _walked[number] = ref(entry, partial(_forget, number)), list(_within(entry))
+    yield from _walked[number][1]
+
+
+def _forget(number: int, _: object) -> None:
+    _walked.pop(number, None)
+
+
+def _within(entry: BaseModel, key: str = "") -> Iterator[Named]:
     for name, members in _fields(type(entry)):
         yield from _walk(getattr(entry, name), members, _join(key, name))
 
@@ -244,7 +259,7 @@ def named_for(entry: BaseModel, use: str) -> str | None:
 
 def _walk(value: object, members: Iterable[Member], key: str) -> Iterator[Named]:
     if isinstance(value, BaseModel):
-        yield from walk(value, key)
+        yield from _within(value, key)
     for member, marks in members:
         if isinstance(value, str | int):
             yield from (Named(key, m, str(value)) for m in marks if isinstance(m, Ref | Name))
