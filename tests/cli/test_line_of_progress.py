@@ -63,7 +63,7 @@ def test_a_rules_own_jobs_count_beside_all_jobs():
 
 
 def test_jobs_of_models_say_nothing_of_the_others_and_the_others_nothing_of_them():
-    """Pages take twenty times as long as expected, as of a larger collection; the model does not."""
+    """Pages take twenty times as long as expected, as of a larger collection; models do not."""
     left = Remaining({"train": 2, "page": 2}, {"train": {"": 90.0}})
     left.start(1, "page", 0.0)
     left.end(1, 40.0)
