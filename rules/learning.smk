@@ -94,7 +94,7 @@ rule learning_curve:
         NEURAL
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.card(ESTIMATES.held_out, mem_mb=6000),
+        **RESOURCES.card(ESTIMATES.curve, mem_mb=6000),
     params:
         **decided_by("residuum.learning", "curve", WIRING.models.spec),
         corpus=options.folder("corpus"),

@@ -388,6 +388,12 @@ def test_folds_are_scored_each_by_its_own_model(made: Made, tmp_path: Path) -> N
     assert both.equals(pl.concat(expected)) and not both.equals(whole[models[0]])
     inputs = json.loads((tmp_path / "both.gz.manifest.json").read_text())["inputs"]
     assert {*models, *map(str, folds)} < {*inputs}
+    empty = tmp_path / "none" / "queries.tsv"
+    empty.parent.mkdir()
+    trec.write_queries(empty, [("other", "a query that no list has")])
+    three = {"model": [*models, models[0]], "fold": [*folds, empty]}
+    made.score(tmp_path / "three.gz", made.runs, **three)
+    assert trec.read_run(tmp_path / "three.gz").equals(both), "a fold may have no pair"
     with pytest.raises(ResiduumError, match="1 folds for 2 models; one for each"):
         made.score(tmp_path / "no.gz", made.runs, model=models, fold=folds[:1])
 

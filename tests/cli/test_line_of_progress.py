@@ -216,9 +216,12 @@ def test_a_run_is_told_in_lines_where_no_terminal_is(handler, tmp_path, capsys):
 def test_the_line_counts_what_the_wiring_expects_of_models(handler, monkeypatch):
     monkeypatch.setattr(plugin, "EXPECTED", {})
     tell(handler, LogEvent.RUN_INFO, stats={"train": 1, "page": 1, "total": 2})
-    asked = {"gflop": 28 * 600, "gpu": 0, "gpu_s": 5}
-    job = SimpleNamespace(rule=SimpleNamespace(name="train"), output=["models/a"], resources=asked)
-    page = SimpleNamespace(rule=SimpleNamespace(name="page"), output=["a.md"], resources={})
+    asked = {"gflop": 60 * 1200, "gpu": 0, "gpu_s": 5}
+    train, made = SimpleNamespace(name="train"), ["models/a"]
+    job = SimpleNamespace(rule=train, output=made, resources=asked, threads=2)
+    page = SimpleNamespace(
+        rule=SimpleNamespace(name="page"), output=["a.md"], resources={}, threads=1
+    )
     workflow = SimpleNamespace(dag=SimpleNamespace(needrun_jobs=lambda: [job, page]))
     plugin.EXPECTED.update(driver.expected(workflow))
     start(handler, 1, "page", ["a.md"])

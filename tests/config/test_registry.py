@@ -21,6 +21,7 @@ from residuum.pages.inputs import bound, page_spec
 from residuum.pages.table.bind import bind_table, family
 from residuum.pages.table.job import metrics_files
 from residuum.wiring import availability, corpora, models, sizes
+from residuum.wiring.estimates import Estimates
 from residuum.wiring.pages import why_not_made
 from residuum.wiring.paths import Paths
 
@@ -1169,7 +1170,8 @@ def test_a_curve_of_one_model_chooses_the_steps_of_all_that_name_it(config):
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"steps": {**CURVE, "every": 300}}, "400 is no multiple of every: 300"),
+        ({"steps": {**CURVE, "every": 300}}, "most: 400 must be two or more times every: 300"),
+        ({"snapshots": 101}, "snapshots: 101 of 100 steps, the fewest that the rule can choose"),
         ({"decay": "linear"}, "the rate depends on the number of steps; take decay: constant"),
         ({"warmup": 0.1}, "the rate depends on the number of steps"),
         (
@@ -1184,6 +1186,49 @@ def test_a_curve_that_would_choose_nothing_is_refused(config, changes, fault):
     with_curve(config, **changes)
     with pytest.raises(ResiduumError, match=re.escape(fault)):
         load(config, scale="smoke")
+
+
+def test_a_curve_is_drawn_of_a_training_whose_first_steps_are_a_training(config):
+    path = config / "scales" / "smoke.yaml"
+    with_curve(config)
+    scale = yaml.safe_load(path.read_text())
+    scale["budgets"]["triplet"]["training"] |= {"steps": 20, "decay": "linear"}
+    scale["budgets"]["zero-shot"]["training"] = {"steps": CURVE, "decay": "constant"}
+    path.write_text(yaml.safe_dump(scale))
+    with pytest.raises(ResiduumError, match="'bert-siamese': the rate depends on the number of"):
+        load(config, scale="smoke")
+
+
+def test_a_rule_that_waits_for_another_rule_is_refused(config):
+    path = config / "scales" / "smoke.yaml"
+    with_curve(config)
+    scale = yaml.safe_load(path.read_text())
+    rates = {"grid": [1.0e-4, 1.0e-3], "of": "clear", **JUDGED}
+    scale["budgets"]["zero-shot"]["training"] = {"learning_rate": rates, "steps": 20}
+    path.write_text(yaml.safe_dump(scale))
+    with pytest.raises(ResiduumError, match=r"training\.steps of 'clear' has another rule"):
+        load(config, scale="smoke")
+
+
+def test_the_curves_job_reads_once_for_its_start_and_each_point(config):
+    with_curve(config)
+    estimates = Estimates(load(config, scale="smoke"))
+    both = SimpleNamespace(model="clear", seed="1"), SimpleNamespace(model="bert-siamese@steps-400")
+    judged, curve = estimates.held_out(both[0]).operations, estimates.curve(both[1]).operations
+    assert curve == pytest.approx(judged / 2 * 5) > 0
+
+
+def test_a_released_encoder_and_a_role_of_its_name_are_two_rerankers(config):
+    edit(config, "systems/clear-bert-large.yaml", reranker={"model": "bge-base"})
+    edit(config, "systems/clear-bert-base.yaml", reranker="bge-base")
+    path = config / "scales" / "mini.yaml"
+    scale = yaml.safe_load(path.read_text())
+    scale["rerankers"]["bge-base"] = {"model": "reranker-base"}
+    path.write_text(yaml.safe_dump(scale))
+    loaded = load(config, scale="mini")
+    ids = [loaded.reranker(f"clear-bert-{size}") for size in ("large", "base")]
+    assert ids == ["bge-base@seed0", "bge-base"]
+    assert [loaded.reranker_binding(name).model for name in ids] == ["bge-base", "reranker-base"]
 
 
 def test_at_small_scales_clears_systems_play_dualrms_on_its_pages_and_at_full_none_does():

@@ -267,6 +267,25 @@ def test_tuning_notes_are_sorted_by_run_and_said_once(tmp_path):
     ]
 
 
+def test_a_note_says_that_a_curve_took_the_fewest_steps_and_which_were_best(tmp_path):
+    points = {0: 0.1, 300: 0.41, 600: 0.5, 900: 0.52, 1200: 0.49}
+    record = {
+        "choices": [{"setting": {"steps": 600}}],
+        "measure": "RR@10",
+        "queries": 300,
+        "tried": [{"setting": {"steps": n}, "means": [mean]} for n, mean in points.items()],
+        "within": 2.0,
+    }
+    ended = {**record, "choices": [{"setting": {"steps": 1200}, "at_edge": ["steps"]}]}
+    lines = render(tmp_path, {"one/tune/a@steps-1200": record, "one/tune/b@steps-1200": ended})
+    assert [line for line in lines[1].splitlines() if "steps" in line] == [
+        "- a@steps-1200: steps 600, the fewest within 2 standard errors of the best (900) on 300 "
+        "tuning queries by RR@10.",
+        "- b@steps-1200: steps 1200, the end of the curve, the fewest within 2 standard errors of "
+        "the best (900) on 300 tuning queries by RR@10.",
+    ]
+
+
 def test_choices_of_a_run_that_differ_name_their_splits(tmp_path):
     record = {"choices": [{"setting": {"lambda": 0.5}}], "measure": "RR@10", "queries": 500}
     other = {**record, "choices": [{"setting": {"lambda": 0.2}}], "queries": 40}

@@ -244,7 +244,7 @@ def test_reranking_by_vectors_reads_every_text_once_and_multiplies_every_pair():
         models={**TOY.models, "late": MODEL.validate_python(theirs)},
         systems={**TOY.systems, "by": SYSTEM.validate_python(by)},
     )
-    result = Estimates(toy).pair_scores(named(**DEV, reranker="late"))
+    result = Estimates(toy).pair_scores(named(**DEV, reranker="late@seed0"))
     layers = 12 * (4 * 768**2 + 2 * 768 * 3072)
     assert result.operations == pytest.approx(2 * layers * (200 * 50 + 20 * 8))
     assert result.core_s == pytest.approx(2 * 200 * 50 * 32 * 6 / 60e9)

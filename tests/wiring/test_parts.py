@@ -509,8 +509,8 @@ def test_a_released_encoder_reranks_by_its_id(tmp_path):
         "asking": {**late, "path": str(tmp_path / "asks")},
     }
     toy = reranked_by({"model": "late"}, **models)
-    assert toy.reranker("by") == "late" and toy.runs("by") == ["by"]
-    runs, job = part(Runs, toy), named(**ON_DEV, reranker="late")
+    assert toy.reranker("by") == "late@seed0" and toy.runs("by") == ["by"]
+    runs, job = part(Runs, toy), named(**ON_DEV, reranker="late@seed0")
     assert runs.depths(job) == "--run r/runs/toy/dev/bm25.trec.gz --depth 7"
     checkpoints = ["r/models/late/seed0", "r/models/asking/seed0"]
     assert runs.reranker(job) == f"--model {checkpoints[0]} --asking {checkpoints[1]}"
@@ -519,7 +519,7 @@ def test_a_released_encoder_reranks_by_its_id(tmp_path):
     assert json.loads(runs.pairs_spec(job)) == {"batch_size": 8}, "texts, of any encoder"
     cross = json.loads(runs.pairs_spec(named(**ON_DEV, reranker="role")))
     assert cross == {"batch_size": 4, "kind": "cross-encoder"}
-    assert played_rerankers(toy, ["by"]).keys() == {"late"}
+    assert played_rerankers(toy, ["by"]).keys() == {"late@seed0"}
     assert why_unavailable(toy, "by", DEV, all_available) is None
     (tmp_path / "asks").rmdir()
     why = why_unavailable(reranked_by({"model": "late"}, **models), "by", DEV, all_available)
@@ -540,7 +540,7 @@ def test_a_released_encoder_s_own_precision_goes_before_that_of_the_run(tmp_path
     for model, precision in (("half", "bf16"), ("plain", "fp32"), ("dual", "fp32")):
         options = f"--threads 2 --device auto --precision {precision} --arithmetic native"
         assert resources.encoding(named(model=model)) == f"--batch-size 8 {options}"
-    for reranker, precision in (("half", "bf16"), ("role", "fp32")):
+    for reranker, precision in (("half@seed0", "bf16"), ("role", "fp32")):
         options = f"--threads 2 --device auto --precision {precision} --arithmetic native"
         assert resources.reranking(named(reranker=reranker)) == options
 

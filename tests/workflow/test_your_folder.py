@@ -259,7 +259,7 @@ def test_a_late_model_reranks_at_every_depth(released):
     runs = results / "runs" / "mine" / "test"
     late = {row[:2]: row[2] for row in trec.read_run(runs / "late.trec.gz").select(
         *trec.PAIR, "score").rows()}  # fmt: skip
-    scored = trec.read_run(results / "rerank/mine/test/late.trec.gz")
+    scored = trec.read_run(results / "rerank/mine/test/late@seed0.trec.gz")
     first = trec.read_run(runs / "bm25-default.trec.gz")
     assert scored.height == trec.cut(first, 20).height
     for query, doc, score in scored.select(*trec.PAIR, "score").rows():
@@ -272,7 +272,7 @@ def test_a_late_model_reranks_at_every_depth(released):
         top = sorted(order[:depth], key=lambda doc, q=query: (-late[q, doc], doc))
         made = reranked.filter(query_id=query).sort("rank")["doc_id"].to_list()
         assert made == top + order[depth:]
-    curve = trec.read_curve(results / "rerank/mine/test/late.depths.tsv")
+    curve = trec.read_curve(results / "rerank/mine/test/late@seed0.depths.tsv")
     assert {0, 5, 10, 20} == {*curve["depth"]}
     assert (results / "figures" / "mine-figure1.tsv").is_file()
 

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import polars as pl
 import pydantic
 import typer
@@ -21,7 +20,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import DualEncoder, Trained
 from residuum.config.schema.reading import Windows
 from residuum.neural import devices, foreign, hub, release
-from residuum.neural.learners import KINDS, HeldOut, Start
+from residuum.neural.learners import KINDS, ContrastiveLearner, HeldOut, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import SNAPSHOTS, log
 from residuum.neural.tokens import Texts, windows_of
@@ -255,14 +254,14 @@ def curve(
     chosen = devices.choose(device, precision, threads, arithmetic)
     held = held_out(run, top, queries, qrels, corpus, batch_size, windows_of(windows))
     begun = Start(Source(start, revision, new_head=True, pickled=pickled), chosen, 0)
-    columns: dict[str, np.ndarray] = {}
     points = manifest.facts(model, "a training that keeps models")["snapshots"]
-    for number, steps in enumerate(points, start=1):
-        kept = model if steps == points[-1] else model / SNAPSHOTS / str(number)
-        made = KINDS[form.kind].on_held_out(form, begun, kept, held)
-        columns |= {"0": made.values["start"], str(steps): made.values["trained"]}
-    table = pl.DataFrame({**made.ids, **columns})
-    values = on_curve(table, trec.read_qrels(qrels), measure)
+    folders = [model / SNAPSHOTS / str(number) for number in range(1, len(points))]
+    kept = {str(steps): path for steps, path in zip(points, [*folders, model], strict=True)}
+    kind = KINDS[form.kind]
+    assert issubclass(kind, ContrastiveLearner), "the configuration draws curves of these alone"
+    made = kind.scored(form, begun, kept, held)
+    columns = {"0": made.values.pop("start"), **made.values}
+    values = on_curve(pl.DataFrame({**made.ids, **columns}), trec.read_qrels(qrels), measure)
     best = max(points, key=lambda steps: values[str(steps)].mean())
     least = values[str(best)].mean() - within * error_of(values[str(best)])
     taken = next(steps for steps in points if values[str(steps)].mean() >= least)
@@ -277,7 +276,9 @@ def curve(
     )
     warn_of_edges(choice)
     tried = [Tried(setting=s, means=[m]) for s, m in zip(settings, means, strict=True)]
-    record = Record(choices=[choice], measure=measure, queries=len(values["0"]), tried=tried)
+    record = Record(
+        choices=[choice], measure=measure, queries=len(values["0"]), tried=tried, within=within
+    )
     facts = {"model": form.model_dump(mode="json"), "start": start, "top": top, "within": within}
     facts |= {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
     inputs = [run, queries, qrels, corpus / "manifest.json", model]

@@ -133,6 +133,11 @@ def score(
     parts = []
     for name, folder, share in shares(required, model, fold or [], store):
         encoder: Reranker
+        if not config.kind and (reading or revision or pickled):
+            option = "--reading" if reading else "--revision" if revision else "--pickled"
+            raise ResiduumError(
+                f"{option} is of a cross-encoder: give --spec a kind, or leave it out"
+            )
         if config.kind:
             encoder = load(name, revision, reading, pickled, chosen)
         else:
@@ -155,7 +160,7 @@ def score(
             rest = share.join(kept.read(), on=trec.PAIR, how="anti")
             kept.fill(rest, encoder, named, config.batch_size, config.part_pairs, form)
             parts.append(share.join(kept.read(), on=trec.PAIR, how="left"))
-    scored = trec.rank(pl.concat(parts))
+    scored = trec.rank(pl.concat([part for part in parts if part.height] or parts[:1]))
     trec.write_run(output, scored, "scores")
     each = {str(path): top.height for path, top in lists.items()}
     alone = sum(each.values())

@@ -113,7 +113,9 @@ Threads = Annotated[int, typer.Option(min=1, help="CPU threads; the last digits 
 Workers = Annotated[int, typer.Option(min=1, help="threads; no value depends on them")]
 JavaThreads = Annotated[int, typer.Option(min=1, help="Java threads; the result is the same")]
 Device = Annotated[str, typer.Option(help="auto, cuda, mps or cpu")]
-Precision = Annotated[str, typer.Option(help="auto, fp32, bf16; without training fp16")]
+Precision = Annotated[
+    str, typer.Option(help="auto, fp32 or bf16; fp16, too, where nothing is trained")
+]
 Arithmetic = Annotated[str, typer.Option(help="native, or portable between x86-64 CPUs")]
 BatchSize = Annotated[int, typer.Option(min=1, help="texts in a batch")]
 

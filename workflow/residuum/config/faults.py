@@ -193,6 +193,12 @@ def _rule_faults(registry: Registry, entry: OnPairs, rule: Rule) -> Iterator[str
         yield "trials need a role in train_on, not own"
     if isinstance(rule, StepRule) and not isinstance(tried, Contrastive):
         yield f"'{rule.of}' ranks no candidates, so that no curve is drawn of it"
+    if isinstance(tried, OnPairs):
+        chosen = [key for key, other in tried.training.rules.items() if other != rule]
+        if chosen:
+            yield f"training.{chosen[0]} of '{rule.of}' has another rule; give it a number"
+        elif isinstance(rule, StepRule) and (why := tried.training.why_no_curve()):
+            yield f"'{rule.of}': {why}"
     others = {type(r): r for r in registry.trials.values() if r.of == rule.of and r != rule}
     if type(rule) in others:
         yield f"another model tries another rule with '{rule.of}'; give both one rule"

@@ -530,7 +530,7 @@ class Registry:
             return reranker
         if isinstance(reranker, FromModel):
             released = isinstance(self.models[reranker.model], ReleasedEncoder)
-            return str(FixedId(reranker.model, "" if released else f"seed{reranker.seed}"))
+            return str(FixedId(reranker.model, f"seed{0 if released else reranker.seed}"))
         digest = hashlib.sha256(of_entry(reranker).encode()).hexdigest()
         return str(FixedId(reranker.named, digest[:8]))
 

@@ -296,11 +296,17 @@ class ContrastiveLearner(Learner[Batch]):
 
     @classmethod
     def on_held_out(cls, spec: Any, start: Start, trained: Path, held: HeldOut) -> Values:
-        source = start.source._replace(gate=trained / GATE)  # the same gate for both models
-        begun = cls.begin(spec, start._replace(source=source)).freeze()
-        models = {"start": begun, "trained": begun.load(trained, start.device)}
+        return cls.scored(spec, start, {"trained": trained}, held)
+
+    @classmethod
+    def scored(cls, spec: Any, start: Start, kept: Mapping[str, Path], held: HeldOut) -> Values:
+        """Return the scores of candidates by the start, and by each kept model, by its name."""
+        gate = next(iter(kept.values())) / GATE  # the same gate for all models
+        begun = cls.begin(spec, start._replace(source=start.source._replace(gate=gate))).freeze()
+        scores = {"start": relevance_of(begun, held)}
+        for name, folder in kept.items():
+            scores[name] = relevance_of(begun.load(folder, start.device), held)
         query_ids, doc_ids = map(list, zip(*held.candidates, strict=True))
-        scores = {name: relevance_of(model, held) for name, model in models.items()}
         return Values({"query_id": query_ids, "doc_id": doc_ids}, scores)
 
     @abstractmethod

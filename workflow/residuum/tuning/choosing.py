@@ -56,6 +56,11 @@ class Record(Strict):
     measure: str | None = None
     queries: int = 0
     tried: list[Tried] = Field(default=[])
+    within: float | None = Field(
+        default=None,
+        exclude_if=lambda within: within is None,
+        description="the first is taken that lies within so many standard errors of the best",
+    )
     fold_of: dict[str, int] = Field(default={})
 
     @classmethod

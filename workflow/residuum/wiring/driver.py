@@ -41,6 +41,7 @@ from residuum.wiring.pages import Pages, gaps
 from residuum.wiring.paths import Paths, Template, results_of
 from residuum.wiring.resources import Batches, Resources
 from residuum.wiring.runs import Evaluations, Groups, Hybrids, Listed, Runs, Sweeps, Unions
+from residuum.wiring.sizes import CORE_GFLOPS
 
 
 def show(pages: Iterable[str], ledger: str, targets: Set[str]) -> str:
@@ -418,7 +419,6 @@ def arrays_of(workflow: Workflow) -> str | None:
 
 
 LINE = "snakemake_logger_plugin_residuum"  # the line of progress, if this run shows it
-GFLOPS = 28  # that a core does with models as small as mini's; larger ones compute faster
 
 
 def expected(workflow: Workflow) -> dict[str, dict[str, float]]:
@@ -426,7 +426,8 @@ def expected(workflow: Workflow) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for job in workflow.dag.needrun_jobs():
         asked = job.resources
-        seconds = asked.get("gpu_s", 0) if asked.get("gpu") else asked.get("gflop", 0) / GFLOPS
+        computing = asked.get("gflop", 0) / CORE_GFLOPS / job.threads
+        seconds = asked.get("gpu_s", 0) if asked.get("gpu") else computing
         if seconds and job.output:
             found.setdefault(job.rule.name, {})[str(next(iter(job.output)))] = round(seconds, 1)
     return found

@@ -18,6 +18,7 @@ from residuum.config.schema.models import (
 )
 from residuum.config.schema.scales import FromModel, ReleasedReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, HybridSystem, LexicalSystem
+from residuum.config.schema.training import StepRule
 from residuum.config.specs import OrderId, RunId, seed_of, trained_with
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import OF_CORPUS
@@ -411,9 +412,19 @@ class Estimates:
         )
 
     def held_out(self, w: Wildcards) -> Estimate:
-        """Estimate the scores, by a model and by its start, that tell whether the model learned.
+        """Estimate the scores, by a model and by its start, that tell whether the model learned."""
+        return self._on_held_out(w, 2)
 
-        Both score a run's first docs and all relevant docs. A cross-encoder reads each pair.
+    def curve(self, w: Wildcards) -> Estimate:
+        """Estimate a learning curve: the scores by a start and by each model that was kept."""
+        rule = self.registry.trials[w.model]
+        assert isinstance(rule, StepRule), "the rule of a learning curve"
+        return self._on_held_out(w, 1 + rule.most // rule.every)
+
+    def _on_held_out(self, w: Wildcards, models: int) -> Estimate:
+        """Estimate the scores of a run's first docs and all relevant docs by some models.
+
+        A cross-encoder reads each pair.
         """
         split_id, how = self.registry.learned_on(w.model), self.registry.scale.learning
         assert split_id and how, "the rule's inputs follow from them"
@@ -427,7 +438,9 @@ class Estimates:
         if windows := self.registry.windows_read(w.model, split_id.dataset):
             read *= windows.expected
         shape, at_once = sizes.shape(self.registry, w.model), self.registry.scale.batch_size
-        return of_reading(shape, 2 * read, at_once * tokens)._replace(disk=sizes.LINE_BYTES * pairs)
+        return of_reading(shape, models * read, at_once * tokens)._replace(
+            disk=sizes.LINE_BYTES * pairs
+        )
 
     def term_weights(self, w: Wildcards) -> Estimate:
         """Estimate the term weights of a corpus."""

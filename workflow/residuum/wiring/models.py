@@ -72,7 +72,6 @@ def rule_records(registry: Registry, paths: Paths, model: str) -> dict[str, str]
         else:
             records[key] = paths.rate.fill(**judged, model=rule.of)
     return records
-    return []
 
 
 class Models(Part):
@@ -393,6 +392,11 @@ def models_judged(registry: Registry, system: str, seed: int, dataset: str) -> l
     return list(
         dict.fromkeys(f"{name}/seed{number}" for name, number in ids if is_judged(registry, name))
     )
+
+
+def models_made(registry: Registry, system: str, dataset: str) -> Iterator[str]:
+    """Yield the id of each model that the graph makes behind a run on a dataset."""
+    yield from (name for name, _ in _models(registry, system, 1, dataset))
 
 
 def _models(

@@ -392,11 +392,13 @@ class Evaluations(Part):
     def depth_curves(self, wildcards: Wildcards) -> list[str]:
         """Return the depth curves of the rerankers that a model plays, on the split that tests it.
 
-        A reranker is judged on the candidates that it will see, where its depth is chosen there.
+        A reranker is judged on the candidates that it will see, where its depth is chosen there. A
+        dual encoder that reranks, too, is judged as a dual encoder alone.
         """
         registry, curves = self.registry, dict[str, None]()
         split_id, how = registry.learned_on(wildcards.model), registry.scale.learning
-        if split_id is None or how is None:
+        reranks = isinstance(registry.model(wildcards.model), CrossEncoder)
+        if split_id is None or how is None or not reranks:
             return []
         for name in registry.of_kind("rerank") if _counts_first(how.measure) else ():
             reranker, role = registry.reranker(name), registry.tuned_on(name)

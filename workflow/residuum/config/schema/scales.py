@@ -122,7 +122,7 @@ class ByDataset(Strict):
 
 
 class RerankerModel(FromModel):
-    """A model of config/models in place of a released cross-encoder."""
+    """A model of config/models that plays a role of rerankers."""
 
     model: Annotated[Id, Ref("model", kinds=RERANKERS, use="released")] = Field(
         description="cross-encoder or dual encoder that the graph trains, or released encoder"
@@ -130,7 +130,7 @@ class RerankerModel(FromModel):
 
 
 class TrainedReranker(RerankerModel):
-    """A model of config/models that replaces no released cross-encoder."""
+    """A model of config/models that a system names as its reranker."""
 
     def described(self) -> str:
         return f"{self.model}, trained here with seed {self.seed}"

@@ -51,8 +51,7 @@ class StepRule(Strict):
 
     def check(self) -> None:
         if self.most % self.every or self.most == self.every:
-            text = f"most: {self.most} is no multiple of every: {self.every}"
-            raise ValueError(f"{text} by 2 or more, so that the curve would not end at a point")
+            raise ValueError(f"most: {self.most} must be two or more times every: {self.every}")
 
     def trials(self, training: "Training") -> dict[str, "Training"]:
         """Return the training of the curve, which keeps a model at each point, by its id's end."""
@@ -141,9 +140,16 @@ class Training(Strict):
             raise ValueError("halve_after: the rate falls on a line already; leave out decay")
 
     def _check_rule(self) -> None:
-        """Refuse what makes the first steps of a longer training others than those of a shorter."""
         if isinstance(self.learning_rate, RateGrid):
             raise ValueError("steps: a rule, beside a rule for learning_rate; give one a number")
-        if self.decay != "constant" or 0 < self.warmup < 1:
-            text = "the rate depends on the number of steps"
-            raise ValueError(f"steps: {text}; take decay: constant, and warmup in steps")
+        if why := self.why_no_curve():
+            raise ValueError(f"steps: {why}")
+        if isinstance(self.steps, StepRule) and (self.snapshots or 0) > self.steps.every:
+            text = f"snapshots: {self.snapshots} of {self.steps.every} steps, the fewest"
+            raise ValueError(f"{text} that the rule can choose; give at most as many")
+
+    def why_no_curve(self) -> str | None:
+        """Return why the first steps of this training are not a training of so many steps."""
+        if self.decay == "constant" and not 0 < self.warmup < 1:
+            return None
+        return "the rate depends on the number of steps; take decay: constant, and warmup in steps"

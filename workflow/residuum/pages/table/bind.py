@@ -21,7 +21,13 @@ from residuum.pages.table.job import ITSELF, NO_PARTS, BoundTable, Sides, metric
 from residuum.wiring.availability import Hub, left_out, why_unavailable
 from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
-from residuum.wiring.models import models_behind, rule_records, trained_by_folds, trained_runs
+from residuum.wiring.models import (
+    models_behind,
+    models_made,
+    rule_records,
+    trained_by_folds,
+    trained_runs,
+)
 from residuum.wiring.runs import asking_of, played_rerankers, player_of, tuning_split
 
 
@@ -213,8 +219,7 @@ class TableInputs(PageInputs):
             if tuned := tuning_split(self.registry, system, split_id):
                 runs = table.runs_at(row.id, column)
                 files |= {self.fill(self.paths.tuning, tuned, run=run): None for run in runs}
-            for name in self.registry.trained_behind(system):
-                model = self.registry.model_for(name, split_id.dataset)
+            for model in dict.fromkeys(models_made(self.registry, system, split_id.dataset)):
                 files |= dict.fromkeys(rule_records(self.registry, self.paths, model).values())
         return list(files)
 

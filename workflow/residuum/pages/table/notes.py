@@ -212,6 +212,11 @@ def _tuned(tuned: Tuned) -> str:
     if record.measure is None:
         return f"{what} {_shown(value)}, fixed."
     by = f"on {record.queries} tuning queries by {record.measure}"
+    if record.within is not None:
+        best = max(record.tried, key=lambda one: one.means[0]).setting[name]
+        which = f"the fewest within {record.within:g} standard errors of the best ({_shown(best)})"
+        end = ", the end of the curve" if record.choices[0].at_edge else ""
+        return f"{what} {_shown(value)}{end}, {which} {by}."
     return f"{what} {_shown(value)}{_edge(record.choices[0])}, chosen {by}."
 
 
