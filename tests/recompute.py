@@ -23,7 +23,7 @@ import sys
 import time
 import unicodedata
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -669,10 +669,13 @@ class Table:
     def source(self, row, column):
         """Return where the values of a cell come from, in a list.
 
-        It is [] if nothing is measured, and of an average, whose bounds nobody knows.
+        It is [] if nothing is measured. Of an average it has the models alone, since nobody knows
+        its bounds.
         """
         if column in self.averages:
-            return []
+            every = [one for part in self.averages[column] for one in self.source(row, part)]
+            models = frozenset(model for one in every for model in one.models)
+            return [replace(every[0], parts=(), models=models, whole=False)] if every else []
         entry, split_id = self.columns[column], self.spec["splits"].get(column)
         if split_id is None or entry["measure"] == "depth":
             return []

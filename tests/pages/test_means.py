@@ -16,6 +16,7 @@ from residuum.artefacts import trec
 from residuum.config.schema.tests import Tests
 from residuum.pages import grids, verdicts
 from residuum.pages.bearing import Weighed
+from residuum.pages.jobs import Trained
 from residuum.pages.table import faults, notes
 from residuum.pages.table import make as tables
 from residuum.pages.table.entry import Table
@@ -198,6 +199,26 @@ def test_a_recomputation_compares_an_average_whose_columns_all_compare(tmp_path)
     rows = recompute.read_table(root / "ledger.tsv")
     [verdict] = {row["verdict"] for row in rows if row["kind"] == "number"}
     assert verdict == "not comparable"
+
+
+def test_an_average_counts_the_trainings_behind_its_columns(tmp_path):
+    """Two trainings of ours, one of the ablation: what two averages show is of these models."""
+    models = {
+        "ours.seed1": ["ours/seed1"],
+        "ours.seed2": ["ours/seed2"],
+        "ablation": ["other/seed1"],
+    }
+    trained = {run: Trained(models=names) for run, names in models.items()}
+    splits = bound().splits.values()
+    root = make_results(tmp_path, (12, 40), 2, trained_runs=dict.fromkeys(splits, trained))
+    tests = recompute.read_table(root / "significance" / "toy-table1.tsv")
+    counted = {(row["a"], row["b"]): row["trainings"] for row in tests if row["column"] == "mean"}
+    assert {frozenset(pair): number for pair, number in counted.items()} == {
+        frozenset({"ours", "ablation"}): "1",
+        frozenset({"ours", "base"}): "",
+        frozenset({"base", "ablation"}): "",
+    }
+    assert found(root) == []
 
 
 @pytest.fixture(scope="module")

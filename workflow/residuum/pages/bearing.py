@@ -63,7 +63,8 @@ class Limits:
         A part with seeds counts by each query's mean. None if all are above, or if no formula
         gives the value of a random order.
         """
-        if (known := self._bounds_of(basis)) is None:
+        known = self._bounds_of(basis) if basis.alone else None
+        if known is None:
             return None
         for runs in basis.alone:
             both = self._values(basis, runs).join(known, on="query_id", how="inner")

@@ -191,13 +191,20 @@ class BoundTable(Judged):
 
     def basis(self, row: str, column: str) -> Basis | None:
         if column not in self.splits:
-            return None  # an average: no bound is known of it
+            return self._basis_of_average(row, column)
         shown, split_ref = self.column(column), self.splits[column]
         if split_ref is None or shown.shows == "chosen":
             return None
         whole = shown.derived is None and shown.within is None
         runs = self.runs_at(row, shown)
         return self.basis_of(runs, split_ref, shown.measure, shown.over, whole)
+
+    def _basis_of_average(self, row: str, column: str) -> Basis | None:
+        """Return the basis of an average: its models alone, since no bound is known of it."""
+        found = [self.basis(row, part.id) for part in self.parts_of(column)]
+        bases = [basis for basis in found if basis]
+        models = tuple(dict.fromkeys(model for basis in bases for model in basis.models))
+        return bases[0]._replace(alone=(), models=models, whole=False) if bases else None
 
     def bases_compared(self) -> Iterator[Basis]:
         """Yield where the values of both rows of each comparison come from."""
