@@ -100,7 +100,7 @@ def test_what_a_generator_is_trained_with() -> None:
         pools = {"pools": {"e": {"kind": "hits", "system": "bm25", "top": 9}}, "scores": "bm25"}
         MODEL.validate_python({**WRITER, "negatives": {**pools, "per_pair": 1}})
     grid = {"grid": [0.1], "of": "writer", "role": "dev", "measure": "RR@10"}
-    with pytest.raises(ValidationError, match="no ranking compares rates"):
+    with pytest.raises(ValidationError, match="no ranking compares trainings"):
         MODEL.validate_python({**WRITER, "training": {**TRAINING, "learning_rate": grid}})
     with pytest.raises(ValidationError, match="'random' or 'copying'"):
         MODEL.validate_python({**WRITER, "cross_attention": "identity"})

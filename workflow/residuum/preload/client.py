@@ -23,6 +23,7 @@ NEURAL = {
     "sweep",
     "termweights",
     "train",
+    "learning curve",
     "learning score",
 }
 VOLATILE = {"_", "SHLVL", "OLDPWD"}  # variables that shells change

@@ -230,7 +230,7 @@ class Wiring:
         A cluster starts short jobs in batches if the profile sets their size.
         """
         complete(self._workflow, self.paths, environment)
-        Order(self._workflow, self.pages.in_order()).apply()
+        Order(self._workflow, self.pages.in_order).apply()
         Batches(self._workflow).apply()
 
     def start(self) -> None:
@@ -271,12 +271,13 @@ def complete(workflow: Workflow, paths: Paths, environment: str) -> None:
 class Order:
     """Which of the jobs that are ready starts first: one that the earliest page needs.
 
-    So the first paper's pages stand long before the last job ends. `pages` are the outputs of pages
-    in the order in which they are wanted. Snakemake asks a rule for the priority of each job, and
+    So the first paper's pages stand long before the last job ends. `pages` returns the outputs of
+    pages in the order in which they are wanted; it is called when the graph stands, since nobody
+    knows before whether it is a dry run. Snakemake asks a rule for the priority of each job, and
     has no word for "as urgent as what needs it".
     """
 
-    def __init__(self, workflow: Workflow, pages: Sequence[str]) -> None:
+    def __init__(self, workflow: Workflow, pages: Callable[[], Sequence[str]]) -> None:
         self._workflow, self._pages = workflow, pages
 
     def apply(self) -> None:
@@ -294,13 +295,14 @@ class Order:
         needs = self._workflow.dag.dependencies
         made_by = {str(path): job for job in needs for path in job.output}
         found: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
-        for number, page in enumerate(self._pages):
+        pages = self._pages()
+        for number, page in enumerate(pages):
             waiting = [made_by[page]] if page in made_by else []
             while waiting:
                 job = waiting.pop()
                 key = job.rule.name, frozenset(job.wildcards_dict.items())
                 if key not in found:
-                    found[key] = len(self._pages) - number
+                    found[key] = len(pages) - number
                     waiting.extend(needs.get(job, ()))
         return found
 
