@@ -276,6 +276,7 @@ class Registry:
             return SplitId(dataset, split)
         file, splits = self.file("dataset", dataset), ", ".join(entry.splits)
         text = f"own.{use}: no split given, but {use}_on: own needs one of {splits}"
+        text += "; a fusion can take `folds: 5, seed: 1` in its place" if use == "tune" else ""
         raise ResiduumError(f"{file}: {text}")
 
     def of_kind(self, kind: str) -> list[str]:

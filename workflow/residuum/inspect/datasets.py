@@ -344,8 +344,9 @@ def _count(name: str, dataset: Dataset, split: str | None, known: list[Ids]) -> 
     lacking = known[0].lacking(rows.qrels) if known else []
     if lacking:  # no fault: some collections are published so
         query_id, doc_id, _ = lacking[0]
-        text += (
-            f"; {len(lacking):,} of {len(rows.qrels):,} judgements are of docs that the corpus "
-            f"lacks, and count as missed (first: {doc_id} of query {query_id})"
+        text = (
+            f"warning: {len(lacking):,} of {len(rows.qrels):,} judgements are of docs that the "
+            f"corpus lacks, and count as missed (first: {doc_id} of query {query_id}). Are ids "
+            f"written alike in both? {text}"
         )
     return text, True
