@@ -1140,6 +1140,12 @@ def test_a_learning_rate_is_tried_on_a_model_and_chosen_for_all_that_name_it():
     assert registry.learned_on("reranker-base") == ("nfcorpus", "tune")
 
 
+def test_an_edit_of_a_base_counts_in_the_next_load_of_a_process(config):
+    assert load(config, scale="mini").models["not-trained"].loss.margin == 1.0
+    edit(config, "models/bert-siamese.yaml", loss={"kind": "constant_margin", "margin": 2.0})
+    assert load(config, scale="mini").models["not-trained"].loss.margin == 2.0
+
+
 JUDGED = {"role": "msmarco-tune", "measure": "RR@10"}
 CURVE = {"most": 400, "every": 100, "of": "bert-siamese", **JUDGED}
 
