@@ -647,7 +647,7 @@ ICT = {
          "a generated collection has train, tune, dev, judged"),
         ("scales/mini.yaml", {"seeds": [1, 1]}, "mini.yaml: seeds: '1' is given twice"),
         ("papers/clear/table1.yaml", {"tests": "cleer"},
-         "no tests 'cleer'; known: bioasq, claims, clear, depths, holm, me-bert, released, roc. Did"),
+         "no tests 'cleer'; known: bioasq, claims, clear, depths, holm, me-bert, released, roc."),
         ("papers/clear/table1.yaml", {"tests": "roc", "baselines": ["bm52"], "reported": {}},
          "baselines: no row 'bm52'; known: bert-siamese, bm25,"),
         ("papers/clear/table1.yaml", {"tests": "roc"}, "roc: its tests name rows in `baselines:`"),
