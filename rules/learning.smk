@@ -26,12 +26,13 @@ rule learning_score:
         start=WIRING.models.start,
         top=WIRING.models.top,
         windows=WIRING.models.judged_windows,
+        kept=WIRING.models.kept,
         compute=RESOURCES.batches,
     shell:
         "python -m residuum.learning score --run {input.run} --top {params.top} "
         "--queries {input.queries} --qrels {input.qrels} --corpus {params.corpus} "
         "--model {params.model} --start {params.start} --spec {params.spec:q} {params.compute} "
-        "{params.windows} --output {output.scores} 2>&1 | tee {log}"
+        "{params.windows} {params.kept} --output {output.scores} 2>&1 | tee {log}"
 
 
 rule learning_judge:
@@ -80,34 +81,19 @@ rule learning_choose:
 rule learning_curve:
     """Judge the models that a training kept, and choose a number of steps."""
     input:
-        run=WIRING.models.candidates,
-        queries=WIRING.models.learned_on(PATHS.queries),
+        scores=WIRING.models.curve(PATHS.held_out),
         qrels=WIRING.models.learned_on(PATHS.qrels),
-        corpus=WIRING.models.learned_on(PATHS.corpus),
-        model=WIRING.models.curve(PATHS.checkpoint),
-        start=WIRING.models.start_files,
     output:
         **recorded(record=PATHS.steps),
     log:
         PATHS.log("learning/{dataset}.{split}.{model}.curve"),
-    conda:
-        NEURAL
-    threads: RESOURCES.threads
     resources:
-        **RESOURCES.card(ESTIMATES.curve, mem_mb=6000),
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        **decided_by("residuum.learning", "curve", WIRING.models.spec),
-        corpus=options.folder("corpus"),
-        model=options.folder("model"),
-        start=WIRING.models.start,
-        top=WIRING.models.top,
+        **decided_by("residuum.learning", "curve"),
         measure=WIRING.models.learned_by,
         within=WIRING.models.within,
-        windows=WIRING.models.judged_windows,
-        compute=RESOURCES.batches,
     shell:
-        "python -m residuum.learning curve --run {input.run} --top {params.top} "
-        "--queries {input.queries} --qrels {input.qrels} --corpus {params.corpus} "
-        "--model {params.model} --start {params.start} --spec {params.spec:q} "
-        "--measure {params.measure} --within {params.within} {params.compute} {params.windows} "
-        "--output {output.record} 2>&1 | tee {log}"
+        "python -m residuum.learning curve --scores {input.scores} --qrels {input.qrels} "
+        "--measure {params.measure} --within {params.within} --output {output.record} "
+        "2>&1 | tee {log}"

@@ -905,7 +905,7 @@ def standard_error(gaps, sizes=None):
 
 
 def moved(gaps, sizes):
-    """Return differences by seed and query of an average as random effects take them.
+    """Return differences by seed and query of an average, as random effects need them.
 
     Each collection is moved to the common mean of the seed. Deviations are scaled so that their
     variance over all N queries is that of the average: by n / (n - 1) over N / (N - 1), in squares.
@@ -920,7 +920,7 @@ def moved(gaps, sizes):
 
 
 def seeds_meet(first, second):
-    """Return whether there are seeds, of one row or as many of both."""
+    """Return whether one row has several seeds, or both rows have equally many."""
     seeds = max(len(first), len(second))
     return seeds > 1 and min(len(first), len(second)) in (1, seeds)
 

@@ -321,15 +321,15 @@ def test_a_training_takes_the_rate_of_the_record(toy: Path, tmp_path: Path) -> N
 def drawn(toy: Path, folder: Path, within: float, **training: float) -> tuple[Path, Record]:
     """Train with four kept models and draw their curve; return the model and the record."""
     spec = model_spec(steps=40, snapshots=4, dropout=0, **training)
-    model, output = folder / "model", folder / f"{within:g}.json"
+    model, scores, output = folder / "model", folder / "kept.tsv", folder / f"{within:g}.json"
+    qrels = toy / "qrels.trec"
     if not model.exists():
         train_toy(toy, model, spec)
-    both = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
-    both |= {"spec": spec, "device": "cpu", "run": toy / "run.trec.gz"}
-    both |= {"top": 1000, "batch_size": 8}
-    learning.curve(
-        **both, qrels=toy / "qrels.trec", model=model, measure="RR@10", within=within, output=output
-    )
+        both = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "qrels": qrels}
+        both |= {"spec": spec, "device": "cpu", "run": toy / "run.trec.gz"}
+        both |= {"start": str(toy / "start"), "top": 1000, "batch_size": 8}
+        learning.score(**both, model=model, output=scores, kept=True)
+    learning.curve(scores, qrels, measure="RR@10", within=within, output=output)
     return model, Record.read(output)
 
 

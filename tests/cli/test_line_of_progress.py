@@ -216,9 +216,9 @@ def test_a_run_is_told_in_lines_where_no_terminal_is(handler, tmp_path, capsys):
 def test_the_line_counts_what_the_wiring_expects_of_models(handler, monkeypatch):
     monkeypatch.setattr(plugin, "EXPECTED", {})
     tell(handler, LogEvent.RUN_INFO, stats={"train": 1, "page": 1, "total": 2})
-    asked = {"gflop": 60 * 1200, "gpu": 0, "gpu_s": 5}
+    declared = {"gflop": 60 * 1200, "gpu": 0, "gpu_s": 5}
     train, made = SimpleNamespace(name="train"), ["models/a"]
-    job = SimpleNamespace(rule=train, output=made, resources=asked, threads=2)
+    job = SimpleNamespace(rule=train, output=made, resources=declared, threads=2)
     page = SimpleNamespace(
         rule=SimpleNamespace(name="page"), output=["a.md"], resources={}, threads=1
     )
@@ -228,7 +228,7 @@ def test_the_line_counts_what_the_wiring_expects_of_models(handler, monkeypatch)
     handler.clock.now = 2.0
     tell(handler, LogEvent.JOB_FINISHED, job_id=1)
     assert handler._line() == "1 of 2 jobs; about 10 min left"  # 10 s and 600 s
-    asked["gpu"] = 1
+    declared["gpu"] = 1
     assert driver.expected(workflow) == {"train": {"models/a": 5}}
 
 

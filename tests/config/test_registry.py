@@ -1219,8 +1219,8 @@ def test_a_rule_that_waits_for_another_rule_is_refused(config):
 def test_the_curves_job_reads_once_for_its_start_and_each_point(config):
     with_curve(config)
     estimates = Estimates(load(config, scale="smoke"))
-    both = SimpleNamespace(model="clear", seed="1"), SimpleNamespace(model="bert-siamese@steps-400")
-    judged, curve = estimates.held_out(both[0]).operations, estimates.curve(both[1]).operations
+    names = "clear", "bert-siamese@steps-400"
+    judged, curve = (estimates.held_out(SimpleNamespace(model=n)).operations for n in names)
     assert judged > 0 and curve == pytest.approx(judged / 2 * 5)
 
 

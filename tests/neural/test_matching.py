@@ -62,8 +62,8 @@ def take(folder: Path, tmp_path: Path) -> Taker:
 
     def taken(pooling: str, start: str = "start", **keys: object) -> Path:
         output = tmp_path / "-".join([pooling, start, *keys])
-        told = {**KEYS, "pooling": POOLINGS[pooling], **keys}
-        stage.encoder(str(folder / start), json.dumps(told), output)
+        settings = {**KEYS, "pooling": POOLINGS[pooling], **keys}
+        stage.encoder(str(folder / start), json.dumps(settings), output)
         return output
 
     return taken
@@ -134,9 +134,9 @@ def test_a_late_encoders_scores_are_sums_of_best_products(
         docs[doc] = np.asarray(encoder.encode([record["text"]], "doc", 1))
     for query, doc, score in scored(folder, model, tmp_path / "pairs.gz").iter_rows():
         total = 0.0
-        for asked in queries[query]:
-            total += max(sum(float(a) * float(b) for a, b in zip(asked, held, strict=True))
-                         for held in docs[doc])  # fmt: skip
+        for of_query in queries[query]:
+            total += max(sum(float(a) * float(b) for a, b in zip(of_query, of_doc, strict=True))
+                         for of_doc in docs[doc])  # fmt: skip
         assert score == pytest.approx(total, abs=1e-4)
 
 

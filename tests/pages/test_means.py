@@ -146,7 +146,7 @@ RUNS = ("base", "ours.seed1", "ours.seed2", "ours.seed3", "ablation")
 
 
 def make_results(root, sizes, seeds=3, **changes):
-    """Write runs over two collections of so many queries; make the table and the ledger of them."""
+    """Write runs over two collections of `sizes` queries; make their table and the ledger."""
     random = np.random.default_rng(11)
     runs = {"base": ["base"], "ours": [f"ours.seed{n + 1}" for n in range(seeds)]}
     runs["ablation"] = ["ablation"]

@@ -5,7 +5,7 @@ run and all relevant docs. To rank the whole corpus, each model would have to en
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -29,11 +29,11 @@ from residuum.tuning.learned import (
     MEASURES,
     SHUFFLED,
     Learned,
+    by_columns,
     by_errors,
     by_ranks,
     error_of,
     on_candidates,
-    on_curve,
     with_candidates,
 )
 
@@ -62,6 +62,9 @@ def score(
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
     windows: command.Windows = None,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="score each model that a training kept, by its steps")
+    ] = False,
 ) -> None:
     """Score the candidates with the trained model, and with what it is compared with."""
     form = command.parse_spec(pydantic.RootModel[Trained], spec).root
@@ -70,7 +73,12 @@ def score(
     held = held_out(run, top, queries, qrels, corpus, batch_size, cut)
     source = Source(start, revision, new_head=True, pickled=pickled)
     begun = Start(source, chosen, 0)
-    made = KINDS[form.kind].on_held_out(form, begun, model, held)
+    kind = KINDS[form.kind]
+    if kept:
+        assert issubclass(kind, ContrastiveLearner), "a curve is of candidates in order"
+        made = kind.scored(form, begun, kept_models(model), held)
+    else:
+        made = kind.on_held_out(form, begun, model, held)
     table = pl.DataFrame({**made.ids, **made.values})
     files.write_text(output, table.write_csv(separator="\t"))
     at = revision and (hub.commit(start, revision) or revision)  # the commit of a branch
@@ -87,6 +95,13 @@ def score(
     inputs = [run, queries, qrels, corpus / "manifest.json", model]
     inputs += [Path(start)] if Path(start).is_dir() else []
     manifest.write(output, facts, setting, inputs, "residuum.learning")
+
+
+def kept_models(model: Path) -> dict[str, Path]:
+    """Return the models that a training kept, the finished one last, by their steps."""
+    steps = manifest.facts(model, "a training that keeps models")["snapshots"]
+    folders = [model / SNAPSHOTS / str(number) for number in range(1, len(steps))]
+    return dict(zip(map(str, steps), [*folders, model], strict=True))
 
 
 def held_out(
@@ -156,11 +171,7 @@ def judge(
     is judged on all queries: each query by the training that has not seen it. Its pre-flight is
     the mean over trainings.
     """
-    types = {"query_id": pl.String, "doc_id": pl.String}
-    table = pl.concat(
-        pl.read_csv(files.read_bytes(intact.checked(one)), separator="\t", schema_overrides=types)
-        for one in scores
-    )
+    table = pl.concat(map(_read_scores, scores))
     if "query_id" in table.columns:
         relevant = trec.read_qrels(qrels)
         verdict, examples = by_ranks(table, relevant, measure)
@@ -184,6 +195,12 @@ def judge(
     made.write(output)
     inputs = [*scores, qrels, *(one / "manifest.json" for one in model), *(depths or [])]
     manifest.write(output, made.model_dump(), {"measure": measure}, inputs, "residuum.learning")
+
+
+def _read_scores(path: Path) -> pl.DataFrame:
+    types = {"query_id": pl.String, "doc_id": pl.String}
+    held = files.read_bytes(intact.checked(path))
+    return pl.read_csv(held, separator="\t", schema_overrides=types)
 
 
 def _preflight(models: list[Path]) -> dict[str, float]:
@@ -225,65 +242,26 @@ def _mean(values: Sequence[float] | pl.Series) -> float:
 
 @app.command("curve")
 def curve(
-    run: Annotated[Path, typer.Option(help="lexical run whose docs are candidates")],
-    top: Annotated[int, typer.Option(min=1, help="docs of the run for each query")],
-    queries: command.Queries,
+    scores: Annotated[Path, typer.Option(help="TSV that `score --kept` wrote")],
     qrels: command.Qrels,
-    corpus: command.Corpus,
-    model: Annotated[Path, typer.Option(help="checkpoint with the models that a training kept")],
-    start: command.Start,
-    spec: Annotated[str, typer.Option(help="JSON of a trained kind, as DualEncoder")],
     measure: Annotated[str, typer.Option(help="ir_measures name, by which orders are judged")],
     within: Annotated[float, typer.Option(min=0, help="standard errors below the best point")],
-    batch_size: command.BatchSize,
     output: Annotated[Path, command.written("record of the choice to write")],
-    revision: command.Revision = None,
-    pickled: command.Pickled = False,
-    threads: command.Threads = 1,
-    device: command.Device = "auto",
-    precision: command.Precision = "auto",
-    arithmetic: command.Arithmetic = "native",
-    windows: command.Windows = None,
 ) -> None:
     """Judge the models that a training kept, and choose a number of steps.
 
     It is the smallest whose mean is within some standard errors of the best mean. The standard
-    error is that of the best mean over the queries.
+    error is that of the best mean over the queries. The start stands beside them as 0 steps.
     """
-    form = command.parse_spec(pydantic.RootModel[Trained], spec).root
-    chosen = devices.choose(device, precision, threads, arithmetic)
-    held = held_out(run, top, queries, qrels, corpus, batch_size, windows_of(windows))
-    begun = Start(Source(start, revision, new_head=True, pickled=pickled), chosen, 0)
-    points = manifest.facts(model, "a training that keeps models")["snapshots"]
-    folders = [model / SNAPSHOTS / str(number) for number in range(1, len(points))]
-    kept = {str(steps): path for steps, path in zip(points, [*folders, model], strict=True)}
-    kind = KINDS[form.kind]
-    assert issubclass(kind, ContrastiveLearner), "the configuration draws curves of these alone"
-    made = kind.scored(form, begun, kept, held)
-    columns = {"0": made.values.pop("start"), **made.values}
-    values = on_curve(pl.DataFrame({**made.ids, **columns}), trec.read_qrels(qrels), measure)
-    best = max(points, key=lambda steps: values[str(steps)].mean())
-    least = values[str(best)].mean() - within * error_of(values[str(best)])
-    taken = next(steps for steps in points if values[str(steps)].mean() >= least)
-    settings: list[Setting] = [{"steps": int(steps)} for steps in values]
-    means = [_mean(pl.Series(value)) for value in values.values()]
-    setting: Setting = {"steps": taken}
-    choice = Choice(
-        setting=setting,
-        at_edge=["steps"] if taken == points[-1] else [],
-        queries=len(values["0"]),
-        mean=means[settings.index(setting)],
-    )
-    warn_of_edges(choice)
-    tried = [Tried(setting=s, means=[m]) for s, m in zip(settings, means, strict=True)]
-    record = Record(
-        choices=[choice], measure=measure, queries=len(values["0"]), tried=tried, within=within
-    )
-    facts = {"model": form.model_dump(mode="json"), "start": start, "top": top, "within": within}
-    facts |= {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
-    inputs = [run, queries, qrels, corpus / "manifest.json", model]
-    inputs += [Path(start)] if Path(start).is_dir() else []
-    record.write(output, facts, inputs, "residuum.learning")
+    values = by_columns(_read_scores(scores), trec.read_qrels(qrels), measure)
+    start, points = values.pop("start"), {int(steps): value for steps, value in values.items()}
+    best = max(points.values(), key=lambda value: value.mean())
+    least = best.mean() - within * error_of(best)
+    taken = next(steps for steps, value in points.items() if value.mean() >= least)
+    means = {steps: _mean(pl.Series(value)) for steps, value in {0: start, **points}.items()}
+    record = _record("steps", means, taken, measure, len(start))
+    record = record.model_copy(update={"within": within})
+    record.write(output, {"within": within}, [scores, qrels], "residuum.learning")
 
 
 @app.command("choose")
@@ -294,16 +272,24 @@ def choose(
     """Choose the learning rate of the best mean, the smallest of equals; record all tried."""
     paths = {float(rate): path for rate, path in command.pairs(trial)}
     verdicts = {rate: Learned.read(path) for rate, path in sorted(paths.items())}
-    settings: list[Setting] = [{"learning_rate": rate} for rate in verdicts]
-    means = [verdict.means["trained"] for verdict in verdicts.values()]
+    means = {rate: verdict.means["trained"] for rate, verdict in verdicts.items()}
     first = next(iter(verdicts.values()))
-    best = settings[means.index(max(means))]
-    mean, at_edge = max(means), edges(best, settings)
-    chosen = Choice(setting=best, at_edge=at_edge, queries=first.examples, mean=mean)
-    warn_of_edges(chosen)
-    tried = [Tried(setting=s, means=[m]) for s, m in zip(settings, means, strict=True)]
-    record = Record(choices=[chosen], measure=first.measure, queries=first.examples, tried=tried)
+    best = max(means, key=means.__getitem__)
+    record = _record("learning_rate", means, best, first.measure, first.examples)
     record.write(output, {"rates": list(verdicts)}, [*paths.values()], "residuum.learning")
+
+
+def _record(
+    key: str, means: Mapping[float, float], taken: float, measure: str, queries: int
+) -> Record:
+    """Return the record of a value of `training`, with all that were tried; warn of an edge."""
+    settings: list[Setting] = [{key: value} for value in means]
+    setting: Setting = {key: taken}
+    at_edge, mean = edges(setting, settings), means[taken]
+    chosen = Choice(setting=setting, at_edge=at_edge, queries=queries, mean=mean)
+    warn_of_edges(chosen)
+    tried = [Tried(setting={key: value}, means=[mean]) for value, mean in means.items()]
+    return Record(choices=[chosen], measure=measure, queries=queries, tried=tried)
 
 
 if __name__ == "__main__":

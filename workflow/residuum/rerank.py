@@ -131,17 +131,15 @@ def score(
     texts, named = [queries, corpus / "manifest.json"], Texts(queries, corpus, "a first-stage run")
     required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
     parts = []
+    if not config.kind and (reading or revision or pickled):
+        option = "--reading" if reading else "--revision" if revision else "--pickled"
+        raise ResiduumError(f"{option} is of a cross-encoder: give --spec a kind, or leave it out")
     for name, folder, share in shares(required, model, fold or [], store):
-        encoder: Reranker
-        if not config.kind and (reading or revision or pickled):
-            option = "--reading" if reading else "--revision" if revision else "--pickled"
-            raise ResiduumError(
-                f"{option} is of a cross-encoder: give --spec a kind, or leave it out"
-            )
-        if config.kind:
-            encoder = load(name, revision, reading, pickled, chosen)
-        else:
-            encoder = RERANKERS["encoder"].load(Path(name), asking, chosen)
+        encoder: Reranker = (
+            load(name, revision, reading, pickled, chosen)
+            if config.kind
+            else RERANKERS["encoder"].load(Path(name), asking, chosen)
+        )
         local = Path(name).is_dir()
         setting = {
             "reading": encoder.settings.model_dump(mode="json"),
@@ -196,16 +194,16 @@ def load(
     model: str, revision: str | None, reading: str | None, pickled: bool, device: devices.Device
 ) -> Reranker:
     """Return a cross-encoder: our own, or with `reading` one that others trained."""
-    form = RERANKERS["cross-encoder"]
-    if reading is not None:
-        read = command.parse_spec(Reading, reading, "--reading")
-        source = pretrained.Source(model, revision, released=True, pickled=pickled)
-        ranker: Reranker = form(source, read, device).freeze()
-        return ranker
-    if Path(model).is_dir():
-        ranker = form.load(Path(model), device)
-        return ranker
-    raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
+    form, local = RERANKERS["cross-encoder"], Path(model).is_dir()
+    if reading is None and not local:
+        raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
+    if reading is None:
+        made: Reranker = form.load(Path(model), device)
+        return made
+    read = command.parse_spec(Reading, reading, "--reading")
+    source = pretrained.Source(model, revision, released=True, pickled=pickled)
+    made = form(source, read, device).freeze()
+    return made
 
 
 class Store:

@@ -8,20 +8,24 @@ from collections.abc import Mapping
 from itertools import chain
 from types import MappingProxyType
 
-# Mean CPU seconds of a rule's jobs at scale mini, beside what models compute in them.
+# Mean CPU seconds of a rule's jobs at scale mini, beside what models compute in them by estimate.
 TYPICAL: Mapping[str, float] = {
-    "cases_find": 0.9,
-    "dense_search": 0.9,
+    "cases_find": 1.0,
+    "claims_judge": 1.0,
+    "dense_search": 0.7,
     "dimensions_draw": 0.8,
-    "encode_docs": 1.0,
+    "encode_docs": 1.3,
     "fidelity_measure": 3.1,
-    "fusion_tune": 0.9,
-    "lexical_search": 1.1,
-    "negatives_mine": 4.5,
-    "pretrain_backbone": 4.0,
-    "report_write": 2.8,
-    "rerank_depths": 0.9,
-    "rm3_tune": 4.0,
+    "figure_draw": 1.2,
+    "fusion_fuse": 0.9,
+    "lexical_index": 1.7,
+    "lexical_score": 2.0,
+    "lexical_search": 0.8,
+    "negatives_mine": 5.5,
+    "pretrain_backbone": 2.7,
+    "report_write": 1.0,
+    "rerank_depths": 1.2,
+    "rm3_tune": 3.9,
     "sweep_measure": 2.5,
 }
 OTHERWISE = 0.4  # of all other rules

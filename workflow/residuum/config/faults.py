@@ -147,15 +147,15 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             text = f"'{entry.model}' is projected already; name a model without dimensions"
             yield "model", text
     if isinstance(entry, ReleasedEncoder) and entry.queries:
-        asked = registry.models.get(entry.queries)
-        if isinstance(asked, ReleasedEncoder) and asked.queries:
+        reader = registry.models.get(entry.queries)
+        if isinstance(reader, ReleasedEncoder) and reader.queries:
             yield "queries", f"{entry.queries!r} leaves queries to another model; name that one"
-        if isinstance(asked, ReleasedEncoder) and (asked.sparse, asked.late) != (
+        if isinstance(reader, ReleasedEncoder) and (reader.sparse, reader.late) != (
             entry.sparse,
             entry.late,
         ):
             yield "queries", f"{entry.queries!r} has another pooling; give both alike"
-        if isinstance(asked, ReleasedEncoder) and asked.precision != entry.precision:
+        if isinstance(reader, ReleasedEncoder) and reader.precision != entry.precision:
             yield "queries", f"{entry.queries!r} has another precision; give both alike"
     if isinstance(entry, OnPairs):
         yield from mix_faults(registry, entry)

@@ -159,10 +159,10 @@ class Shown:
 
     def _rule(self, trial: str) -> Spot | None:
         """Return the origin of the rule that a trial serves, or None if it is no trial."""
-        wanted = self.registry.trials.get(trial)
+        served = self.registry.trials.get(trial)
         for name, model in self.registry.models.items():
             for key, rule in model.training.rules.items() if isinstance(model, OnPairs) else ():
-                if rule == wanted:
+                if rule == served:
                     first = f"training.{key}.{'grid' if isinstance(rule, RateGrid) else 'most'}"
                     at = next(n.spot for n in self.nodes("model", name) if n.key == first)
                     return at and at._replace(by=f"rule of {name} for training.{key}")

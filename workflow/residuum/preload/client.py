@@ -23,7 +23,6 @@ NEURAL = {
     "sweep",
     "termweights",
     "train",
-    "learning curve",
     "learning score",
 }
 VOLATILE = {"_", "SHLVL", "OLDPWD"}  # variables that shells change

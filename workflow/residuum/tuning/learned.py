@@ -96,7 +96,7 @@ def by_ranks(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> tuple[V
     return verdict._replace(learned=False, reason=reason), len(trained)
 
 
-def on_curve(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> dict[str, Values]:
+def by_columns(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> dict[str, Values]:
     """Return the values (queries,) of each order of candidates.
 
     `scores` has query_id, doc_id and a column of scores for each order.

@@ -183,7 +183,7 @@ class Placement:
 
 
 # Objects after which Python looks for garbage, of each generation. A plan makes a million objects
-# that it keeps: with Python's 700, 10, 10 a sixth of its time goes into looking through them.
+# that it keeps, and with Python's 700, 10, 10 looks through them again and again.
 COLLECTED = 100_000, 50, 100
 LOCK = Path(".snakemake/residuum.lock")
 KEPT = "dirty_decay_ms:-1,muzzy_decay_ms:-1"  # jemalloc keeps freed memory in the process
@@ -427,9 +427,9 @@ def expected(workflow: Workflow) -> dict[str, dict[str, float]]:
     """Return the seconds that models take in each waiting job, by rule and first output."""
     found: dict[str, dict[str, float]] = {}
     for job in workflow.dag.needrun_jobs():
-        asked = job.resources
-        computing = asked.get("gflop", 0) / CORE_GFLOPS / job.threads
-        seconds = asked.get("gpu_s", 0) if asked.get("gpu") else computing
+        declared = job.resources
+        computing = declared.get("gflop", 0) / CORE_GFLOPS / job.threads
+        seconds = declared.get("gpu_s", 0) if declared.get("gpu") else computing
         if seconds and job.output:
             found.setdefault(job.rule.name, {})[str(next(iter(job.output)))] = round(seconds, 1)
     return found

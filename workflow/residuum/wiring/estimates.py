@@ -412,20 +412,13 @@ class Estimates:
         )
 
     def held_out(self, w: Wildcards) -> Estimate:
-        """Estimate the scores, by a model and by its start, that tell whether the model learned."""
-        return self._on_held_out(w, 2)
+        """Estimate the scores, by a model and by its start, that tell whether the model learned.
 
-    def curve(self, w: Wildcards) -> Estimate:
-        """Estimate a learning curve: the scores by a start and by each model that was kept."""
-        rule = self.registry.trials[w.model]
-        assert isinstance(rule, StepRule), "the rule of a learning curve"
-        return self._on_held_out(w, 1 + rule.most // rule.every)
-
-    def _on_held_out(self, w: Wildcards, models: int) -> Estimate:
-        """Estimate the scores of a run's first docs and all relevant docs by some models.
-
-        A cross-encoder reads each pair.
+        Both score a run's first docs and all relevant docs. A cross-encoder reads each pair. The
+        training of a learning curve has a model for each point.
         """
+        rule = self.registry.trials.get(w.model)
+        models = 1 + (rule.most // rule.every if isinstance(rule, StepRule) else 1)
         split_id, how = self.registry.learned_on(w.model), self.registry.scale.learning
         assert split_id and how, "the rule's inputs follow from them"
         pairs = sizes.queries(self.registry, split_id) * how.top + sizes.pairs(

@@ -260,6 +260,11 @@ class Models(Part):
         rules = self.registry.trials
         return lambda w: template.fill(model=w.model, seed=rules[w.model].seed)
 
+    def kept(self, wildcards: Wildcards) -> str:
+        """Return `--kept` for the training of a learning curve, which keeps its models."""
+        rule = self.registry.trials.get(wildcards.model)
+        return "--kept" if isinstance(rule, StepRule) else ""
+
     def within(self, wildcards: Wildcards) -> str:
         """Return how many standard errors below the best point of a curve are as good."""
         rule = self.registry.trials[wildcards.model]

@@ -132,20 +132,20 @@ class Training(Strict):
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give exactly one of epochs and steps")
         if isinstance(self.steps, StepRule):
-            self._check_rule()
+            self._check_rule(self.steps)
         elif self.steps and self.snapshots and self.snapshots > self.steps:
             text = f"snapshots: {self.snapshots} of a training of {self.steps} steps"
             raise ValueError(f"{text}; give at most as many")
         if self.halve_after and self.decay != "constant":
             raise ValueError("halve_after: the rate falls on a line already; leave out decay")
 
-    def _check_rule(self) -> None:
+    def _check_rule(self, rule: StepRule) -> None:
         if isinstance(self.learning_rate, RateGrid):
             raise ValueError("steps: a rule, beside a rule for learning_rate; give one a number")
         if why := self.why_no_curve():
             raise ValueError(f"steps: {why}")
-        if isinstance(self.steps, StepRule) and (self.snapshots or 0) > self.steps.every:
-            text = f"snapshots: {self.snapshots} of {self.steps.every} steps, the fewest"
+        if (self.snapshots or 0) > rule.every:
+            text = f"snapshots: {self.snapshots} of {rule.every} steps, the fewest"
             raise ValueError(f"{text} that the rule can choose; give at most as many")
 
     def why_no_curve(self) -> str | None:
