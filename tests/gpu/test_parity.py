@@ -18,12 +18,17 @@ from residuum.config.schema.questions import Sampling
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.encoders import Encoder
+from residuum.neural.matching import Matcher
 from residuum.neural.seq2seq import QuestionWriter
 from residuum.neural.termweighter import TermWeighter
 from toy_learners import SPECS, made, take, write_toy
 
 CPU = devices.Device("cpu", "fp32")
-LIMITS = {"fp32": 1e-4, "bf16": 2e-2}  # of the norm of a difference, beside that of the CPU's
+LIMITS = {
+    "fp32": 1e-4,
+    "fp16": 4e-3,
+    "bf16": 2e-2,
+}  # of the norm of a difference, beside that of the CPU's
 # Where a maximum goes to another vector or token by rounding, its gradient goes with it.
 OF_MAXIMA = ("vectors", "gate")
 ROUNDING = 2.0**-23  # by which the weights are changed, each up or down
@@ -33,6 +38,7 @@ DEVICES = [
     pytest.param(("cuda", "bf16"), marks=pytest.mark.cuda, id="cuda-bf16"),
     pytest.param(("cpu", "bf16"), id="cpu-bf16"),
 ]
+HALF = pytest.param(("cuda", "fp16"), marks=pytest.mark.cuda, id="cuda-fp16")
 TEXTS = [
     "river",
     "a river runs beside the granite hill",
@@ -115,7 +121,7 @@ def test_vectors_are_those_of_the_cpu(toy: Path, name: str, device: tuple[str, s
         assert apart(vectors, expected) < LIMITS[own.precision]
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", [*DEVICES, HALF])
 @pytest.mark.parametrize(
     "pooling", ["max", "mean-sqrt", "weighted-mean", "last", "splade", "tokens", "attended"]
 )
@@ -137,6 +143,29 @@ def test_vectors_of_released_poolings_are_those_of_the_cpu(
         if pooling == "splade":
             vectors, expected = vectors.toarray(), expected.toarray()
         assert apart(vectors, expected) < LIMITS[own.precision]
+
+
+@pytest.mark.parametrize("device", [*DEVICES, HALF])
+@pytest.mark.parametrize("pooling", ["mean", "splade", "tokens"])
+def test_scores_of_an_encoder_that_reranks_are_those_of_the_cpu(
+    toy: Path, tmp_path: Path, pooling: str, device: tuple[str, str]
+) -> None:
+    """Inner products of one vector, of terms, and MaxSim, from docs that it encodes itself."""
+    folder, own = tmp_path / "model", chosen(device)
+    shutil.copytree(saved(toy, "sparse" if pooling == "splade" else "nll"), folder)
+    tokens = {"kind": "tokens", "expanded": 10, "skipped": ["the"], "attended": False}
+    path = folder / "residuum.json"
+    changed = {"pooling": tokens if pooling == "tokens" else pooling}
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    numbers = np.arange(len(TEXTS), dtype=np.int64)
+    query, doc = np.repeat(numbers, len(TEXTS)), np.tile(numbers, len(TEXTS))
+
+    def scored(device: devices.Device) -> np.ndarray:
+        model = Matcher.load(folder, None, device)
+        queries, docs = (list(model.tokenise(TEXTS, kind)) for kind in ("query", "doc"))
+        return model.asked(queries, 2)([[row] for row in docs], query, doc)
+
+    assert apart(scored(own), scored(CPU)) < LIMITS[own.precision]
 
 
 def pairs_of(texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
