@@ -213,8 +213,9 @@ def job():
     """Return a function that starts a job among a test's own cards, and ends all jobs."""
     names, started = [f"{uuid.uuid4()}-{n}" for n in range(3)], []
 
-    def start(words, number=3):
-        own = {"RESIDUUM_CARDS": ",".join(names[:number]), "PYTHONPATH": str(ROOT / "workflow")}
+    def start(words, number=3, each=1):
+        places = ",".join(names[:number] * each)
+        own = {"RESIDUUM_CARDS": places, "PYTHONPATH": str(ROOT / "workflow")}
         made = subprocess.Popen(
             [sys.executable, *words],
             env=own,
@@ -255,6 +256,19 @@ def test_processes_that_train_together_take_their_cards_at_once(job):
     assert waits.stderr.readline() == "waiting for 2 of 3 cards\n"
     together.kill()
     assert waits.stdout.readline().split()[0] == ",".join(job.names[:2])
+
+
+def test_jobs_that_share_cards_take_the_emptier_one(job):
+    words = ["-c", TAKES + TELLS + "time.sleep(60)"]
+    held = [job(words, 2, each=2) for _ in range(4)]
+    taken = [made.stdout.readline().split()[0] for made in held]
+    assert sorted(taken) == sorted(job.names[:2] * 2)
+    fifth = job(words, 2, each=2)
+    assert fifth.stderr.readline() == "waiting for 1 of 2 cards\n"
+    held[2].kill()
+    assert fifth.stdout.readline().split()[0] == taken[2]
+    together = job(["-m", "residuum.neural.cards", "2", "true"], 2, each=3)
+    assert together.wait(20) == 0, "two different cards, each beside two other jobs"
 
 
 def test_more_cards_than_a_run_has_are_refused(job):

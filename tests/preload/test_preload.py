@@ -276,20 +276,55 @@ def workflow(local=True, deployed=frozenset()):
 
 
 @pytest.mark.parametrize(
-    ("where", "key", "cards"),
+    ("where", "key"),
     [
-        (workflow(local=False), {}, 0),
-        (workflow(deployed={"conda"}), {}, 0),
-        (workflow(), {"device": "cuda"}, 0),
-        (workflow(), {}, 2),
-        (workflow(), {"preload": False}, 0),
+        (workflow(local=False), {}),
+        (workflow(deployed={"conda"}), {}),
+        (workflow(), {"preload": False}),
     ],
 )
-def test_jobs_elsewhere_start_by_themselves(monkeypatch, where, key, cards):
+def test_jobs_elsewhere_start_by_themselves(monkeypatch, where, key):
     monkeypatch.setattr(server, "start", lambda: pytest.fail("it was started"))
     monkeypatch.setenv(server.FOLDER, "of a Snakemake around this one")
-    driver.preload(where, Config(scale="any", papers=["any"], **key), cards)
+    driver.preload(where, Config(scale="any", papers=["any"], **key))
     assert server.FOLDER not in os.environ
+
+
+def test_jobs_on_cards_of_this_machine_are_forked(monkeypatch):
+    started = []
+    monkeypatch.setattr(server, "start", lambda: started.append("parents"))
+    monkeypatch.setattr(benchmarks, "adopt", lambda: started.append("benchmarks"))
+    monkeypatch.setenv(server.FOLDER, "of a Snakemake around this one")
+    driver.preload(workflow(), Config(scale="any", papers=["any"], device="cuda"))
+    assert started == ["parents", "benchmarks"]
+
+
+@pytest.mark.parametrize(("target", "opened"), [("nvidiactl", True), ("null", False)])
+def test_a_parent_that_opened_a_card_is_told_by_its_files(tmp_path, target, opened):
+    """As CUDA's start opens them: a child of such a process cannot compute on a card."""
+    (tmp_path / "4").symlink_to(f"/dev/{target}")
+    (tmp_path / "5").write_text("a file that is no link")
+    assert server._opened_card(tmp_path) is opened
+    assert not server._opened_card(), "this process, as it stands"
+
+
+def test_no_job_is_forked_once_a_card_is_open(monkeypatch, capfd, tmp_path):
+    parent = server.Parent.__new__(server.Parent)
+    parent.environment, parent.ahead = {"A": "1"}, SimpleNamespace(prepare=lambda *_: None)
+    monkeypatch.setattr(server, "_opened_card", lambda: True)
+    monkeypatch.setattr(os, "fork", lambda: pytest.fail("it was forked"))
+    assert parent._fork(SimpleNamespace(module="residuum.train", folder=str(tmp_path)), []) is None
+    assert "what residuum.train imports has opened a GPU" in capfd.readouterr().err
+    assert parent.environment == {}, "it declines the next ones without a look"
+
+
+def test_a_command_takes_the_place_of_a_forked_job(tmp_path, parents):
+    """As torchrun does, which trains on several cards, for the module that takes these."""
+    (tmp_path / "job.py").write_text("import os, sys; os.execvp(sys.argv[1], sys.argv[1:])")
+    line = driver.shell_prefix(workflow()).format() + "python -m job bash -c 'echo $0 $$; exit 5'"
+    env = environment({server.FOLDER: parents[0]})
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True)
+    assert done.returncode == 5 and done.stdout.decode().startswith("bash "), done.stderr
 
 
 def test_a_shell_finds_the_words_of_a_command_with_and_without_parents(job, tmp_path, parents):

@@ -1,4 +1,4 @@
-"""Placement: jobs of this machine request its cards, and no two of them share one."""
+"""Placement: jobs of this machine request its cards, and share one where the user says so."""
 
 import os
 import subprocess
@@ -63,10 +63,22 @@ def test_a_user_has_fewer_jobs_on_cards_but_not_more(monkeypatch):
         made.start()
 
 
+def test_jobs_that_share_cards_have_places_on_all_of_them_before_a_second_on_one(monkeypatch):
+    flow = workflow()
+    made = placement(monkeypatch, TWO, flow, jobs_per_card=3)
+    made.limit()
+    made.start()
+    assert (made.number, limit(flow)) == (6, 6)
+    assert os.environ[cards.NAMES] == "GPU-a,GPU-b,GPU-a,GPU-b,GPU-a,GPU-b"
+    made = placement(monkeypatch, TWO, workflow(given=7), jobs_per_card=3)
+    with pytest.raises(ResiduumError, match=r"gpu=7, but .* A card takes 3 jobs at once: "):
+        made.start()
+
+
 def test_a_training_on_more_cards_than_there_are_is_refused(monkeypatch):
     """Its request is not lowered to what is here: a dry run plans for another machine."""
     flow = workflow()
-    made = placement(monkeypatch, TWO, flow, device="cuda", gpus=3)
+    made = placement(monkeypatch, TWO, flow, device="cuda", gpus=3, jobs_per_card=2)
     made.limit()
     assert limit(flow) is None
     with pytest.raises(ResiduumError, match="gpus: 3 train together, but this machine has 2"):

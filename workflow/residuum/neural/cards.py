@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 
-NAMES = "RESIDUUM_CARDS"  # a run's cards for its jobs; empty: the run found none and said so
+# A run's cards for its jobs, each as often as jobs may share it; empty: it found none and said so.
+NAMES = "RESIDUUM_CARDS"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 TOOL = "nvidia-smi"  # part of NVIDIA's driver
 DRIVER = Path("/proc/driver/nvidia")
@@ -210,20 +211,21 @@ def take(number: int = 1) -> None:
     """Take cards until this process ends, and let CUDA see no others. Wait while others hold them.
 
     The cards come from RESIDUUM_CARDS, which a run on this machine sets. Without that variable, as
-    on a cluster, nothing is done. A process holds a card by binding a socket's name. Linux frees
-    the name when the process ends in any way, and jobs of all users of the machine see it. Raises
-    ResiduumError where the run named fewer cards than `number`.
+    on a cluster, nothing is done. A process holds a place on a card by binding a socket's name.
+    Linux frees the name when the process ends in any way, and jobs of all users of the machine see
+    it. Raises ResiduumError where the run named fewer cards than `number`.
     """
-    names = [name for name in os.environ.get(NAMES, "").split(",") if name]
-    if not names:
+    places = [name for name in os.environ.get(NAMES, "").split(",") if name]
+    if not places:
         return
+    names = [*dict.fromkeys(places)]
     if number > len(names):
         raise ResiduumError(
             f"{number} cards are requested, and this run has {len(names)}: {', '.join(names)}. "
             f"Set `gpus` to {len(names)} at most"
         )
     waiting = False
-    while not (taken := _hold(names, number)):
+    while not (taken := _hold(places, number)):
         if not waiting:
             print(f"waiting for {number} of {len(names)} cards", file=sys.stderr, flush=True)
         waiting = True
@@ -232,18 +234,23 @@ def take(number: int = 1) -> None:
     del os.environ[NAMES]  # child processes use the taken cards
 
 
-def _hold(names: list[str], number: int) -> list[str]:
-    """Hold the first `number` free cards and return their names; hold none if too few are free."""
+def _hold(places: list[str], number: int) -> list[str]:
+    """Hold the first free places on `number` cards and return the cards; none if too few are free.
+
+    The first place on a card has the card's name, so that runs which share no card see it, too.
+    """
     locks: dict[str, socket.socket] = {}
-    for name in names:
-        if len(locks) < number:
+    for index, name in enumerate(places):
+        if len(locks) < number and name not in locks:
+            earlier = places[:index].count(name)
+            address = f"\0residuum-card-{name}" + (f"/{earlier}" if earlier else "")
             lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             try:
-                lock.bind(f"\0residuum-card-{name}")
+                lock.bind(address)
                 locks[name] = lock
             except OSError:
                 lock.close()
-                if not _bound(name):
+                if not _bound(address):
                     raise
     if len(locks) == number:
         _held.extend(locks.values())
@@ -253,10 +260,10 @@ def _hold(names: list[str], number: int) -> list[str]:
     return []
 
 
-def _bound(name: str) -> bool:
+def _bound(address: str) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(f"\0residuum-card-{name}")
+            probe.connect(address)
         except OSError:
             return False
         return True

@@ -4,8 +4,8 @@
 first job. A child ends with the job's shell, and all end with Snakemake. A kept child (see jobs.py)
 takes the next job of the same stage. A parent takes over the environment of its first job, because
 imports read variables. It declines jobs with another environment, and all jobs if imports have
-started threads. A child inherits residuum's modules as their files are when its job arrives, see
-ahead.py.
+started threads or opened a GPU, which a child cannot use then. A child inherits residuum's modules
+as their files are when its job arrives, see ahead.py.
 """
 
 import atexit
@@ -222,11 +222,11 @@ class Parent:
         return None
 
     def _fork(self, request: jobs.Request, streams: list[int]) -> Child | None:
-        """Fork a child that becomes the job, unless imports have started threads."""
+        """Fork a child that becomes the job, unless imports started threads or opened a GPU."""
         self.ahead.prepare(request.module, request.folder)
-        if not _settled():
-            self.environment = {}  # declines all jobs, because a fork would lose threads
-            text = f"what {request.module} imports has started threads: jobs start by themselves"
+        if did := "opened a GPU" if _opened_card() else "" if _settled() else "started threads":
+            self.environment = {}  # declines all jobs, because a fork would lose it
+            text = f"what {request.module} imports has {did}: jobs start by themselves"
             print(f"warning: {text}", file=sys.stderr, flush=True)
             return None
         parent, (channel, far_end) = os.getpid(), socket.socketpair()
@@ -286,6 +286,15 @@ def _answer(connection: socket.socket, status: int) -> None:
     """Send a job's exit status (-1: declined) to its client, unless the client has disconnected."""
     with connection, suppress(OSError):
         connection.sendall(status.to_bytes(4, "big", signed=True))
+
+
+def _opened_card(files: Path = Path("/proc/self/fd")) -> bool:
+    """Say whether this process has a device file of NVIDIA's driver open, as CUDA's start opens."""
+    for file in files.iterdir():
+        with suppress(OSError):  # the one that lists them has been closed
+            if os.readlink(file).startswith("/dev/nvidia"):
+                return True
+    return False
 
 
 def _settled() -> bool:

@@ -118,20 +118,25 @@ RESOURCE = "gpu"  # rules request it, and `--resources gpu=2` limits it
 
 
 class Placement:
-    """The cards that jobs of this machine may use; none if a cluster runs the jobs."""
+    """The cards of this machine, as often as jobs share them; none if a cluster runs the jobs."""
 
     def __init__(self, workflow: Workflow, config: Config) -> None:
         self._workflow, self._config = workflow, config
 
     @cached_property
     def number(self) -> int:
-        """The number of cards that jobs may request; 0 on a cluster, whose nodes are unknown here.
+        """The number of jobs that cards take at once; 0 on a cluster, whose nodes are unknown here.
 
         Snakemake does not name the executor while it reads rules. But it has a number of `jobs`
         (`nodes`) only for a cluster, and `remote_exec` is set inside a cluster's jobs.
         """
         elsewhere = self._workflow is None or self._workflow.nodes is not None
-        return 0 if elsewhere or self._workflow.remote_exec else len(self._cards.names)
+        return 0 if elsewhere or self._workflow.remote_exec else len(self._places)
+
+    @cached_property
+    def _places(self) -> tuple[str, ...]:
+        """Each card's name as often as jobs may share it: first all cards once, then again."""
+        return self._cards.names * self._config.jobs_per_card
 
     @cached_property
     def _cards(self) -> cards.Cards:
@@ -143,8 +148,8 @@ class Placement:
         return cards.Cards() if made and made.hip else cards.usable(made)
 
     def limit(self) -> None:
-        """Limit the cards in use to those of the machine, unless the user sets a limit."""
-        if self.number >= self._config.gpus and self._limit is None:
+        """Limit the jobs on cards to the places of the machine, unless the user sets a limit."""
+        if self.number and len(self._cards.names) >= self._config.gpus and self._limit is None:
             self._workflow.global_resources[RESOURCE] = self.number
 
     @property
@@ -169,16 +174,17 @@ class Placement:
             raise ResiduumError(f"device: cuda: {found.why}. {text}")
         elif found.seen:
             print(f"device auto: {found.why}. Computing on the CPU.", file=sys.stderr)
-        os.environ[cards.NAMES] = ",".join(found.names)
+        os.environ[cards.NAMES] = ",".join(self._places)
 
     def _check(self, names: tuple[str, ...]) -> None:
         have = f"this machine has {len(names)}: {', '.join(names)}"
         if self._config.gpus > len(names):
             raise ResiduumError(f"gpus: {self._config.gpus} train together, but {have}. Lower it.")
-        if (self._limit or 0) > len(names):
+        if (self._limit or 0) > len(self._places):
             raise ResiduumError(
-                f"--resources gpu={self._limit}, but {have}. Each job takes a card for itself: "
-                "leave the option out, or lower it."
+                f"--resources gpu={self._limit}, but {have}. A card takes "
+                f"{self._config.jobs_per_card} jobs at once: leave the option out, lower it, or "
+                "set `jobs_per_card`."
             )
 
 
@@ -243,7 +249,7 @@ class Wiring:
         calm_scheduler(self._workflow)
         if line := sys.modules.get(LINE):
             line.EXPECTED.update(expected(self._workflow))
-        preload(self._workflow, self.registry.config, self._placement.number)
+        preload(self._workflow, self.registry.config)
         print_gaps(self.registry, self.hub)
 
     def finished(self) -> str:
@@ -366,16 +372,15 @@ def _quoted(path: Path) -> str:
     return quote(str(path)).replace("{", "{{").replace("}", "}}")
 
 
-def preload(workflow: Workflow, config: Config, cards: int) -> None:
-    """Start the processes that fork the jobs, if all jobs run here, without conda, on CPUs.
+def preload(workflow: Workflow, config: Config) -> None:
+    """Start the processes that fork the jobs, if all jobs run here and without conda.
 
-    Otherwise each job starts its own Python, even inside another Snakemake that preloads. `cards`
-    is the number of cards that jobs use.
+    Otherwise each job starts its own Python, even inside another Snakemake that preloads. A card is
+    no hindrance: the processes load torch, and a forked job is the first to look for a card.
     """
     os.environ.pop(server.FOLDER, None)
     deployed = workflow.deployment_settings.deployment_method
-    carded = cards or config.device == "cuda"
-    if config.preload and workflow.local_exec and not deployed and not carded:
+    if config.preload and workflow.local_exec and not deployed:
         server.start()
         benchmarks.adopt()
 

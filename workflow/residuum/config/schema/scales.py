@@ -258,6 +258,9 @@ class Config(Strict):
         "native", description="kernels of this kind of CPU, or those that every x86-64 has"
     )
     gpus: Positive = Field(1, description="GPUs that train a model; its last digits depend on them")
+    jobs_per_card: Positive = Field(
+        1, description="jobs of this machine that share a GPU; several for small models"
+    )
     tflops: float = Field(312, gt=0, description="rated speed of a GPU, for estimates of time")
     utilisation: float = Field(0.4, gt=0, le=1, description="share of it that is reached")
     docs: dict[DatasetId, Positive] = Field(
