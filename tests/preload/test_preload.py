@@ -15,7 +15,7 @@ import psutil
 import pytest
 from snakemake.benchmark import BenchmarkTimer, benchmarked
 
-from preloading import CLIENT, client, environment, parents
+from preloading import CLIENT, ONE_THREAD, client, environment, parents
 from residuum.config.schema.scales import Config
 from residuum.preload import benchmarks, server
 from residuum.wiring import driver
@@ -306,6 +306,26 @@ def test_a_parent_that_opened_a_card_is_told_by_its_files(tmp_path, target, open
     (tmp_path / "5").write_text("a file that is no link")
     assert server._opened_card(tmp_path) is opened
     assert not server._opened_card(), "this process, as it stands"
+
+
+def test_a_forked_job_has_the_threads_of_its_rule(tmp_path):
+    """Those of numpy and of scipy, which OpenBLAS would start in the parent; and torch's."""
+    (tmp_path / "train.py").write_text(
+        "import sys; forked = 'polars' in sys.modules\n"
+        "import numpy, scipy.linalg, torch\nfrom threadpoolctl import threadpool_info\n"
+        "pools = {pool['num_threads'] for pool in threadpool_info()}\n"
+        "print(forked, torch.get_num_threads(), pools)"
+    )
+    of_rule = dict.fromkeys([*ONE_THREAD, "GOTO_NUM_THREADS"], "2")
+    told = []
+    with parents() as (folder, _):
+        for place in (folder, str(tmp_path / "nowhere")):
+            env = {**environment({server.FOLDER: place}), **of_rule}
+            command = client("-m", "train")
+            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+            told.append(done.stdout.split(maxsplit=1))
+    (forked, pools), (alone, own) = told
+    assert (forked, alone) == ("True", "False") and pools == own
 
 
 def test_no_job_is_forked_once_a_card_is_open(monkeypatch, capfd, tmp_path):

@@ -46,6 +46,7 @@ PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 RENAMED = "transformers.conversion_mapping"  # builds a table when the first model is loaded
 PREFIX = "residuum-"
 OURS = re.compile(rf"{'|'.join(PACKAGES)}|\d+\.\d+\.\d+")  # a folder's sockets, records
+BLAS = "OPENBLAS_NUM_THREADS"  # Snakemake sets it to the rule's threads
 FOLDER = "RESIDUUM_PRELOAD"  # variable with the folder of the sockets
 MOST_OF_NAME = 107 - len("/residuum-12345678/tables")  # bytes of the folder's path
 KEPT_SECONDS = 60  # after which an idle child ends
@@ -198,9 +199,12 @@ class Parent:
             os.close(stream)
 
     def _load(self, environment: dict[str, str]) -> None:
-        """Take over the first job's environment, then load the packages."""
+        """Take over the first job's environment, then load the packages.
+
+        OpenBLAS starts its threads when it is loaded, so that it gets one here, see `_widen`.
+        """
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update({**environment, BLAS: "1"})
         self.environment = environment
         sys.path[:] = [*environment.get("PYTHONPATH", "").split(os.pathsep), *self.path]
         gc.disable()  # a sixth of the time: imports free next to nothing, and `ahead` freezes them
@@ -209,6 +213,8 @@ class Parent:
                 importlib.import_module(package)
         with suppress(Exception):  # absent, or different in another version
             sys.modules[RENAMED].get_checkpoint_conversion_mapping("bert")
+        os.environ.pop(BLAS)
+        os.environ.update(environment)
         gc.enable()
 
     def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
@@ -232,6 +238,7 @@ class Parent:
         parent, (channel, far_end) = os.getpid(), socket.socketpair()
         process = os.fork()
         if not process:
+            _widen(int(os.environ.get(BLAS, 1)))
             jobs.become(request, streams, parent, far_end)
         far_end.close()
         child = Child(process, channel, (request.module, request.folder))
@@ -286,6 +293,17 @@ def _answer(connection: socket.socket, status: int) -> None:
     """Send a job's exit status (-1: declined) to its client, unless the client has disconnected."""
     with connection, suppress(OSError):
         connection.sendall(status.to_bytes(4, "big", signed=True))
+
+
+def _widen(threads: int) -> None:
+    """Let OpenBLAS compute with a job's threads, as if it had been loaded for the job.
+
+    Then it has no more threads than cores.
+    """
+    if (threads := min(threads, len(os.sched_getaffinity(0)))) > 1:
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(threads, user_api="blas")
 
 
 def _opened_card(files: Path = Path("/proc/self/fd")) -> bool:
