@@ -29,18 +29,20 @@ def client(*words: str) -> list[str]:
 
 
 @contextmanager
-def parents() -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+def parents(*threads: int) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """Start parents and end them with a process; yield the folder of their sockets, and it."""
+    numbers = threads or (1,)
     code = (
         "from residuum.preload import server; import os, sys;"
-        "server.start(); print(os.environ['RESIDUUM_PRELOAD'], flush=True); sys.stdin.read()"
+        f"server.start({numbers}); print(os.environ['RESIDUUM_PRELOAD'], flush=True);"
+        "sys.stdin.read()"
     )
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", code]
     process = subprocess.Popen(command, env=environment({}), stdin=pipe, stdout=pipe, text=True)
     assert process.stdout
     folder = process.stdout.readline().strip()
-    while len(list(Path(folder).iterdir())) < 2:
+    while len(list(Path(folder).iterdir())) < 2 * len(numbers):
         time.sleep(0.01)
     try:
         yield folder, process

@@ -265,7 +265,7 @@ def test_folders_of_parents_that_were_killed_with_their_starter_go(place, monkey
     def made(name, *more, listens=False, old=True):
         folder = place / f"residuum-{name}"
         folder.mkdir()
-        for each in ("tables", "neural"):
+        for each in ("tables-1", "tables-16", "neural-1", "neural-16"):
             listener = socket.socket(socket.AF_UNIX)
             listener.bind(str(folder / each))
             listener.listen()

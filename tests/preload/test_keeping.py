@@ -160,13 +160,13 @@ def test_a_benchmark_counts_each_job_of_a_process_by_itself(words, project, monk
 def test_an_idle_one_ends_after_a_while(project):
     code = (
         "import os, sys; from residuum.preload import server; server.KEPT_SECONDS = 0.5;"
-        "server.main('tables', sys.argv[1], str(os.getppid()))"
+        "server.main('tables-1', sys.argv[1], str(os.getppid()))"
     )
     folder = project / "sockets"
     folder.mkdir()
     parent = subprocess.Popen([sys.executable, "-c", code, str(folder)], env=environment({}))
     try:
-        while not (folder / "tables").exists():
+        while not (folder / "tables-1").exists():
             time.sleep(0.01)
         env = environment({"RESIDUUM_PRELOAD": str(folder), "PYTHONPATH": f"{project}/workflow"})
         start = client("-m", "residuum.job")

@@ -272,7 +272,7 @@ def test_polars_is_told_last_to_keep_memory(tmp_path, own):
 
 def workflow(local=True, deployed=frozenset()):
     settings = SimpleNamespace(deployment_method=deployed)
-    return SimpleNamespace(local_exec=local, deployment_settings=settings)
+    return SimpleNamespace(local_exec=local, deployment_settings=settings, cores=2)
 
 
 @pytest.mark.parametrize(
@@ -284,19 +284,19 @@ def workflow(local=True, deployed=frozenset()):
     ],
 )
 def test_jobs_elsewhere_start_by_themselves(monkeypatch, where, key):
-    monkeypatch.setattr(server, "start", lambda: pytest.fail("it was started"))
+    monkeypatch.setattr(server, "start", lambda threads: pytest.fail("it was started"))
     monkeypatch.setenv(server.FOLDER, "of a Snakemake around this one")
-    driver.preload(where, Config(scale="any", papers=["any"], **key))
+    driver.preload(where, Config(scale="any", papers=["any"], **key), 4)
     assert server.FOLDER not in os.environ
 
 
 def test_jobs_on_cards_of_this_machine_are_forked(monkeypatch):
     started = []
-    monkeypatch.setattr(server, "start", lambda: started.append("parents"))
+    monkeypatch.setattr(server, "start", started.append)
     monkeypatch.setattr(benchmarks, "adopt", lambda: started.append("benchmarks"))
     monkeypatch.setenv(server.FOLDER, "of a Snakemake around this one")
-    driver.preload(workflow(), Config(scale="any", papers=["any"], device="cuda"))
-    assert started == ["parents", "benchmarks"]
+    driver.preload(workflow(), Config(scale="any", papers=["any"], device="cuda"), 4)
+    assert started == [{1, 2}, "benchmarks"]
 
 
 @pytest.mark.parametrize(("target", "opened"), [("nvidiactl", True), ("null", False)])
@@ -308,24 +308,27 @@ def test_a_parent_that_opened_a_card_is_told_by_its_files(tmp_path, target, open
     assert not server._opened_card(), "this process, as it stands"
 
 
-def test_a_forked_job_has_the_threads_of_its_rule(tmp_path):
-    """Those of numpy and of scipy, which OpenBLAS would start in the parent; and torch's."""
-    (tmp_path / "train.py").write_text(
+@pytest.mark.parametrize("stage", ["train", "fusion"])
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_forked_jobs_have_the_threads_of_their_rules(tmp_path, stage, threads):
+    """Of numpy and scipy, whose OpenBLAS would start them in the parent, of OpenMP and Polars."""
+    (tmp_path / f"{stage}.py").write_text(
         "import sys; forked = 'polars' in sys.modules\n"
-        "import numpy, scipy.linalg, torch\nfrom threadpoolctl import threadpool_info\n"
+        "import numpy, scipy.linalg, polars; from threadpoolctl import threadpool_info\n"
+        "if 'train' in __file__: import torch\n"
         "pools = {pool['num_threads'] for pool in threadpool_info()}\n"
-        "print(forked, torch.get_num_threads(), pools)"
+        "print(forked, pools, polars.thread_pool_size())"
     )
-    of_rule = dict.fromkeys([*ONE_THREAD, "GOTO_NUM_THREADS"], "2")
+    names = (*ONE_THREAD, "GOTO_NUM_THREADS", "POLARS_MAX_THREADS")
     told = []
-    with parents() as (folder, _):
+    with parents(1, 2) as (folder, _):
         for place in (folder, str(tmp_path / "nowhere")):
-            env = {**environment({server.FOLDER: place}), **of_rule}
-            command = client("-m", "train")
-            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+            own = environment({server.FOLDER: place, **dict.fromkeys(names, threads)})
+            command = client("-m", stage)
+            done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True)
             told.append(done.stdout.split(maxsplit=1))
-    (forked, pools), (alone, own) = told
-    assert (forked, alone) == ("True", "False") and pools == own
+    (forked, pools), (alone, expected) = told
+    assert (forked, alone) == ("True", "False") and pools == expected
 
 
 def test_no_job_is_forked_once_a_card_is_open(monkeypatch, capfd, tmp_path):

@@ -211,21 +211,21 @@ def take(number: int = 1) -> None:
     """Take cards until this process ends, and let CUDA see no others. Wait while others hold them.
 
     The cards come from RESIDUUM_CARDS, which a run on this machine sets. Without that variable, as
-    on a cluster, nothing is done. A process holds a place on a card by binding a socket's name.
+    on a cluster, nothing is done. A process holds a slot of a card by binding a socket's name.
     Linux frees the name when the process ends in any way, and jobs of all users of the machine see
     it. Raises ResiduumError where the run named fewer cards than `number`.
     """
-    places = [name for name in os.environ.get(NAMES, "").split(",") if name]
-    if not places:
+    slots = [name for name in os.environ.get(NAMES, "").split(",") if name]
+    if not slots:
         return
-    names = [*dict.fromkeys(places)]
+    names = [*dict.fromkeys(slots)]
     if number > len(names):
         raise ResiduumError(
             f"{number} cards are requested, and this run has {len(names)}: {', '.join(names)}. "
             f"Set `gpus` to {len(names)} at most"
         )
     waiting = False
-    while not (taken := _hold(places, number)):
+    while not (taken := _hold(slots, number)):
         if not waiting:
             print(f"waiting for {number} of {len(names)} cards", file=sys.stderr, flush=True)
         waiting = True
@@ -234,15 +234,15 @@ def take(number: int = 1) -> None:
     del os.environ[NAMES]  # child processes use the taken cards
 
 
-def _hold(places: list[str], number: int) -> list[str]:
-    """Hold the first free places on `number` cards and return the cards; none if too few are free.
+def _hold(slots: list[str], number: int) -> list[str]:
+    """Hold a free slot of each of `number` cards and return the cards; none if too few are free.
 
-    The first place on a card has the card's name, so that runs which share no card see it, too.
+    The first slot of a card has the card's name, so that runs which share no card see it, too.
     """
     locks: dict[str, socket.socket] = {}
-    for index, name in enumerate(places):
+    for index, name in enumerate(slots):
         if len(locks) < number and name not in locks:
-            earlier = places[:index].count(name)
+            earlier = slots[:index].count(name)
             address = f"\0residuum-card-{name}" + (f"/{earlier}" if earlier else "")
             lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             try:

@@ -25,6 +25,7 @@ NEURAL = {
     "train",
     "learning score",
 }
+THREADS = "OMP_NUM_THREADS"  # Snakemake sets it to the rule's threads
 VOLATILE = {"_", "SHLVL", "OLDPWD"}  # variables that shells change
 
 
@@ -40,7 +41,8 @@ def main() -> None:
 def served_by(words: list[str]) -> str:
     """Return the name of the parent for a job; `words` are the job's words from `-m` on."""
     stage = words[1].removeprefix("residuum.")
-    return "neural" if {stage, " ".join([stage, *words[2:3]])} & NEURAL else "tables"
+    kind = "neural" if {stage, " ".join([stage, *words[2:3]])} & NEURAL else "tables"
+    return f"{kind}-{os.environ.get(THREADS, 1)}"
 
 
 def _forked(shell: int, words: list[str]) -> int | None:

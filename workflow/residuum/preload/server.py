@@ -1,11 +1,11 @@
 """The parent process: it loads packages once, then forks a child for every job.
 
-`start()` starts a parent for jobs on tables and a parent for neural jobs; both are idle until their
-first job. A child ends with the job's shell, and all end with Snakemake. A kept child (see jobs.py)
-takes the next job of the same stage. A parent takes over the environment of its first job, because
-imports read variables. It declines jobs with another environment, and all jobs if imports have
-started threads or opened a GPU, which a child cannot use then. A child inherits residuum's modules
-as their files are when its job arrives, see ahead.py.
+`start()` starts a parent for jobs on tables and one for neural jobs, for each number of threads
+that a rule has; all are idle until their first job. A child ends with the job's shell, and all end
+with Snakemake. A kept child (see jobs.py) takes the next job of the same stage. A parent takes over
+the environment of its first job, because imports read variables. It declines jobs with another
+environment, and all jobs if imports have started threads or opened a GPU, which a child cannot use
+then. A child inherits residuum's modules as their files are when its job arrives, see ahead.py.
 """
 
 import atexit
@@ -24,6 +24,8 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from selectors import EVENT_READ as READY
@@ -45,18 +47,21 @@ NEURAL = f"""{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 RENAMED = "transformers.conversion_mapping"  # builds a table when the first model is loaded
 PREFIX = "residuum-"
-OURS = re.compile(rf"{'|'.join(PACKAGES)}|\d+\.\d+\.\d+")  # a folder's sockets, records
+OURS = re.compile(rf"({'|'.join(PACKAGES)})-\d+|\d+\.\d+\.\d+")  # a folder's sockets, records
 BLAS = "OPENBLAS_NUM_THREADS"  # Snakemake sets it to the rule's threads
 FOLDER = "RESIDUUM_PRELOAD"  # variable with the folder of the sockets
-MOST_OF_NAME = 107 - len("/residuum-12345678/tables")  # bytes of the folder's path
+MOST_OF_NAME = 107 - len("/residuum-12345678/tables-1024")  # bytes of the folder's path
 KEPT_SECONDS = 60  # after which an idle child ends
 # Threads that importing Polars starts, which a fork may lose. jemalloc handles forks itself. The
 # other thread waits for spilled files, which a parent never has, because it computes nothing.
 IDLE = {"jemalloc_bg_thd", "polars-ooc-clea"}
 
 
-def start() -> None:
+def start(threads: Iterable[int] = (1,)) -> None:
     """Start the parents, and set RESIDUUM_PRELOAD to the folder of their sockets.
+
+    `threads` are the numbers of threads of the rules, with which packages are loaded. Jobs of other
+    numbers start by themselves.
 
     Only Linux 5.3 and later lets a child end with its parent, and a process wait for children and
     sockets together. On other systems nothing is started.
@@ -70,7 +75,7 @@ def start() -> None:
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=place)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ[FOLDER] = folder
-    for name in PACKAGES:
+    for name in (f"{kind}-{number}" for kind in PACKAGES for number in sorted({*threads})):
         command = [sys.executable, "-X", "utf8", "-m", __name__, name, folder, str(os.getpid())]
         variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
         parent = subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL, env=variables)
@@ -98,7 +103,7 @@ def _drop_dead(place: Path) -> None:
             found, names = folder.lstat(), os.listdir(folder)
             ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
             old = time.time() - found.st_mtime > KEPT_SECONDS
-            sockets = [folder / name for name in PACKAGES if name in names]
+            sockets = [folder / name for name in names if name.partition("-")[0] in PACKAGES]
             if ours and old and all(map(OURS.fullmatch, names)) and not any(map(_listens, sockets)):
                 shutil.rmtree(folder)
 
@@ -125,10 +130,12 @@ def main(name: str, folder: str, starter: str) -> None:
     signal.signal(signal.SIGTERM, end)
     jobs.die_with(int(starter), signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # children handle the terminal's signal
+    # Python 3.12 warns of any thread at a fork, and `_settled` knows which ones may be lost.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/{name}")
         listener.listen(64)
-        Parent(listener, Path(folder), PACKAGES[name]).serve()
+        Parent(listener, Path(folder), PACKAGES[name.partition("-")[0]]).serve()
 
 
 class Child:

@@ -131,10 +131,10 @@ class Placement:
         (`nodes`) only for a cluster, and `remote_exec` is set inside a cluster's jobs.
         """
         elsewhere = self._workflow is None or self._workflow.nodes is not None
-        return 0 if elsewhere or self._workflow.remote_exec else len(self._places)
+        return 0 if elsewhere or self._workflow.remote_exec else len(self._slots)
 
     @cached_property
-    def _places(self) -> tuple[str, ...]:
+    def _slots(self) -> tuple[str, ...]:
         """Each card's name as often as jobs may share it: first all cards once, then again."""
         return self._cards.names * self._config.jobs_per_card
 
@@ -148,7 +148,7 @@ class Placement:
         return cards.Cards() if made and made.hip else cards.usable(made)
 
     def limit(self) -> None:
-        """Limit the jobs on cards to the places of the machine, unless the user sets a limit."""
+        """Limit the jobs on cards to the slots of the machine, unless the user sets a limit."""
         if self.number and len(self._cards.names) >= self._config.gpus and self._limit is None:
             self._workflow.global_resources[RESOURCE] = self.number
 
@@ -174,13 +174,13 @@ class Placement:
             raise ResiduumError(f"device: cuda: {found.why}. {text}")
         elif found.seen:
             print(f"device auto: {found.why}. Computing on the CPU.", file=sys.stderr)
-        os.environ[cards.NAMES] = ",".join(self._places)
+        os.environ[cards.NAMES] = ",".join(self._slots)
 
     def _check(self, names: tuple[str, ...]) -> None:
         have = f"this machine has {len(names)}: {', '.join(names)}"
         if self._config.gpus > len(names):
             raise ResiduumError(f"gpus: {self._config.gpus} train together, but {have}. Lower it.")
-        if (self._limit or 0) > len(self._places):
+        if (self._limit or 0) > len(self._slots):
             raise ResiduumError(
                 f"--resources gpu={self._limit}, but {have}. A card takes "
                 f"{self._config.jobs_per_card} jobs at once: leave the option out, lower it, or "
@@ -249,7 +249,7 @@ class Wiring:
         calm_scheduler(self._workflow)
         if line := sys.modules.get(LINE):
             line.EXPECTED.update(expected(self._workflow))
-        preload(self._workflow, self.registry.config)
+        preload(self._workflow, self.registry.config, self.registry.scale.threads)
         print_gaps(self.registry, self.hub)
 
     def finished(self) -> str:
@@ -372,16 +372,17 @@ def _quoted(path: Path) -> str:
     return quote(str(path)).replace("{", "{{").replace("}", "}}")
 
 
-def preload(workflow: Workflow, config: Config) -> None:
+def preload(workflow: Workflow, config: Config, threads: int) -> None:
     """Start the processes that fork the jobs, if all jobs run here and without conda.
 
+    Rules have one thread or the scale's `threads`, which Snakemake lowers to the cores that it has.
     Otherwise each job starts its own Python, even inside another Snakemake that preloads. A card is
     no hindrance: the processes load torch, and a forked job is the first to look for a card.
     """
     os.environ.pop(server.FOLDER, None)
     deployed = workflow.deployment_settings.deployment_method
     if config.preload and workflow.local_exec and not deployed:
-        server.start()
+        server.start({1, min(threads, workflow.cores)})
         benchmarks.adopt()
 
 
