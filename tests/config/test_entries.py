@@ -2,15 +2,19 @@
 
 import re
 from pathlib import Path
+from typing import Literal
 
 import jsonschema
 import pytest
 import yaml
+from pydantic import ValidationError
 
 import entry_files
 from entry_files import several
+from residuum.cli.command import describe
 from residuum.config import entries, handbook, loading
 from residuum.config.entries import SEVERAL, Folder
+from residuum.config.schema.base import Strict
 from residuum.config.schema.systems import System
 
 LEXICAL = """\
@@ -114,6 +118,27 @@ def test_an_id_that_one_file_has_twice_is_a_fault_of_the_file(folder):
 def test_a_file_that_is_of_neither_form_says_so_at_the_line(tmp_path, text, fault):
     (tmp_path / "x.yaml").write_text(text)
     assert load(tmp_path) == ({}, [f"{tmp_path}/x.yaml:{fault}"])
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("zeero", "Input should be 'zero' or 'minimum' (found \"zeero\"). Did you mean zero?"),
+        ({"bm25": "zeero"}, "by.bm25: Input should be 'zero' or 'minimum' (found \"zeero\")"),
+        (["zero"], "by: Input should be 'zero' or 'minimum' (found [\"zero\"])"),
+    ],
+)
+def test_of_a_word_or_a_mapping_the_fault_is_of_the_form_that_was_given(given, says):
+    """Pydantic tells what is wrong with each form, also with the one that was not meant."""
+    word = Literal["zero", "minimum"]
+
+    class Entry(Strict):
+        by: word | dict[str, word]
+
+    with pytest.raises(ValidationError) as raised:
+        Entry.model_validate({"by": given})
+    [line] = describe("x.yaml", raised.value, {"by": given}).splitlines()
+    assert says in line
 
 
 @pytest.mark.parametrize(

@@ -274,7 +274,7 @@ def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(confi
     with pytest.raises(ResiduumError) as caught:
         load(config)
     text = unlined(caught.value)
-    assert "clear.yaml: parts: no system 'bm52'; known: anserini-r2-fusion2, bert-init, " in text
+    assert "clear.yaml: parts: no system 'bm52'; known: bm25, " in text
     assert "Did you mean bm25?" in text
     assert f"To add one: {config}/systems/bm52.yaml" in text
 
@@ -518,6 +518,12 @@ ICT = {
         ("papers/clear/table3.yaml", {"kind": "tabel"},
          ("no kind 'tabel'; known: ", "Did you mean table?")),
         ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
+        ("papers/clear/table1.yaml", {"printed_in": "not printed in a paper"},
+         "printed_in: say where the numbers of `reported:` are printed"),
+        ("systems/bm25-bert-base.yaml", {"depth": 20},
+         "depth: a mapping is needed, with some of grid, measure, tune_on, value (found 20)"),
+        ("systems/clear.yaml", {"unretrieved": "true-score"},
+         "'minimum' or 'zero' (found \"true-score\"). Did you mean true_score?"),
         ("papers/dualrm/table1.yaml", {"reported": {"rows": {"dev": "1"}}}, "no row 'rows'"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),
         ("datasets/nq-50.yaml", {"splits": {"test": {}}},
@@ -639,7 +645,7 @@ ICT = {
             "tset": {"queries": 1, "qrels": 1}}}]}},
          "config/scales/mini.yaml: editions.0.splits.tset: no split"),
         ("scales/mini.yaml", {"editions": {"cacn": [{"name": "x", "docs": 1}]}},
-         "editions.cacn: no dataset 'cacn'; known: beir-arguana, "),
+         "editions.cacn: no dataset 'cacn'; known: cacm, car, "),
         ("scales/mini.yaml", {"roles": {"msmarco-train": "generated-mini/tran"}},
          "roles.msmarco-train: no split 'tran'; known: dev, dev-adverse, fold1, "),
         ("scales/mini.yaml", {"base": "ful"}, "scales without a base 'ful'; known: full, "),

@@ -141,7 +141,7 @@ def test_a_dataset_without_a_number_or_with_two_is_refused():
 
 def test_an_unknown_dataset_is_refused_with_the_known_ones():
     with pytest.raises(
-        ResiduumError, match=r"^--docs nfcorpis=9: no dataset 'nfcorpis'; .*cacm"
+        ResiduumError, match=r"^--docs nfcorpis=9: no dataset 'nfcorpis'; known: nfcorpus, .*others"
     ) as caught:
         planning.sizes_of(["nfcorpis=9"], ROOT / "config", None)
     assert "Did you mean nfcorpus?" in str(caught.value)

@@ -90,7 +90,6 @@ PUBLISHED = (ROOT / "docs" / "how-to" / "published-model.md").read_text()
 TABLE = """\
 kind: table
 title: A released encoder
-printed_in: mine
 columns: [{id: ndcg, role: mine-test, measure: nDCG@10, header: nDCG@10}]
 rows:
   - {id: bm25, index: 1, label: BM25, system: bm25-default}
@@ -108,7 +107,6 @@ tests: clear
 FIGURE = """\
 kind: figure
 title: Depths
-printed_in: mine
 role: mine-test
 over: depth
 panels: [{id: ndcg, shows: reranked, measure: nDCG@10, header: nDCG@10}]
@@ -312,7 +310,6 @@ k: 1000
     "papers/mine/table2": """\
 kind: table
 title: An external run as a part
-printed_in: mine
 columns:
   - {id: hits, role: mine-test, measure: Success@10, header: Success@10}
   - {id: roc, role: mine-test, measure: Success@10, derived: RoC, header: RoC}
@@ -328,7 +325,6 @@ tests: clear
     "papers/mine/venn": """\
 kind: venn
 title: Circles of an external run
-printed_in: mine
 role: mine-test
 measure: Success@10
 rows:

@@ -8,6 +8,7 @@ import inspect
 import io
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -21,7 +22,7 @@ from pydantic_core import ErrorDetails
 from typer.models import OptionInfo
 
 from residuum.cli import interrupts, memory, outputs, progress
-from residuum.cli.errors import ResiduumError, printable, unknown, worded
+from residuum.cli.errors import ResiduumError, hint, printable, unknown, worded
 
 JOB = "RESIDUUM_JOB"  # set where Snakemake runs a command, which decides what it may replace
 MADE = {"artefact", "spec", "inputs"}  # keys of every manifest of residuum
@@ -265,16 +266,37 @@ def _named(option: str, form: str, texts: list[str], required: Collection[str]) 
     return {name: values[name] for name in required}
 
 
+OF_KEYS = ("dict_type", "no_mapping")  # faults of what is no mapping
+
+
 def describe(name: str, error: pydantic.ValidationError, data: object = None) -> str:
     """Word pydantic's faults one per line: the name, the path of keys, what was found or is valid.
 
     With the `data` that was checked, the path is without the tags that pydantic adds for unions.
     """
-    lines = []
+    faults: dict[str, list[ErrorDetails]] = {}
     for fault in error.errors():
         path = ".".join(map(str, _path(fault, data) if data else fault["loc"]))
-        lines.append(f"{name}: {path or '(top level)'}: {_sentence(fault)}")
-    return "\n".join(lines)
+        faults.setdefault(path, []).append(fault)
+    return "\n".join(
+        f"{name}: {path or '(top level)'}: {_sentence(fault)}"
+        for path, some in faults.items()
+        for fault in some
+        if _meant(fault, path, faults)
+    )
+
+
+def _meant(fault: ErrorDetails, path: str, faults: Mapping[str, list[ErrorDetails]]) -> bool:
+    """Say whether a fault is of the form that was given, where both a mapping and a word are valid.
+
+    Pydantic tells the faults of both forms.
+    """
+    given, kind = fault["input"], fault["type"]
+    if isinstance(given, dict):
+        within = any(place.startswith(f"{path}.") for place in faults)
+        return not (within and (kind == "literal_error" or kind.endswith(("_type", "_parsing"))))
+    words = any(other["type"] not in OF_KEYS for other in faults[path])
+    return not (words and kind in OF_KEYS)
 
 
 def _path(fault: ErrorDetails, data: object) -> Iterator[int | str]:
@@ -291,6 +313,9 @@ def _sentence(fault: ErrorDetails) -> str:
     context = fault.get("ctx", {})
     if fault["type"] in ("missing", "unknown_key"):
         return "missing key" if fault["type"] == "missing" else fault["msg"]
+    if fault["type"] in OF_KEYS:
+        keys = fault["msg"] if fault["type"] == "no_mapping" else "a mapping is needed"
+        return f"{keys} {_found(fault['input'])}"
     if fault["type"].startswith("union_tag"):
         key, known = context["discriminator"].strip("'"), context.get("expected_tags", "")
         if "tag" in context:
@@ -301,7 +326,11 @@ def _sentence(fault: ErrorDetails) -> str:
             return f"not a mapping with the key {key}{more} {_found(given)}"
         found = f" (found the keys {', '.join(map(str, given))})"
         return f"missing key {key}{', or base: a file that has it' * whole}{more}{found}"
-    return f"{fault['msg'].removeprefix('Value error, ')} {_found(fault['input'])}"
+    text = f"{fault['msg'].removeprefix('Value error, ')} {_found(fault['input'])}"
+    if fault["type"] == "literal_error":
+        close = hint(str(fault["input"]), re.findall(r"'([^']*)'", str(context["expected"])))
+        return f"{text}.{close}" if close else text
+    return text
 
 
 def _found(value: object) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 MOST_PRINTED = 10_000  # characters shown of a message
+MOST_NAMES, ALIKE = 20, 8  # known names shown, and how many of more than these
 UNBROKEN, KEPT = re.compile(r"\S{600,}"), 300  # words too long for paths; characters kept
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = "Make room, then run the same command again: what is finished stays, training resumes."
@@ -76,7 +77,15 @@ def not_bound(scale: str, role: str) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str], add: str = "") -> str:
-    """Return a message about an unknown name; `add` says where it would be defined."""
+    """Return a message about an unknown name; `add` says where it would be defined.
+
+    Of many known names it has those that are most alike.
+    """
     names = sorted(known)
     how = f" To add one: {add}" if add else ""
-    return f"no {kind} '{name}'; known: {', '.join(names) or 'none'}.{hint(name, names)}{how}"
+    shown, others = names, ""
+    if len(names) > MOST_NAMES:
+        shown = difflib.get_close_matches(name, names, n=ALIKE, cutoff=0.0)
+        others = f" and {len(names) - ALIKE} others"
+    listed = ", ".join(shown) or "none"
+    return f"no {kind} '{name}'; known: {listed}{others}.{hint(name, names)}{how}"

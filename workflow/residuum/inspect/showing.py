@@ -19,7 +19,7 @@ from residuum.config import entries, loading, origins
 from residuum.config.origins import Node
 from residuum.config.registry import FOLDERS, Registry
 from residuum.config.schema.base import OWN, Ref, walk
-from residuum.config.schema.models import OnPairs
+from residuum.config.schema.models import OnPairs, ReleasedEncoder
 from residuum.config.schema.scales import ByDataset, FromHub, FromPath
 from residuum.config.schema.training import RateGrid, StepRule
 from residuum.config.specs import FixedId
@@ -180,6 +180,8 @@ class Shown:
             )
         parts = [[f"{_titled(kind, name)} at scale {self.scale}: {self._file(kind, name)}"]]
         parts.append(list(_aligned(self.values(kind, name))))
+        if kind == "model" and isinstance(entry := self.registry.model(name), ReleasedEncoder):
+            parts.append([_reading(entry)])
         if reasons := list(self.reasons(kind, name)):
             parts.append([f"Not run at scale {self.scale}:", *(f"- {why}" for why in reasons)])
         if uses := list(self.uses(kind, FixedId.parse(name).name)):
@@ -403,6 +405,20 @@ class Shown:
                 for key in dict.fromkeys(_keys_that_name(entry, "system", other)):
                     at = self._at("scale", self.scale, f"systems.{other}")
                     yield Line(f"page {page}", f"{key} (plays {other} at scale {self.scale})", at)
+
+
+def _reading(entry: ReleasedEncoder) -> str:
+    """Say how a released encoder is read, by its files and by the entry's keys over theirs."""
+    if not entry.path:
+        return "Where a key is null, the model's files on the hub say how it is read."
+    from residuum.neural import release  # it imports torch
+    from residuum.neural.pretrained import Source
+
+    try:
+        told = release.summary(release.read(Source(entry.path), entry))
+    except ResiduumError as error:
+        return f"It cannot be read: {error}"
+    return f"Read by the files of {entry.path} and these keys: {told}."
 
 
 def _id(kind: str, name: str) -> str:

@@ -32,6 +32,9 @@ def page_id(paper: str, name: str) -> str:
     return f"{paper}-{name}"
 
 
+UNPRINTED = "not printed in a paper"
+
+
 class QuerySet(Strict):
     """A column of dataset characteristics: a split and its label."""
 
@@ -45,8 +48,14 @@ class Printed(Strict):
 
     kind: str
     title: str
-    printed_in: str = Field(description="where the paper prints it")
+    printed_in: str = Field(
+        UNPRINTED, description="where the paper prints it; absent: a page of your own"
+    )
     notes: list[str] = Field([], description="printed below the page: what no cell can say")
+
+    def told(self, header: str) -> str:
+        """Return in brackets what the paper calls a column, for a note; "" on one of one's own."""
+        return "" if self.printed_in == UNPRINTED else f" (the paper's {header})"
 
     def systems(self) -> dict[str, str]:
         """Return the system of each part: a row, a series, a list."""

@@ -71,8 +71,13 @@ def _misread(given: object, value: object) -> str:
 
 
 def _with_valid_keys(fault: ErrorDetails, keys: list[str]) -> InitErrorDetails:
-    """Add the valid keys to the fault of an unknown key; nested entries add their own keys."""
+    """Add the valid keys to the fault of an unknown key, or of what is no mapping.
+
+    Nested entries add their own keys.
+    """
     kind, text = fault["type"], fault["msg"]
+    if kind == "model_type" and not fault["loc"]:
+        kind, text = "no_mapping", f"a mapping is needed, with some of {', '.join(sorted(keys))}"
     if kind == "extra_forbidden":
         known = hint(str(fault["loc"][-1]), keys)
         kind, text = "unknown_key", f"unknown key; valid: {', '.join(sorted(keys))}.{known}"
@@ -106,7 +111,7 @@ class Name(NamedTuple):
     kind: str
 
 
-OWN_FAULTS = ("unknown_key", "start")  # kinds of fault that pydantic does not have
+OWN_FAULTS = ("unknown_key", "no_mapping", "start")  # kinds of fault that pydantic does not have
 ID = r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$"
 OWN = "own"  # instead of a role: the split that the searched collection names in `own`
 Id = Annotated[str, Field(pattern=ID)]

@@ -135,14 +135,14 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
     if split_ref is None:
         what = f"{column.role} {short}" if column.shows == "chosen" else short
         return f"{what}: no split has this role at this scale."
-    paper = f"(the paper's {column.header})"
+    paper = job.entry.told(column.header)
     if column.shows == "chosen":
         return (
-            f"{short}: the depth of the runs on {split_ref} in the role of {column.role} {paper}, "
+            f"{short}: the depth of the runs on {split_ref} in the role of {column.role}{paper}, "
             f"chosen as noted below; mean and range over seeds; {DASH}: not a rerank system."
         )
     n = max((cell.n for cell in cells if cell.column == column.id and cell.n), default=None)
-    where = f"{short}: {split_ref} in the role of {column.role} {paper}, {n} queries"
+    where = f"{short}: {split_ref} in the role of {column.role}{paper}, {n} queries"
     where += f" of {column.within.grouping}" if column.within else ""
     return "; ".join([where, *derived.explained(column)]) + "."
 
