@@ -4,6 +4,7 @@ Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of
 -m residuum.<stage>`. Imports what is heavy inside the verbs.
 """
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -23,8 +24,22 @@ app.add_typer(bundle, name="bundle")
 catalogue = command.app("List the datasets of config/ and which of their files are local.")
 app.add_typer(catalogue, name="datasets")
 
-Results = Annotated[Path, typer.Option(help="results folder of a scale")]
-RESULTS = Path(results_of("mini"))
+
+def last_results() -> Path:
+    """Return the results folder of the last run that wrote a ledger; say which, of several."""
+    found = Path(results_of("")).glob("*/ledger.tsv")
+    ledgers = sorted(found, key=lambda path: path.stat().st_mtime)
+    if len(ledgers) > 1:
+        text = "is of the last run; --results names another folder"
+        print(f"{ledgers[-1].parent}: {text}", file=sys.stderr)
+    return ledgers[-1].parent if ledgers else Path(results_of("mini"))
+
+
+LAST = "the last run's, below results/"
+Results = Annotated[
+    Path,
+    typer.Option(help="results folder of a scale", default_factory=last_results, show_default=LAST),
+]
 Config = Annotated[Path, typer.Option(help="folder of the configuration")]
 CONFIG = Path("config")
 Name = Annotated[str, typer.Argument(help="id of a dataset")]
@@ -34,7 +49,7 @@ Against = Annotated[Path | None, typer.Option(help="show the first difference fr
 
 
 @app.command()
-def ledger(results: Results = RESULTS) -> None:
+def ledger(results: Results) -> None:
     """Count the verdicts on what the papers print, and list the pages."""
     from residuum.ledger import digest
 
@@ -45,7 +60,7 @@ def ledger(results: Results = RESULTS) -> None:
 def report(
     results: Annotated[
         list[Path] | None,
-        typer.Option(help=f"results folder of a scale; repeat for more; default: {RESULTS}"),
+        typer.Option(help=f"results folder of a scale; repeat for more; default: {LAST}"),
     ] = None,
     against: Annotated[
         Path | None, typer.Option(help="results of the same scale: show differences from them")
@@ -57,14 +72,14 @@ def report(
     """Write the results as a static site that opens from disk; print the path of its first page."""
     from residuum.site import writing
 
-    folders = results or [RESULTS]
+    folders = results or [last_results()]
     print(writing.write(folders, output or Path(Paths(str(folders[0])).report).parent, against))
 
 
 @app.command()
 def explain(
     cell: Cell,
-    results: Results = RESULTS,
+    results: Results,
     against: Against = None,
     full: Annotated[bool, typer.Option("--full", help="do not shorten commands and specs")] = False,
     deep: Deep = False,
@@ -79,7 +94,7 @@ def explain(
 @app.command()
 def fidelity(
     split: Annotated[str, typer.Argument(help="DATASET/SPLIT, as cacm/test")],
-    results: Results = RESULTS,
+    results: Results,
     name: Annotated[str, typer.Option("--of", help="an entry of config/fidelities")] = "whole",
 ) -> None:
     """Show how many dimensions of a random projection keep a lexical ranking of a collection."""
@@ -141,8 +156,8 @@ def compare(
 def card(
     model: Annotated[str, typer.Argument(help="id of a model, as clear, dpr@nfcorpus.train")],
     output: Annotated[Path, command.written("folder to write")],
+    results: Results,
     seed: Annotated[int, typer.Option(help="seed of its training")] = 1,
-    results: Results = RESULTS,
     config: Config = CONFIG,
 ) -> None:
     """Write a checkpoint with a model card: data, loss, results, how to load; ready for a hub."""
@@ -152,7 +167,7 @@ def card(
 
 
 @app.command()
-def checklist(results: Results = RESULTS, config: Config = CONFIG) -> None:
+def checklist(results: Results, config: Config = CONFIG) -> None:
     """Answer the checklists of reproducibility tracks from the results, as Markdown."""
     from residuum.inspect import checklist
 
@@ -163,7 +178,7 @@ def checklist(results: Results = RESULTS, config: Config = CONFIG) -> None:
 def export(
     split: Annotated[str, typer.Argument(help="DATASET/SPLIT, as cacm/test")],
     output: Annotated[Path, command.written("folder to make, which must not exist")],
-    results: Results = RESULTS,
+    results: Results,
     run: Annotated[list[str] | None, typer.Option(help="run id; repeat; default: all")] = None,
     form: Annotated[
         Literal["trec", "beir", "huggingface"],
@@ -183,7 +198,7 @@ def export(
 @bundle.command()
 def write(
     output: Annotated[Path, command.written("archive to write, .tar.gz")],
-    results: Results = RESULTS,
+    results: Results,
     deep: Deep = False,
 ) -> None:
     """Write one archive of metrics, pages, specs, manifests and environment."""
