@@ -4,6 +4,7 @@ Its backbone has 65,536 weights in two layers of width 64, 129,536 in all. A doc
 224 tokens, of which the encoders read 100.
 """
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -110,6 +111,13 @@ def test_a_training_keeps_as_many_models_as_it_has_snapshots():
                                 "small": TOY.models["small"]})  # fmt: skip
     result = Estimates(kept).training(named(model="dual", seed="1"))
     assert result.disk == 10 * 4 * 129_536
+
+
+def test_a_control_that_takes_no_step_computes_nothing():
+    start = TOY.models["dual"].model_copy(update={"trained": False})
+    kept = replace(TOY, models={**TOY.models, "start": start})
+    result = Estimates(kept).training(named(model="start", seed="1"))
+    assert (result.operations, result.steps) == (0, 0) and result.disk == 4 * 129_536
 
 
 LEARNING = {"candidates": "bm25", "top": 3, "measure": "RR@10"}
@@ -282,7 +290,12 @@ def test_a_card_takes_its_share_of_its_speed_and_a_step_its_least():
     assert card.card(lambda w: work, mem_mb=1)["gpu_s"](None) == 20
     assert card.card(lambda w: work, mem_mb=1)["gpu_mb"](None) == 3500
     made = card.training(lambda w: steps, mem_mb=1000)
-    assert (made["gpu_s"](None), made["gflop"](None)) == (50, 10**6)
+    least = max(1000 * sizes.STEP_S, 10**15 / 50e12)
+    assert (made["gpu_s"](None), made["gflop"](None)) == (math.ceil(least), 10**6)
+    many = Estimate(operations=1e15, steps=10_000)
+    assert card.training(lambda w: many, mem_mb=1)["gpu_s"](None) == math.ceil(
+        10_000 * sizes.STEP_S
+    )
     assert (made["gpu"], made["mem_mb"](named(model="dual"), 1)) == (2, 2000), (
         "60 pairs take nothing"
     )

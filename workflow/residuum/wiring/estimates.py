@@ -403,6 +403,8 @@ class Estimates:
         tokens, most = sizes.example(model, corpora_of(self.registry, w.model)[0])
         batch = model.training.batch_size
         steps = sizes.steps(model.training, sizes.examples(self.registry, w.model))
+        if isinstance(model, OnPairs) and not model.trained:
+            steps = 0  # its start is saved as it is
         held = sizes.ACTIVATIONS * shape.hidden * shape.layers * batch * most
         return Estimate(
             disk=4.0 * shape.parameters * (model.training.snapshots or 1),

@@ -412,7 +412,7 @@ PRODUCT_GFLOPS = Assumption(
 GIVEN = Assumption(768, "vectors of others and of a program have {} dimensions")
 PROGRAM = Assumption(50, "a program answers {} texts a second")
 READ_MB = Assumption(500, "a disk reads {} MB a second")
-STEP_S = Assumption(0.05, "a training step takes {} s at least, whatever the card")
+STEP_S = Assumption(0.02, "a training step takes {} s at least (H100: 0.019, H200: 0.014)")
 
 
 MEMORY = Assumption(
