@@ -125,7 +125,6 @@ def test_a_file_that_is_of_neither_form_says_so_at_the_line(tmp_path, text, faul
     [
         ("zeero", "Input should be 'zero' or 'minimum' (found \"zeero\"). Did you mean zero?"),
         ({"bm25": "zeero"}, "by.bm25: Input should be 'zero' or 'minimum' (found \"zeero\")"),
-        (["zero"], "by: Input should be 'zero' or 'minimum' (found [\"zero\"])"),
     ],
 )
 def test_of_a_word_or_a_mapping_the_fault_is_of_the_form_that_was_given(given, says):

@@ -12,12 +12,15 @@ import yaml
 from typer.testing import CliRunner
 
 from conftest import ROOT
+from corpora import make_corpus
 from residuum.__main__ import app
 from residuum.artefacts import yamls
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.keys import classes
+from residuum.config.schema.models import ReleasedEncoder
 from residuum.inspect import showing
+from tiny_models import make_backbone, toy_docs
 
 FILES = {
     "config.yaml": """\
@@ -660,3 +663,21 @@ def test_rows_of_pages_that_name_a_system_are_found_by_searching_the_text(real):
                     assert f"{path.relative_to(ROOT)}:{number}" in found
                     counted += 1
     assert counted >= 9
+
+
+def test_a_released_encoder_is_shown_with_how_its_files_say_it_is_read(tmp_path):
+    """Of a folder that is not here, and of the hub, nothing is looked up."""
+    entry = {"kind": "released-encoder", "similarity": "dot", "pooling": "mean"}
+
+    def told(**more):
+        return showing._reading(ReleasedEncoder.model_validate({**entry, **more}))
+
+    absent = str(tmp_path / "absent")
+    assert told(path=absent).endswith(f"no folder {absent} is here.")
+    assert "files on the hub say" in told(hub="org/model", revision="a" * 40)
+    made = make_backbone(tmp_path / "model", make_corpus(tmp_path / "corpus", toy_docs()))
+    read = told(path=str(made), doc_length=7, query_prompt="q: ")
+    assert read.startswith(f"Read by the files of {made} and these keys: pooling mean, ")
+    assert "prompt of queries 'q: '" in read and "7 of a doc." in read
+    (made / "config.json").unlink()
+    assert told(path=str(made)).startswith("It cannot be read: ")

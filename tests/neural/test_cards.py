@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import uuid
@@ -260,15 +261,48 @@ def test_processes_that_train_together_take_their_cards_at_once(job):
 
 def test_jobs_that_share_cards_take_the_emptier_one(job):
     words = ["-c", TAKES + TELLS + "time.sleep(60)"]
-    held = [job(words, 2, each=2) for _ in range(4)]
-    taken = [made.stdout.readline().split()[0] for made in held]
-    assert sorted(taken) == sorted(job.names[:2] * 2)
+
+    def started(count):
+        made = [job(words, 2, each=2) for _ in range(count)]
+        return [(one.stdout.readline().split()[0], one) for one in made]
+
+    held = started(1)
+    held += started(1)
+    assert {name for name, _ in held} == set(job.names[:2]), "one on each, before two on one"
+    held += started(2)
     fifth = job(words, 2, each=2)
     assert fifth.stderr.readline() == "waiting for 1 of 2 cards\n"
-    held[2].kill()
-    assert fifth.stdout.readline().split()[0] == taken[2]
-    together = job(["-m", "residuum.neural.cards", "2", "true"], 2, each=3)
-    assert together.wait(20) == 0, "two different cards, each beside two other jobs"
+    first, second = job.names[:2]
+    on_second = [one for name, one in held if name == second]
+    on_second[0].kill()
+    assert fifth.stdout.readline().split()[0] == second
+    for one in [fifth, on_second[1], next(one for name, one in held if name == first)]:
+        one.kill()
+        one.wait()
+    [(taken, _)] = started(1)
+    assert taken == second, "which is empty, where the first has a job"
+
+
+def test_processes_that_train_together_take_different_cards_of_shared_ones(job):
+    """Of the first card two slots are free, of the second one only."""
+    words = ["-c", TAKES + TELLS + "time.sleep(60)"]
+    alone = job(words, 2, each=2)
+    assert alone.stdout.readline().split()[0] == job.names[0]
+    tells = "import os, time; " + TELLS
+    together = job(["-m", "residuum.neural.cards", "2", sys.executable, "-c", tells], 2, each=2)
+    assert {*together.stdout.readline().split()[0].split(",")} == {*job.names[:2]}
+
+
+def test_a_name_that_is_freed_while_it_is_looked_at_is_no_error(monkeypatch):
+    """Another job may end between two looks; any other error of a socket is one."""
+    name = f"{uuid.uuid4()}"
+    other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    other.bind(f"\0residuum-card-{name}")
+    monkeypatch.setattr(cards, "_bound", lambda address: False)
+    assert cards._hold([name], 1) == []
+    other.close()
+    with pytest.raises(OSError, match="too long"):
+        cards._hold(["x" * 200], 1)
 
 
 def test_more_cards_than_a_run_has_are_refused(job):

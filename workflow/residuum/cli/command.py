@@ -296,7 +296,7 @@ def _meant(fault: ErrorDetails, path: str, faults: Mapping[str, list[ErrorDetail
         within = any(place.startswith(f"{path}.") for place in faults)
         return not (within and (kind == "literal_error" or kind.endswith(("_type", "_parsing"))))
     words = any(other["type"] not in OF_KEYS for other in faults[path])
-    return not (words and kind in OF_KEYS)
+    return not (words and isinstance(given, str) and kind in OF_KEYS)
 
 
 def _path(fault: ErrorDetails, data: object) -> Iterator[int | str]:

@@ -54,7 +54,7 @@ def _value(cell: Cell) -> str:
         measured = f"{number(printed.measured)} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
-        f"{table.printed_in}: {table.labels()[printed.row]}, {header(cell)}",
+        f"{table.prefix}{table.labels()[printed.row]}, {header(cell)}",
         "",
         line("measured", measured),
         line(

@@ -411,6 +411,8 @@ def _reading(entry: ReleasedEncoder) -> str:
     """Say how a released encoder is read, by its files and by the entry's keys over theirs."""
     if not entry.path:
         return "Where a key is null, the model's files on the hub say how it is read."
+    if not Path(entry.path).is_dir():
+        return f"Where a key is null, its files say how it is read: no folder {entry.path} is here."
     from residuum.neural import release  # it imports torch
     from residuum.neural.pretrained import Source
 

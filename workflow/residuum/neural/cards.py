@@ -7,6 +7,7 @@ which starts in two seconds, uses it too.
 """
 
 import ctypes
+import errno
 import importlib.util
 import os
 import random
@@ -235,29 +236,38 @@ def take(number: int = 1) -> None:
 
 
 def _hold(slots: list[str], number: int) -> list[str]:
-    """Hold a free slot of each of `number` cards and return the cards; none if too few are free.
+    """Hold a slot of each of the `number` emptiest cards and return them; none if too few are free.
 
-    The first slot of a card has the card's name, so that runs which share no card see it, too.
+    The first slot of a card is the card's name alone, which a run without shared cards takes, too.
     """
+    addresses: dict[str, list[str]] = {}
+    for name in slots:
+        taken = addresses.setdefault(name, [])
+        taken.append(f"\0residuum-card-{name}" + (f"/{len(taken)}" if taken else ""))
     locks: dict[str, socket.socket] = {}
-    for index, name in enumerate(slots):
-        if len(locks) < number and name not in locks:
-            earlier = slots[:index].count(name)
-            address = f"\0residuum-card-{name}" + (f"/{earlier}" if earlier else "")
-            lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            try:
-                lock.bind(address)
-                locks[name] = lock
-            except OSError:
-                lock.close()
-                if not _bound(address):
-                    raise
+    for name in sorted(addresses, key=lambda name: sum(map(_bound, addresses[name]))):
+        if len(locks) < number and (lock := _locked(addresses[name])):
+            locks[name] = lock
     if len(locks) == number:
         _held.extend(locks.values())
         return [*locks]
     for lock in locks.values():
         lock.close()
     return []
+
+
+def _locked(addresses: list[str]) -> socket.socket | None:
+    """Bind the first free one of some addresses; None if all are taken."""
+    for address in addresses:
+        lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            lock.bind(address)
+            return lock
+        except OSError as error:
+            lock.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+    return None
 
 
 def _bound(address: str) -> bool:

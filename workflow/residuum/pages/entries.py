@@ -53,6 +53,11 @@ class Printed(Strict):
     )
     notes: list[str] = Field([], description="printed below the page: what no cell can say")
 
+    @property
+    def prefix(self) -> str:
+        """Say where the page is printed, to put before a title; "" for a page of one's own."""
+        return "" if self.printed_in == UNPRINTED else f"{self.printed_in}: "
+
     def told(self, header: str) -> str:
         """Return in brackets what the paper calls a column, for a note; "" on one of one's own."""
         return "" if self.printed_in == UNPRINTED else f" (the paper's {header})"

@@ -25,6 +25,7 @@ from typing import NamedTuple, NoReturn
 from residuum.preload import keeping
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+BLAS = "OPENBLAS_NUM_THREADS"  # Snakemake sets it to the rule's threads
 CHANNEL = 3  # file descriptor over which a kept process receives its next job
 
 
@@ -89,6 +90,7 @@ def become(
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         die_with(parent, signal.SIGKILL)
         _attach(streams)
+        _widen(int(os.environ.get(BLAS, 1)))
         following, path = None, list(sys.path)
         if channel:
             os.dup2(channel.detach(), CHANNEL, inheritable=False)
@@ -115,6 +117,17 @@ def become(
             os.environ.update(request.environment | {keeping.KEPT: "1"})
     finally:
         os._exit(status)
+
+
+def _widen(threads: int) -> None:
+    """Let OpenBLAS compute with a job's threads, as if it had been loaded for the job.
+
+    OpenBLAS itself takes no more threads than there are cores.
+    """
+    if (threads := min(threads, len(os.sched_getaffinity(0)))) > 1:
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(threads, user_api="blas")
 
 
 def _attach(streams: list[int]) -> None:

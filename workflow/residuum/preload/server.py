@@ -36,7 +36,7 @@ from typing import NoReturn
 from residuum.preload import jobs
 from residuum.preload.ahead import Ahead
 
-COMMON = """numpy polars typer typer._click.decorators typer._adapters tqdm dis shlex
+COMMON = """numpy polars threadpoolctl typer typer._click.decorators typer._adapters tqdm dis shlex
     pydantic.fields pydantic.main pydantic.plugin._loader pydantic.root_model pydantic.types
     pydantic.type_adapter"""
 TABLES = f"{COMMON} yaml ir_measures pytrec_eval scipy.stats"
@@ -48,7 +48,6 @@ PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 RENAMED = "transformers.conversion_mapping"  # builds a table when the first model is loaded
 PREFIX = "residuum-"
 OURS = re.compile(rf"({'|'.join(PACKAGES)})-\d+|\d+\.\d+\.\d+")  # a folder's sockets, records
-BLAS = "OPENBLAS_NUM_THREADS"  # Snakemake sets it to the rule's threads
 FOLDER = "RESIDUUM_PRELOAD"  # variable with the folder of the sockets
 MOST_OF_NAME = 107 - len("/residuum-12345678/tables-1024")  # bytes of the folder's path
 KEPT_SECONDS = 60  # after which an idle child ends
@@ -208,10 +207,10 @@ class Parent:
     def _load(self, environment: dict[str, str]) -> None:
         """Take over the first job's environment, then load the packages.
 
-        OpenBLAS starts its threads when it is loaded, so that it gets one here, see `_widen`.
+        OpenBLAS starts its threads when it is loaded, so that it gets one here (jobs.py `_widen`).
         """
         os.environ.clear()
-        os.environ.update({**environment, BLAS: "1"})
+        os.environ.update({**environment, jobs.BLAS: "1"})
         self.environment = environment
         sys.path[:] = [*environment.get("PYTHONPATH", "").split(os.pathsep), *self.path]
         gc.disable()  # a sixth of the time: imports free next to nothing, and `ahead` freezes them
@@ -220,8 +219,8 @@ class Parent:
                 importlib.import_module(package)
         with suppress(Exception):  # absent, or different in another version
             sys.modules[RENAMED].get_checkpoint_conversion_mapping("bert")
-        os.environ.pop(BLAS)
-        os.environ.update(environment)
+        os.environ.pop(jobs.BLAS)
+        os.environ.update({name: v for name, v in environment.items() if name == jobs.BLAS})
         gc.enable()
 
     def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
@@ -245,7 +244,6 @@ class Parent:
         parent, (channel, far_end) = os.getpid(), socket.socketpair()
         process = os.fork()
         if not process:
-            _widen(int(os.environ.get(BLAS, 1)))
             jobs.become(request, streams, parent, far_end)
         far_end.close()
         child = Child(process, channel, (request.module, request.folder))
@@ -302,22 +300,14 @@ def _answer(connection: socket.socket, status: int) -> None:
         connection.sendall(status.to_bytes(4, "big", signed=True))
 
 
-def _widen(threads: int) -> None:
-    """Let OpenBLAS compute with a job's threads, as if it had been loaded for the job.
-
-    Then it has no more threads than cores.
-    """
-    if (threads := min(threads, len(os.sched_getaffinity(0)))) > 1:
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(threads, user_api="blas")
-
-
 def _opened_card(files: Path = Path("/proc/self/fd")) -> bool:
-    """Say whether this process has a device file of NVIDIA's driver open, as CUDA's start opens."""
+    """Say whether this process has a device file of NVIDIA's driver open, as CUDA's start opens.
+
+    Windows' subsystem for Linux has another device for it.
+    """
     for file in files.iterdir():
         with suppress(OSError):  # the one that lists them has been closed
-            if os.readlink(file).startswith("/dev/nvidia"):
+            if os.readlink(file).startswith(("/dev/nvidia", "/dev/dxg")):
                 return True
     return False
 

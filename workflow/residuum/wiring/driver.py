@@ -375,14 +375,16 @@ def _quoted(path: Path) -> str:
 def preload(workflow: Workflow, config: Config, threads: int) -> None:
     """Start the processes that fork the jobs, if all jobs run here and without conda.
 
-    Rules have one thread or the scale's `threads`, which Snakemake lowers to the cores that it has.
-    Otherwise each job starts its own Python, even inside another Snakemake that preloads. A card is
+    Rules have one thread, the scale's `threads`, or as many for each GPU of a training. Snakemake
+    lowers them to the cores that it has. Elsewhere each job starts its own Python, even inside
+    another Snakemake that preloads. A card is
     no hindrance: the processes load torch, and a forked job is the first to look for a card.
     """
     os.environ.pop(server.FOLDER, None)
     deployed = workflow.deployment_settings.deployment_method
     if config.preload and workflow.local_exec and not deployed:
-        server.start({1, min(threads, workflow.cores)})
+        numbers = (1, threads, threads * config.gpus)
+        server.start({min(number, workflow.cores) for number in numbers})
         benchmarks.adopt()
 
 
