@@ -24,18 +24,11 @@ scale=*) ;;
 esac
 out=${OUT:-build/gpu}
 mkdir -p "$out"
-if [ -z "${PYTHON-}" ]; then
-    PYTHON=python3
-    if [ -f "$packages/graph.tar.xz" ]; then
-        work=$(mktemp -d)
-        trap 'rm -rf "$work"' EXIT
-        PYTHON=$(python3 tests/gpu/packing.py install "$packages" "$work/python")
-    fi
-fi
+. tests/gpu/interpreter.sh graph.tar.xz
 if command -v nvidia-smi > /dev/null; then
     nvidia-smi --query-gpu=timestamp,utilization.gpu,memory.used --format=csv -l 5 > "$out/card.csv" &
     watch=$!
-    trap 'kill "$watch" 2> /dev/null; rm -rf "${work-}"' EXIT
+    trap 'kill "$watch" 2> /dev/null; [ -z "$work" ] || rm -rf "$work"' EXIT
 fi
 status=0
 timeout --signal=INT --kill-after=15 "$(awk "BEGIN {print 60 * ${MINUTES:-8}}")" \
@@ -44,8 +37,8 @@ timeout --signal=INT --kill-after=15 "$(awk "BEGIN {print 60 * ${MINUTES:-8}}")"
 tail -n 5 "$out/run.log"
 results=results/${1#scale=}
 kept=()
-for name in absent.json cases claims figures ledger.md ledger.tsv report significance steps tables \
-    tuning learning metrics logs benchmarks; do
+for name in absent.json ledger.md ledger.tsv report cases claims dimensions figures lines tables venn \
+    bounds learning metrics significance steps tuning logs benchmarks; do
     [ ! -e "$results/$name" ] || kept+=("$results/$name")
 done
 [ ${#kept[@]} = 0 ] || tar c "${kept[@]}" | xz -T0 -3 > "$out/results.tar.xz"

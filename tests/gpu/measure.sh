@@ -40,14 +40,7 @@ while [ $# -gt 0 ]; do
 done
 out=${OUT:-build/gpu}
 mkdir -p "$out"
-if [ -z "${PYTHON-}" ]; then
-    PYTHON=python3
-    if [ -f "$packages/packages.json" ]; then
-        work=$(mktemp -d)
-        trap 'rm -rf "$work"' EXIT
-        PYTHON=$(python3 tests/gpu/packing.py install "$packages" "$work/python")
-    fi
-fi
+. tests/gpu/interpreter.sh packages.json
 export PYTHONPATH=workflow:tests PYTHONUNBUFFERED=1
 "$PYTHON" - "$PYTHON" <<'END' || exit 2
 import importlib.util, sys

@@ -24,7 +24,8 @@ echo 0.5 > results/mine/metrics/bm25.tsv
 def checkout(tmp_path: Path) -> Path:
     """Return a folder with the script, and an interpreter that stands for Snakemake."""
     (tmp_path / "tests" / "gpu").mkdir(parents=True)
-    shutil.copy(ROOT / "tests" / "gpu" / "graph.sh", tmp_path / "tests" / "gpu")
+    for name in ("graph.sh", "interpreter.sh"):
+        shutil.copy(ROOT / "tests" / "gpu" / name, tmp_path / "tests" / "gpu")
     return tmp_path
 
 
