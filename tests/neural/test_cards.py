@@ -298,9 +298,17 @@ def test_a_name_that_is_freed_while_it_is_looked_at_is_no_error(monkeypatch):
     name = f"{uuid.uuid4()}"
     other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     other.bind(f"\0residuum-card-{name}")
-    monkeypatch.setattr(cards, "_bound", lambda address: False)
-    assert cards._hold([name], 1) == []
-    other.close()
+    looks = []
+
+    def bound(address):
+        looks.append(address)
+        if len(looks) > 1:  # the first look counts what is taken
+            other.close()
+        return False
+
+    monkeypatch.setattr(cards, "_bound", bound)
+    assert cards._hold([name], 1) == [name] and len(looks) == 2
+    cards._held.pop().close()
     with pytest.raises(OSError, match="too long"):
         cards._hold(["x" * 200], 1)
 

@@ -7,7 +7,6 @@ which starts in two seconds, uses it too.
 """
 
 import ctypes
-import errno
 import importlib.util
 import os
 import random
@@ -242,8 +241,9 @@ def _hold(slots: list[str], number: int) -> list[str]:
     """
     addresses: dict[str, list[str]] = {}
     for name in slots:
-        taken = addresses.setdefault(name, [])
-        taken.append(f"\0residuum-card-{name}" + (f"/{len(taken)}" if taken else ""))
+        before = addresses.get(name, [])
+        more = f"/{len(before)}" if before else ""
+        addresses[name] = [*before, f"\0residuum-card-{name}{more}"]
     locks: dict[str, socket.socket] = {}
     for name in sorted(addresses, key=lambda name: sum(map(_bound, addresses[name]))):
         if len(locks) < number and (lock := _locked(addresses[name])):
@@ -259,14 +259,17 @@ def _hold(slots: list[str], number: int) -> list[str]:
 def _locked(addresses: list[str]) -> socket.socket | None:
     """Bind the first free one of some addresses; None if all are taken."""
     for address in addresses:
-        lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        try:
-            lock.bind(address)
-            return lock
-        except OSError as error:
-            lock.close()
-            if error.errno != errno.EADDRINUSE:
-                raise
+        for last in (False, False, True):
+            lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            try:
+                lock.bind(address)
+                return lock
+            except OSError:
+                lock.close()
+                if _bound(address):
+                    break
+                if last:  # it was not freed between the two looks
+                    raise
     return None
 
 
