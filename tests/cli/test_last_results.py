@@ -29,8 +29,8 @@ def test_the_folder_of_the_newest_ledger_is_read_and_named_where_there_are_sever
     assert last_results() == Path("results/mini")
     ledgers("mine", 300)
     assert last_results() == Path("results/mine")
-    told = "results/mine: is of the last run; --results names another folder\n"
-    assert capsys.readouterr().err.endswith(told)
+    line = "results/mine is of the last run; --results names another folder\n"
+    assert capsys.readouterr().err.endswith(line)
 
 
 def test_without_a_ledger_it_is_minis(ledgers, tmp_path):

@@ -520,6 +520,8 @@ ICT = {
         ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
         ("papers/clear/table1.yaml", {"printed_in": "not printed in a paper"},
          "printed_in: say where the numbers of `reported:` are printed"),
+        ("papers/clear/claims.yaml", {"printed_in": "not printed in a paper"},
+         "printed_in: say where the sentences are printed"),
         ("systems/bm25-bert-base.yaml", {"depth": 20},
          "depth: a mapping is needed, with some of grid, measure, tune_on, value (found 20)"),
         ("systems/clear.yaml", {"unretrieved": "true-score"},

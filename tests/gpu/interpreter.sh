@@ -1,6 +1,6 @@
-# Sets PYTHON, if it is not set: python3 with the packages of build/gpu-packages laid over its own, or
+# Sets PYTHON, if it is not set: python3 with the packages of the folder $packages laid over its own, or
 # python3 alone where $1, a file there, was not packed. `work` is the folder to remove at the end.
-packages=build/gpu-packages work=
+work=
 if [ -z "${PYTHON-}" ]; then
     PYTHON=python3
     if [ -f "$packages/$1" ]; then

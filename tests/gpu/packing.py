@@ -1,4 +1,4 @@
-"""Packages that a bare machine with PyTorch lacks, in archives; and a Python that has them.
+"""Packages that a bare machine with PyTorch lacks, in archives; and a Python with these packages.
 
 python tests/gpu/packing.py pack FOLDER [--python 3.12] [--graph]   with a network, in a checkout
 python tests/gpu/packing.py install FOLDER ENVIRONMENT              without; prints a Python's path
@@ -125,7 +125,7 @@ def weigh(archive: Path, sizes: dict[str, int]) -> None:
         archive.unlink()
         largest = sorted(sizes, key=sizes.__getitem__)[-LARGEST:]
         sys.exit(f"{told} are more than {MOST / 2**20:.0f} MiB; largest: {', '.join(largest)}")
-    print(f"{archive}: {len(sizes)} wheels of {sum(sizes.values()) / 2**20:.1f} MiB, {told}")
+    print(f"{archive}: {len(sizes)} packages of {sum(sizes.values()) / 2**20:.1f} MiB, {told}")
 
 
 def pinned(names: Sequence[str] = NAMES) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 
 SNAKEMAKE = """#!/bin/sh
-echo "$@" > asked
+echo "$@" > words
 mkdir -p results/mine/tables results/mine/runs results/mine/metrics
 echo cells > results/mine/tables/clear-table1.md
 echo list > results/mine/runs/bm25.trec.gz
@@ -40,8 +40,8 @@ def run(checkout: Path, end: str, *words: str, **more: str) -> "subprocess.Compl
 
 def test_pages_and_numbers_are_kept_and_no_lists(checkout: Path) -> None:
     done = run(checkout, "exit 3", "scale=mine", "papers=[clear]", CORES="12")
-    asked = (checkout / "asked").read_text().split()
-    assert asked == ["-m", "snakemake", "--cores", "12", "--config", "scale=mine", "papers=[clear]"]
+    words = (checkout / "words").read_text().split()
+    assert words == ["-m", "snakemake", "--cores", "12", "--config", "scale=mine", "papers=[clear]"]
     assert done.returncode == 3 and "status 3; results: " in done.stderr
     with tarfile.open(checkout / "out" / "results.tar.xz") as made:
         names = [member.name for member in made.getmembers() if member.isfile()]

@@ -57,7 +57,7 @@ def test_an_archive_that_is_too_large_beside_the_tree_is_refused(
     monkeypatch.setattr(packing, "tree_size", lambda: 2**20)
     monkeypatch.setattr(packing, "MOST", 2**20 + archive.stat().st_size)
     packing.weigh(archive, sizes)
-    assert "4 wheels of" in capsys.readouterr().out and archive.exists()
+    assert "4 packages of" in capsys.readouterr().out and archive.exists()
     monkeypatch.setattr(packing, "MOST", packing.MOST - 1)
     with pytest.raises(SystemExit, match=r"1\.0 MiB of the tree are more .*: d.whl, c.whl, b.whl"):
         packing.weigh(archive, sizes)

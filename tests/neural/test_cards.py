@@ -293,24 +293,27 @@ def test_processes_that_train_together_take_different_cards_of_shared_ones(job):
     assert {*together.stdout.readline().split()[0].split(",")} == {*job.names[:2]}
 
 
-def test_a_name_that_is_freed_while_it_is_looked_at_is_no_error(monkeypatch):
-    """Another job may end between two looks; any other error of a socket is one."""
+def test_a_slot_that_is_freed_while_it_is_looked_at_is_taken_at_the_next_look(monkeypatch):
     name = f"{uuid.uuid4()}"
-    other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    other.bind(f"\0residuum-card-{name}")
-    looks = []
-
-    def bound(address):
-        looks.append(address)
-        if len(looks) > 1:  # the first look counts what is taken
-            other.close()
-        return False
-
-    monkeypatch.setattr(cards, "_bound", bound)
-    assert cards._hold([name], 1) == [name] and len(looks) == 2
+    monkeypatch.setattr(cards, "_bound", lambda address: False)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.bind(f"\0residuum-card-{name}")
+        assert cards._hold([name], 1) == []
+    assert cards._hold([name], 1) == [name]
     cards._held.pop().close()
-    with pytest.raises(OSError, match="too long"):
-        cards._hold(["x" * 200], 1)
+
+
+def test_where_no_socket_can_be_named_a_job_fails_at_once(monkeypatch):
+    """It would wait for a card that nobody holds."""
+
+    class Refused(socket.socket):
+        def bind(self, address):
+            raise PermissionError("not permitted")
+
+    monkeypatch.setattr(cards.socket, "socket", Refused)
+    monkeypatch.setenv(cards.NAMES, "GPU-a")
+    with pytest.raises(PermissionError, match="not permitted"):
+        cards.take()
 
 
 def test_more_cards_than_a_run_has_are_refused(job):

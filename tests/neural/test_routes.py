@@ -99,7 +99,7 @@ DENSE: dict[str, tuple[Callable[[Path], tuple[Modules, Modules]], dict[str, Any]
 
 
 def save(model: Any, parts: tuple[Modules, Modules], folder: Path, *behind: Any, **how: Any) -> Any:
-    """Write a model with a Router, and return what sentence-transformers reads of it."""
+    """Write a model with a Router, and return the model that sentence-transformers reads."""
     router = Router.for_query_document(query_modules=parts[0], document_modules=parts[1])
     model(modules=[router, *behind], device="cpu", **how).save(str(folder))
     return model(str(folder), device="cpu")
@@ -342,7 +342,7 @@ def test_sides_that_cannot_be_compared_are_refused(start: Path, tmp_path: Path) 
 
 
 def test_a_changed_reader_of_queries_is_found(start: Path, tmp_path: Path) -> None:
-    """The files of the encoder of queries lie in the checkpoint, and its manifest records them."""
+    """The manifest of a checkpoint records the files of its encoder of queries."""
     save(SparseEncoder, SPARSE["inference-free"][0](start), tmp_path / "released", **DOT)
     take(tmp_path / "released", tmp_path / "taken")
     path = tmp_path / "taken" / "queries" / "model.safetensors"

@@ -11,8 +11,8 @@ from residuum import ledger, significance
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.pages import layout
+from residuum.pages.entries import UNPRINTED, prefix_of
 from residuum.pages.table import make as tables
-from residuum.pages.table.entry import Table
 from tables_fixture import TABLE, job, spec, write_metrics, write_verdict
 
 
@@ -96,14 +96,14 @@ def test_markdown_prints_values_markers_and_what_they_rest_on(made):
 
 
 def test_a_page_of_ones_own_has_no_words_of_a_paper(tmp_path):
-    own = job(reported={}, tolerance={}, printed_in="not printed in a paper")
-    assert Table.model_fields["printed_in"].default == own.entry.printed_in
+    own = job(reported={}, tolerance={}, printed_in=UNPRINTED)
     metrics = write_metrics(tmp_path / "metrics")
     significance.compare(spec(own), metrics, tmp_path / "s.tsv", bounds_of(metrics))
     tables.render(spec(own), metrics, tmp_path / "s.tsv", tmp_path / "t.tsv", [])
     markdown = (tmp_path / "t.md").read_text()
     assert "- dev RR@10: data/dev in the role of dev, 40 queries." in markdown
     assert "(not printed in a paper)" in markdown and "the paper's MRR@10" not in markdown
+    assert (prefix_of(UNPRINTED), prefix_of("Toy, Table 1")) == ("", "Toy, Table 1: ")
 
 
 def test_the_index_stands_beside_the_numbers_where_the_table_states_one(tmp_path):

@@ -324,14 +324,14 @@ def test_forked_jobs_have_the_threads_of_their_rules(tmp_path, stage, threads):
         "print(forked, pools, polars.thread_pool_size())"
     )
     names = (*ONE_THREAD, "GOTO_NUM_THREADS", "POLARS_MAX_THREADS")
-    told = []
+    outputs = []
     with parents(1, 2) as (folder, _):
         for place in (folder, str(tmp_path / "nowhere")):
             own = environment({server.FOLDER: place, **dict.fromkeys(names, threads)})
             command = client("-m", stage)
             done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True)
-            told.append(done.stdout.split(maxsplit=1))
-    (forked, pools), (alone, expected) = told
+            outputs.append(done.stdout.split(maxsplit=1))
+    (forked, pools), (alone, expected) = outputs
     assert (forked, alone) == ("True", "False") and pools == expected
 
 
@@ -346,7 +346,7 @@ def test_no_job_is_forked_once_a_card_is_open(monkeypatch, capfd, tmp_path):
 
 
 def test_a_command_takes_the_place_of_a_forked_job(tmp_path, parents):
-    """As torchrun does, which trains on several cards, for the module that takes these."""
+    """As torchrun does, which trains a model on several cards."""
     (tmp_path / "job.py").write_text("import os, sys; os.execvp(sys.argv[1], sys.argv[1:])")
     line = driver.shell_prefix(workflow()).format() + "python -m job bash -c 'echo $0 $$; exit 5'"
     env = environment({server.FOLDER: parents[0]})

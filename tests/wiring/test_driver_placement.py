@@ -13,7 +13,7 @@ from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
 from residuum.neural import cards
-from residuum.wiring.driver import Placement
+from residuum.wiring.placement import Placement
 
 TWO = cards.Cards(("GPU-a", "GPU-b"))
 NONE = cards.Cards((), "no NVIDIA driver: nvidia-smi is not found. Install it", True)
@@ -63,7 +63,7 @@ def test_a_user_has_fewer_jobs_on_cards_but_not_more(monkeypatch):
         made.start()
 
 
-def test_jobs_that_share_cards_have_places_on_all_of_them_before_a_second_on_one(monkeypatch):
+def test_jobs_that_share_cards_have_slots_on_all_of_them_before_a_second_on_one(monkeypatch):
     flow = workflow()
     made = placement(monkeypatch, TWO, flow, jobs_per_card=3)
     made.limit()
@@ -138,7 +138,7 @@ import sys
 sys.path.insert(0, {package!r})
 from residuum.config.schema.scales import Config
 from residuum.neural import cards
-from residuum.wiring.driver import Placement
+from residuum.wiring.placement import Placement
 cards.build = lambda: cards.Build("2.13.0", "13.0")
 PLACEMENT = Placement(workflow, Config(scale="any", papers=["any"]))
 PLACEMENT.limit()

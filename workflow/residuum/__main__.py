@@ -27,12 +27,13 @@ app.add_typer(catalogue, name="datasets")
 
 def last_results() -> Path:
     """Return the results folder of the last run that wrote a ledger; say which, of several."""
-    found = Path(results_of("")).glob("*/ledger.tsv")
-    ledgers = sorted(found, key=lambda path: path.stat().st_mtime)
+    ledgers = [*Path(results_of("")).glob("*/ledger.tsv")]
+    if not ledgers:
+        return Path(results_of("mini"))
+    folder = max(ledgers, key=lambda path: path.stat().st_mtime).parent
     if len(ledgers) > 1:
-        text = "is of the last run; --results names another folder"
-        print(f"{ledgers[-1].parent}: {text}", file=sys.stderr)
-    return ledgers[-1].parent if ledgers else Path(results_of("mini"))
+        print(f"{folder} is of the last run; --results names another folder", file=sys.stderr)
+    return folder
 
 
 LAST = "the last run's, below results/"

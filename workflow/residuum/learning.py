@@ -288,7 +288,7 @@ def _record(
     at_edge, mean = edges(setting, settings), means[taken]
     chosen = Choice(setting=setting, at_edge=at_edge, queries=queries, mean=mean)
     warn_of_edges(chosen)
-    tried = [Tried(setting={key: value}, means=[mean]) for value, mean in means.items()]
+    tried = [Tried(setting=s, means=[m]) for s, m in zip(settings, means.values(), strict=True)]
     return Record(choices=[chosen], measure=measure, queries=queries, tried=tried)
 
 

@@ -17,6 +17,7 @@ from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, number, remade, together, wrapped
 from residuum.pages import derived, grids, layout, verdicts
+from residuum.pages.entries import prefix_of
 from residuum.pages.grids import read_groups
 from residuum.pages.kinds import VALUES
 from residuum.pages.verdicts import LedgerRow
@@ -54,7 +55,7 @@ def _value(cell: Cell) -> str:
         measured = f"{number(printed.measured)} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
-        f"{table.prefix}{table.labels()[printed.row]}, {header(cell)}",
+        f"{prefix_of(table.printed_in)}{table.labels()[printed.row]}, {header(cell)}",
         "",
         line("measured", measured),
         line(

@@ -417,10 +417,10 @@ def _reading(entry: ReleasedEncoder) -> str:
     from residuum.neural.pretrained import Source
 
     try:
-        told = release.summary(release.read(Source(entry.path), entry))
+        reading = release.summary(release.read(Source(entry.path), entry))
     except ResiduumError as error:
         return f"It cannot be read: {error}"
-    return f"Read by the files of {entry.path} and these keys: {told}."
+    return f"Read by the files of {entry.path} and these keys: {reading}."
 
 
 def _id(kind: str, name: str) -> str:

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -224,6 +225,8 @@ def take(number: int = 1) -> None:
             f"{number} cards are requested, and this run has {len(names)}: {', '.join(names)}. "
             f"Set `gpus` to {len(names)} at most"
         )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        probe.bind("")  # Linux chooses a name; where none can be bound, no job waits for ever
     waiting = False
     while not (taken := _hold(slots, number)):
         if not waiting:
@@ -259,17 +262,11 @@ def _hold(slots: list[str], number: int) -> list[str]:
 def _locked(addresses: list[str]) -> socket.socket | None:
     """Bind the first free one of some addresses; None if all are taken."""
     for address in addresses:
-        for last in (False, False, True):
-            lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            try:
-                lock.bind(address)
-                return lock
-            except OSError:
-                lock.close()
-                if _bound(address):
-                    break
-                if last:  # it was not freed between the two looks
-                    raise
+        lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with suppress(OSError):  # it is taken
+            lock.bind(address)
+            return lock
+        lock.close()
     return None
 
 

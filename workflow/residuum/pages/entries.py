@@ -35,6 +35,11 @@ def page_id(paper: str, name: str) -> str:
 UNPRINTED = "not printed in a paper"
 
 
+def prefix_of(printed_in: str) -> str:
+    """Return where a page is printed, to put before a title; "" for a page of one's own."""
+    return "" if printed_in == UNPRINTED else f"{printed_in}: "
+
+
 class QuerySet(Strict):
     """A column of dataset characteristics: a split and its label."""
 
@@ -54,13 +59,13 @@ class Printed(Strict):
     notes: list[str] = Field([], description="printed below the page: what no cell can say")
 
     @property
-    def prefix(self) -> str:
-        """Say where the page is printed, to put before a title; "" for a page of one's own."""
-        return "" if self.printed_in == UNPRINTED else f"{self.printed_in}: "
+    def unprinted(self) -> bool:
+        """Say whether this is a page of one's own, which no paper prints."""
+        return self.printed_in == UNPRINTED
 
-    def told(self, header: str) -> str:
-        """Return in brackets what the paper calls a column, for a note; "" on one of one's own."""
-        return "" if self.printed_in == UNPRINTED else f" (the paper's {header})"
+    def papers_name(self, header: str) -> str:
+        """Return the paper's name of a column, for a note; "" for a page of one's own."""
+        return "" if self.unprinted else f" (the paper's {header})"
 
     def systems(self) -> dict[str, str]:
         """Return the system of each part: a row, a series, a list."""

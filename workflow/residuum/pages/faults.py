@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from residuum.cli.errors import unknown
 from residuum.config.registry import Registry
 from residuum.config.schema.groupings import Folds
-from residuum.pages.entries import UNPRINTED, Reported
+from residuum.pages.entries import Reported
 from residuum.pages.table.entry import Row
 
 Fault = tuple[str, str]  # key, what is wrong
@@ -31,7 +31,7 @@ def reported_faults(
     Only a table has `rows` that markers can name. `baselines` are the only rows that its markers
     may be about; none: markers may be about all rows.
     """
-    if page.reported and page.printed_in == UNPRINTED:
+    if page.reported and page.unprinted:
         yield "printed_in", "say where the numbers of `reported:` are printed"
     below = {row.id: row.below for row in rows}
     names: dict[int, str] = {}

@@ -219,8 +219,9 @@ class Parent:
                 importlib.import_module(package)
         with suppress(Exception):  # absent, or different in another version
             sys.modules[RENAMED].get_checkpoint_conversion_mapping("bert")
-        os.environ.pop(jobs.BLAS)
-        os.environ.update({name: v for name, v in environment.items() if name == jobs.BLAS})
+        del os.environ[jobs.BLAS]
+        if jobs.BLAS in environment:
+            os.environ[jobs.BLAS] = environment[jobs.BLAS]
         gc.enable()
 
     def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
@@ -236,9 +237,9 @@ class Parent:
     def _fork(self, request: jobs.Request, streams: list[int]) -> Child | None:
         """Fork a child that becomes the job, unless imports started threads or opened a GPU."""
         self.ahead.prepare(request.module, request.folder)
-        if did := "opened a GPU" if _opened_card() else "" if _settled() else "started threads":
-            self.environment = {}  # declines all jobs, because a fork would lose it
-            text = f"what {request.module} imports has {did}: jobs start by themselves"
+        if lost := _lost_by_forks():
+            self.environment = {}  # declines all jobs
+            text = f"what {request.module} imports has {lost}: jobs start by themselves"
             print(f"warning: {text}", file=sys.stderr, flush=True)
             return None
         parent, (channel, far_end) = os.getpid(), socket.socketpair()
@@ -298,6 +299,13 @@ def _answer(connection: socket.socket, status: int) -> None:
     """Send a job's exit status (-1: declined) to its client, unless the client has disconnected."""
     with connection, suppress(OSError):
         connection.sendall(status.to_bytes(4, "big", signed=True))
+
+
+def _lost_by_forks() -> str:
+    """Say what imports did that a forked child would not have; "" if nothing."""
+    if _opened_card():
+        return "opened a GPU"
+    return "" if _settled() else "started threads"
 
 
 def _opened_card(files: Path = Path("/proc/self/fd")) -> bool:

@@ -19,7 +19,7 @@ from residuum.inspect import addressing, explaining, provenance
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.inspect.text import remade
 from residuum.pages import notes, verdicts
-from residuum.pages.entries import UNPRINTED, parts_of
+from residuum.pages.entries import parts_of, prefix_of
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import GRIDS
 from residuum.pages.layout import Places
@@ -75,8 +75,7 @@ class Sheet(NamedTuple):
     @property
     def title(self) -> str:
         """Return the page's title and its place in the paper."""
-        where = "" if self.entry.printed_in == UNPRINTED else f"{self.entry.printed_in}: "
-        return f"{where}{self.entry.title}"
+        return f"{prefix_of(self.entry.printed_in)}{self.entry.title}"
 
     def grid(self) -> Places:
         """Return the `<row>/<column>` or claim of each cell of the page's grid, or None."""

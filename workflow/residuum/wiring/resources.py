@@ -39,7 +39,7 @@ HELD_BYTES = 12  # a token of a collection that is cut for queries: its id, mark
 
 
 class Resources:
-    """Resources and compute options of a scale; `cards` is the number of cards of this machine."""
+    """Resources and compute options of a scale; `cards` is how many jobs take a card at once."""
 
     def __init__(self, registry: Registry, cards: int = 0) -> None:
         scale, config = registry.scale, registry.config

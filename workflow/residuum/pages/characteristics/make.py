@@ -178,7 +178,7 @@ def _notes(job: BoundCharacteristics) -> list[str]:
 def _of_column(job: BoundCharacteristics, column: QuerySet) -> Iterator[str]:
     """Yield notes on a column's split, and on its training and test queries."""
     split_ref, why = job.splits[column.id], job.absent.get(column.id)
-    role = f"{column.role}{job.entry.told(column.header)}"
+    role = f"{column.role}{job.entry.papers_name(column.header)}"
     if split_ref is None:
         yield f"{role}: no split has this role at this scale."
         return

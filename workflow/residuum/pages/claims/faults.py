@@ -11,7 +11,7 @@ from residuum.config.registry import Registry
 from residuum.config.schema.fidelities import nth
 from residuum.pages.claims.entry import Along, Between, Claims, Factor, Holding, Inside, Narrows
 from residuum.pages.dimensions.entry import LEAST_MARGIN, OF_PAIRS, Dimensions
-from residuum.pages.entries import UNPRINTED, Printed
+from residuum.pages.entries import Printed
 from residuum.pages.faults import misnamed
 from residuum.pages.figure.entry import EFFORT, Figure
 from residuum.pages.table.entry import Table
@@ -19,7 +19,7 @@ from residuum.pages.table.entry import Table
 
 def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
     """Yield the names in claims that the paper's pages lack, and tests that do not fit claims."""
-    if page.printed_in == UNPRINTED:
+    if page.unprinted:
         yield "printed_in", "say where the sentences are printed"
     tests = registry.tests.get(page.tests)
     if tests and (tests.compare, tests.family) != ("all_pairs", "column"):

@@ -229,7 +229,7 @@ def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:
             queries = sum(at_points) if job.entry.grouped else max(at_points, default=0)
             role = series.role or job.entry.role
             splits[f"{job.splits[series.id]} in the role of {role}, {queries} queries"] = None
-        named = f"{panel_name(job, panel)}{job.entry.told(panel.header)}"
+        named = f"{panel_name(job, panel)}{job.entry.papers_name(panel.header)}"
         yield f"{named}: {'; '.join(splits) or 'not run'}."
 
 

@@ -135,7 +135,7 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
     if split_ref is None:
         what = f"{column.role} {short}" if column.shows == "chosen" else short
         return f"{what}: no split has this role at this scale."
-    paper = job.entry.told(column.header)
+    paper = job.entry.papers_name(column.header)
     if column.shows == "chosen":
         return (
             f"{short}: the depth of the runs on {split_ref} in the role of {column.role}{paper}, "
