@@ -11,9 +11,8 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
-from functools import cached_property
 from logging.handlers import QueueHandler
 from pathlib import Path
 from queue import Queue
@@ -36,6 +35,7 @@ from residuum.wiring.base import Constraints, Wildcards, Workflow
 from residuum.wiring.corpora import Corpora, Exports, Fidelities, Questions
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
+from residuum.wiring.order import Job, Order
 from residuum.wiring.pages import Pages, gaps
 from residuum.wiring.paths import Paths, Template, results_of
 from residuum.wiring.placement import Placement
@@ -162,7 +162,7 @@ class Wiring:
         A cluster starts short jobs in batches if the profile sets their size.
         """
         complete(self._workflow, self.paths, environment)
-        Order(self._workflow, self.pages.in_order).apply()
+        Order(self._workflow, self.pages.in_order, model_seconds).apply()
         Batches(self._workflow).apply()
 
     def start(self) -> None:
@@ -198,45 +198,6 @@ def complete(workflow: Workflow, paths: Paths, environment: str) -> None:
             rule.benchmark_modifier = rule.log_modifier
             rule.benchmark = paths.time_of(str(rule.log[0]))
             rule.conda_env = rule.conda_env or environment
-
-
-class Order:
-    """Which of the jobs that are ready starts first: one that the earliest page needs.
-
-    So the first paper's pages stand long before the last job ends. `pages` returns the outputs of
-    pages in the order in which they are wanted; it is called when the graph stands, since nobody
-    knows before whether it is a dry run. Snakemake asks a rule for the priority of each job, and
-    has no word for "as urgent as what needs it".
-    """
-
-    def __init__(self, workflow: Workflow, pages: Callable[[], Sequence[str]]) -> None:
-        self._workflow, self._pages = workflow, pages
-
-    def apply(self) -> None:
-        """Give each rule a priority; a Snakemake that takes no function for it is left alone."""
-        for rule in self._workflow.rules:
-            if hasattr(rule, "expand_priority"):
-                rule.priority = self._priority_of(rule.name)
-
-    def _priority_of(self, rule: str) -> Callable[[Mapping[str, str]], int]:
-        return lambda wildcards: self._priorities.get((rule, frozenset(wildcards.items())), 0)
-
-    @cached_property
-    def _priorities(self) -> dict[tuple[str, frozenset[tuple[str, str]]], int]:
-        """The number of pages from the earliest that needs a job to the last, by job."""
-        needs = self._workflow.dag.dependencies
-        made_by = {str(path): job for job in needs for path in job.output}
-        found: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
-        pages = self._pages()
-        for number, page in enumerate(pages):
-            waiting = [made_by[page]] if page in made_by else []
-            while waiting:
-                job = waiting.pop()
-                key = job.rule.name, frozenset(job.wildcards_dict.items())
-                if key not in found:
-                    found[key] = len(pages) - number
-                    waiting.extend(needs.get(job, ()))
-        return found
 
 
 def _settle(seconds: float = 5.0) -> None:
@@ -361,12 +322,17 @@ def expected(workflow: Workflow) -> dict[str, dict[str, float]]:
     """Return the seconds that models take in each waiting job, by rule and first output."""
     found: dict[str, dict[str, float]] = {}
     for job in workflow.dag.needrun_jobs():
-        declared = job.resources
-        computing = declared.get("gflop", 0) / CORE_GFLOPS / job.threads
-        seconds = declared.get("gpu_s", 0) if declared.get("gpu") else computing
+        seconds = model_seconds(job)
         if seconds and job.output:
             found.setdefault(job.rule.name, {})[str(next(iter(job.output)))] = round(seconds, 1)
     return found
+
+
+def model_seconds(job: Job) -> float:
+    """Return the seconds that models take in a job: of its card, else of its threads."""
+    declared = job.resources
+    computing = declared.get("gflop", 0) / CORE_GFLOPS / job.threads
+    return float(declared.get("gpu_s", 0) if declared.get("gpu") else computing)
 
 
 def check_arrays(workflow: Workflow) -> None:
