@@ -4,18 +4,20 @@ Usage: `Order(workflow, pages, seconds).apply()` once all rules are read.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from graphlib import TopologicalSorter
+from heapq import heappop, heappush
 from typing import Any
 
 from residuum.wiring.base import Workflow
 from residuum.wiring.placement import RESOURCE
 
 CORES, CARDS = "_cores", RESOURCE  # as Snakemake and the rules name them
-SHORT = 1.0  # seconds that a job takes beside what its models compute
+SHORT = 0.65  # seconds that a job takes beside what its models compute, at CORE_GFLOPS
+MARGIN = 1.2  # of a chain: a late start leaves cores idle, an early one costs a page little
 Job = Any  # Snakemake's, which has no types
+Slots = tuple[int, int]  # of cores and of cards
 Key = tuple[str, frozenset[tuple[str, str]]]  # a job's rule and wildcards
 
 
@@ -23,9 +25,9 @@ class Order:
     """One that the earliest page needs starts first, unless the last page would then be late.
 
     So the first paper's pages stand long before the last job ends, and no long chain of jobs is
-    left for the end, when all other cores are idle. A job's turn is when the jobs before it, in the
-    order of pages, have been done. It comes earlier if what follows the job would otherwise
-    end after cores and cards could have done all work.
+    left for the end, when all other cores are idle. In the order of pages, and of one page by the
+    chain of jobs behind each, every job gets a time: when cores and cards would be free for it. The
+    time is earlier if the chain would otherwise end after all work could have been done.
 
     `pages` returns the outputs of pages in the order in which they are wanted. It is called when
     the graph stands, since nobody knows before whether it is a dry run. `seconds` returns what
@@ -52,27 +54,26 @@ class Order:
 
     @cached_property
     def _priorities(self) -> dict[Key, int]:
-        """The number of jobs whose turn is not before a job's, by job."""
+        """The number of jobs whose time is not before a job's, by job."""
         seconds = {job: SHORT + self._seconds(job) for job in self._workflow.dag.needrun_jobs()}
         needs = {job: [n for n in self._needs(job) if n in seconds] for job in seconds}
         chains, page_of = _longest(needs, seconds), self._first_pages(needs)
         last = len(seconds)
         in_order = sorted(seconds, key=lambda job: (page_of.get(job, last), -chains[job]))
-        work, limits = Counter[str](), self._limits()
-        earliest = dict[Job, float]()
-        for job in in_order:
-            earliest[job] = max(work[name] / limit for name, limit in limits.items())
-            work[CORES] += seconds[job] * job.threads
-            work[CARDS] += seconds[job] * job.resources.get(CARDS, 0)
-        done = max(work[name] / limit for name, limit in limits.items())
-        end = max([done, *chains.values()])
-        by_turn = sorted(in_order, key=lambda job: min(earliest[job], end - chains[job]))
-        return {_key(job): last - number for number, job in enumerate(by_turn)}
+        limits = self._limits()
+        takes = {job: _takes(job, limits) for job in seconds}
+        starts = _starts(in_order, needs, seconds, takes, limits)
+        work = [sum(seconds[j] * takes[j][n] for j in seconds) / limits[n] for n in (0, 1)]
+        end = max([*work, *chains.values()])
+        if limits[0] > 1:  # one core is never idle
+            starts = {job: min(starts[job], end - MARGIN * chains[job]) for job in seconds}
+        by_time = sorted(in_order, key=starts.__getitem__)
+        return {_key(job): last - number for number, job in enumerate(by_time)}
 
-    def _limits(self) -> dict[str, float]:
+    def _limits(self) -> Slots:
         """Return how many cores, and how many slots of cards, jobs take at once."""
-        given = {name: self._workflow.global_resources.get(name).value for name in (CORES, CARDS)}
-        return {name: float(limit or sys.maxsize) for name, limit in given.items()}
+        cores, cards = (self._workflow.global_resources.get(name).value for name in (CORES, CARDS))
+        return cores or sys.maxsize, cards or sys.maxsize
 
     def _needs(self, job: Job) -> Sequence[Job]:
         return list(self._workflow.dag.dependencies.get(job, ()))
@@ -93,6 +94,54 @@ class Order:
 
 def _key(job: Job) -> Key:
     return job.rule.name, frozenset(job.wildcards_dict.items())
+
+
+def _takes(job: Job, limits: Slots) -> Slots:
+    """Return how many cores and slots of cards a job takes, no more than there are."""
+    return min(job.threads, limits[0]), min(job.resources.get(CARDS, 0), limits[1])
+
+
+def _starts(
+    in_order: Sequence[Job],
+    needs: Mapping[Job, Sequence[Job]],
+    seconds: Mapping[Job, float],
+    takes: Mapping[Job, Slots],
+    limits: Slots,
+) -> dict[Job, float]:
+    """Return when each job starts if the first that is ready and finds room always does.
+
+    `takes` has the cores and slots that a job takes of the `limits`.
+    """
+    place = {job: number for number, job in enumerate(in_order)}
+    lacks = {job: len(needs[job]) for job in in_order}
+    freed = dict[Job, list[Job]]()
+    for job in in_order:
+        for needed in needs[job]:
+            freed.setdefault(needed, []).append(job)
+    ready = {kind: list[int]() for kind in {*takes.values()}}
+    for job in in_order:
+        if not lacks[job]:
+            ready[takes[job]].append(place[job])  # in order, so already a heap
+    starts, running = dict[Job, float](), list[tuple[float, int]]()
+    now, (cores, cards) = 0.0, limits
+    while len(starts) < len(in_order) or running:
+        fitting = [k for k in ready if ready[k] and k[0] <= cores and k[1] <= cards]
+        if fitting:
+            kind = min(fitting, key=lambda kind: ready[kind][0])
+            number = heappop(ready[kind])
+            job = in_order[number]
+            starts[job] = now
+            cores, cards = cores - kind[0], cards - kind[1]
+            heappush(running, (now + seconds[job], number))
+            continue
+        now, number = heappop(running)
+        ended = in_order[number]
+        cores, cards = cores + takes[ended][0], cards + takes[ended][1]
+        for job in freed.get(ended, ()):
+            lacks[job] -= 1
+            if not lacks[job]:
+                heappush(ready[takes[job]], place[job])
+    return starts
 
 
 def _longest(needs: Mapping[Job, Sequence[Job]], seconds: Mapping[Job, float]) -> dict[Job, float]:
