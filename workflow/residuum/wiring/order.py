@@ -112,7 +112,7 @@ def _starts(
 
     `takes` has the cores and slots that a job takes of the `limits`.
     """
-    place = {job: number for number, job in enumerate(in_order)}
+    number_of = {job: number for number, job in enumerate(in_order)}
     lacks = {job: len(needs[job]) for job in in_order}
     freed = dict[Job, list[Job]]()
     for job in in_order:
@@ -121,7 +121,7 @@ def _starts(
     ready = {kind: list[int]() for kind in {*takes.values()}}
     for job in in_order:
         if not lacks[job]:
-            ready[takes[job]].append(place[job])  # in order, so already a heap
+            ready[takes[job]].append(number_of[job])  # in order, so already a heap
     starts, running = dict[Job, float](), list[tuple[float, int]]()
     now, (cores, cards) = 0.0, limits
     while len(starts) < len(in_order) or running:
@@ -140,7 +140,7 @@ def _starts(
         for job in freed.get(ended, ()):
             lacks[job] -= 1
             if not lacks[job]:
-                heappush(ready[takes[job]], place[job])
+                heappush(ready[takes[job]], number_of[job])
     return starts
 
 
