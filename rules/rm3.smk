@@ -1,5 +1,5 @@
 rule rm3_tune:
-    """Search at every setting of RM3, choose by cross-validation and write the run."""
+    """Rank at every setting of RM3, choose by cross-validation and write the run."""
     input:
         index=WIRING.corpora.index_behind,
         queries=PATHS.queries,
@@ -17,7 +17,7 @@ rule rm3_tune:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.search, mem_mb=RESOURCES.grid_mb),
     params:
         **decided_by("residuum.rm3", "tune", WIRING.runs.spec),
         index=options.folder("index"),

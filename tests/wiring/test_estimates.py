@@ -45,17 +45,20 @@ def test_a_search_grows_with_the_corpus():
     assert result.core_s == pytest.approx(20 / 13)
 
 
-def test_tuning_rm3_searches_at_every_setting_and_once_for_the_run():
-    result = ESTIMATES.search(named(**DEV, run="tuned"))  # 2 * 2 settings, for RR@10
-    assert result.core_s == pytest.approx(20 * 0.003 * (4 * 0.75 + 2.5))
+def test_tuning_rm3_ranks_at_all_settings_at_once_and_searches_for_the_run():
+    result = ESTIMATES.search(named(**DEV, run="tuned"))
+    docs = TOY.datasets["toy"].editions[-1].docs
+    assert result.core_s == pytest.approx(20 * (0.003 * 2.5 + 0.04 * (1 + docs / 200_000)))
 
 
-def test_tuning_rm3_for_a_measure_that_looks_deep_takes_longer():
+def test_a_measure_that_looks_deep_and_more_settings_cost_the_tuning_of_rm3_nothing():
     tuned = TOY.systems["tuned"]
-    deep = tuned.rm3.model_copy(update={"measures": {"dev": "AP@1000"}})
+    weights = [share / 10 for share in range(10)]
+    grid = tuned.rm3.grid.model_copy(update={"original_query_weight": weights})
+    deep = tuned.rm3.model_copy(update={"measures": {"dev": "AP@1000"}, "grid": grid})
     systems = {"tuned": tuned.model_copy(update={"rm3": deep})}
     result = Estimates(replace(TOY, systems=systems)).search(named(**DEV, run="tuned"))
-    assert result.core_s == pytest.approx(20 * 0.003 * (4 + 1) * 2.5)
+    assert result == ESTIMATES.search(named(**DEV, run="tuned"))
 
 
 def test_mining_searches_for_each_training_query_and_scores_what_it_draws():

@@ -14,18 +14,21 @@ import typer
 from residuum import lexical
 from residuum.artefacts import trec
 from residuum.artefacts.residual import Residual
+from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.measures import cutoff
-from residuum.config.schema.settings import Rm3
+from residuum.config.schema.settings import Rm3, Rm3Grid
 from residuum.config.schema.systems import LexicalSystem
-from residuum.lucene.anserini import CHUNK, Searcher
+from residuum.lucene.anserini import Searcher
+from residuum.lucene.gridsearch import GridSearch
+from residuum.lucene.ranking import Ranks
 from residuum.tuning.choosing import Values, choose, read_folds, split_folds
-from residuum.tuning.evaluation import evaluate
+from residuum.tuning.evaluation import of_ranks
 
 app = command.app(__doc__)
-SLACK = 10  # hits below the cutoff whose rounded scores may tie with the last hit's
+MOST_LINES = 1_000_000  # of lists that are evaluated together
 
 
 @app.command()
@@ -42,7 +45,7 @@ def tune(
     fold: command.Folds = None,
     judged_before: command.JudgedBefore = None,
 ) -> None:
-    """Search at every setting, choose by cross-validation, and search each fold at its setting."""
+    """Rank at every setting, choose by cross-validation, and search each fold at its setting."""
     system = command.parse_spec(LexicalSystem, spec)
     rm3 = system.rm3
     if rm3 is None or rm3.grid is None or rm3.folds is None or rm3.seed is None:
@@ -53,9 +56,9 @@ def tune(
     tuning = {query_id: texts[query_id] for query_id in sorted(set(judged["query_id"]))}
     fold_of = read_folds(texts, fold or [])  # the collection's own folds, or drawn ones
     fold_of = fold_of or split_folds(list(texts), set(tuning), rm3.folds, rm3.seed)
-    grid, residual = rm3.grid.settings(), Residual(judged_before)
-    values = _values(searcher, grid, tuning, judged, measure, residual)
-    settings = [setting.model_dump() for setting in grid]
+    residual = Residual(judged_before)
+    values = _values(searcher, rm3.grid, tuning, judged, measure, residual, threads)
+    settings = [setting.model_dump() for setting in rm3.grid.settings()]
     choice = choose(settings, values, list(tuning), measure, fold_of)
     chosen = {q: Rm3.model_validate(setting) for q, setting in choice.of_queries().items()}
     hits: list[pl.DataFrame] = []
@@ -71,24 +74,40 @@ def tune(
 
 def _values(
     searcher: Searcher,
-    grid: list[Rm3],
+    grid: Rm3Grid,
     texts: dict[str, str],
     qrels: pl.DataFrame,
     measure: str,
     residual: Residual,
+    threads: int,
 ) -> Values:
-    """Return the measure as (settings, queries), queries sorted by id; hits are discarded."""
+    """Return the measure as (settings, queries), queries sorted by id."""
     k = searcher.system.k
     depth = min(k, cutoff(measure) or k)
-    values: dict[Rm3, list[float]] = {setting: [] for setting in grid}
-    searches = -(-len(texts) // CHUNK) * len(grid)
-    deep = min(k, depth + SLACK) + residual.most
-    lists = searcher.search_grid(texts.items(), list(values), deep)
-    for query_ids, setting, hits in track(lists, "tune", searches, "searches"):
-        judged = qrels.filter(pl.col("query_id").is_in(query_ids))
-        run = trec.rank(residual.left(hits), depth)
-        values[setting] += evaluate(run, judged, [measure])["value"].to_list()
-    return np.array([values[setting] for setting in grid])
+    judged = dict(trec.lists_of(qrels.sort(trec.PAIR)).iter_rows())
+    found = GridSearch(searcher, grid, threads).ranks(texts.items(), judged, depth, residual.pairs)
+    found = track(found, "tune", len(texts), "queries")
+    settings, parts = len(grid.settings()), list[Values]()
+    for some in chunks(found, max(1, MOST_LINES // (settings * depth))):
+        lists = pl.concat(_lists(query_id, judged[query_id], ranks) for query_id, ranks in some)
+        parts.append(of_ranks(lists, qrels, measure).reshape(len(some), settings))
+    return np.concatenate(parts).T
+
+
+def _lists(query_id: str, doc_ids: list[str], found: Ranks) -> pl.DataFrame:
+    """Return query_id, length, and the judged docs with their ranks, a row for each setting."""
+    setting, number = np.nonzero(found.ranks)
+    held = pl.DataFrame(
+        {
+            "setting": setting,
+            "rank": found.ranks[setting, number],
+            "doc_id": pl.Series([doc_ids[n] for n in number], dtype=pl.String),
+        }
+    ).sort("setting", "rank")
+    lists = pl.DataFrame({"setting": range(len(found.lengths)), "length": found.lengths})
+    lists = lists.with_columns(query_id=pl.lit(query_id))
+    by_setting = held.group_by("setting", maintain_order=True).agg("rank", "doc_id")
+    return lists.join(by_setting, on="setting", how="left", maintain_order="left")
 
 
 if __name__ == "__main__":

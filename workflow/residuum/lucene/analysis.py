@@ -15,8 +15,10 @@ from residuum.artefacts.streams import chunks
 from residuum.artefacts.wordpieces import TOKENIZER
 from residuum.config.schema.analyses import Analysis, Bioclean, LuceneAnalysis, Wordpieces
 from residuum.config.schema.systems import LexicalSystem
+from residuum.lucene.handles import LIST, STRING, bound, chain, static
 from residuum.lucene.jvm import JavaObject, java
 
+ANALYZER = "org.apache.lucene.analysis.Analyzer"
 JOINT = "\N{OPEN BOX}"  # joins the two terms of a bigram; neither a space nor in a vocabulary
 TEXTS_AT_ONCE = 4096
 DELETED = str.maketrans("", "", "\"'/\\.,?;*!%^&_+():<=>@[]{}")  # characters that bioclean deletes
@@ -62,6 +64,18 @@ def analyzer(analysis: Analysis) -> JavaObject:
         return java("org.apache.lucene.analysis.core.WhitespaceAnalyzer")()
     made = java("io.anserini.analysis.DefaultEnglishAnalyzer")
     return made.fromArguments(analysis.stemmer, analysis.stopwords == "none", None)
+
+
+def listed(analyzer: JavaObject) -> JavaObject:
+    """Return a handle from a text to Java's list of its terms."""
+    analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
+    return bound(analyze, 0, analyzer)
+
+
+def joined(analyzer: JavaObject) -> JavaObject:
+    """Return a handle from a text to its terms with spaces between, which no term has."""
+    join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
+    return chain(listed(analyzer), bound(join, 0, " "))
 
 
 def keep_tokenizer(vocabulary: str, revision: str | None, folder: Path) -> Path:

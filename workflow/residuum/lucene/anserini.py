@@ -5,8 +5,7 @@ costs more than the search itself. RM3 is estimated and interpolated as Anserini
 it. Its own search is not used, because it rounds scores to four decimals and shifts tied scores.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -16,15 +15,17 @@ from residuum.artefacts.trec import HITS
 from residuum.config.schema.settings import Rm3
 from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene import analysis, handles, indexing
+from residuum.lucene.analysis import ANALYZER
 from residuum.lucene.handles import LIST, OBJECT, STRING, bound, boxed, chain, method, static
 from residuum.lucene.indexing import CONTENTS, ID_FIELD, LUCENE
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors
 
 SEARCHER, QUERY = f"{LUCENE}.search.IndexSearcher", f"{LUCENE}.search.Query"
-ANALYZER, REF = f"{LUCENE}.analysis.Analyzer", f"{LUCENE}.util.BytesRef"
+REF = f"{LUCENE}.util.BytesRef"
 OCCUR, BUILDER = f"{LUCENE}.search.BooleanClause$Occur", f"{LUCENE}.search.BooleanQuery$Builder"
 GENERATOR = "io.anserini.search.query.BagOfWordsQueryGenerator"
 VECTOR, DOCS = "io.anserini.util.FeatureVector", "io.anserini.search.ScoredDocs"
+RERANKER = "io.anserini.rerank.lib.Rm3Reranker"
 TERM_FILTER = "[a-z0-9]{2,20}, in at most 10% of the docs"  # fixed in Rm3Reranker
 MOST_TERMS = 2**31 - 1  # of a query; Lucene's own limit is 1,024
 SLACK = 20  # least number of further hits, within which equal scores mostly end
@@ -46,24 +47,24 @@ class Searcher:
         threads: int = 1,
         empty: Container[str] = frozenset(),
     ) -> None:
-        self._reader = indexing.open_reader(folder)
+        self.reader = indexing.open_reader(folder)
         similarity = java(f"{LUCENE}.search.similarities.BM25Similarity")
         self._similarity = similarity(system.bm25.k1, system.bm25.b)
-        self._lucene = java(f"{LUCENE}.search.IndexSearcher")(self._reader)
+        self._lucene = java(f"{LUCENE}.search.IndexSearcher")(self.reader)
         self._lucene.setSimilarity(self._similarity)
         self._lucene.setMaxClauseCount(MOST_TERMS)
-        self._analyzer, tokenise = analysis.terms(system.analysis, folder)
+        self.analyzer, tokenise = analysis.terms(system.analysis, folder)
         self._tokenise = analysis.for_queries(tokenise, system)
         self._generator = java(GENERATOR)()
         self.system, self._empty = system, empty
-        self._workers = handles.Workers(threads)
+        self.workers = handles.Workers(threads)
 
     def parameters(self) -> dict[str, object]:
         """Return the fixed settings that a score's record needs: classes, fields, ties, filter."""
         return {
             "similarity": indexing.class_name(self._similarity),
             "query": indexing.class_name(self._generator),
-            "analyzer": indexing.class_name(self._analyzer),
+            "analyzer": indexing.class_name(self.analyzer),
             "fields": self.system.boosts or CONTENTS,
             "ties": "doc_id",
             "feedback_term_filter": TERM_FILTER if self.system.rm3 else None,
@@ -72,35 +73,28 @@ class Searcher:
     def search(self, queries: Texts, k: int, rm3: Rm3 | None = None) -> Iterator[pl.DataFrame]:
         """Yield query_id, doc_id, score of the top `k` docs of each query, a chunk at a time.
 
-        Equal scores are cut by doc_id. A query without a hit has no row.
+        Equal scores are cut by doc_id. A query without a hit has no row. A doc that has only terms
+        of weight 0 is no hit.
         """
-        if rm3:
-            yield from (hits for _, _, hits in self.search_grid(queries, [rm3], k))
-            return
         with java_errors("searching"):
-            for query_ids, _, bags in self._bags_of_words(queries):
-                yield self._top(query_ids, bags, k)
+            expanded = self._expansion(rm3) if rm3 else None
+            for query_ids, texts, bags in self.bags_of_words(queries):
+                yield self._top(query_ids, expanded(texts, bags) if expanded else bags, k)
 
-    def search_grid(
-        self, queries: Texts, grid: Sequence[Rm3], k: int
-    ) -> Iterator[tuple[list[str], Rm3, pl.DataFrame]]:
-        """Yield (query_ids, setting, top `k`); all settings share one search for feedback docs."""
-        with java_errors("searching"):
-            depth = max(rm3.feedback_docs for rm3 in grid)
-            to_docs = static(DOCS, "fromTopDocs", DOCS, f"{LUCENE}.search.TopDocs", SEARCHER)
-            first_docs = chain(self._by_score_and_id(depth), bound(to_docs, 1, self._lucene))
-            own_terms = _own_terms(self._analyzer)
-            for query_ids, texts, bags in self._bags_of_words(queries):
-                query_terms = self._workers.map(own_terms, texts)
-                docs = self._workers.map(first_docs, bags)
-                sizes = groupby(grid, lambda rm3: (rm3.feedback_docs, rm3.feedback_terms))
-                for size, settings in sizes:
-                    model = _relevance_model(self._analyzer, self._reader, *size)
-                    models = self._workers.map(model, docs)
-                    for rm3 in settings:
-                        expanded = _interpolated(rm3.original_query_weight)
-                        lucene = self._workers.map(expanded, query_terms, models)
-                        yield query_ids, rm3, self._top(query_ids, lucene, k)
+    def _expansion(self, rm3: Rm3) -> Callable[[JavaObject, JavaObject], JavaObject]:
+        """Return a function from lists of texts and of their queries to RM3's queries."""
+        docs, terms = rm3.feedback_docs, rm3.feedback_terms
+        to_docs = static(DOCS, "fromTopDocs", DOCS, f"{LUCENE}.search.TopDocs", SEARCHER)
+        first_docs = chain(self.by_score_and_id(docs), bound(to_docs, 1, self._lucene))
+        shares = _own_terms(self.analyzer)
+        model = _relevance_model(self.analyzer, self.reader, docs, terms)
+        mixed = _interpolated(rm3.original_query_weight)
+
+        def expanded(texts: JavaObject, bags: JavaObject) -> JavaObject:
+            models = self.workers.map(chain(first_docs, model), bags)
+            return self.workers.map(mixed, self.workers.map(shares, texts), models)
+
+        return expanded
 
     def score(self, docs: Iterable[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
         """Return query_id, doc_id, BM25 score of each doc in (query_id, text, doc_ids).
@@ -112,26 +106,26 @@ class Searcher:
         with java_errors("scoring"):
             for chunk in chunks(docs, CHUNK):
                 most = max(len(doc_ids) for _, _, doc_ids in chunk)
-                [(query_ids, _, bags)] = self._bags_of_words((q, text) for q, text, _ in chunk)
+                [(query_ids, _, bags)] = self.bags_of_words((q, text) for q, text, _ in chunk)
                 listed = handles.objects("\n".join(doc_ids) for _, _, doc_ids in chunk)
-                among = self._workers.map(_among(), listed, bags)
-                hits.append(self._hits(query_ids, self._by_score(most), among))
+                among = self.workers.map(_among(), listed, bags)
+                hits.append(self.hits(query_ids, self._by_score(most), among))
                 empty += [(q, i, 0.0) for q, _, ids in chunk for i in ids if i in self._empty]
-            scored = self._with_doc_ids(pl.concat(hits))
+            scored = self.with_doc_ids(pl.concat(hits))
             return pl.concat([scored, pl.DataFrame(empty, schema=HITS, orient="row")])
 
-    def _bags_of_words(self, queries: Texts) -> Iterator[tuple[list[str], JavaObject, JavaObject]]:
+    def bags_of_words(self, queries: Texts) -> Iterator[tuple[list[str], JavaObject, JavaObject]]:
         """Yield query_ids, and Java's lists of their texts and of their queries, by chunks."""
         boosts = java("java.util.LinkedHashMap")()
         for name, boost in self.system.boosts.items():
             boosts.put(indexing.lucene_field(name), boxed(boost))
         kind, fields = ("java.util.Map", boosts) if self.system.boosts else (STRING, CONTENTS)
         build = method(GENERATOR, "buildQuery", QUERY, kind, ANALYZER, STRING)
-        bag_of_words = bound(build, 0, self._generator, fields, self._analyzer)
+        bag_of_words = bound(build, 0, self._generator, fields, self.analyzer)
         for chunk in chunks(queries, CHUNK):
             query_ids, texts = map(list, zip(*chunk, strict=True))
             listed = handles.objects(self._tokenise(texts))
-            yield query_ids, listed, self._workers.map(bag_of_words, listed)
+            yield query_ids, listed, self.workers.map(bag_of_words, listed)
 
     def _top(self, query_ids: list[str], queries: JavaObject, k: int) -> pl.DataFrame:
         """Return query_id, doc_id, score of the top k; equal scores are cut by doc_id.
@@ -140,25 +134,26 @@ class Searcher:
         hits, half as many again, all tie with hit k.
         """
         most = k + max(SLACK, k // 2)
-        hits = self._hits(query_ids, self._by_score(most), queries)
+        hits = self.hits(query_ids, self._by_score(most), queries)
         tied = _tied_at(hits, k, k)
         endless = set(_tied_at(hits, k, most - 1))
         again = [number for number, query_id in enumerate(query_ids) if query_id in endless]
         some = handles.objects(queries.get(number) for number in again)
-        exact = self._hits([query_ids[n] for n in again], self._by_score_and_id(k), some)
+        exact = self.hits([query_ids[n] for n in again], self.by_score_and_id(k), some)
         known = hits.filter(~pl.col("query_id").is_in(endless))
         clear = known.filter(~pl.col("query_id").is_in(tied)).group_by("query_id").head(k)
-        named = self._with_doc_ids(known.filter(pl.col("query_id").is_in(tied)))
+        named = self.with_doc_ids(known.filter(pl.col("query_id").is_in(tied)))
         ordered = named.sort("score", "doc_id", descending=[True, False])
         ordered = ordered.group_by("query_id", maintain_order=True).head(k)
-        return pl.concat([self._with_doc_ids(pl.concat([clear, exact])), ordered])
+        found = pl.concat([self.with_doc_ids(pl.concat([clear, exact])), ordered])
+        return found.filter(pl.col("score") > 0)
 
     def _by_score(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k; equal scores are cut arbitrarily."""
         search = method(SEARCHER, "search", f"{LUCENE}.search.TopDocs", QUERY, "int")
         return bound(bound(search, 0, self._lucene), 1, k)
 
-    def _by_score_and_id(self, k: int) -> JavaObject:
+    def by_score_and_id(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k, by score and then by doc_id."""
         hits, sort = f"{LUCENE}.search.TopFieldDocs", f"{LUCENE}.search.Sort"
         field = java(f"{LUCENE}.search.SortField")
@@ -167,14 +162,14 @@ class Searcher:
         search = method(SEARCHER, "search", hits, QUERY, "int", sort, "boolean")
         return bound(bound(search, 0, self._lucene), 1, k, order, True)
 
-    def _hits(self, query_ids: list[str], search: JavaObject, queries: JavaObject) -> pl.DataFrame:
+    def hits(self, query_ids: list[str], search: JavaObject, queries: JavaObject) -> pl.DataFrame:
         """Search for each of Java's queries: return query_id, doc (Lucene's number), score.
 
         Lucene writes a list of hits as `[doc=7 score=1.5 shardIndex=-1, doc=...]`.
         """
         written = static("java.util.Arrays", "toString", STRING, f"{OBJECT}[]")
         hits = handles.field(f"{LUCENE}.search.TopDocs", "scoreDocs")
-        lines = handles.texts(self._workers.map(chain(search, hits, written), queries))
+        lines = handles.texts(self.workers.map(chain(search, hits, written), queries))
         table = pl.DataFrame({"query_id": query_ids, "hit": pl.Series(lines, dtype=pl.String)})
         each = table.with_columns(pl.col("hit").str.split("doc=").list.slice(1)).explode("hit")
         parts = pl.col("hit").str.split_exact(" score=", 1).struct
@@ -182,26 +177,43 @@ class Searcher:
         split = each.drop_nulls().select("query_id", doc=parts.field("field_0"), score=score)
         return split.select(pl.col(name).cast(kind) for name, kind in NUMBERED.items())
 
-    def _with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
+    def with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
         """Return query_id, doc_id and score of hits in their order.
 
         Lucene's numbers are read in rising order, since doc values can only be read forwards.
         """
         if hits.is_empty():
             return pl.DataFrame(schema=HITS)
-        docs = hits["doc"].unique().sort()
-        values = java(f"{LUCENE}.index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
+        ids = self.doc_ids(hits["doc"].unique().to_list())
+        names = pl.DataFrame({"doc": ids.keys(), "doc_id": ids.values()}, schema_overrides=NUMBERED)
+        named = hits.join(names, on="doc", maintain_order="left")
+        return named.select(pl.col(name).cast(kind) for name, kind in HITS.items())
+
+    def doc_ids(self, docs: Collection[int]) -> dict[int, str]:
+        """Return the ids of docs, given Lucene's numbers.
+
+        They are read in rising order, since doc values can only be read forwards.
+        """
+        if not docs:
+            return {}
+        values = java(f"{LUCENE}.index.MultiDocValues").getBinaryValues(self.reader, ID_FIELD)
         owner = f"{LUCENE}.index.BinaryDocValues"
         move = bound(method(owner, "advanceExact", "boolean", "int"), 0, values)
         read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
         number = static("java.lang.Integer", "parseInt", "int", STRING)
-        moved = java("java.lang.Boolean").TYPE  # `move` returns it, `read` takes no argument
-        read = java(handles.METHODS).dropArguments(bound(read, 0, values), 0, moved)
+        read = handles.ignoring(bound(read, 0, values), 0, "boolean")  # what `move` returns
         read = handles.function(handles.each(chain(number, move, read)))
-        doc_ids = handles.texts(cast(LIST, read.apply("\n".join(docs.cast(pl.String)))))
-        names = pl.DataFrame({"doc": docs, "doc_id": doc_ids})
-        named = hits.join(names, on="doc", maintain_order="left")
-        return named.select(pl.col(name).cast(kind) for name, kind in HITS.items())
+        rising = sorted(docs)
+        lines = handles.texts(cast(LIST, read.apply("\n".join(map(str, rising)))))
+        return dict(zip(rising, lines, strict=True))
+
+    def numbers(self, doc_ids: Collection[str]) -> dict[str, int]:
+        """Return Lucene's numbers of docs, without those that the index lacks."""
+        if not doc_ids:
+            return {}
+        queries = self.workers.map(_of_ids(), handles.objects(["\n".join(doc_ids)]))
+        docs = self.hits([""], self._by_score(len(doc_ids)), queries)["doc"].to_list()
+        return {doc_id: doc for doc, doc_id in self.doc_ids(docs).items()}
 
 
 def _tied_at(hits: pl.DataFrame, k: int, place: int) -> list[str]:
@@ -215,33 +227,41 @@ def _among() -> JavaObject:
 
     Only the bag of words scores.
     """
-    refs = handles.each(handles.constructor(REF, "java.lang.CharSequence"))
-    terms = handles.constructor(f"{LUCENE}.search.TermInSetQuery", STRING, "java.util.Collection")
     add, occur = method(BUILDER, "add", BUILDER, QUERY, OCCUR), java(OCCUR)
-    docs = handles.nested(bound(add, 2, occur.FILTER), 1, chain(refs, bound(terms, 0, ID_FIELD)))
+    docs = handles.nested(bound(add, 2, occur.FILTER), 1, _of_ids())
     docs = handles.nested(docs, 0, handles.constructor(BUILDER))
     both = handles.nested(bound(add, 2, occur.SHOULD), 0, docs)
     return chain(both, method(BUILDER, "build", f"{LUCENE}.search.BooleanQuery"))
 
 
+def _of_ids() -> JavaObject:
+    """Return a handle from doc_ids (one per line) to a query for these docs."""
+    refs = handles.each(handles.constructor(REF, "java.lang.CharSequence"))
+    terms = handles.constructor(f"{LUCENE}.search.TermInSetQuery", STRING, "java.util.Collection")
+    return chain(refs, bound(terms, 0, ID_FIELD))
+
+
 def _own_terms(analyzer: JavaObject) -> JavaObject:
     """Return a handle from a query's text to the shares of its terms."""
-    analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
     counted = static(VECTOR, "fromTerms", VECTOR, LIST)
-    return chain(bound(analyze, 0, analyzer), counted, method(VECTOR, "scaleToUnitL1Norm", VECTOR))
+    return chain(analysis.listed(analyzer), counted, method(VECTOR, "scaleToUnitL1Norm", VECTOR))
+
+
+def reranker(analyzer: JavaObject, docs: int = 1, terms: int = 1) -> JavaObject:
+    """Return a handle that makes an Rm3Reranker for so many feedback docs and terms.
+
+    Java makes one for each query, because one that Python holds costs 0.4 seconds once.
+    """
+    taken = ANALYZER, "java.lang.Class", STRING, "int", "int", "float", "boolean", "boolean"
+    made = handles.constructor(RERANKER, *taken)
+    return bound(made, 0, analyzer, None, CONTENTS, terms, docs, 0.5, False, True)
 
 
 def _relevance_model(analyzer: JavaObject, reader: JavaObject, docs: int, terms: int) -> JavaObject:
-    """Return a handle from feedback docs to the weights of their best terms.
-
-    Java makes a reranker for each query, because a reranker held by Python costs 0.4 seconds once.
-    """
-    reranker = "io.anserini.rerank.lib.Rm3Reranker"
-    taken = ANALYZER, "java.lang.Class", STRING, "int", "int", "float", "boolean", "boolean"
-    made = handles.constructor(reranker, *taken)
-    made = bound(made, 0, analyzer, None, CONTENTS, terms, docs, 0.5, False, True)
-    estimate = handles.private(reranker, "estimateRelevanceModel")
-    return bound(handles.nested(estimate, 0, made), 1, reader, False, False)
+    """Return a handle from feedback docs to the weights of their best terms."""
+    estimate = handles.private(RERANKER, "estimateRelevanceModel")
+    made = handles.nested(estimate, 0, reranker(analyzer, docs, terms))
+    return bound(made, 1, reader, False, False)
 
 
 def _interpolated(weight: float) -> JavaObject:

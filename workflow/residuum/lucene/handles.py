@@ -8,10 +8,11 @@ nothing of Lucene.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from residuum.lucene.jvm import JavaObject, cast, java
 
-PRIMITIVES = {"void": "V", "boolean": "Z", "int": "I", "float": "F"}
+PRIMITIVES = {"void": "V", "boolean": "Z", "byte": "B", "int": "I", "long": "J", "float": "F"}
 METHODS, METHOD_TYPE = "java.lang.invoke.MethodHandles", "java.lang.invoke.MethodType"
 ACCESSIBLE = "java.lang.reflect.AccessibleObject"
 OBJECT, STRING = "java.lang.Object", "java.lang.String"
@@ -23,13 +24,16 @@ def _class(name: str) -> JavaObject:
 
 
 def _types(returned: str, *taken: str) -> JavaObject:
-    """Return the type of a method; the JVM writes int as I, x.Y as Lx/Y; and x.Y[] as [Lx/Y;."""
-    name, *names = (
-        PRIMITIVES.get(name) or f"{'[' * name.endswith('[]')}L{name.removesuffix('[]')};"
-        for name in (returned, *taken)
-    )
-    descriptor = f"({''.join(names)}){name}".replace(".", "/")
-    return java(METHOD_TYPE).fromMethodDescriptorString(descriptor, None)
+    """Return the type of a method."""
+    name, *names = map(_descriptor, (returned, *taken))
+    return java(METHOD_TYPE).fromMethodDescriptorString(f"({''.join(names)}){name}", None)
+
+
+def _descriptor(name: str) -> str:
+    """Return how the JVM writes a type: int as I, int[] as [I, x.Y as Lx/Y;"""
+    if name.endswith("[]"):
+        return f"[{_descriptor(name.removesuffix('[]'))}"
+    return PRIMITIVES.get(name) or f"L{name.replace('.', '/')};"
 
 
 def method(owner: str, name: str, returned: str, *taken: str) -> JavaObject:
@@ -74,6 +78,11 @@ def bound(handle: JavaObject, position: int, *values: object) -> JavaObject:
     return handle
 
 
+def constant(kind: str, value: object) -> JavaObject:
+    """Return a handle that takes nothing and returns a value of this type."""
+    return java(METHODS).constant(_type(kind), boxed(value))
+
+
 def chain(first: JavaObject, *rest: JavaObject) -> JavaObject:
     """Return a handle that calls `first`, then each of `rest` on the previous result."""
     for handle in rest:
@@ -87,6 +96,49 @@ def nested(outer: JavaObject, position: int, inner: JavaObject) -> JavaObject:
     return java(METHODS).collectArguments(outer, position, inner.asType(form))
 
 
+def _type(name: str) -> JavaObject:
+    """Return the class of a type, such as that of int."""
+    return cast("java.lang.Class", cast(METHOD_TYPE, _types(name)).returnType())
+
+
+def ignoring(handle: JavaObject, position: int, *kinds: str) -> JavaObject:
+    """Return a handle that takes further arguments, of these types from `position` on."""
+    for number, kind in enumerate(kinds):
+        handle = java(METHODS).dropArguments(handle, position + number, _type(kind))
+    return handle
+
+
+def converted(handle: JavaObject, kind: str) -> JavaObject:
+    """Return a handle whose result is cast to another primitive type."""
+    form = cast(METHOD_TYPE, handle.type()).changeReturnType(_type(kind))
+    return java(METHODS).explicitCastArguments(handle, cast(METHOD_TYPE, form))
+
+
+def reordered(handle: JavaObject, *order: int) -> JavaObject:
+    """Return a handle that passes its argument `order[i]` as argument i; one may go to several."""
+    kinds = [_taken(handle, order.index(position)) for position in range(max(order) + 1)]
+    form = java(METHOD_TYPE).methodType(_taken(handle, None), objects(kinds))
+    return java(METHODS).permuteArguments(handle, form, *order)
+
+
+def repeated(body: JavaObject, times: JavaObject) -> JavaObject:
+    """Return a handle that calls `body(value, number, ...)` again and again on what it returned.
+
+    It takes the first value and what else `body` takes; `times` of the same says how often.
+    """
+    value, first = _taken(body, 0), java(METHODS).identity(_taken(body, 0))
+    for position in range(2, int(cast(METHOD_TYPE, body.type()).parameterCount())):
+        first = java(METHODS).dropArguments(first, position - 1, _taken(body, position))
+    return java(METHODS).countedLoop(times, first, java(METHODS).dropArguments(body, 2, value))
+
+
+def _taken(handle: JavaObject, position: int | None) -> JavaObject:
+    """Return the class of an argument of a handle, or of what it returns (None)."""
+    form = cast(METHOD_TYPE, handle.type())
+    found = form.returnType() if position is None else form.parameterType(position)
+    return cast("java.lang.Class", found)
+
+
 def objects(values: Iterable[object]) -> JavaObject:
     """Return a Java list of Java objects or texts."""
     return java("java.util.Arrays").asList(*values)
@@ -98,6 +150,13 @@ def texts(strings: JavaObject) -> list[str]:
         return []
     join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
     return str(function(bound(join, 0, "\n")).apply(strings)).split("\n")
+
+
+def held(buffer: JavaObject) -> bytes:
+    """Return the bytes of a Java ByteBuffer that `allocate` made."""
+    array: Any = cast("java.nio.ByteBuffer", buffer).array()
+    content: bytes = array.tostring()
+    return content
 
 
 def function(handle: JavaObject, interface: str = "function.Function") -> JavaObject:

@@ -16,14 +16,11 @@ from scipy.sparse import csr_array
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import LexicalSystem
-from residuum.lucene import analysis, handles, indexing
-from residuum.lucene.anserini import ANALYZER
-from residuum.lucene.handles import LIST, STRING, bound, chain, method, static
+from residuum.lucene import analysis, handles, indexing, postings
 from residuum.lucene.indexing import CONTENTS, LUCENE
 from residuum.lucene.jvm import java, java_errors
 
 TEXTS_AT_ONCE = 4096
-LENGTHS = 256  # number of doc lengths that Lucene's byte can hold
 
 
 class Weighed(NamedTuple):
@@ -48,17 +45,13 @@ class Weigher:
         self._bm25 = system.bm25
         self._reader = indexing.open_reader(folder)
         self._workers = handles.Workers(threads)
-        analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
         analyzer, self._tokenise = analysis.terms(system.analysis, folder)
         self._tokenise_queries = analysis.for_queries(self._tokenise, system)
-        analyze = bound(analyze, 0, analyzer)
-        join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
-        self._analyze = chain(analyze, bound(join, 0, " "))
+        self._analyze = analysis.joined(analyzer)
         counted = java(f"{LUCENE}.index.MultiTerms").getTerms(self._reader, CONTENTS)
         self._docs = int(counted.getDocCount())
         self._mean_length = np.float32(int(counted.getSumTotalTermFreq()) / self._docs)
-        small = java(f"{LUCENE}.util.SmallFloat")
-        self._lengths = np.array([int(small.byte4ToInt(code)) for code in _bytes()])
+        self._lengths = np.sort(postings.lengths())
 
     def docs(self, texts: Iterable[str]) -> Weighed:
         """Return the weights of the terms of docs."""
@@ -71,8 +64,10 @@ class Weigher:
     def queries(self, texts: Iterable[str]) -> Weighed:
         """Return the weights of the terms of queries, without terms that no doc has."""
         counts, lengths = self._counted(texts, self._tokenise_queries)
-        frequencies = self._document_frequencies(counts["term"].unique().sort())
-        known = counts.join(frequencies, on="term", maintain_order="left").filter(pl.col("df") > 0)
+        terms = counts["term"].unique().sort()
+        frequencies = postings.document_frequencies(self._reader, terms.to_list())
+        held = pl.DataFrame({"term": terms, "df": frequencies}, schema_overrides={"df": pl.Int64})
+        known = counts.join(held, on="term", maintain_order="left").filter(pl.col("df") > 0)
         df = known["df"].to_numpy()
         idf = np.log(1 + (self._docs - df + 0.5) / (df + 0.5))
         return _weighed(known, known["tf"].to_numpy() * idf, len(lengths))
@@ -99,24 +94,8 @@ class Weigher:
             done += len(some)
         return pl.concat(parts), np.concatenate(lengths)
 
-    def _document_frequencies(self, terms: pl.Series) -> pl.DataFrame:
-        if terms.is_empty():
-            return pl.DataFrame(schema={"term": pl.String, "df": pl.Int64})
-        term, reader = f"{LUCENE}.index.Term", f"{LUCENE}.index.IndexReader"
-        made = bound(handles.constructor(term, STRING, STRING), 0, CONTENTS)
-        count = bound(method(reader, "docFreq", "int", term), 0, self._reader)
-        written = static("java.lang.Integer", "toString", STRING, "int")
-        with java_errors("counting docs"):
-            listed = self._workers.map(chain(made, count, written), handles.objects(terms))
-        return pl.DataFrame({"term": terms, "df": list(map(int, handles.texts(listed)))})
-
 
 COUNTED = {"text": pl.Int64, "term": pl.String, "tf": pl.Int64}
-
-
-def _bytes() -> list[int]:
-    """Return Lucene's byte codes of lengths as Java's signed bytes, in rising order of length."""
-    return [code - LENGTHS * (code >= LENGTHS // 2) for code in range(LENGTHS)]
 
 
 def _weighed(counts: pl.DataFrame, weights: np.ndarray, texts: int) -> Weighed:

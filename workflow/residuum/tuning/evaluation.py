@@ -16,6 +16,7 @@ from residuum.tuning.answers import Answers, Docs, holders
 from residuum.tuning.choosing import Values
 
 Texts = Callable[[], tuple[Answers, Docs]]
+UNJUDGED = " "  # begins what stands for an unjudged doc: no id has a space
 
 
 def evaluate(
@@ -122,9 +123,7 @@ def _asks(name: str, qrels: pl.DataFrame) -> bool:
 def of_rankings(runs: Sequence[pl.DataFrame], qrels: pl.DataFrame, measure: str) -> Values:
     """Return the values, shape (runs, queries), queries in the order of their sorted ids.
 
-    Each run has query_id, doc_id and rank, no deeper than the measure looks. A value depends only
-    on the ranks of the judged docs and on the length of the list. Neighbouring settings mostly
-    share both, so each distinct ranking is evaluated once.
+    Each run has query_id, doc_id and rank, no deeper than the measure looks.
     """
     stacked = pl.concat(run.select(*trec.PAIR, "rank", run=pl.lit(n)) for n, run in enumerate(runs))
     query_ids = qrels["query_id"].unique().sort()
@@ -134,16 +133,29 @@ def of_rankings(runs: Sequence[pl.DataFrame], qrels: pl.DataFrame, measure: str)
     ranks = judged.group_by("run", "query_id").agg("rank", "doc_id")
     for known in (lengths, ranks):
         lists = lists.join(known, on=["run", "query_id"], how="left", maintain_order="left")
-    lists = lists.with_columns(
-        same=pl.struct("query_id", "length", "rank", "doc_id").rank("dense").cast(pl.String)
-    )
-    distinct = lists.unique("same", keep="first").select("run", "query_id", "same")
-    rankings = stacked.join(distinct, on=["run", "query_id"]).drop("query_id")
-    judgements = qrels.join(distinct, on="query_id").drop("query_id")
+    return of_ranks(lists, qrels, measure).reshape(len(runs), len(query_ids))
+
+
+def of_ranks(lists: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> np.ndarray:
+    """Return the value of each list, given its query_id, length, and judged docs with their ranks.
+
+    `rank` and `doc_id` are lists of one length, null for none. A value depends on nothing else.
+    Neighbouring settings mostly have the same of it, so each distinct ranking is evaluated once.
+    """
+    key = pl.struct("query_id", "length", "rank", "doc_id").rank("dense").cast(pl.String)
+    lists = lists.with_columns(same=key)
+    distinct = lists.unique("same", keep="first", maintain_order=True)
+    held = distinct.select("same", "rank", "doc_id").explode("rank", "doc_id").drop_nulls()
+    rankings = distinct.select("same", rank=pl.int_ranges(1, pl.col("length").fill_null(0) + 1))
+    rankings = rankings.explode("rank").drop_nulls()
+    rankings = rankings.join(held, on=["same", "rank"], how="left", maintain_order="left")
+    unjudged = UNJUDGED + pl.col("rank").cast(pl.String)
+    rankings = rankings.with_columns(pl.col("doc_id").fill_null(unjudged))
+    judgements = qrels.join(distinct.select("query_id", "same"), on="query_id").drop("query_id")
     by_ranking = {"same": "query_id"}
     metrics = evaluate(rankings.rename(by_ranking), judgements.rename(by_ranking), [measure])
     values = lists.join(metrics, left_on="same", right_on="query_id", maintain_order="left")
-    return np.reshape(values["value"].to_numpy(), (len(runs), len(query_ids)))
+    return values["value"].to_numpy()
 
 
 def answer_accuracy(

@@ -3,7 +3,6 @@
 Usage: `Estimates(registry).index(wildcards)`. The assumptions are in `residuum.wiring.sizes`.
 """
 
-import re
 from math import ceil
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from residuum.config.specs import OrderId, RunId, seed_of, trained_with
 from residuum.pages.characteristics.entry import Characteristics
 from residuum.pages.characteristics.job import OF_CORPUS
 from residuum.wiring import sizes
-from residuum.wiring.availability import all_available, rm3_measure
+from residuum.wiring.availability import all_available
 from residuum.wiring.base import Wildcards, run_of, split_id_of
 from residuum.wiring.corpora import depth_of, encoded_splits
 from residuum.wiring.models import answers_read, corpora_of
@@ -63,7 +62,6 @@ def of_reading(shape: sizes.Shape, tokens: float, at_once: float) -> Estimate:
 
 
 MB, MICRO = 1e6, 1e-6
-SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
 LONGEST, TRAINED = 512, 3  # tokens that BERT reads; training's operations over reading's
 
 
@@ -289,14 +287,14 @@ class Estimates:
         return Estimate(text * sizes.INDEX, text / MB / sizes.INDEX_MB)
 
     def search(self, w: Wildcards) -> Estimate:
-        """Estimate a BM25 run. RM3 searches once for each setting, to its measure's cutoff."""
-        name, times = run_of(w).system, 1.0
-        if rm3 := self.registry.entry(name, LexicalSystem).rm3:
-            settings = len(rm3.grid.settings()) if rm3.grid else 0
-            cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, split_id_of(w)) or "")
-            shallow = cutoff is not None and int(cutoff[1]) <= SHALLOW
-            times = sizes.RM3 + settings * (sizes.SETTING if shallow else sizes.RM3)
-        return of_run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
+        """Estimate a BM25 run. Tuning RM3 ranks at all settings at once, whatever their number."""
+        rm3 = self.registry.entry(run_of(w).system, LexicalSystem).rm3
+        queries = self._queries(w)
+        core_s = (sizes.RM3 if rm3 else 1.0) * self._search_s(w.dataset, queries)
+        if rm3 and rm3.grid:
+            docs = 1 + sizes.docs(self.registry, w.dataset) / sizes.GRID_DOCS
+            core_s += queries * sizes.GRID * docs
+        return of_run(self._lines(w), core_s)
 
     def lexical_scores(self, w: Wildcards) -> Estimate:
         """Estimate the BM25 scores of another system's docs: a search, and a score for each doc."""

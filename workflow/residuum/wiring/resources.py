@@ -156,6 +156,14 @@ class Resources:
             held += doc_bytes * sizes.docs(self._registry, dataset)
         return max(4000, 1000 + int(held) // 10**6)
 
+    def grid_mb(self, wildcards: Wildcards) -> int:
+        """Return the MB of the job that ranks docs at every setting of RM3.
+
+        Each thread holds three numbers of 4 bytes of each doc.
+        """
+        docs = sizes.docs(self._registry, wildcards.dataset)
+        return 4500 + self.threads * 12 * docs // 10**6
+
     def fidelity_mb(self, wildcards: Wildcards) -> int:
         """Return the MB of a measurement of fidelity, which holds all docs' sparse vectors.
 

@@ -386,11 +386,12 @@ SEARCH = Assumption(
 RM3 = Assumption(2.5, "with RM3 a query takes {} times as long (random words: 2.3 to 2.8)")
 
 
-SETTING = Assumption(
-    0.75,
-    "a setting of RM3 takes {} of a BM25 search of 1,000 hits if its measure looks at 100 or fewer "
-    "(a million docs of random words: 0.73), else as long as a query with RM3",
+GRID = Assumption(
+    0.04,
+    "ranking at all settings of RM3 takes {} s a query, and as many for each 200,000 docs (random "
+    "words, 900 settings: 0.08 s at 200,000 docs, 0.24 s at a million)",
 )
+GRID_DOCS = 200_000
 
 
 DOC_TERMS = Assumption(80, "a sparse vector takes the room of {} numbers (40 terms, 8 bytes each)")
