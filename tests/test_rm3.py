@@ -1,10 +1,14 @@
 """RM3 by cross-validation: folds, choices by hand, and the run that comes of them."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 
+from conftest import ROOT
 from corpora import RM3, make_index, spec
 from residuum import lexical, rm3
 from residuum.artefacts import trec
@@ -141,3 +145,20 @@ def test_what_cannot_be_tuned_is_refused(split, tmp_path):
     with pytest.raises(ResiduumError, match="1 judged queries cannot be split into 2 folds"):
         rm3.tune(index, queries, tmp_path / "qrels.trec", entry, "RR@5", *end, record)
     assert [path.name for path in tmp_path.iterdir()] == ["qrels.trec"]
+
+
+def test_a_kept_process_tunes_a_second_time(split, tmp_path):
+    """preload ends a job as Python ends a process, and then runs the next one in it."""
+    index, queries, qrels = split
+    program = (
+        "import sys, threading; from pathlib import Path; from residuum import rm3;"
+        "*paths, spec = sys.argv[1:];"
+        "index, queries, qrels, folder = map(Path, paths);"
+        "tune = lambda name: rm3.tune(index, queries, qrels, spec, 'RR@5', 'x',"
+        " folder / f'{name}.trec.gz', folder / f'{name}.json', 2);"
+        "tune('one'); threading._shutdown(); tune('two')"
+    )
+    words = [index, queries, qrels, tmp_path, spec(k=50, rm3=tuned(**GRID))]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+    subprocess.run([sys.executable, "-c", program, *map(str, words)], env=environment, check=True)
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()

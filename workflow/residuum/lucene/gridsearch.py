@@ -6,7 +6,7 @@ gives the same ranks (`Searcher.search`).
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.pool import AsyncResult, ThreadPool
 from queue import SimpleQueue
 from typing import NamedTuple
 
@@ -44,7 +44,8 @@ class Asked(NamedTuple):
 class GridSearch:
     """A searcher's index with the settings of a grid, all of which rank at once.
 
-    The JVM serves this thread alone. So it reads what further threads compute with.
+    The JVM serves this thread alone. So it reads what further threads compute with. They are no
+    threads of `concurrent.futures`, which makes none in a process that is kept for a second job.
     """
 
     def __init__(self, searcher: Searcher, grid: Rm3Grid, threads: int = 1) -> None:
@@ -68,14 +69,15 @@ class GridSearch:
         `judged` has the docs of each query, in the order of the ranks. Pairs `left_out` of query_id
         and doc_id are in no list.
         """
-        begun = deque[tuple[Asked, Future[Counted]]]()
-        with java_errors("searching"), ThreadPoolExecutor(self._threads) as pool:
+        begun = deque[tuple[Asked, "AsyncResult[Counted]"]]()
+        with java_errors("searching"), ThreadPool(self._threads) as pool:
             for asked in self._asked(queries, judged, left_out):
                 listed, idf = (
                     self._postings.of(asked.query.terms),
                     self._postings.idf(asked.query.terms),
                 )
-                begun.append((asked, pool.submit(self._count, asked, idf, listed, depth)))
+                counting = pool.apply_async(self._count, (asked, idf, listed, depth))
+                begun.append((asked, counting))
                 if len(begun) > AHEAD * self._threads:
                     yield self._settled(*begun.popleft())
             while begun:
@@ -89,9 +91,9 @@ class GridSearch:
         finally:
             self._rankers.put(ranker)
 
-    def _settled(self, asked: Asked, counting: Future[Counted]) -> tuple[str, Ranks]:
+    def _settled(self, asked: Asked, counting: "AsyncResult[Counted]") -> tuple[str, Ranks]:
         """Return a query's id and ranks; docs that are not held have the rank 0."""
-        counted = counting.result()
+        counted = counting.get()
         self._names |= self._searcher.doc_ids(counted.tied() - self._names.keys())
         found = counted.ranks(self._names)
         ranks = np.zeros((len(found.lengths), asked.judged), dtype=np.int64)
