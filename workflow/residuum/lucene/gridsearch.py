@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from residuum.artefacts.streams import chunks
 from residuum.config.schema.settings import Rm3Grid
 from residuum.lucene import analysis, handles
 from residuum.lucene.anserini import RERANKER, VECTOR, Searcher, Texts, reranker
@@ -23,6 +24,7 @@ from residuum.lucene.postings import Listed, Postings
 from residuum.lucene.ranking import Counted, Ranker, Ranks
 from residuum.lucene.relevance import Expanded, Weights, expanded
 
+SETTLED = 32  # queries whose ties are settled together
 AHEAD = 2  # queries for each thread whose postings are read before they are needed
 NOTHING = pl.DataFrame(schema={"doc": pl.Int32, "score": pl.Float32})
 
@@ -55,7 +57,6 @@ class GridSearch:
         self._rankers = SimpleQueue[Ranker]()
         for _ in range(threads):
             self._rankers.put(Ranker(self._postings.docs))
-        self._names = dict[int, str]()
 
     def ranks(
         self,
@@ -69,19 +70,31 @@ class GridSearch:
         `judged` has the docs of each query, in the order of the ranks. Pairs `left_out` of query_id
         and doc_id are in no list.
         """
-        begun = deque[tuple[Asked, "AsyncResult[Counted]"]]()
         with java_errors("searching"), ThreadPool(self._threads) as pool:
-            for asked in self._asked(queries, judged, left_out):
-                listed, idf = (
-                    self._postings.of(asked.query.terms),
-                    self._postings.idf(asked.query.terms),
-                )
-                counting = pool.apply_async(self._count, (asked, idf, listed, depth))
-                begun.append((asked, counting))
-                if len(begun) > AHEAD * self._threads:
-                    yield self._settled(*begun.popleft())
-            while begun:
-                yield self._settled(*begun.popleft())
+            for some in chunks(self._counted(queries, judged, depth, left_out, pool), SETTLED):
+                tied = set[int]().union(*(counted.tied() for _, counted in some))
+                names = self._searcher.doc_ids(tied)
+                yield from (self._ranks(asked, counted, names) for asked, counted in some)
+
+    def _counted(
+        self,
+        queries: Texts,
+        judged: Mapping[str, Sequence[str]],
+        depth: int,
+        left_out: pl.DataFrame,
+        pool: ThreadPool,
+    ) -> Iterator[tuple[Asked, Counted]]:
+        """Yield each query and what stands above its judged docs, in the order of the queries."""
+        begun = deque[tuple[Asked, "AsyncResult[Counted]"]]()
+        for asked in self._asked(queries, judged, left_out):
+            terms = asked.query.terms
+            listed, idf = self._postings.of(terms), self._postings.idf(terms)
+            begun.append((asked, pool.apply_async(self._count, (asked, idf, listed, depth))))
+            if len(begun) > AHEAD * self._threads:
+                first, counting = begun.popleft()
+                yield first, counting.get()
+        for asked, counting in begun:
+            yield asked, counting.get()
 
     def _count(self, asked: Asked, idf: np.ndarray, listed: list[Listed], depth: int) -> Counted:
         """Count the docs above a query's judged docs, in any thread."""
@@ -91,11 +104,9 @@ class GridSearch:
         finally:
             self._rankers.put(ranker)
 
-    def _settled(self, asked: Asked, counting: "AsyncResult[Counted]") -> tuple[str, Ranks]:
+    def _ranks(self, asked: Asked, counted: Counted, names: Mapping[int, str]) -> tuple[str, Ranks]:
         """Return a query's id and ranks; docs that are not held have the rank 0."""
-        counted = counting.get()
-        self._names |= self._searcher.doc_ids(counted.tied() - self._names.keys())
-        found = counted.ranks(self._names)
+        found = counted.ranks(names)
         ranks = np.zeros((len(found.lengths), asked.judged), dtype=np.int64)
         ranks[:, asked.held] = found.ranks
         return asked.query_id, Ranks(ranks, found.lengths)
@@ -110,6 +121,7 @@ class GridSearch:
             numbers = self._searcher.numbers({*out["doc_id"]}.union(*some.values()))
             without = dict(out.group_by("query_id").agg("doc_id").iter_rows())
             expansions = self._expanded(query_ids, texts, bags)
+            self._postings.prepare([*{term for query in expansions for term in query.terms}])
             for query_id, query in zip(query_ids, expansions, strict=True):
                 dropped = [numbers[d] for d in without.get(query_id, []) if d in numbers]
                 docs = [numbers.get(doc_id, -1) for doc_id in some[query_id]]

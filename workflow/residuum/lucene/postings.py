@@ -63,6 +63,13 @@ class Postings:
         idf: np.ndarray = np.log(1 + (self._non_empty - df + 0.5) / (df + 0.5))
         return idf.astype(np.float32)
 
+    def prepare(self, terms: Sequence[str]) -> None:
+        """Read the postings of terms that will be asked for, if they fit into one buffer."""
+        frequency = self._frequencies(terms)
+        new = [term for term in terms if term not in self._kept and frequency[term]]
+        if new and sum(frequency[term] for term in new) <= AT_ONCE:
+            self._read(new)
+
     def of(self, terms: Sequence[str]) -> list[Listed]:
         """Return the postings of each of different terms; a term of no doc has none."""
         frequency, found = self._frequencies(terms), dict[str, Listed]()
@@ -80,8 +87,8 @@ class Postings:
         return [found.get(term, nothing) for term in terms]
 
     def _frequencies(self, terms: Sequence[str]) -> dict[str, int]:
-        new = [term for term in terms if term not in self._frequency]
-        self._frequency |= zip(new, document_frequencies(self._reader, new), strict=True)
+        if new := [term for term in terms if term not in self._frequency]:
+            self._frequency |= zip(new, document_frequencies(self._reader, new), strict=True)
         return self._frequency
 
     def _read(self, terms: list[str]) -> dict[str, Listed]:
