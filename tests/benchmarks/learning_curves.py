@@ -68,7 +68,9 @@ def curve(models: Models, name: str, seed: int, steps: int, every: int) -> list[
     spec = models.registry.model(name)
     training = spec.training.model_copy(update={"steps": steps, "epochs": None})
     spec = spec.model_copy(update={"training": training})
-    source = Source(models.start(at), dropout=training.dropout, new_head=True)
+    gate = models.gate(at)  # a list of its checkpoint's manifest, or of nothing
+    source = Source(models.start(at), dropout=training.dropout, new_head=True,
+                    gate=Path(gate[0]).parent if gate else None)  # fmt: skip
     answers = [Path(path) for path in models.passage_answers(at)]
     cut = passages_of(spec, option(models.windows(at)), *answers or [None])
     device = devices.choose("cpu", "auto", models.registry.scale.threads)

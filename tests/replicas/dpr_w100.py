@@ -10,6 +10,7 @@ import io
 import json
 import random
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ def write(home: Path, data: Path) -> Replica:
     records = {name: _records(name, splits[name], passages) for name in ("train", "dev")}
     for name, items in records.items():
         packing.gz(home / NAME / f"nq-{name}.json.gz", json.dumps(items, indent=4))
-    packing.plain(data / "nq" / "nq-test.qa.csv", _qa(splits[TEST]))
+    packing.plain(data / "nq" / "nq-test.qa.csv", qa((q.text, q.answers) for q in splits[TEST]))
     marked = {"data": [_paragraph(question, passages) for question in splits[TEST]]}
     packing.gz(data / "nq" / "nq-test_gold_info.json.gz", json.dumps(marked))
     return _truth(passages, splits, records)
@@ -130,10 +131,10 @@ def _tsv(passages: list[tuple[str, str, str]]) -> str:
     return "id\ttext\ttitle\n" + "".join(rows)
 
 
-def _qa(questions: list[Question]) -> str:
+def qa(questions: Iterable[tuple[str, list[str]]]) -> str:
     """Return question, tab, a Python list, quoted where a quote stands in it (as csv writes)."""
     buffer = io.StringIO()
-    rows = [(q.text, repr(q.answers)) for q in questions]
+    rows = [(text, repr(answers)) for text, answers in questions]
     csv.writer(buffer, delimiter="\t", lineterminator="\n").writerows(rows)
     return buffer.getvalue()
 

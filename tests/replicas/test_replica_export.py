@@ -17,6 +17,7 @@ from replicas import (
     disks45,
     dpr_w100,
     exporting,
+    kilt,
     msmarco_document,
     msmarco_passage,
     nfcorpus,
@@ -36,6 +37,7 @@ WRITERS = {
     "robust04": lambda folders: disks45.write(folders.home),
     "nfcorpus": lambda folders: nfcorpus.write(folders.home),
     "car": lambda folders: car.write(folders.home),
+    "wikipedia": lambda folders: kilt.write(*folders, dpr_w100.write(*folders)),
 }
 
 
@@ -159,6 +161,17 @@ def test_documents_have_url_title_and_body(written):
 def test_paragraphs_are_read_with_the_words_of_their_links(written):
     result = written("car").docs()
     assert list(result.items()) == written("car").replica.docs and len(result) == 600
+
+
+def test_articles_of_wikipedia_have_a_title_and_a_body(written):
+    """KILT's text begins with the title; headings and points of lists lose their marks."""
+    made = written("wikipedia")
+    docs, expected = made.docs(), dict(made.replica.docs)
+    assert docs.keys() == expected.keys() and len(docs) == 100
+    for doc_id, record in docs.items():
+        title, text = expected[doc_id]["title"], expected[doc_id]["text"]
+        assert record == {"text": joined(title, text), "title": title, "body": text}
+        assert text.startswith(f"{title}\n") and "::::" not in text
 
 
 def test_newswire_has_title_and_body(written):

@@ -13,6 +13,7 @@ from replicas import (
     cord19,
     disks45,
     dpr_w100,
+    kilt,
     msmarco_document,
     msmarco_passage,
     nfcorpus,
@@ -37,10 +38,12 @@ OFFICIAL = {
 
 def write_all(home: Path, data: Path) -> dict[str, Replica]:
     """Write every replica; return what each holds, by its name in ir_datasets."""
+    dpr = dpr_w100.write(home, data)
     replicas = [
         msmarco_passage.write(home),
         msmarco_document.write(home),
-        dpr_w100.write(home, data),
+        dpr,
+        kilt.write(home, data, dpr),
         disks45.write(home),
         cord19.write(home),
         nfcorpus.write(home),
