@@ -13,10 +13,12 @@ import pytest
 from corpora import make_index, system
 from residuum.artefacts import trec
 from residuum.config.schema.settings import Rm3, Rm3Grid
+from residuum.lucene import postings as postings_module
 from residuum.lucene import ranking
 from residuum.lucene.anserini import Searcher
 from residuum.lucene.gridsearch import GridSearch
 from residuum.lucene.postings import Postings, document_frequencies, scores
+from residuum.lucene.relevance import Expanded
 
 GRID = {
     "feedback_docs": [1, 3, 10],
@@ -24,7 +26,6 @@ GRID = {
     "original_query_weight": [0.0, 0.1, 0.5, 0.9, 1.0],
 }
 NOBODY = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String})
-SPLITS_AT_SPACES = {"analysis": {"stemmer": "none", "stopwords": "none"}}
 
 
 def words(count: int, rng: random.Random) -> list[str]:
@@ -173,14 +174,12 @@ def test_scores_of_postings_are_lucenes_to_the_last_bit(tmp_path: Path, k1: floa
 
 
 def test_postings_that_do_not_fit_are_read_again(made, monkeypatch):
-    from residuum.lucene import postings as module
-
     docs, _, searcher = made
     terms = searcher_terms(searcher, " ".join(text for _, text in docs[:20]))
     terms = [*dict.fromkeys(terms)]
     whole = Postings(searcher.reader, searcher.system.bm25).of(terms)
-    monkeypatch.setattr(module, "AT_ONCE", 3)
-    monkeypatch.setattr(module, "MOST_KEPT", 5)
+    monkeypatch.setattr(postings_module, "AT_ONCE", 3)
+    monkeypatch.setattr(postings_module, "MOST_KEPT", 5)
     few = Postings(searcher.reader, searcher.system.bm25)
     for _ in range(2):
         for one, other in zip(whole, few.of(terms), strict=True):
@@ -204,3 +203,40 @@ def test_the_grid_varies_as_its_settings_are_listed():
     assert [tuple(setting.model_dump().values()) for setting in settings] == [
         *product(*GRID.values())
     ]
+
+
+def test_a_rival_without_a_weighty_term_is_no_tie_of_a_score_that_rounds_to_0():
+    """Two docs: the judged one has the one term that weighs, by so little that it rounds to 0."""
+    listed = [postings_module.Listed(*arrays) for arrays in (
+        (np.array([1], dtype=np.int32), np.array([1.0], dtype=np.float32)),
+        (np.array([0], dtype=np.int32), np.array([1.0], dtype=np.float32)),
+    )]  # fmt: skip
+    own, models = np.array([1.0, 0.0]), np.array([[[0.0, 1.0]]])
+    query = Expanded(["a", "b"], own.astype(np.float32), models.astype(np.float32), np.array([1.0]))
+    idf = np.full(2, 1e-7, dtype=np.float32)
+    counted = ranking.Ranker(2).count(query, idf, listed, np.array([1]), 10)
+    assert counted.lengths.tolist() == [1] and not counted.tied()
+    assert counted.ranks({}).ranks.tolist() == [[1]]
+
+
+def test_docs_without_a_term_are_found_by_no_query(tmp_path: Path):
+    index = make_index(tmp_path, [("d1", "the of"), ("d2", "of the")])
+    searcher = Searcher(index / "lucene", system(), 1)
+    [(query_id, found)] = GridSearch(searcher, Rm3Grid(**GRID)).ranks(
+        [("q", "the word")], {"q": ["d1"]}, 10, NOBODY
+    )
+    assert query_id == "q" and not found.ranks.any() and not found.lengths.any()
+
+
+def test_memory_holds_no_more_postings_than_it_says(made, monkeypatch):
+    """Terms that are asked for again and again keep no others in memory."""
+    docs, _, searcher = made
+    monkeypatch.setattr(postings_module, "AT_ONCE", 400)
+    monkeypatch.setattr(postings_module, "MOST_KEPT", 300)
+    postings = Postings(searcher.reader, searcher.system.bm25)
+    terms = [*dict.fromkeys(searcher_terms(searcher, " ".join(text for _, text in docs)))]
+    for term in terms[1:]:
+        postings.of([terms[0], term])
+    kept = postings._kept.values()
+    assert all(array.base is None for listed in kept for array in listed)
+    assert sum(len(listed.docs) for listed in kept) == postings._size <= 300

@@ -9,6 +9,7 @@ many verdicts the ledger has of each kind. Exit status 1 if a job fails.
 
 import argparse
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -44,11 +45,13 @@ def main() -> int:
     folder = options.folder.resolve()
     project = folder / "project"
     if not project.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
+        partial = folder / "partial"
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.mkdir(parents=True)
         write(folder)
-        project.mkdir()
-        copy_project(project)
-        choose(project, *options.papers)
+        choose(copy_project(partial), *PAPERS)
+        partial.rename(project)
+    chosen = f"papers=[{','.join(options.papers)}]"
     given = {
         "IR_DATASETS_HOME": str(folder / "irds"),
         "RESIDUUM_DATA": str(folder / "data"),
@@ -56,7 +59,7 @@ def main() -> int:
         "HF_HUB_OFFLINE": "1",
         "HTTPS_PROXY": "http://127.0.0.1:9",
     }
-    status, output = invoke(project, "all", env=os.environ | given, scale="replica")
+    status, output = invoke(project, "all", env=os.environ | given, scale="replica", config=chosen)
     print(output[-4000:])
     if not status:
         ledger = pl.read_csv(project / "results" / "replica" / "ledger.tsv", separator="\t")

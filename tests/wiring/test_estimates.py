@@ -46,16 +46,15 @@ def test_a_search_grows_with_the_corpus():
 
 
 def test_tuning_rm3_ranks_at_all_settings_at_once_and_searches_for_the_run():
-    result = ESTIMATES.search(named(**DEV, run="tuned"))
+    result = ESTIMATES.search(named(**DEV, run="tuned"))  # 2 * 2 settings
     docs = TOY.datasets["toy"].editions[-1].docs
-    assert result.core_s == pytest.approx(20 * (0.003 * 2.5 + 0.04 * (1 + docs / 200_000)))
+    each = 0.006 + 4 * 35e-6 + 0.2 * docs / 1e6
+    assert result.core_s == pytest.approx(20 * (0.003 * 2.5 + each))
 
 
-def test_a_measure_that_looks_deep_and_more_settings_cost_the_tuning_of_rm3_nothing():
+def test_a_measure_that_looks_deep_costs_the_tuning_of_rm3_nothing():
     tuned = TOY.systems["tuned"]
-    weights = [share / 10 for share in range(10)]
-    grid = tuned.rm3.grid.model_copy(update={"original_query_weight": weights})
-    deep = tuned.rm3.model_copy(update={"measures": {"dev": "AP@1000"}, "grid": grid})
+    deep = tuned.rm3.model_copy(update={"measures": {"dev": "AP@1000"}})
     systems = {"tuned": tuned.model_copy(update={"rm3": deep})}
     result = Estimates(replace(TOY, systems=systems)).search(named(**DEV, run="tuned"))
     assert result == ESTIMATES.search(named(**DEV, run="tuned"))

@@ -20,7 +20,7 @@ from residuum.lucene.anserini import RERANKER, VECTOR, Searcher, Texts, reranker
 from residuum.lucene.handles import LIST, OBJECT, STRING, bound, chain, method, nested, static
 from residuum.lucene.indexing import CONTENTS, LUCENE
 from residuum.lucene.jvm import JavaObject, cast, java_errors
-from residuum.lucene.postings import Listed, Postings
+from residuum.lucene.postings import MOST_KEPT, Listed, Postings
 from residuum.lucene.ranking import Counted, Ranker, Ranks
 from residuum.lucene.relevance import Expanded, Weights, expanded
 
@@ -85,15 +85,18 @@ class GridSearch:
         pool: ThreadPool,
     ) -> Iterator[tuple[Asked, Counted]]:
         """Yield each query and what stands above its judged docs, in the order of the queries."""
-        begun = deque[tuple[Asked, "AsyncResult[Counted]"]]()
+        begun, held = deque[tuple[Asked, int, "AsyncResult[Counted]"]](), 0
         for asked in self._asked(queries, judged, left_out):
             terms = asked.query.terms
             listed, idf = self._postings.of(terms), self._postings.idf(terms)
-            begun.append((asked, pool.apply_async(self._count, (asked, idf, listed, depth))))
-            if len(begun) > AHEAD * self._threads:
-                first, counting = begun.popleft()
+            size = sum(len(term.docs) for term in listed)
+            counting = pool.apply_async(self._count, (asked, idf, listed, depth))
+            begun, held = deque([*begun, (asked, size, counting)]), held + size
+            while len(begun) > AHEAD * self._threads or (held > MOST_KEPT and len(begun) > 1):
+                first, size, counting = begun.popleft()
+                held -= size
                 yield first, counting.get()
-        for asked, counting in begun:
+        for asked, _, counting in begun:
             yield asked, counting.get()
 
     def _count(self, asked: Asked, idf: np.ndarray, listed: list[Listed], depth: int) -> Counted:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import Bm25
 from residuum.lucene import handles
 from residuum.lucene.handles import (
@@ -51,9 +52,12 @@ class Postings:
     def __init__(self, reader: JavaObject, bm25: Bm25) -> None:
         self._reader, self._bm25 = reader, bm25
         self.docs = int(reader.maxDoc())
-        counted = java(MULTI).getTerms(reader, CONTENTS)
-        self._non_empty = int(counted.getDocCount())
-        self._mean_length = np.float32(int(counted.getSumTotalTermFreq()) / self._non_empty)
+        if int(reader.leaves().size()) > 1 or reader.hasDeletions():
+            raise ResiduumError("an index of several segments, or with deleted docs: index again")
+        counted = java(MULTI).getTerms(reader, CONTENTS)  # None if no doc has a term
+        self._non_empty = int(counted.getDocCount()) if counted else 0
+        total = int(counted.getSumTotalTermFreq()) if counted else 0
+        self._mean_length = np.float32(total / max(1, self._non_empty))
         self._frequency = dict[str, int]()
         self._kept, self._size = OrderedDict[str, Listed](), 0
 
@@ -102,7 +106,8 @@ class Postings:
         parts = pairs["tf"].astype(np.float32) * self._inverse_norms[docs]
         ends = np.cumsum(sizes)[:-1]
         both = zip(np.split(docs, ends), np.split(parts, ends), strict=True)
-        found = dict(zip(terms, map(Listed._make, both), strict=True))
+        # Copies: a part of an array would keep the whole of it in memory.
+        found = {t: Listed(d.copy(), p.copy()) for t, (d, p) in zip(terms, both, strict=True)}
         self._kept |= found
         self._size += sum(sizes)
         while self._size > MOST_KEPT:

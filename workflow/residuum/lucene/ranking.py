@@ -18,9 +18,10 @@ from residuum.lucene.postings import Listed, scores
 from residuum.lucene.relevance import Expanded
 
 ROUGH = 2.0**-21  # error of a score in double precision against Lucene's, as a share of all weights
-SLACK = np.float32(1 - 2.0**-14)  # more than float32 loses in sums of some thousand terms
+SLACK = np.float32(1 - 2.0**-14)  # more than float32 loses in sums of a thousand terms
 SAMPLE = 200  # least number of docs that say how good a doc at the depth is
-AT_ONCE = 100_000  # docs whose terms are held in memory
+AT_ONCE = 100_000  # docs whose terms are read together
+PAIRS = 50_000  # of a setting and a doc that are scored together as Lucene does
 BLOCK = 2048  # docs that are scored at every setting together
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -208,12 +209,14 @@ def _higher(
             higher[live, number] += (gap > close).sum(axis=1)
             row, other = np.nonzero(np.abs(gap) <= close)
             row, other = (each[block[other] != judged[number]] for each in (row, other))
-            setting = live[row]
-            theirs = _rounded(scores(weights[setting], part[other]))
-            own = _rounded(exact[setting, number])
-            np.add.at(higher[:, number], setting[theirs > own], 1)
-            same = theirs == own
-            ties.append((setting[same], np.full(same.sum(), number), block[other[same]]))
+            for first in range(0, len(row), PAIRS):
+                setting, rival = (each[first : first + PAIRS] for each in (live[row], other))
+                theirs = scores(weights[setting], part[rival])
+                setting, rival = setting[theirs > 0], rival[theirs > 0]  # others are no hits
+                theirs, own = _rounded(theirs[theirs > 0]), _rounded(exact[setting, number])
+                np.add.at(higher[:, number], setting[theirs > own], 1)
+                same = theirs == own
+                ties.append((setting[same], np.full(same.sum(), number), block[rival[same]]))
     settings, numbers, tied = (np.concatenate(each) for each in zip(*ties, strict=True))
     return higher, (settings, numbers, tied)
 

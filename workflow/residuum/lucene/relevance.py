@@ -1,4 +1,4 @@
-"""RM3's queries at every setting of a grid, to the last bit as Anserini's Rm3Reranker has them.
+"""RM3's queries at every setting of a grid, computed as Anserini's Rm3Reranker computes them.
 
 Usage: `expanded(own, docs, scores, grid)`, given a query's own terms and its feedback docs. Source:
 estimateRelevanceModel of Rm3Reranker, and interpolate of FeatureVector.

@@ -287,13 +287,14 @@ class Estimates:
         return Estimate(text * sizes.INDEX, text / MB / sizes.INDEX_MB)
 
     def search(self, w: Wildcards) -> Estimate:
-        """Estimate a BM25 run. Tuning RM3 ranks at all settings at once, whatever their number."""
+        """Estimate a BM25 run. Tuning RM3 ranks at all settings at once."""
         rm3 = self.registry.entry(run_of(w).system, LexicalSystem).rm3
         queries = self._queries(w)
         core_s = (sizes.RM3 if rm3 else 1.0) * self._search_s(w.dataset, queries)
         if rm3 and rm3.grid:
-            docs = 1 + sizes.docs(self.registry, w.dataset) / sizes.GRID_DOCS
-            core_s += queries * sizes.GRID * docs
+            millions = sizes.docs(self.registry, w.dataset) / 1e6
+            settings = MICRO * sizes.GRID_US * len(rm3.grid.settings())
+            core_s += queries * (sizes.GRID + settings + sizes.GRID_DOCS * millions)
         return of_run(self._lines(w), core_s)
 
     def lexical_scores(self, w: Wildcards) -> Estimate:

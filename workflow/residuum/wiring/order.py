@@ -14,7 +14,7 @@ from residuum.wiring.base import Workflow
 from residuum.wiring.placement import RESOURCE
 
 CORES, CARDS = "_cores", RESOURCE  # as Snakemake and the rules name them
-SHORT = 0.65  # seconds that a job takes beside what its models compute, at CORE_GFLOPS
+SHORT = 0.65  # seconds that a job takes beside what its models compute
 MARGIN = 1.2  # of a chain: a late start leaves cores idle, an early one costs a page little
 Job = Any  # Snakemake's, which has no types
 Slots = tuple[int, int]  # of cores and of cards
@@ -31,8 +31,9 @@ class Order:
 
     `pages` returns the outputs of pages in the order in which they are wanted. It is called when
     the graph stands, since nobody knows before whether it is a dry run. `seconds` returns what
-    models take in a job. Snakemake asks a rule for the priority of each job, and has no word for
-    "as urgent as what needs it".
+    models take in a job; all else counts as SHORT, since its estimates are too long at small
+    scales. Snakemake asks a rule for the priority of each job, and has no word for "as urgent as
+    what needs it".
     """
 
     def __init__(

@@ -159,10 +159,10 @@ class Resources:
     def grid_mb(self, wildcards: Wildcards) -> int:
         """Return the MB of the job that ranks docs at every setting of RM3.
 
-        Each thread holds three numbers of 4 bytes of each doc.
+        Each thread needs up to 45 bytes of each doc (two million docs of random words).
         """
         docs = sizes.docs(self._registry, wildcards.dataset)
-        return 4500 + self.threads * 12 * docs // 10**6
+        return 5000 + self.threads * 48 * docs // 10**6
 
     def fidelity_mb(self, wildcards: Wildcards) -> int:
         """Return the MB of a measurement of fidelity, which holds all docs' sparse vectors.

@@ -386,12 +386,9 @@ SEARCH = Assumption(
 RM3 = Assumption(2.5, "with RM3 a query takes {} times as long (random words: 2.3 to 2.8)")
 
 
-GRID = Assumption(
-    0.04,
-    "ranking at all settings of RM3 takes {} s a query, and as many for each 200,000 docs (random "
-    "words, 900 settings: 0.08 s at 200,000 docs, 0.24 s at a million)",
-)
-GRID_DOCS = 200_000
+GRID = Assumption(0.006, "ranking at all settings of RM3 takes {} s a query (mini: 0.007)")
+GRID_US = Assumption(35, "and {} µs for each setting (random words, 900 settings: 0.08 s in all)")
+GRID_DOCS = Assumption(0.2, "and {} s for each million docs (random words: 0.2)")
 
 
 DOC_TERMS = Assumption(80, "a sparse vector takes the room of {} numbers (40 terms, 8 bytes each)")
