@@ -14,7 +14,8 @@ from replicas.truth import Replica
 
 NAME = "kilt"
 PARAGRAPHS = 6  # of an article
-SPLITS = {"train": "natural-questions/train", "dev": "natural-questions/dev"}  # of DPR's replica
+# The files of questions, and where DPR's replica has these.
+SPLITS = {"nq-train": "natural-questions/train", "nq-dev": "natural-questions/dev"}
 
 
 def write(home: Path, data: Path, dpr: Replica) -> Replica:
@@ -27,13 +28,15 @@ def write(home: Path, data: Path, dpr: Replica) -> Replica:
     pages = [(titles[n], texts[n : n + PARAGRAPHS]) for n in range(0, len(texts), PARAGRAPHS)]
     lines = [json.dumps(_record(n, *page)) + "\n" for n, page in enumerate(pages)]
     packing.plain(home / NAME / "kilt_knowledgesource.json", "".join(lines))
+    splits = {}
     for split, name in SPLITS.items():
         asked, answers = dpr.queries[f"{dpr.name}/{name}"], dpr.answers[f"{dpr.name}/{name}"]
         questions = dpr_w100.qa((text, answers[number]) for number, text in asked.items())
-        packing.plain(data / "nq" / f"nq-{split}.qa.csv", questions)
+        packing.plain(data / "nq" / f"{split}.qa.csv", questions)
+        splits[split] = asked
     docs = [(_id(n), {"title": title, "text": _read(title, paragraphs)})
             for n, (title, paragraphs) in enumerate(pages)]  # fmt: skip
-    return Replica(NAME, docs, {}, {})
+    return Replica(NAME, docs, splits, {})
 
 
 def _id(number: int) -> str:

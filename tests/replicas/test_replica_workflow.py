@@ -93,7 +93,8 @@ def test_the_scale_pins_what_the_replicas_hold(made, name):
     assert edition.docs == made.replicas[collection].counts()["docs"]
     counts = {s: c for r in made.replicas.values() for s, c in r.counts()["splits"].items()}
     for split, pin in edition.splits.items():
-        true = counts[dataset.splits[split].irds or "nq-test"]
+        entry = dataset.splits[split]
+        true = counts[entry.irds or Path(entry.questions or "nq-test").name.partition(".")[0]]
         assert pin.queries == true["queries"]
         if dataset.judged(split):
             assert (pin.qrels, pin.relevance) == (true["qrels"], true["relevance"])

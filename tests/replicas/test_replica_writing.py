@@ -36,7 +36,7 @@ def test_the_same_bytes_in_any_process(tmp_path):
         message.add(done.stdout)
     assert len(message) == 1
     names = message.pop().split()[1:]
-    assert len(names) == 17 and {"msmarco-passage", "disks45", "nfcorpus"} < set(names)
+    assert len(names) == 18 and {"msmarco-passage", "disks45", "kilt"} < set(names)
     assert (tmp_path / "0" / "data" / "nq" / "nq-test.qa.csv").is_file()
 
 

@@ -189,7 +189,11 @@ def _answered(
     pairs = pl.concat(hits).unique(maintain_order=True)
     judged = judgements.of_pairs(pairs, answers, corpus).filter(pl.col("relevance") == 1)
     if judged.is_empty():
-        raise ResiduumError(f"{answers}: no hit of the pools' systems holds an answer")
+        reach = ", ".join(f"{source.system} (top: {source.top})" for source in negatives.sources)
+        raise ResiduumError(
+            f"{answers}: no hit of the pools' systems holds an answer: {reach}. Let a pool reach "
+            "deeper, or train on docs long enough to hold what is asked and its answer."
+        )
     return judged.sort("query_id", maintain_order=True)
 
 
