@@ -148,7 +148,7 @@ def test_what_cannot_be_tuned_is_refused(split, tmp_path):
 
 
 def test_a_kept_process_tunes_a_second_time(split, tmp_path):
-    """preload ends a job as Python ends a process, and then runs the next one in it."""
+    """Between two jobs of one process preload ends what Python ends last: its threads."""
     index, queries, qrels = split
     program = (
         "import sys, threading; from pathlib import Path; from residuum import rm3;"

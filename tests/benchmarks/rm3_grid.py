@@ -4,8 +4,8 @@ python tests/benchmarks/rm3_grid.py [--docs 200000] [--queries 500] [--work FOLD
 
 The collection is that of growth.py. A query is six words of a doc, which is its positive. All sides
 are processes of their own, measured by the CPU seconds of user and system. `rm3 tune` chooses from
-CLEAR's 900 settings by RR@10, and writes the run. The others are measured at eight settings, and
-told for one, their start spread over eight. Exit status 1 unless our own lists, measured by
+CLEAR's 900 settings by RR@10, and writes the run. The others are measured at eight settings: a row
+gives an eighth of their seconds, start included. Exit status 1 unless our own lists, measured by
 ir_measures, have the values that `rm3 tune` recorded.
 """
 
@@ -40,68 +40,51 @@ MEASURE, WORDS = "RR@10", 6
 
 
 def write_queries(folder: Path, docs: int, number: int) -> None:
-    """Write queries of words of their positives, and the judgements."""
+    """Write queries, each of six words of its positive, and the judgements."""
     rng, texts = random.Random(7), (folder / "corpus.tsv").read_text().splitlines()
-    positives = rng.sample(range(docs), number)
-    asked = [(f"q{n}", rng.sample(texts[doc].split("\t")[1].split(), WORDS))
-             for n, doc in enumerate(positives)]  # fmt: skip
-    trec.write_queries(folder / "asked.tsv", [(q, " ".join(words)) for q, words in asked])
-    trec.write_qrels(folder / "asked.trec", [(f"q{n}", str(d), 1) for n, d in enumerate(positives)])
+    positives = {f"q{n}": doc for n, doc in enumerate(rng.sample(range(docs), number))}
+    words = {q: rng.sample(texts[d].split("\t")[1].split(), WORDS) for q, d in positives.items()}
+    trec.write_queries(folder / "queries.tsv", [(q, " ".join(six)) for q, six in words.items()])
+    trec.write_qrels(folder / "qrels.trec", [(q, str(doc), 1) for q, doc in positives.items()])
 
 
-def tuned(folder: Path, grid: dict) -> tuple[float, dict]:
-    """Return the CPU seconds of `rm3 tune` over a grid, and its record."""
-    rm3 = {"grid": grid, "folds": 2, "seed": 1, "measures": {"dev": MEASURE}}
-    spec = {
-        "kind": "lexical",
-        "label": "",
-        "bm25": BM25,
-        "k": 1000,
-        "analysis": ANALYSIS,
-        "rm3": rm3,
-    }
-    made = ["--output", str(folder / "tuned.trec.gz"), "--record", str(folder / "tuned.json")]
-    asked = ["--queries", str(folder / "asked.tsv"), "--qrels", str(folder / "asked.trec")]
-    command = [
-        sys.executable,
-        "-m",
-        "residuum.rm3",
-        "tune",
-        "--index",
-        str(folder / "index"),
-        *asked,
-    ]
-    command += ["--spec", json.dumps(spec), "--measure", MEASURE, "--tag", "x", *made]
-    return measure(command, folder).cpu, json.loads((folder / "tuned.json").read_text())
+def run(folder: Path, stage: str, verb: str, rm3: dict, k: int, *words: object) -> float:
+    """Return the CPU seconds of a stage of residuum with a system of these settings."""
+    spec = {"kind": "lexical", "label": "", "bm25": BM25, "k": k, "analysis": ANALYSIS, "rm3": rm3}
+    line = [sys.executable, "-m", f"residuum.{stage}", verb, "--index", folder / "index"]
+    line += ["--queries", folder / "queries.tsv", "--spec", json.dumps(spec), "--tag", "x", *words]
+    return measure([*map(str, line)], folder).cpu
 
 
-def searched(folder: Path, setting: dict, run: Path) -> float:
-    """Return the CPU seconds of a search at one setting."""
-    spec = {"kind": "lexical", "label": "", "bm25": BM25, "k": 10, "analysis": ANALYSIS,
-            "rm3": {"value": setting}}  # fmt: skip
-    command = [sys.executable, "-m", "residuum.lexical", "search", "--index", str(folder / "index")]
-    command += ["--queries", str(folder / "asked.tsv"), "--spec", json.dumps(spec), "--tag", "x"]
-    return measure([*command, "--output", str(run)], folder).cpu
+def tuned(folder: Path) -> tuple[float, dict]:
+    """Return the CPU seconds of `rm3 tune` over the grid, and its record."""
+    rm3 = {"grid": GRID, "folds": 2, "seed": 1, "measures": {"dev": MEASURE}}
+    record = folder / "tuned.json"
+    words = ["--qrels", folder / "qrels.trec", "--measure", MEASURE, "--record", record]
+    words += ["--output", folder / "tuned.trec.gz"]
+    return run(folder, "rm3", "tune", rm3, 1000, *words), json.loads(record.read_text())
 
 
 def theirs(folder: Path) -> float:
     """Return the CPU seconds of Anserini's program over the searched settings, in one process."""
-    options = ["-index", folder / "index" / "lucene", "-topics", folder / "asked.tsv"]
+    options = ["-index", folder / "index" / "lucene", "-topics", folder / "queries.tsv"]
     options += ["-topicReader", "TsvString", "-output", folder / "theirs", "-hits", 10, "-bm25"]
-    options += [
-        "-bm25.k1",
-        BM25["k1"],
-        "-bm25.b",
-        BM25["b"],
-        "-stemmer",
-        ANALYSIS["stemmer"],
-        "-rm3",
-    ]
-    names = {"feedback_docs": "fbDocs", "feedback_terms": "fbTerms",
-             "original_query_weight": "originalQueryWeight"}  # fmt: skip
-    for key, name in names.items():
-        options += [f"-rm3.{name}", *SEARCHED[key]]
-    return measure(anserini("search.SearchCollection", *options, "-threads", 1), folder).cpu
+    options += ["-bm25.k1", BM25["k1"], "-bm25.b", BM25["b"], "-threads", 1]
+    options += ["-stemmer", ANALYSIS["stemmer"], "-rm3"]
+    names = ["fbDocs", "fbTerms", "originalQueryWeight"]
+    for name, values in zip(names, SEARCHED.values(), strict=True):
+        options += [f"-rm3.{name}", *values]
+    return measure(anserini("search.SearchCollection", *options), folder).cpu
+
+
+def means(folder: Path, fold_of: dict[str, int]) -> list[float]:
+    """Return the mean of the measure over each fold's queries, of the run of one setting."""
+    judged = trec.read_qrels(folder / "qrels.trec")
+    metrics = evaluate(trec.read_run(folder / "one.trec.gz"), judged, [MEASURE])
+    by_fold: dict[int, list[float]] = {}
+    for query_id, value in metrics.select("query_id", "value").iter_rows():
+        by_fold.setdefault(fold_of[query_id], []).append(value)
+    return [sum(values) / len(values) for _, values in sorted(by_fold.items())]
 
 
 def main() -> int:
@@ -118,24 +101,18 @@ def main() -> int:
             growth.make(folder, options.docs, [1], dense=False)
             stages = growth.commands(folder, options.docs, 1, threads=1)
             for stage in ("export", "index"):
-                measure(
-                    [sys.executable, "-m", f"residuum.{stages[stage][0]}", *stages[stage][1:]],
-                    folder,
-                )
+                name, *words = stages[stage]
+                measure([sys.executable, "-m", f"residuum.{name}", *words], folder)
         write_queries(folder, options.docs, options.queries)
-        whole, record = tuned(folder, GRID)
-        judged, alone, agree = trec.read_qrels(folder / "asked.trec"), 0.0, True
-        settings = [
-            dict(zip(SEARCHED, values, strict=True)) for values in product(*SEARCHED.values())
-        ]
-        for setting in settings:
-            alone += searched(folder, setting, folder / "one.trec.gz")
-            found = evaluate(trec.read_run(folder / "one.trec.gz"), judged, [MEASURE])
-            [tried] = [row for row in record["tried"] if row["setting"] == setting]
-            for fold, mean in enumerate(tried["means"]):
-                mine = [v for q, v in found.select("query_id", "value").iter_rows()
-                        if record["fold_of"][q] == fold]  # fmt: skip
-                agree &= abs(sum(mine) / len(mine) - mean) < 1e-12
+        (whole, record), alone, agree = tuned(folder), 0.0, True
+        tried = {tuple(row["setting"].values()): row["means"] for row in record["tried"]}
+        settings = [*product(*SEARCHED.values())]
+        for values in settings:
+            rm3 = {"value": dict(zip(SEARCHED, values, strict=True))}
+            one = ["--output", folder / "one.trec.gz"]
+            alone += run(folder, "lexical", "search", rm3, 10, *one)
+            pairs = zip(means(folder, record["fold_of"]), tried[values], strict=True)
+            agree &= all(abs(mine - recorded) < 1e-12 for mine, recorded in pairs)
         every = len(record["tried"])
         rows = {"`rm3 tune`": whole / every, "a search at each": alone / len(settings),
                 "Anserini's SearchCollection": theirs(folder) / len(settings)}  # fmt: skip

@@ -35,7 +35,7 @@ def words(count: int, rng: random.Random) -> list[str]:
 
 
 def collection(seed: int, docs: int) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return docs of a Zipfian vocabulary, a third of them twice or more, and queries of them."""
+    """Return docs of a Zipfian vocabulary, a third of which stand twice or more, and queries."""
     rng = random.Random(seed)
     vocabulary = words(60 if docs < 1000 else 500, rng)
     weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
@@ -44,9 +44,9 @@ def collection(seed: int, docs: int) -> tuple[list[tuple[str, str]], list[tuple[
              for number, text in enumerate(texts)]  # fmt: skip
     numbers = rng.sample(range(docs), docs)  # no order of ids is that of the index
     named = [(f"d{number}", text) for number, text in zip(numbers, texts, strict=True)]
-    asked = [" ".join(rng.choices(rng.choice(texts).split(), k=3)) for _ in range(12)]
-    asked += ["nothingofit", "the of", f"{asked[0]} {asked[0]} unknownword", "12 12", "x"]
-    return named, [(f"q{number:02}", text) for number, text in enumerate(asked)]
+    queries = [" ".join(rng.choices(rng.choice(texts).split(), k=3)) for _ in range(12)]
+    queries += ["nothingofit", "the of", f"{queries[0]} {queries[0]} unknownword", "12 12", "x"]
+    return named, [(f"q{number:02}", text) for number, text in enumerate(queries)]
 
 
 @pytest.fixture(scope="module", params=[(1, 40), (2, 300), (3, 3000)], ids=["40", "300", "3000"])
@@ -70,9 +70,9 @@ def test_ranks_and_lengths_are_those_of_a_search_at_each_setting(made, depth, wi
     rng = random.Random(depth)
     doc_ids = [doc_id for doc_id, _ in docs]
     judged = {query_id: [*rng.sample(doc_ids, 15), "stranger"] for query_id, _ in queries}
-    for query_id, found in judged.items():  # docs that are hits, and ties of them
+    for query_id, drawn in judged.items():  # and hits, with their ties
         hits = pl.concat(searcher.search([(query_id, dict(queries)[query_id])], 20))
-        judged[query_id] = [*dict.fromkeys([*found, *hits["doc_id"]])]
+        judged[query_id] = [*dict.fromkeys([*drawn, *hits["doc_id"]])]
     out = NOBODY
     if without:
         pairs = [(q, d) for q, ids in judged.items() for d in [*ids[::4], "foreign"]]
@@ -144,7 +144,7 @@ def test_postings_are_the_counts_of_the_docs(made):
 
 
 def searcher_terms(searcher: Searcher, text: str) -> list[str]:
-    """Return the terms of a text as the index has them."""
+    """Return the terms into which a query's text is cut."""
     from residuum.lucene import analysis, handles
 
     joined = searcher.workers.map(analysis.joined(searcher.analyzer), handles.objects([text]))

@@ -1,7 +1,7 @@
 """Stand-ins for the models of the hub, in the cache's own layout: a few thousand random weights.
 
-Usage: `write(folder, texts)`, then HF_HOME=folder and HF_HUB_OFFLINE=1. Names and revisions are
-those of config/scales/full.yaml, and of config/models/released.yaml, whose encoders are read as
+Usage: `write(folder, texts)`, then run with the variables `offline(folder)`. Names and revisions
+are those of config/scales/full.yaml, and of config/models/released.yaml, whose encoders are read as
 they are. Must not know what is trained from them.
 """
 
@@ -36,6 +36,12 @@ def write(folder: Path, texts: Iterable[str]) -> list[str]:
         (home / "refs").mkdir()
         (home / "refs" / "main").write_text(commit(bound))
     return list(named)
+
+
+def offline(folder: Path) -> dict[str, str]:
+    """Return the environment variables with which a run finds these models, and no network."""
+    proxy = "http://127.0.0.1:9"
+    return {"HF_HOME": str(folder), "HF_HUB_OFFLINE": "1", "HTTPS_PROXY": proxy}
 
 
 def commit(bound: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The replica of KILT's Wikipedia: JSON lines, and questions in DPR's files beside it.
+"""The replica of KILT's Wikipedia: articles as JSON lines, and DPR's files of questions.
 
 Usage: `write(home, data, dpr)`, given the replica of DPR's Natural Questions. An article holds some
 of its passages as paragraphs, so that its questions have answers here. Must not know how anything
@@ -30,10 +30,10 @@ def write(home: Path, data: Path, dpr: Replica) -> Replica:
     packing.plain(home / NAME / "kilt_knowledgesource.json", "".join(lines))
     splits = {}
     for split, name in SPLITS.items():
-        asked, answers = dpr.queries[f"{dpr.name}/{name}"], dpr.answers[f"{dpr.name}/{name}"]
-        questions = dpr_w100.qa((text, answers[number]) for number, text in asked.items())
+        splits[split] = dpr.queries[f"{dpr.name}/{name}"]
+        answers = dpr.answers[f"{dpr.name}/{name}"]
+        questions = dpr_w100.qa((text, answers[q]) for q, text in splits[split].items())
         packing.plain(data / "nq" / f"{split}.qa.csv", questions)
-        splits[split] = asked
     docs = [(_id(n), {"title": title, "text": _read(title, paragraphs)})
             for n, (title, paragraphs) in enumerate(pages)]  # fmt: skip
     return Replica(NAME, docs, splits, {})

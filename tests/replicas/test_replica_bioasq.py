@@ -1,55 +1,18 @@
 """BioASQ's full graph on a replica of PubMed and of its questions."""
 
-import hashlib
 import json
 import os
-from collections import defaultdict
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
-import yaml
 
 from by_hand import relevant_of, run_of
-from conftest import ROOT
 from projects import choose, copy_project, snakemake
-from replicas import hub, pubmed
+from replicas import hub
+from replicas.bioasq import DEV, World
 from residuum.artefacts.contracts import read_docs
-from residuum.collections.articles import generate
 
 pytestmark = pytest.mark.workflow
-RECIPE = yaml.safe_load((ROOT / "config/datasets/generated-pubmed-smoke.yaml").read_text())[
-    "source"
-]
-BATCH, DEV = 4, 10
-
-
-class World:
-    """The generated records as PubMed would have them, and BioASQ their questions."""
-
-    def __init__(self):
-        recipe = dict(RECIPE, gold=SimpleNamespace(**RECIPE["gold"]), judged=0, judged_before=0)
-        made = generate(SimpleNamespace(**recipe))
-        self.docs = [{"pmid": self.pmid(doc_id), **fields} for doc_id, fields in made.docs]
-        test = made.queries["test"]
-        train = [*made.queries["train"], *made.queries["dev"]]  # the last are for development
-        self.questions = {"training8b.json": [(self.hexed(q), text) for q, text in train]}
-        for number in range(5):
-            own = test[number * BATCH : (number + 1) * BATCH]
-            name = f"8B{number + 1}_golden.json"
-            self.questions[name] = [(self.hexed(q), text) for q, text in own]
-        self.gold = defaultdict(list)
-        for split in ("train", "dev", "test"):
-            for query, doc, _ in made.qrels[split]:
-                self.gold[self.hexed(query)].append(self.pmid(doc))
-
-    @staticmethod
-    def pmid(doc_id):
-        return f"1{doc_id[1:]}"
-
-    @staticmethod
-    def hexed(query_id):
-        return hashlib.sha1(query_id.encode()).hexdigest()[:24]
 
 
 @pytest.fixture(scope="module")
@@ -64,16 +27,10 @@ def results(world, tmp_path_factory):
     project.mkdir()
     copy_project(project)
     choose(project, "bioasq")
-    pubmed.write_collection(folder / "data", world.docs, world.questions, world.gold)
-    texts = [f"{doc['title']} {doc['abstract']}" for doc in world.docs]
-    hub.write(folder / "hf", [*texts, *(t for own in world.questions.values() for _, t in own)])
-    env = {
-        **os.environ,
-        "RESIDUUM_DATA": str(folder / "data"),
-        "HF_HOME": str(folder / "hf"),
-        "HF_HUB_OFFLINE": "1",
-        "HTTPS_PROXY": "http://127.0.0.1:9",
-    }
+    world.write(folder / "data")
+    hub.write(folder / "hf", world.texts())
+    data = {"RESIDUUM_DATA": str(folder / "data")}
+    env = os.environ | hub.offline(folder / "hf") | data
     snakemake(project, "all", env=env, scale="replica")
     return project / "results" / "replica"
 

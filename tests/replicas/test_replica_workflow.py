@@ -65,14 +65,8 @@ def made(tmp_path_factory):
     wordnets.write(data / "wordnet" / "dict", wordnets.OF_PLACES)
     texts = [" ".join(map(str, doc.values())) for r in replicas.values() for _, doc in r.docs]
     hub.write(folder / "hf", texts)
-    env = {
-        **os.environ,
-        "IR_DATASETS_HOME": str(home),
-        "RESIDUUM_DATA": str(data),
-        "HF_HOME": str(folder / "hf"),
-        "HF_HUB_OFFLINE": "1",
-        "HTTPS_PROXY": "http://127.0.0.1:9",
-    }
+    homes = {"IR_DATASETS_HOME": str(home), "RESIDUUM_DATA": str(data)}
+    env = os.environ | hub.offline(folder / "hf") | homes
     expected = [f"results/replica/metrics/{split}/clear.seed1.tsv" for split in HYBRIDS]
     expected += [f"results/replica/{path}" for path in ROC]
     snakemake(project, "all", *expected, env=env, scale="replica")

@@ -3,8 +3,8 @@
 PYTHONPATH=workflow:tests python tests/replicas/whole.py FOLDER [--papers roc mebert]
 
 The suite runs parts of it; the whole takes too long for it. The collections, the hub and a copy of
-the project are written into FOLDER, and the same command goes on after an interruption. Prints how
-many verdicts the ledger has of each kind. Exit status 1 if a job fails.
+the project are written into FOLDER, which must be new. The same command goes on after an
+interruption. Prints how many verdicts the ledger has of each kind. Exit status 1 if a job fails.
 """
 
 import argparse
@@ -16,24 +16,26 @@ from pathlib import Path
 import polars as pl
 
 import wordnets
-from projects import choose, copy_project, invoke
-from replicas import hub, msmarco_passage, pubmed, writing
-from replicas.test_replica_bioasq import World
+from projects import copy_project, invoke
+from replicas import bioasq, hub, msmarco_passage, writing
 
 PAPERS = ["clear", "dualrm", "roc", "mebert", "bioasq", "lexical-baselines", "released"]
 
 
 def write(folder: Path) -> None:
-    """Write the replicas, the files got by hand, and a hub with models of their words."""
-    home, data, world = folder / "irds", folder / "data", World()
+    """Write the replicas, the files got by hand, the hub and the project, whole or not at all."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    home, data, world = partial / "irds", partial / "data", bioasq.World()
     replicas = writing.write_all(home, data)
     msmarco_passage.write_weights(replicas["msmarco-passage"], data)
     wordnets.write(data / "wordnet" / "dict", wordnets.OF_PLACES)
-    pubmed.write_collection(data, world.docs, world.questions, world.gold)
+    world.write(data)
     texts = [" ".join(map(str, doc.values())) for r in replicas.values() for _, doc in r.docs]
-    texts += [f"{doc['title']} {doc['abstract']}" for doc in world.docs]
-    texts += [text for own in world.questions.values() for _, text in own]
-    hub.write(folder / "hf", texts)
+    hub.write(partial / "hf", [*texts, *world.texts()])
+    (partial / "project").mkdir()
+    copy_project(partial / "project")
+    partial.rename(folder)
 
 
 def main() -> int:
@@ -44,22 +46,14 @@ def main() -> int:
     options = parser.parse_args()
     folder = options.folder.resolve()
     project = folder / "project"
-    if not project.is_dir():
-        partial = folder / "partial"
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.mkdir(parents=True)
+    if not folder.exists():
         write(folder)
-        choose(copy_project(partial), *PAPERS)
-        partial.rename(project)
+    if not project.is_dir():
+        parser.error(f"{folder} holds other things: name a new folder")
+    homes = {"IR_DATASETS_HOME": str(folder / "irds"), "RESIDUUM_DATA": str(folder / "data")}
+    env = os.environ | hub.offline(folder / "hf") | homes
     chosen = f"papers=[{','.join(options.papers)}]"
-    given = {
-        "IR_DATASETS_HOME": str(folder / "irds"),
-        "RESIDUUM_DATA": str(folder / "data"),
-        "HF_HOME": str(folder / "hf"),
-        "HF_HUB_OFFLINE": "1",
-        "HTTPS_PROXY": "http://127.0.0.1:9",
-    }
-    status, output = invoke(project, "all", env=os.environ | given, scale="replica", config=chosen)
+    status, output = invoke(project, "all", env=env, scale="replica", config=chosen)
     print(output[-4000:])
     if not status:
         ledger = pl.read_csv(project / "results" / "replica" / "ledger.tsv", separator="\t")

@@ -117,7 +117,7 @@ def test_cards_set_the_pace_where_they_are_fewer_than_cores():
 
 
 def test_what_stands_already_counts_for_nothing():
-    """Of 17 seconds that are left two cores do 8.5, and the chain still takes 7 of them."""
+    """Two cores need 8.5 seconds for the 17 that are left, of which the chain takes 7."""
     left = ["early0", "early1", "early2", "early3", "early", "second", "late"]
     order = order_of(LATE, ["early", "late"], cores=2, waiting=left)
     assert order[:3] == ["early0", "early1", "second"]

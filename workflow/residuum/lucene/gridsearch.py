@@ -1,7 +1,7 @@
 """Rank judged docs at every setting of RM3, from one search and one reading of the postings.
 
-Usage: `GridSearch(searcher, grid).ranks(queries, judged, depth)`. Searching at each setting alone
-gives the same ranks (`Searcher.search`).
+Usage: `GridSearch(searcher, grid).ranks(queries, judged, depth, left_out)`. Searching at each
+setting alone gives the same ranks (`Searcher.search`).
 """
 
 from collections import Counter, deque
@@ -29,14 +29,15 @@ AHEAD = 2  # queries for each thread whose postings are read before they are nee
 NOTHING = pl.DataFrame(schema={"doc": pl.Int32, "score": pl.Float32})
 
 
-class Asked(NamedTuple):
-    """A query, and the numbers of its judged docs and of those that are left out of its lists.
+class JudgedQuery(NamedTuple):
+    """A query at every setting, and Lucene's numbers of its judged docs and of docs left out.
 
-    `held` says which of the judged docs are in the index and not left out.
+    `held` says which of the `judged` docs have a number in `docs`: those that the index holds and
+    that are not left out.
     """
 
     query_id: str
-    query: Expanded
+    expanded: Expanded
     judged: int
     held: list[int]
     docs: np.ndarray
@@ -74,7 +75,7 @@ class GridSearch:
             for some in chunks(self._counted(queries, judged, depth, left_out, pool), SETTLED):
                 tied = set[int]().union(*(counted.tied() for _, counted in some))
                 names = self._searcher.doc_ids(tied)
-                yield from (self._ranks(asked, counted, names) for asked, counted in some)
+                yield from (self._ranks(query, counted, names) for query, counted in some)
 
     def _counted(
         self,
@@ -83,40 +84,46 @@ class GridSearch:
         depth: int,
         left_out: pl.DataFrame,
         pool: ThreadPool,
-    ) -> Iterator[tuple[Asked, Counted]]:
+    ) -> Iterator[tuple[JudgedQuery, Counted]]:
         """Yield each query and what stands above its judged docs, in the order of the queries."""
-        begun, held = deque[tuple[Asked, int, "AsyncResult[Counted]"]](), 0
-        for asked in self._asked(queries, judged, left_out):
-            terms = asked.query.terms
+        begun = deque[tuple[JudgedQuery, int, "AsyncResult[Counted]"]]()
+        held = 0  # postings that the begun queries hold
+        for query in self._judged_queries(queries, judged, left_out):
+            terms = query.expanded.terms
             listed, idf = self._postings.of(terms), self._postings.idf(terms)
             size = sum(len(term.docs) for term in listed)
-            counting = pool.apply_async(self._count, (asked, idf, listed, depth))
-            begun, held = deque([*begun, (asked, size, counting)]), held + size
+            counting = pool.apply_async(self._count, (query, idf, listed, depth))
+            begun.append((query, size, counting))
+            held += size
             while len(begun) > AHEAD * self._threads or (held > MOST_KEPT and len(begun) > 1):
                 first, size, counting = begun.popleft()
                 held -= size
                 yield first, counting.get()
-        for asked, _, counting in begun:
-            yield asked, counting.get()
+        for query, _, counting in begun:
+            yield query, counting.get()
 
-    def _count(self, asked: Asked, idf: np.ndarray, listed: list[Listed], depth: int) -> Counted:
+    def _count(
+        self, query: JudgedQuery, idf: np.ndarray, listed: list[Listed], depth: int
+    ) -> Counted:
         """Count the docs above a query's judged docs, in any thread."""
         ranker = self._rankers.get()
         try:
-            return ranker.count(asked.query, idf, listed, asked.docs, depth, asked.left_out)
+            return ranker.count(query.expanded, idf, listed, query.docs, depth, query.left_out)
         finally:
             self._rankers.put(ranker)
 
-    def _ranks(self, asked: Asked, counted: Counted, names: Mapping[int, str]) -> tuple[str, Ranks]:
+    def _ranks(
+        self, query: JudgedQuery, counted: Counted, names: Mapping[int, str]
+    ) -> tuple[str, Ranks]:
         """Return a query's id and ranks; docs that are not held have the rank 0."""
         found = counted.ranks(names)
-        ranks = np.zeros((len(found.lengths), asked.judged), dtype=np.int64)
-        ranks[:, asked.held] = found.ranks
-        return asked.query_id, Ranks(ranks, found.lengths)
+        ranks = np.zeros((len(found.lengths), query.judged), dtype=np.int64)
+        ranks[:, query.held] = found.ranks
+        return query.query_id, Ranks(ranks, found.lengths)
 
-    def _asked(
+    def _judged_queries(
         self, queries: Texts, judged: Mapping[str, Sequence[str]], left_out: pl.DataFrame
-    ) -> Iterator[Asked]:
+    ) -> Iterator[JudgedQuery]:
         """Yield each query with its terms at every setting, and with Lucene's numbers of docs."""
         for query_ids, texts, bags in self._searcher.bags_of_words(queries):
             some = {query_id: judged[query_id] for query_id in query_ids}
@@ -130,16 +137,15 @@ class GridSearch:
                 docs = [numbers.get(doc_id, -1) for doc_id in some[query_id]]
                 held = [n for n, doc in enumerate(docs) if doc >= 0 and doc not in dropped]
                 kept = np.array([docs[n] for n in held], dtype=np.int64)
-                yield Asked(query_id, query, len(docs), held, kept, dropped)
+                yield JudgedQuery(query_id, query, len(docs), held, kept, dropped)
 
     def _expanded(
         self, query_ids: list[str], texts: JavaObject, bags: JavaObject
     ) -> list[Expanded]:
         """Return the terms and weights of some queries."""
         searcher, grid = self._searcher, self._grid
-        own = map(
-            _shares, handles.texts(searcher.workers.map(analysis.joined(searcher.analyzer), texts))
-        )
+        terms = searcher.workers.map(analysis.joined(searcher.analyzer), texts)
+        own = map(_shares, handles.texts(terms))
         deep = searcher.by_score_and_id(max(grid.feedback_docs))
         hits = searcher.hits(query_ids, deep, bags)
         parts = hits.partition_by("query_id", as_dict=True)

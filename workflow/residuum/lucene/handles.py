@@ -152,11 +152,11 @@ def texts(strings: JavaObject) -> list[str]:
     return str(function(bound(join, 0, "\n")).apply(strings)).split("\n")
 
 
-def held(buffer: JavaObject) -> bytes:
+def content(buffer: JavaObject) -> bytes:
     """Return the bytes of a Java ByteBuffer that `allocate` made."""
     array: Any = cast("java.nio.ByteBuffer", buffer).array()
-    content: bytes = array.tostring()
-    return content
+    held: bytes = array.tostring()
+    return held
 
 
 def function(handle: JavaObject, interface: str = "function.Function") -> JavaObject:

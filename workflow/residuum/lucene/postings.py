@@ -46,6 +46,29 @@ class Listed(NamedTuple):
     parts: np.ndarray
 
 
+class Statistics(NamedTuple):
+    """What BM25 takes of an index: the docs that have a term, and their mean length, float32."""
+
+    docs: int
+    mean_length: np.float32
+
+    def idf(self, frequencies: np.ndarray) -> np.ndarray:
+        """Return the idf of terms, float64, of their document frequencies.
+
+        Source: BM25Similarity.idf, which rounds it to float32.
+        """
+        idf: np.ndarray = np.log(1 + (self.docs - frequencies + 0.5) / (frequencies + 0.5))
+        return idf
+
+
+def statistics(reader: JavaObject) -> Statistics:
+    """Return the statistics of an index's docs."""
+    counted = java(MULTI).getTerms(reader, CONTENTS)  # None if no doc has a term
+    docs = int(counted.getDocCount()) if counted else 0
+    total = int(counted.getSumTotalTermFreq()) if counted else 0
+    return Statistics(docs, np.float32(total / max(1, docs)))
+
+
 class Postings:
     """The postings of an index, for BM25. Those read last are kept, some hundred MB of them."""
 
@@ -54,18 +77,14 @@ class Postings:
         self.docs = int(reader.maxDoc())
         if int(reader.leaves().size()) > 1 or reader.hasDeletions():
             raise ResiduumError("an index of several segments, or with deleted docs: index again")
-        counted = java(MULTI).getTerms(reader, CONTENTS)  # None if no doc has a term
-        self._non_empty = int(counted.getDocCount()) if counted else 0
-        total = int(counted.getSumTotalTermFreq()) if counted else 0
-        self._mean_length = np.float32(total / max(1, self._non_empty))
+        self._statistics = statistics(reader)
         self._frequency = dict[str, int]()
         self._kept, self._size = OrderedDict[str, Listed](), 0
 
     def idf(self, terms: Sequence[str]) -> np.ndarray:
-        """Return Lucene's float32 idf of each term. Source: BM25Similarity.idf."""
+        """Return Lucene's float32 idf of each term."""
         df = np.array([*map(self._frequencies(terms).__getitem__, terms)], dtype=np.int64)
-        idf: np.ndarray = np.log(1 + (self._non_empty - df + 0.5) / (df + 0.5))
-        return idf.astype(np.float32)
+        return self._statistics.idf(df).astype(np.float32)
 
     def prepare(self, terms: Sequence[str]) -> None:
         """Read the postings of terms that will be asked for, if they fit into one buffer."""
@@ -101,7 +120,7 @@ class Postings:
         buffer = java(BUFFER).allocate(sum(sizes) * PAIR.itemsize)
         read = handles.each(bound(self._reading, 0, buffer))
         handles.function(read).apply("\n".join(terms))
-        pairs = np.frombuffer(handles.held(buffer), dtype=PAIR)
+        pairs = np.frombuffer(handles.content(buffer), dtype=PAIR)
         docs = pairs["doc"].astype(np.int32)
         parts = pairs["tf"].astype(np.float32) * self._inverse_norms[docs]
         ends = np.cumsum(sizes)[:-1]
@@ -124,7 +143,7 @@ class Postings:
         k1, b = np.float32(self._bm25.k1), np.float32(self._bm25.b)
         kept = lengths().astype(np.float32)
         with np.errstate(divide="ignore"):  # k1 may be 0
-            inverse = ONE / (k1 * ((ONE - b) + b * kept / self._mean_length))
+            inverse = ONE / (k1 * ((ONE - b) + b * kept / self._statistics.mean_length))
         return inverse[_norms(self._reader, self.docs).astype(np.int64) + LENGTHS // 2]
 
 
@@ -161,10 +180,8 @@ def _reading(reader: JavaObject) -> JavaObject:
 
 def _norms(reader: JavaObject, docs: int) -> np.ndarray:
     """Return the byte in which Lucene keeps the length of each doc, int8; any of an empty doc."""
-    put, exact = (
-        method(BUFFER, "put", BUFFER, "byte"),
-        method(NORMS, "advanceExact", "boolean", "int"),
-    )
+    put = method(BUFFER, "put", BUFFER, "byte")
+    exact = method(NORMS, "advanceExact", "boolean", "int")
     value = converted(method(NORMS, "longValue", "long"), "byte")
     moved = nested(ignoring(value, 0, "boolean"), 0, exact)
     one = reordered(nested(put, 1, moved), 0, 2, 1, 2)
@@ -172,7 +189,7 @@ def _norms(reader: JavaObject, docs: int) -> np.ndarray:
     values = java(f"{LUCENE}.index.MultiDocValues").getNormValues(reader, CONTENTS)
     buffer = java(BUFFER).allocate(docs)
     handles.function(bound(repeated(one, times), 1, values)).apply(buffer)
-    return np.frombuffer(handles.held(buffer), dtype=np.int8)
+    return np.frombuffer(handles.content(buffer), dtype=np.int8)
 
 
 def scores(weights: np.ndarray, parts: np.ndarray) -> np.ndarray:

@@ -17,8 +17,7 @@ from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene import analysis, handles, indexing, postings
-from residuum.lucene.indexing import CONTENTS, LUCENE
-from residuum.lucene.jvm import java, java_errors
+from residuum.lucene.jvm import java_errors
 
 TEXTS_AT_ONCE = 4096
 
@@ -48,16 +47,16 @@ class Weigher:
         analyzer, self._tokenise = analysis.terms(system.analysis, folder)
         self._tokenise_queries = analysis.for_queries(self._tokenise, system)
         self._analyze = analysis.joined(analyzer)
-        counted = java(f"{LUCENE}.index.MultiTerms").getTerms(self._reader, CONTENTS)
-        self._docs = int(counted.getDocCount())
-        self._mean_length = np.float32(int(counted.getSumTotalTermFreq()) / self._docs)
+        self._statistics = postings.statistics(self._reader)
         self._lengths = np.sort(postings.lengths())
 
     def docs(self, texts: Iterable[str]) -> Weighed:
         """Return the weights of the terms of docs."""
         counts, lengths = self._counted(texts, self._tokenise)
         kept = self._lengths[np.searchsorted(self._lengths, lengths, "right") - 1]
-        norms = self._bm25.k1 * (1 - self._bm25.b + self._bm25.b * kept / self._mean_length)
+        norms = self._bm25.k1 * (
+            1 - self._bm25.b + self._bm25.b * kept / self._statistics.mean_length
+        )
         tf = counts["tf"].to_numpy()
         return _weighed(counts, tf / (tf + norms[counts["text"].to_numpy()]), len(lengths))
 
@@ -68,8 +67,7 @@ class Weigher:
         frequencies = postings.document_frequencies(self._reader, terms.to_list())
         held = pl.DataFrame({"term": terms, "df": frequencies}, schema_overrides={"df": pl.Int64})
         known = counts.join(held, on="term", maintain_order="left").filter(pl.col("df") > 0)
-        df = known["df"].to_numpy()
-        idf = np.log(1 + (self._docs - df + 0.5) / (df + 0.5))
+        idf = self._statistics.idf(known["df"].to_numpy())
         return _weighed(known, known["tf"].to_numpy() * idf, len(lengths))
 
     def _counted(

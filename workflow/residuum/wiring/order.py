@@ -22,7 +22,7 @@ Key = tuple[str, frozenset[tuple[str, str]]]  # a job's rule and wildcards
 
 
 class Order:
-    """One that the earliest page needs starts first, unless the last page would then be late.
+    """A job that the earliest page needs starts first, unless the last page would then be late.
 
     So the first paper's pages stand long before the last job ends, and no long chain of jobs is
     left for the end, when all other cores are idle. In the order of pages, and of one page by the
