@@ -51,4 +51,4 @@ def _floats(keys: np.ndarray) -> np.ndarray:
     """Return the values of `_keys`' integers, as the shortest decimals that read back equal."""
     size = np.abs(keys) + np.where(keys == 0, 0, SUBNORMAL)
     bits = np.where(keys >= 0, size, size | 0x80000000).astype(np.uint32)
-    return np.array([float(str(value)) for value in bits.view(np.float32)], dtype=np.float64)
+    return pl.Series(bits.view(np.float32)).cast(pl.String).cast(pl.Float64).to_numpy()

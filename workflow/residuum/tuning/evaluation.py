@@ -26,13 +26,15 @@ def evaluate(
 
     Measures by answers read `texts`, the answers and the docs of the corpus, in place of the qrels.
     """
-    by_family: dict[str | None, list[str]] = {}  # None: of ir_measures
+    by_family: dict[tuple[str | None, int | None], list[str]] = {}  # None: of ir_measures
     for name in names:
-        by_family.setdefault(measures.project_measure(name), []).append(name)
+        family = measures.project_measure(name)
+        depth = None if family else measures.cutoff(name)
+        by_family.setdefault((family, depth), []).append(name)
     parts: list[pl.DataFrame] = []
-    for family, alike in by_family.items():
-        if family is None:
-            parts.append(_by_ir_measures(run, qrels, alike))
+    for (family, depth), alike in by_family.items():
+        if family is None:  # some providers sort all docs, however few a measure reads
+            parts.append(_by_ir_measures(trec.cut(run, depth) if depth else run, qrels, alike))
         elif family in measures.BY_JUDGEMENTS:
             parts.append(measures.BY_JUDGEMENTS[family].values(run, qrels, alike))
         elif texts:
