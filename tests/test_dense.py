@@ -16,12 +16,18 @@ from contents import contents
 from killing import WORKFLOW
 from residuum import dense, evaluate
 from residuum.artefacts import contracts, files, manifest, trec, winners
+from residuum.artefacts.hits import read
 from residuum.cli.errors import ResiduumError
 from residuum.vectors import nearest
 
 
 def spec(k: int) -> str:
     return json.dumps({"kind": "dense", "label": "test", "model": "test", "k": k})
+
+
+def found(folder: Path, split: str) -> pl.DataFrame:
+    """Return the hits of a shard for a split."""
+    return pl.concat(one for [one] in read([folder], split))
 
 
 def cut(ids: list[str], vectors: np.ndarray, of: int) -> list[nearest.Shard]:
@@ -210,9 +216,9 @@ def test_real_scores_survive_in_the_hits(random: np.random.Generator, tmp_path: 
 def test_hits_of_a_shard_are_its_best_docs_of_every_split(made: Made, tmp_path: Path) -> None:
     folders = made.hits(tmp_path, 3, 4)
     (ids, vectors) = cut(made.ids, made.vectors, 3)[1]
-    hits = trec.read_hits(folders[1] / "dev.parquet")
+    hits = found(folders[1], "dev")
     compare(trec.rank(hits), brute(ids, vectors, made.queries, 4))
-    few = trec.read_hits(folders[1] / "few.parquet")
+    few = found(folders[1], "few")
     assert few["query_id"].unique(maintain_order=True).to_list() == ["x", "y"]
     record = json.loads((folders[1] / "manifest.json").read_text())
     assert record["artefact"]["hits"] == {"dev": 48, "few": 8}
@@ -434,4 +440,4 @@ def test_one_vector_a_text_has_no_other_to_win(made: Made, tmp_path: Path) -> No
     dense.search_shard(made.shards(1)[0], made.requested, 7, hits[0], device="cpu")
     dense.gather(hits, ["dev"], spec(7), "test", tmp_path / "run.trec.gz")
     assert winners.recorded(tmp_path / "run.trec.gz") is None
-    assert sorted(path.name for path in hits[0].glob("dev*")) == ["dev.parquet"]
+    assert found(hits[0], "dev").columns == ["query_id", "doc_id", "score"]

@@ -35,7 +35,7 @@ class Toy:
         dense.search_shard(*folders, k, output, 1, device, judged_before=earlier)
         spec = json.dumps({"kind": "dense", "label": "test", "model": "test", "k": k})
         dense.gather([output], ["dev"], spec, "test", run)
-        return (output / "dev.parquet").read_bytes(), run.read_bytes()
+        return (output / "dev" / "00000.parquet").read_bytes(), run.read_bytes()
 
 
 def toy(folder: Path, kind: str) -> Toy:

@@ -274,7 +274,7 @@ def test_a_shard_and_queries_without_any_term_have_no_hits(toy: Made, tmp_path: 
     shards = encoded(toy.literal, tmp_path, docs, queries)
     assert termvectors.read(shards[0]).terms == []
     dense.search_shard(shards[0], tmp_path / "encoded", 5, tmp_path / "hits", device="cpu")
-    assert trec.read_hits(tmp_path / "hits" / "dev.parquet").is_empty()
+    assert trec.read_hits(tmp_path / "hits" / "dev" / "00000.parquet").is_empty()
 
 
 def test_a_doc_of_several_passages_scores_by_the_best_and_is_one_hit(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_hits_are_the_same_bytes_with_more_threads_and_again(
                 "cpu",
                 spec=json.dumps(search),
             )
-            written.append((output / "dev.parquet").read_bytes())
+            written.append((output / "dev" / "00000.parquet").read_bytes())
         assert written[0] == written[1] == written[2]
         record = json.loads((output / "manifest.json").read_text())
         assert record["spec"]["search"]["kind"] == search["kind"]
@@ -177,7 +177,7 @@ def test_of_several_encoded_splits_those_that_are_named_are_searched(
         hits = tmp_path / str(split)
         dense.search_shard(tmp_path / "docs", tmp_path / "queries", 5, hits, split=split)
         assert json.loads((hits / "manifest.json").read_text())["artefact"]["hits"] == found
-        assert {path.stem for path in hits.glob("*.parquet")} == {*found}
+        assert {path.parent.name for path in hits.glob("*/*.parquet")} == {*found}
     with pytest.raises(ResiduumError, match=r"queries: no encoded split 'tran'; known: dev, train"):
         dense.search_shard(tmp_path / "docs", tmp_path / "queries", 5, hits, split=["tran"])
 

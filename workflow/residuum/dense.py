@@ -7,17 +7,16 @@ is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated
 
 import polars as pl
 import typer
 from pydantic import RootModel
 
-from residuum.artefacts import files, manifest, shards, trec, winners
+from residuum.artefacts import files, hits, manifest, shards, trec, winners
 from residuum.artefacts.residual import Residual
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli import command
@@ -27,7 +26,7 @@ from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
 from residuum.neural import cards
 from residuum.vectors.nearest import Index, pair_scores, use_threads, with_ids, won_by_others
-from residuum.vectors.scores import distinct
+from residuum.vectors.scores import Vectors, distinct, in_order
 
 app = command.app(__doc__)
 
@@ -79,17 +78,12 @@ def search_shard(
     index = Index(docs, search, "cpu" if sparse else _device(device, threads, search))
     earlier = command.pairs(judged_before or [])
     with files.whole_directory(output) as folder:
+        each = None if first_passages else shard.get("vectors_of_text")
         for name in split or encoded["queries"]:
             residual = Residual([path for judged, path in earlier if judged == name])
-            query_vectors = shards.read(queries / name)
-            frames = index.search(query_vectors, k + residual.most)
-            named = (residual.left(with_ids(frame, query_vectors[0])) for frame in frames)
-            run = pl.concat([trec.rank(hits, k) for hits in named])
-            trec.write_hits(folder / f"{name}.parquet", run)
-            if "vectors_of_text" in shard and not first_passages:
-                each, top = shard["vectors_of_text"], trec.cut(run, winners.FIRST)
-                winners.write(folder, name, won_by_others(docs, query_vectors, top, each))
-            counts[name] = len(run)
+            some = in_order(shards.read(queries / name), hits.queries_at_once(k))
+            found = (_hits(index, docs, vectors, k, residual, each) for vectors in some)
+            counts[name] = hits.write(folder, name, found)
         facts = {"shard": shard_record, "weights": shard["weights"], "hits": counts}
         setting = {"k": k, **({"search": search.model_dump(mode="json")} if search else {})}
         setting |= {"passages": "first"} if first_passages else {}
@@ -98,9 +92,37 @@ def search_shard(
         manifest.write(folder, facts, setting, inputs, "residuum.dense")
 
 
+def _hits(
+    index: Index,
+    docs: Vectors,
+    queries: Vectors,
+    k: int,
+    residual: Residual,
+    each: int | None,
+) -> pl.DataFrame:
+    """Return the best k docs of some queries, as a file of hits holds them.
+
+    `each` is the number of vectors of a text, where a model has several.
+    """
+    frames = index.search(queries, k + residual.most)
+    named = (residual.left(with_ids(frame, queries[0])) for frame in frames)
+    run = trec.rank(pl.concat(named), k)
+    best = run.select(*trec.HITS)
+    if each is None:
+        return best
+    assert not isinstance(docs, TermVectors), "only dense vectors are several of a text"
+    assert not isinstance(queries, TermVectors), "only dense vectors are several of a text"
+    won = won_by_others(docs, queries, trec.cut(run, winners.FIRST), each)
+    won = won.with_columns(other=pl.lit(True))
+    marked = best.join(won, on=trec.PAIR, how="left", maintain_order="left")
+    return marked.with_columns(pl.col("other").fill_null(False))
+
+
 @app.command("gather")
 def gather(
-    hits: Annotated[list[Path], typer.Option(help="folder that search made; all shards")],
+    folders: Annotated[
+        list[Path], typer.Option("--hits", help="folder that search made; all shards")
+    ],
     split: Annotated[
         list[str],
         typer.Option(help="split whose run is made; repeat for folds, each with hits of its own"),
@@ -111,38 +133,47 @@ def gather(
 ) -> None:
     """Merge the hits of all shards into the run of the best k docs per query.
 
-    The best k of all are among the best k of each. Memory holds the run and one shard's hits. A
-    fold's queries are answered by the hits of the model that has not seen the fold. For a model
-    with several vectors a text, the manifest has the share of the first ten hits that other vectors
-    than the first win.
+    The best k of all are among the best k of each. Memory holds the lists of some thousand queries,
+    or the run where it is of folds. A fold's queries are answered by the hits of the model that has
+    not seen the fold. For a model with several vectors a text, the manifest has the share of the
+    first ten hits that other vectors than the first win.
     """
-    system = command.parse_spec(DenseSystem, spec)
-    best, others = pl.DataFrame(schema=trec.HITS), list[pl.DataFrame | None]()
-    for path, name in _answers(hits, split):
-        if manifest.read(path / manifest.FOLDER)["spec"]["k"] < system.k:
-            raise ResiduumError(f"{path}: its search was less deep than k {system.k} of {tag}")
-        both = pl.concat([best, trec.read_hits(path / f"{name}.parquet")])
-        best = trec.rank(both, system.k).select(*trec.HITS)
-        others.append(winners.read(path, name))
-    run, known = trec.rank(best), [pairs for pairs in others if pairs is not None]
-    facts = {}
-    if len(known) == len(others) and (first := trec.cut(run, winners.FIRST)).height:
-        won = first.join(pl.concat(known), on=trec.PAIR, how="semi")
-        facts = {winners.SHARE: won.height / first.height}
-    _write_run(output, run, tag, system, [path / "manifest.json" for path in hits], facts)
+    system, first, won = command.parse_spec(DenseSystem, spec), 0, 0
+
+    def merged() -> Iterator[pl.DataFrame]:
+        nonlocal first, won
+        for name in split:
+            for parts in hits.read(_answers(folders, name, system.k, tag), name):
+                both = pl.concat(parts)
+                run = trec.rank(both, system.k)
+                if "other" in both.columns:
+                    top, others = trec.cut(run, winners.FIRST), both.filter("other")
+                    first += top.height
+                    won += top.join(others, on=trec.PAIR, how="semi").height
+                yield run
+
+    lists = merged() if len(split) == 1 else [trec.rank(pl.concat(merged()))]
+    inputs = [path / "manifest.json" for path in folders]
+    _write_run(output, lists, tag, system, inputs, lambda: _share(won, first))
 
 
-def _answers(hits: list[Path], splits: list[str]) -> Iterator[tuple[Path, str]]:
-    """Yield (folder of a shard's hits, split) for all shards of each split."""
-    for name in splits:
-        folders = [path for path in hits if (path / f"{name}.parquet").is_file()]
-        if not folders:
-            raise ResiduumError(
-                f"{hits[0].parent}: no hits for the queries of {name}. A training split is "
-                "searched only at the depth of the systems that negatives are drawn from"
-            )
-        shards.check(folders, shards.facts_of(folders))
-        yield from ((path, name) for path in folders)
+def _share(won: int, first: int) -> dict[str, float]:
+    return {winners.SHARE: won / first} if first else {}
+
+
+def _answers(folders: list[Path], split: str, k: int, tag: str) -> list[Path]:
+    """Return the folders of all shards that were searched for a split, deep enough."""
+    answers = [path for path in folders if hits.holds(path, split)]
+    if not answers:
+        raise ResiduumError(
+            f"{folders[0].parent}: no hits for the queries of {split}. A training split is "
+            "searched only at the depth of the systems that negatives are drawn from"
+        )
+    shards.check(answers, shards.facts_of(answers))
+    for path in answers:
+        if manifest.read(path / manifest.FOLDER)["spec"]["k"] < k:
+            raise ResiduumError(f"{path}: its search was less deep than k {k} of {tag}")
+    return answers
 
 
 @app.command("score")
@@ -183,7 +214,7 @@ def score_run(
         parts.append(with_ids(pair_scores(docs, vectors, numbered), ids))
     folders = [*embeddings, *(folder.parent for folder in queries)]
     inputs = [*(path / "manifest.json" for path in folders), *run]
-    _write_run(output, trec.rank(pl.concat(parts)), tag, system, inputs)
+    _write_run(output, [trec.rank(pl.concat(parts))], tag, system, inputs)
 
 
 def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
@@ -210,14 +241,23 @@ def _device(requested: str, threads: int, search: Search | None) -> str:
 
 def _write_run(
     output: Path,
-    run: pl.DataFrame,
+    lists: Iterable[pl.DataFrame],
     tag: str,
     system: DenseSystem,
     inputs: list[Path],
-    more: Mapping[str, object] = MappingProxyType({}),
+    more: Callable[[], Mapping[str, object]] = dict,
 ) -> None:
-    trec.write_run(output, run, tag)
-    facts = {"queries": run["query_id"].n_unique(), "hits": len(run), **more}
+    """Write a run that comes in parts, and its manifest; `more` are facts that follow from it."""
+    queries = lines = 0
+
+    def counted() -> Iterator[pl.DataFrame]:
+        nonlocal queries, lines
+        for run in lists:
+            queries, lines = queries + run["query_id"].n_unique(), lines + run.height
+            yield run
+
+    trec.write_run(output, counted(), tag)
+    facts = {"queries": queries, "hits": lines, **more()}
     manifest.write(output, facts, system, inputs, "residuum.dense")
 
 

@@ -18,7 +18,7 @@ from residuum.cli.progress import track
 from residuum.config import measures
 from residuum.tuning import ceilings, judgements
 from residuum.tuning.answers import Answers, Docs
-from residuum.tuning.evaluation import evaluate, means, refuse_unjudged
+from residuum.tuning.evaluation import Texts, evaluate, means, refuse_unjudged
 
 app = command.app(__doc__)
 INPUTS = ("judgements", "answers")  # that a measure reads beside a run
@@ -47,14 +47,13 @@ def run(
     inputs = [qrels, *([answers, corpus / "manifest.json"] if answers and corpus else [])]
     measure = list(dict.fromkeys(measure))
     try:
-        ranked = trec.read_run(run)
         judges = any(measures.reads(name) == "judgements" for name in measure)
         judged = trec.read_qrels(qrels) if judges else pl.DataFrame()  # empty for answers alone
         texts = partial(_texts, answers, corpus) if answers and corpus else None
-        metrics = evaluate(ranked, judged, measure, texts)
+        metrics, held = _metrics(run, judged, measure, texts)
         averages = means(metrics)
         refuse_unjudged(averages, judged, str(qrels))
-        if judges and not ranked.is_empty() and _holds_none(ranked, judged):
+        if judges and not held:
             fault = "no list holds a doc that is judged for its query"
             print(f"warning: {run}: {fault}. Are the qrels of this corpus?", file=sys.stderr)
         trec.write_metrics(output, metrics)
@@ -148,8 +147,32 @@ def _of_run(run: Path) -> dict[str, object]:
     return kept | ({residual.REMOVED: removed} if removed is not None else {})
 
 
-def _holds_none(run: pl.DataFrame, qrels: pl.DataFrame) -> bool:
-    return run.join(qrels, on=trec.PAIR, how="semi").is_empty()
+def _metrics(
+    run: Path, judged: pl.DataFrame, names: list[str], texts: Texts | None
+) -> tuple[pl.DataFrame, bool]:
+    """Return query_id, measure and value, and whether the run holds a judged doc.
+
+    Memory holds some queries' lists. Measures by answers read the corpus once, for the first docs
+    of all lists.
+    """
+    named = _by_input(names)
+    depth = max((measures.cutoff(name) or 0 for name in named["answers"]), default=0)
+    first, made, held, rest = list[pl.DataFrame](), list[pl.DataFrame](), False, judged
+    for part in trec.read_lists(run):
+        if named["answers"]:
+            first.append(trec.cut(part, depth))
+        if named["judgements"]:
+            some = rest.join(part, on="query_id", how="semi", maintain_order="left")
+            rest = rest.join(part, on="query_id", how="anti", maintain_order="left")
+            lists = part.join(some, on="query_id", how="semi", maintain_order="left")
+            if some.height:
+                made.append(evaluate(lists, some, named["judgements"]))
+                held = held or not lists.join(some, on=trec.PAIR, how="semi").is_empty()
+    if named["judgements"] and (rest.height or not made):  # no list, or no judgements at all
+        made.append(evaluate(part.clear(), rest, named["judgements"]))
+    if named["answers"]:
+        made.append(evaluate(pl.concat(first), judged, named["answers"], texts))
+    return pl.concat(made).sort("query_id", maintain_order=True), held
 
 
 def _texts(answers: Path, corpus: Path) -> tuple[Answers, Docs]:

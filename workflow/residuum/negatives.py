@@ -10,6 +10,7 @@ import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -21,7 +22,7 @@ import typer
 
 from residuum import lexical
 from residuum.artefacts import contracts, docpairs, files, manifest, trec
-from residuum.artefacts.streams import DiskList, chunks, disk_list
+from residuum.artefacts.streams import DiskList, DiskLists, chunks, disk_list, disk_lists
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -75,37 +76,57 @@ def mine(
     ordered by query. A pair is left out if every doc that could be its negative holds an answer.
     """
     config = command.parse_spec(Spec, spec)
-    runs = command.named_paths("--run", run or [], [s.system for s in config.negatives.runs])
+    negatives = config.negatives
+    runs = command.named_paths("--run", run or [], [s.system for s in negatives.runs])
     searcher = _searcher(config, index, threads)
-    lists = {name: trec.lists_of(trec.read_run(path)) for name, path in runs.items()}
-    if config.by_answers:
-        texts = trec.read_queries(queries)
-        lists |= _searched(config.negatives, lists, searcher, texts)
-        judged = _answered(config.negatives, lists, answers, corpus)
-    else:
-        judged = trec.read_qrels(qrels)
-        texts = lexical.read_texts(queries, judged, qrels)
-    pairs, facts = _pairs(config, judged, official)
-    columns, in_corpus = pairs.columns[1:], set[str]()
-    docs = {doc_id for column in columns for doc_id in pairs[column]}
+    with ExitStack() as stack:
 
-    def doc_ids() -> Iterator[str]:
-        total = contracts.corpus_manifest(corpus)["docs"]
-        for doc_id, _ in track(contracts.read_corpus(corpus), "read", total, "docs"):
-            if doc_id in docs:
-                in_corpus.add(doc_id)
-            yield doc_id
+        def lists_for(texts: Mapping[str, str], searched: bool) -> dict[str, DiskLists]:
+            """Return the docs of the pools' systems, also of the lexical one if `searched`."""
+            found = _hits(negatives, runs, searcher if searched else None, texts)
+            return {
+                system: stack.enter_context(
+                    disk_lists(output.with_name(f"{output.name}.{n}"), docs)
+                )
+                for n, (system, docs) in enumerate(found.items())
+            }
 
-    with disk_list(output, doc_ids()) as ids:
+        if config.by_answers:
+            texts = trec.read_queries(queries)
+            if not negatives.sources or searcher is None:
+                raise ResiduumError(
+                    "the training split has answers and no judgements, so that positives are hits "
+                    "that hold one: give negatives.pools with hits, and scores"
+                )
+            lists = lists_for(texts, searched=True)
+            judged = _answered(negatives, lists, answers, corpus)
+        else:
+            judged = trec.read_qrels(qrels)
+            texts = lexical.read_texts(queries, judged, qrels)
+        pairs, facts = _pairs(config, judged, official)
+        if not config.by_answers:
+            paired = {query_id: texts[query_id] for query_id in pairs["query_id"]}
+            lists = lists_for(paired, searched=negatives.without_answers)
+        columns, in_corpus = pairs.columns[1:], set[str]()
+        docs = {doc_id for column in columns for doc_id in pairs[column]}
+
+        def doc_ids() -> Iterator[str]:
+            total = contracts.corpus_manifest(corpus)["docs"]
+            for doc_id, _ in track(contracts.read_corpus(corpus), "read", total, "docs"):
+                if doc_id in docs:
+                    in_corpus.add(doc_id)
+                yield doc_id
+
+        ids = stack.enter_context(disk_list(output, doc_ids()))
         complete = pairs.filter(pl.all_horizontal(pl.col(columns).is_in(in_corpus)))
-        miner = Miner(config.negatives, ids, judged, searcher, lists)
+        miner = Miner(negatives, ids, judged, searcher, lists)
 
         def rows(what: str) -> Iterator[Pair]:
             every = (Pair(q, texts[q], d, given) for q, d, *given in complete.iter_rows())
             return track(every, what, complete.height, "pairs")
 
-        if config.negatives.without_answers:
-            facts |= leave_out_answers(miner, rows("search"), answers, corpus)
+        if negatives.without_answers:
+            facts |= leave_out_answers(miner, rows("look up"), answers, corpus)
         mined = miner.mine(rows("mine"))
         tuples = contracts.write_tuples(output, mined)
     if lost := pairs.height - complete.height:
@@ -157,33 +178,42 @@ def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
     return lexical.open_index(index, spec.system, threads)
 
 
-def _searched(
+def _hits(
     negatives: Negatives,
-    lists: Mapping[str, pl.DataFrame],
+    runs: Mapping[str, Path],
     searcher: Searcher | None,
     texts: Mapping[str, str],
-) -> dict[str, pl.DataFrame]:
-    if not negatives.sources or searcher is None:
-        raise ResiduumError(
-            "the training split has answers and no judgements, so that positives are hits that "
-            "hold one: give negatives.pools with hits, and scores"
-        )
-    made = {}
-    for system, top, _ in (source for source in negatives.sources if source.system not in lists):
-        queries = track(texts.items(), f"search with {system}", len(texts), "queries")
-        parts = [trec.rank(part, top) for part in searcher.search(queries, top)]
-        made[system] = trec.lists_of(pl.concat(parts))
-    return made
+) -> dict[str, Iterator[tuple[str, list[str]]]]:
+    """Return each system's docs for the queries: of its run, or searched for if it has none."""
+    lists = dict[str, Iterator[tuple[str, list[str]]]]()
+    for system, top, _ in negatives.sources:
+        if system in runs:
+            lists[system] = _lists(trec.read_lists(runs[system]), top, texts)
+        elif searcher:
+            queries = track(texts.items(), f"search with {system}", len(texts), "queries")
+            ranked = (trec.rank(part) for part in searcher.search(queries, top))
+            lists[system] = _lists(ranked, top, texts)
+    return lists
+
+
+def _lists(
+    parts: Iterable[pl.DataFrame], top: int, queries: Iterable[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the first `top` docs of each query of a run that comes in parts, with its id."""
+    kept = pl.DataFrame({"query_id": list(queries)}, schema={"query_id": pl.String})
+    for part in parts:
+        some = trec.cut(part, top).join(kept, on="query_id", how="semi", maintain_order="left")
+        yield from trec.lists_of(some).iter_rows()
 
 
 def _answered(
-    negatives: Negatives, lists: Mapping[str, pl.DataFrame], answers: Path | None, corpus: Path
+    negatives: Negatives, lists: Mapping[str, DiskLists], answers: Path | None, corpus: Path
 ) -> pl.DataFrame:
     """Return judgements of the pools' hits: a hit that holds an answer is relevant."""
     if answers is None:
         raise ResiduumError("positives are hits that hold an answer: give --answers")
     hits = [
-        lists[source.system].with_columns(pl.col("doc_id").list.head(source.top)).explode("doc_id")
+        pl.DataFrame(list(lists[source.system].items()), LISTS, orient="row").explode("doc_id")
         for source in negatives.sources
     ]
     pairs = pl.concat(hits).unique(maintain_order=True)
@@ -241,15 +271,15 @@ class Miner:
         doc_ids: DiskList,
         judged: pl.DataFrame,
         searcher: Searcher | None,
-        runs: dict[str, pl.DataFrame],
+        lists: Mapping[str, DiskLists],
     ) -> None:
-        """Take the corpus's ids, the judgements, and the runs of systems, with columns LISTS."""
+        """Take the corpus's ids, the judgements, and the docs of systems; others are searched."""
         relevant = judged.filter(pl.col("relevance") >= 1).group_by("query_id").agg("doc_id")
         self._relevant = {q: set(docs) for q, docs in relevant.iter_rows()}
         self._negatives, self._doc_ids, self._searcher = negatives, doc_ids, searcher
         pools = [pool for _, pool in sorted(negatives.pools.items())]
         self._pools = [POOLS[pool.kind].model_validate(pool) for pool in pools]
-        self._runs = dict(runs)
+        self._lists = lists
         self._left_out = defaultdict[str, set[str]](set)
         self._counts = {"random_fallbacks": 0, "fewer_than_per_pair": 0}
         self._gaps = array("d")  # positives' scores less their negatives'
@@ -264,24 +294,16 @@ class Miner:
         return {**self._counts, "negatives": len(self._gaps), "score_difference": spread}
 
     def candidates(self, pairs: Iterable[Pair]) -> Iterator[tuple[str, set[str]]]:
-        """Yield each query with all docs that `mine` could draw for it, including random docs.
-
-        The hits are kept, so that `mine` does not search again.
-        """
+        """Yield each query with all docs that `mine` could draw for it, including random docs."""
         assert self._searcher is not None, "docs are left out of pools"
         self._counts |= {"docs_with_an_answer": 0, "pairs_without_a_negative": 0}
-        hits: list[Ranked] = []
         for chunk in chunks(pairs, PAIRS_AT_ONCE):
             ranked = self._ranked(self._searcher, {pair.query_id: pair.text for pair in chunk})
-            hits.append({s: lists for s, lists in ranked.items() if s not in self._runs})
             docs = defaultdict[str, set[str]](set)
             for query_id, _, positive, _ in chunk:
                 draw = self._draw_of(query_id, positive, ranked)
                 docs[query_id].update(self._pooled(draw), draw.anywhere(draw.per_pair))
             yield from docs.items()
-        for system in hits[0] if hits else ():
-            lists = {q: ids for ranked in hits for q, ids in ranked[system].items()}
-            self._runs[system] = pl.DataFrame(list(lists.items()), LISTS, orient="row")
 
     def leave_out(self, query_id: str, doc_id: str) -> None:
         """Exclude a doc from a query's negatives."""
@@ -317,8 +339,8 @@ class Miner:
     def _ranked(self, searcher: Searcher, texts: dict[str, str]) -> Ranked:
         """Return {system: {query_id: ranked docs}} for the pools' systems and the given queries."""
         ranked = {
-            system: dict(run.filter(pl.col("query_id").is_in(list(texts))).iter_rows())
-            for system, run in self._runs.items()
+            system: {query_id: lists[query_id] for query_id in texts if query_id in lists}
+            for system, lists in self._lists.items()
         }
         for system, top, _ in self._negatives.sources:
             if system not in ranked:

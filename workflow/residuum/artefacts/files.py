@@ -311,6 +311,19 @@ def read_bytes(path: Path) -> bytes:
         raise ResiduumError(f"{path}: cannot be read ({error.strerror})") from None
 
 
+def read_blocks(path: Path, size: int) -> Iterator[bytes]:
+    """Yield the lines of a file in blocks of about `size` bytes, decompressing `.gz`."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    rest = b""
+    with undamaged(path), opened(path, "rb") as handle:
+        while data := handle.read(size):
+            lines, end, rest = (rest + data).rpartition(b"\n")
+            if end:
+                yield lines + end
+    if rest:
+        yield rest
+
+
 def _unpacked(path: Path, data: bytes) -> bytes:
     """Decompress gzip data; data that would fill the memory raises ResiduumError."""
     most = max(SMALL, MOST_RATIO * len(data))

@@ -2,13 +2,13 @@
 
 Usage: `for batch in chunks(docs, 1000)`; `finder.add(doc_id)` for each, then `finder.repeated()`;
 `with disk_list(path, doc_ids) as doc_ids: doc_ids[7]`; `with disk_dict(path) as texts:
-texts.add(key, text)`.
+texts.add(key, text)`; `with disk_lists(path, lists) as docs: docs[query_id]`.
 """
 
 import os
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -123,6 +123,42 @@ def disk_list(path: Path, texts: Iterable[str]) -> Iterator[DiskList]:
         held.flush()
         ends.flush()
         yield DiskList(held, ends, length)
+
+
+class DiskLists:
+    """Ids in lists, by key, on disk; memory holds the keys."""
+
+    def __init__(self, texts: DiskList, numbers: Mapping[str, int]) -> None:
+        self._texts, self._numbers = texts, numbers
+
+    def __contains__(self, key: str) -> bool:
+        """Say whether a key has a list."""
+        return key in self._numbers
+
+    def __getitem__(self, key: str) -> list[str]:
+        """Return the list of a key."""
+        return self._texts[self._numbers[key]].split()
+
+    def items(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield each key and its list, in the order in which they came."""
+        return ((key, self[key]) for key in self._numbers)
+
+
+@contextmanager
+def disk_lists(path: Path, lists: Iterable[tuple[str, Sequence[str]]]) -> Iterator[DiskLists]:
+    """Yield lists of ids, none of which has white space, stored beside `path` until the block ends.
+
+    A key comes once.
+    """
+    numbers = dict[str, int]()
+
+    def texts() -> Iterator[str]:
+        for key, ids in lists:
+            numbers[key] = len(numbers)
+            yield " ".join(ids)
+
+    with disk_list(path, texts()) as held:
+        yield DiskLists(held, numbers)
 
 
 class DiskDict:

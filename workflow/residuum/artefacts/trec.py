@@ -11,7 +11,16 @@ from pathlib import Path
 import polars as pl
 
 from residuum.artefacts import falling, files, intact
-from residuum.artefacts.columns import MOST_SHOWN, REFUSED, Columns, csv, read, refuse, repeats
+from residuum.artefacts.columns import (
+    MOST_SHOWN,
+    REFUSED,
+    Columns,
+    csv,
+    read,
+    read_parts,
+    refuse,
+    repeats,
+)
 from residuum.cli.errors import ResiduumError
 
 RUN: Columns = {
@@ -33,6 +42,7 @@ HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 MOST_RELEVANCE = 10_000  # evaluators count the docs of every grade up to the highest
 EXACT = "Q0="  # before the exact score of a line whose written score was lowered
 LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
+BYTES_AT_ONCE = 1 << 25  # of a run that is read in parts: some 700,000 lines
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 ROUNDING = 2 * 10.0**-SCORE_DECIMALS  # two scores this near may be equal in a run file
 POSITION = pl.int_range(pl.len()).over("query_id") + 1
@@ -104,6 +114,41 @@ def read_run(path: Path) -> pl.DataFrame:
     return run
 
 
+def read_lists(path: Path, at_once: int = BYTES_AT_ONCE) -> Iterator[pl.DataFrame]:
+    """Yield a run as `read_run` reads it, in parts of whole queries, with one part in memory.
+
+    Lines of a query that are apart raise ResiduumError.
+    """
+    held, met = pl.DataFrame(), set[str]()
+    for lines in read_parts(path, RUN, at_once):
+        run = pl.concat([held, _exact(lines)]) if held.height else _exact(lines)
+        follows = pl.col("query_id") == pl.col("query_id").shift(1)
+        last = run.select((~follows).arg_true().last()).item() or 0  # it may go on in a next part
+        ready, held = run.head(last), run.slice(last)
+        if ready.height:
+            yield _new_lists(path, ready, met)
+    yield _new_lists(path, held, met)
+
+
+def _new_lists(path: Path, run: pl.DataFrame, met: set[str]) -> pl.DataFrame:
+    """Check a part of a run, whose queries are in no part before it: those that were `met`."""
+    ids = run["query_id"]
+    query_ids = set(ids.unique())
+    if met & query_ids or ids.rle_id().n_unique() > len(query_ids):
+        read_run(path)  # raises the error of the first bad line, if there is one
+        raise ResiduumError(
+            f"{path}: the lines of a query are apart. Sort them by query and rank, such as by "
+            "sort -s -k1,1 -k4,4n"
+        )
+    try:
+        _check_run(path, run)
+    except ResiduumError:
+        read_run(path)  # counts lines from the first of the file
+        raise
+    met |= query_ids
+    return run
+
+
 def _exact(run: pl.DataFrame) -> pl.DataFrame:
     """Return query_id, doc_id, rank and score, exact where the second column has it."""
     noted = pl.col("q0").str.starts_with(EXACT)
@@ -158,13 +203,16 @@ def read_hits(path: Path) -> pl.DataFrame:
     return read_parquet(path, HITS)
 
 
-def read_parquet(path: Path, columns: Columns) -> pl.DataFrame:
-    """Read a Parquet file of these columns and no others; another file raises ResiduumError."""
+def read_parquet(path: Path, columns: Columns, optional: Columns | None = None) -> pl.DataFrame:
+    """Read a Parquet file of these columns, and perhaps the optional ones, and no others.
+
+    Another file raises ResiduumError.
+    """
     try:
         table = pl.read_parquet(intact.checked(path))
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ResiduumError(f"{path}: cannot be read as Parquet ({error})") from None
-    if dict(table.schema) != columns:
+    if dict(table.schema) not in (columns, columns | (optional or {})):
         names = ", ".join(columns)
         raise ResiduumError(f"{path}: expected columns {names}, found {table.schema}")
     return table

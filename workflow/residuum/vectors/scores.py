@@ -44,6 +44,20 @@ def starts_of(ids: Sequence[str]) -> np.ndarray:
     return np.append(first, len(ids)).astype(np.int64)
 
 
+def in_order(vectors: Vectors, at_once: int) -> Iterator[Vectors]:
+    """Yield the vectors of `at_once` texts, then of others, by rising id."""
+    ids = vectors[0]
+    order = sorted(range(len(ids)), key=ids.__getitem__)  # a text's vectors keep their order
+    begins = starts_of([ids[row] for row in order])
+    for first, end in pairwise([*begins[:-1:at_once].tolist(), len(order)]):
+        rows = order[first:end]
+        named = [ids[row] for row in rows]
+        if isinstance(vectors, TermVectors):
+            yield TermVectors(named, vectors.terms, vectors.rows[rows])
+        else:
+            yield named, vectors[1][rows]
+
+
 def several(vectors: Vectors) -> bool:
     """Say whether some text has more vectors than one."""
     return any(one == other for one, other in pairwise(vectors[0]))

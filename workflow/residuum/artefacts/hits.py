@@ -1,0 +1,61 @@
+"""Hits of a shard's search, by split, in files of some thousand queries each.
+
+Usage: `write(folder, "dev", parts)`; `for parts in read(folders, "dev")` gives the same queries of
+all shards. So neither a search nor a merge holds the lists of all queries.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from residuum.artefacts import files, trec
+from residuum.artefacts.columns import Columns
+from residuum.cli.errors import ResiduumError
+
+LINES = 2_000_000  # of a file: some 300 MB where a dozen shards are merged
+OTHER: Columns = {
+    "other": pl.Boolean
+}  # of models with several vectors: won by another than the first one
+
+
+def queries_at_once(k: int) -> int:
+    """Return how many queries a file holds, with `k` hits each."""
+    return max(1, LINES // k)
+
+
+def write(folder: Path, split: str, parts: Iterable[pl.DataFrame]) -> int:
+    """Write query_id, doc_id, score and perhaps `other` of some queries, then others; count lines.
+
+    Query ids rise within a part and from part to part, and each shard's parts are cut alike.
+    """
+    lines = 0
+    for number, part in enumerate(parts):
+        path = folder / split / f"{number:05d}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        with files.whole(path) as temporary:
+            part.write_parquet(temporary)
+        lines += part.height
+    return lines
+
+
+def holds(folder: Path, split: str) -> bool:
+    """Say whether a shard was searched for the queries of a split."""
+    return (folder / split).is_dir()
+
+
+def read(folders: Sequence[Path], split: str) -> Iterator[list[pl.DataFrame]]:
+    """Yield what `write` wrote for some queries, a table for each shard, then for others."""
+    names = [sorted(path.name for path in (folder / split).iterdir()) for folder in folders]
+    for folder, found in zip(folders, names, strict=True):
+        if found != names[0]:
+            raise ResiduumError(
+                f"{folder / split}: {len(found)} files, and {folders[0] / split} has "
+                f"{len(names[0])}: they were cut for different depths. {files.REMAKE}"
+            )
+    for name in names[0]:
+        yield [_read(folder / split / name) for folder in folders]
+
+
+def _read(path: Path) -> pl.DataFrame:
+    return trec.read_parquet(path, trec.HITS, OTHER)
