@@ -102,7 +102,7 @@ def _write_vectors(folder: Path, docs: int, queries: int) -> None:
 
     random = np.random.default_rng(1)
     parts = {
-        "embeddings": (docs, "d", {"shard": {"number": 0, "of": 1, "docs": docs}}),
+        "embeddings": (docs, "", {"shard": {"number": 0, "of": 1, "docs": docs}}),
         "queries/dev": (queries, "q", {"queries": {"dev": queries}}),
     }
     for name, (count, letter, facts) in parts.items():

@@ -1,0 +1,108 @@
+"""How memory grows with the lines of runs, from a dense search to negatives and a fused run.
+
+python tests/benchmarks/memory.py [--lines 1200000 4000000 12000000] [--work FOLDER]
+
+The collection is that of growth.py, with 10,000 docs. Each query has 200 lines, so that 12 million
+lines are of 60,000 queries. Each command is a process of its own. `own` is what it held without
+mapped files (Linux only), and an exponent of 0 says that more lines take no more. `--package`
+measures another checkout's workflow folder.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import growth
+
+DOCS, K = 10_000, 200
+ENDING = ".trec.gz"
+
+
+def commands(folder: Path, queries: int) -> dict[str, list[str]]:
+    """Return the command line of each stage, in the order in which they need each other."""
+    lexical, dense = {**growth.LEXICAL, "k": K}, {"kind": "dense", "model": "random", "k": K}
+    pool = {"kind": "hits", "system": "dense", "top": K}
+    negatives = {"pools": {"errors": pool}, "scores": "bm25", "per_pair": 4}
+    fusion = {"kind": "fusion", "parts": ["bm25", "dense"], "unretrieved": "true_score", "k": K}
+    fusion |= {"interpolation": {"weighted": "bm25", "value": 0.5}}
+    given = growth.commands(folder, DOCS, queries, threads=1)
+    index, asked = ["--index", f"{folder}/index"], ["--queries", f"{folder}/queries.{queries}.tsv"]
+    qrels = ["--qrels", f"{folder}/qrels.{queries}.trec"]
+    vectors = ["--embeddings", f"{folder}/embeddings"]
+
+    def ending(spec: dict, tag: str, output: str) -> list[str]:
+        return ["--spec", json.dumps(spec), "--tag", tag, "--output", f"{folder}/{output}{ENDING}"]
+
+    def run(name: str) -> str:
+        return f"{folder}/{name}{ENDING}"
+
+    mining = json.dumps({"negatives": negatives, "system": lexical})
+    mine = [*given["mine lexical errors"][:-4], "--run", f"dense={run('dense')}"]
+    parts = ["--run", f"bm25={run('bm25')}", "--run", f"dense={run('dense')}"]
+    parts += ["--scores", f"bm25={run('bm25.on.dense')}"]
+    parts += ["--scores", f"dense={run('dense.on.bm25')}"]
+    scored = [*vectors, "--queries", f"{folder}/queries/dev"]
+    return {
+        "export": given["export"],
+        "index": given["index"],
+        "lexical search": ["lexical", "search", *index, *asked, *ending(lexical, "bm25", "bm25")],
+        "dense search": [
+            *["dense", "search", *vectors, "--queries", f"{folder}/queries", "--k", str(K)],
+            *["--device", "cpu", "--output", f"{folder}/hits"],
+        ],
+        "gather": [
+            *["dense", "gather", "--hits", f"{folder}/hits", "--split", "dev"],
+            *ending(dense, "dense", "dense"),
+        ],
+        "mine": [*mine, "--spec", mining, "--output", f"{folder}/tuples.jsonl.gz"],
+        "evaluate": [
+            *["evaluate", "run", "--run", run("dense"), *qrels, "--output", f"{folder}/m.tsv"],
+            *["--measure", "RR@10", "--measure", "R@100"],
+        ],
+        "lexical score": [
+            *["lexical", "score", *index, *asked, "--run", run("dense")],
+            *ending(lexical, "bm25", "bm25.on.dense"),
+        ],
+        "dense score": [
+            *["dense", "score", *scored, "--run", run("bm25")],
+            *ending(dense, "dense", "dense.on.bm25"),
+        ],
+        "fuse": ["fusion", "fuse", *parts, *ending(fusion, "both", "both")],
+    }
+
+
+def main() -> None:
+    """Measure every size and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    sizes = [1_200_000, 4_000_000, 12_000_000]
+    parser.add_argument("--lines", type=int, nargs="+", default=sizes)
+    parser.add_argument("--work", type=Path, help="folder to keep; a temporary one without")
+    parser.add_argument("--package", type=Path, default=growth.PACKAGE, help="holds residuum")
+    options = parser.parse_args()
+    costs: dict[str, list[growth.Cost | None]] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for lines in options.lines:
+            folder, queries = (options.work or Path(temporary)) / str(lines), lines // K
+            if not folder.exists():
+                folder.mkdir(parents=True)
+                counts = ["--make", str(folder), "--docs", str(DOCS), "--queries", str(queries)]
+                command = [sys.executable, growth.__file__, *counts, "--dense"]
+                growth.measure(command, options.package, folder)
+            for stage, (module, *words) in commands(folder, queries).items():
+                command = [sys.executable, "-m", f"residuum.{module}", *words]
+                cost = growth.measure(command, options.package, folder)
+                costs.setdefault(stage, []).append(cost)
+                print(f"{stage}, {lines:,} lines: {cost}", file=sys.stderr, flush=True)
+    heads = [f"{lines:,} lines: s, peak, own MB" for lines in options.lines]
+    rows = [["stage", *heads, "exponent of time", "of peak", "of own"]]
+    rows.append(["---"] * len(rows[0]))
+    for stage, measured in costs.items():
+        slopes = growth.exponents(options.lines, measured)
+        rows.append([stage, *map(growth.cell, measured), *slopes])
+    print("\n".join(f"| {' | '.join(row)} |" for row in rows))
+
+
+if __name__ == "__main__":
+    main()
