@@ -54,8 +54,8 @@ def lists(run):
 
 
 def union(entry, runs, scores=None):
-    lists = fusion.Lists(entry, named(runs), named(scores or {}))
-    return pl.concat(lists.unions()).sort(trec.PAIR)
+    files = fusion.Files(entry, named(runs), named(scores or {}))
+    return pl.concat(some for lists in files.read() for some in lists.unions()).sort(trec.PAIR)
 
 
 def named(paths):

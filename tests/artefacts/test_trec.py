@@ -1,6 +1,8 @@
 """Runs, qrels, queries and metrics survive a round trip and bad ones are refused by name."""
 
 import gzip
+from itertools import pairwise
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -169,3 +171,93 @@ def test_hits_survive_to_the_last_bit_and_damage_is_named(tmp_path):
         trec.read_hits(path)
     with pytest.raises(ResiduumError, match=r"no\.parquet: cannot be read"):
         trec.read_hits(tmp_path / "no.parquet")
+
+
+def long_run(path: Path, queries: int = 40, docs: int = 25) -> pl.DataFrame:
+    """Write a run of many lists, the last hits of each tied, and return it."""
+    rows = [
+        (f"q{query:02d}", f"d{doc}", float(max(0, query + docs - doc - 3)))
+        for query in range(queries)
+        for doc in range(docs - query % 7)
+    ]
+    run = trec.rank(pl.DataFrame(rows, schema=trec.HITS, orient="row"))
+    trec.write_run(path, run, "long")
+    return run
+
+
+@pytest.mark.parametrize("at_once", [1, 60, 700, 10**9])
+@pytest.mark.parametrize("name", ["run.trec", "run.trec.gz"])
+def test_the_parts_of_a_run_are_the_run(tmp_path: Path, name: str, at_once: int) -> None:
+    run = long_run(tmp_path / name)
+    parts = list(trec.read_lists(tmp_path / name, at_once))
+    assert pl.concat(parts).equals(run) and trec.read_run(tmp_path / name).equals(run)
+    ids = [query_id for part in parts for query_id in part["query_id"].unique()]
+    assert len(ids) == 40, "no query is in two parts"
+    assert (len(parts) == 1) == (at_once == 10**9)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (("q30 Q0 d4 5", "q30 Q0 d4 x"), r"run\.trec, line 670: rank must be a number, found 'x'"),
+        (("q30 Q0 d4 5", "q30 Q0 d3 5"), r"run\.trec, line 670: duplicate document in a query's"),
+        (("q30 Q0 d4 5", "q30 Q0 d4 7"), r"run\.trec, line 670: ranks must count 1, 2, 3"),
+        (("q30 ", "q02 "), r"run\.trec, line 666: duplicate document in a query's ranking"),
+    ],
+)
+def test_a_fault_in_a_later_part_names_the_line_of_the_file(
+    tmp_path: Path, change: tuple[str, str], fault: str
+) -> None:
+    path = tmp_path / "run.trec"
+    long_run(path)
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(ResiduumError, match=fault):
+        list(trec.read_lists(path, 700))
+    with pytest.raises(ResiduumError, match=fault):
+        trec.read_run(path)
+
+
+def test_lists_whose_lines_are_apart_are_sorted_in_a_small_run_alone(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    run = long_run(path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[1::2] + lines[::2]))  # each list's lines in two places
+    with pytest.raises(ResiduumError, match="scores must not rise from one rank"):
+        list(trec.read_lists(path))
+    ranks = sorted(lines, key=lambda line: int(line.split()[3]))  # all first hits, then the second
+    path.write_text("".join(ranks))
+    assert pl.concat(trec.read_lists(path)).equals(run)
+    with pytest.raises(ResiduumError, match=r"lines of a query are apart. Sort them .*sort -s -k1"):
+        list(trec.read_lists(path, 700))
+
+
+def test_runs_are_read_together_query_by_query(tmp_path: Path) -> None:
+    long_run(tmp_path / "a.trec.gz")
+    kept = pl.col("query_id").is_in(["q03", "q04", "q39"])
+    some = trec.read_run(tmp_path / "a.trec.gz").filter(kept)
+    trec.write_run(tmp_path / "b.trec.gz", some, "b")
+    paths = [tmp_path / "a.trec.gz", tmp_path / "b.trec.gz"]
+    for at_once in (1, 700, 10**9):
+        blocks = list(trec.read_together(paths, at_once))
+        for path, tables in zip(paths, zip(*blocks, strict=True), strict=True):
+            assert pl.concat(tables).equals(trec.read_run(path))
+        ids = [{*a["query_id"], *b["query_id"]} for a, b in blocks]
+        assert all(max(one) < min(other) for one, other in pairwise(ids))
+    falling = trec.read_run(paths[0]).sort("query_id", descending=True, maintain_order=True)
+    trec.write_run(tmp_path / "c.trec.gz", falling, "c")
+    assert pl.concat(t for [t] in trec.read_together([tmp_path / "c.trec.gz"])).height == 885
+    with pytest.raises(
+        ResiduumError, match=r"c\.trec\.gz: query ids fall from one list to the next"
+    ):
+        list(trec.read_together([tmp_path / "c.trec.gz"], 700))
+
+
+def test_pairs_of_several_runs_come_once_with_the_first_run_that_has_them(tmp_path: Path) -> None:
+    rows = {"a": [("q1", "x"), ("q1", "y"), ("q3", "z")], "b": [("q1", "y"), ("q2", "x")]}
+    for name, pairs in rows.items():
+        hits = pl.DataFrame([(*pair, 1.0) for pair in pairs], schema=trec.HITS, orient="row")
+        trec.write_run(tmp_path / name, trec.rank(hits), name)
+    paths = [tmp_path / "a", tmp_path / "b"]
+    found = [row for part in trec.read_pairs(paths, 1) for row in part.rows()]
+    a, b = map(str, paths)
+    assert found == [("q1", "x", a), ("q1", "y", a), ("q2", "x", b), ("q3", "z", a)]

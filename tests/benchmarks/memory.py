@@ -2,10 +2,11 @@
 
 python tests/benchmarks/memory.py [--lines 1200000 4000000 12000000] [--work FOLDER]
 
-The collection is that of growth.py, with 10,000 docs. Each query has 200 lines, so that 12 million
-lines are of 60,000 queries. Each command is a process of its own. `own` is what it held without
-mapped files (Linux only), and an exponent of 0 says that more lines take no more. `--package`
-measures another checkout's workflow folder.
+The collection is that of growth.py, with 10,000 docs in four shards. Each query has 200 lines, so
+that 12 million lines are of 60,000 queries. Each command is a process of its own. `own` is what it
+held without mapped files (Linux only), and an exponent of 0 says that more lines take no more.
+`--package` measures another checkout's workflow folder. Exit status 1 if a stage holds more than
+4 GB of its own.
 """
 
 import argparse
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import growth
 
-DOCS, K = 10_000, 200
+DOCS, K, SHARDS = 10_000, 200, 4
+MOST = 4000  # MB
 ENDING = ".trec.gz"
 
 
@@ -30,7 +32,9 @@ def commands(folder: Path, queries: int) -> dict[str, list[str]]:
     given = growth.commands(folder, DOCS, queries, threads=1)
     index, asked = ["--index", f"{folder}/index"], ["--queries", f"{folder}/queries.{queries}.tsv"]
     qrels = ["--qrels", f"{folder}/qrels.{queries}.trec"]
-    vectors = ["--embeddings", f"{folder}/embeddings"]
+    shards = [f"{folder}/shards/{number}" for number in range(SHARDS)]
+    hits = [f"{folder}/hits/{number}" for number in range(SHARDS)]
+    vectors = [word for shard in shards for word in ("--embeddings", shard)]
 
     def ending(spec: dict, tag: str, output: str) -> list[str]:
         return ["--spec", json.dumps(spec), "--tag", tag, "--output", f"{folder}/{output}{ENDING}"]
@@ -48,13 +52,16 @@ def commands(folder: Path, queries: int) -> dict[str, list[str]]:
         "export": given["export"],
         "index": given["index"],
         "lexical search": ["lexical", "search", *index, *asked, *ending(lexical, "bm25", "bm25")],
-        "dense search": [
-            *["dense", "search", *vectors, "--queries", f"{folder}/queries", "--k", str(K)],
-            *["--device", "cpu", "--output", f"{folder}/hits"],
-        ],
+        **{
+            f"dense search, shard {number}": [
+                *["dense", "search", "--embeddings", shard, "--queries", f"{folder}/queries"],
+                *["--k", str(K), "--device", "cpu", "--output", hits[number]],
+            ]
+            for number, shard in enumerate(shards)
+        },
         "gather": [
-            *["dense", "gather", "--hits", f"{folder}/hits", "--split", "dev"],
-            *ending(dense, "dense", "dense"),
+            *["dense", "gather", *(word for path in hits for word in ("--hits", path))],
+            *["--split", "dev", *ending(dense, "dense", "dense")],
         ],
         "mine": [*mine, "--spec", mining, "--output", f"{folder}/tuples.jsonl.gz"],
         "evaluate": [
@@ -71,6 +78,20 @@ def commands(folder: Path, queries: int) -> dict[str, list[str]]:
         ],
         "fuse": ["fusion", "fuse", *parts, *ending(fusion, "both", "both")],
     }
+
+
+def cut(folder: Path) -> None:
+    """Cut the embeddings into shards."""
+    from residuum.artefacts import contracts
+
+    ids, vectors = contracts.read_vectors(folder / "embeddings")
+    record = json.loads((folder / "embeddings" / "manifest.json").read_text())
+    for number in range(SHARDS):
+        some = slice(number * DOCS // SHARDS, (number + 1) * DOCS // SHARDS)
+        contracts.write_vectors(folder / "shards" / str(number), ids[some], vectors[some])
+        shard = {"number": number, "of": SHARDS, "docs": DOCS // SHARDS}
+        made = {**record, "artefact": {**record["artefact"], "shard": shard}}
+        (folder / "shards" / str(number) / "manifest.json").write_text(json.dumps(made))
 
 
 def main() -> None:
@@ -90,6 +111,7 @@ def main() -> None:
                 counts = ["--make", str(folder), "--docs", str(DOCS), "--queries", str(queries)]
                 command = [sys.executable, growth.__file__, *counts, "--dense"]
                 growth.measure(command, options.package, folder)
+                cut(folder)
             for stage, (module, *words) in commands(folder, queries).items():
                 command = [sys.executable, "-m", f"residuum.{module}", *words]
                 cost = growth.measure(command, options.package, folder)
@@ -102,6 +124,7 @@ def main() -> None:
         slopes = growth.exponents(options.lines, measured)
         rows.append([stage, *map(growth.cell, measured), *slopes])
     print("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    sys.exit(any(cost and cost.own > MOST for made in costs.values() for cost in made))
 
 
 if __name__ == "__main__":

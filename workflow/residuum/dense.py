@@ -7,7 +7,7 @@ is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +32,7 @@ app = command.app(__doc__)
 
 Approximate = RootModel[Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None]
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
+BYTES_AT_ONCE = 1 << 27  # of each run whose pairs are scored: for each part all ids are read again
 
 
 @app.command("search")
@@ -113,9 +114,9 @@ def _hits(
     assert not isinstance(docs, TermVectors), "only dense vectors are several of a text"
     assert not isinstance(queries, TermVectors), "only dense vectors are several of a text"
     won = won_by_others(docs, queries, trec.cut(run, winners.FIRST), each)
-    won = won.with_columns(other=pl.lit(True))
+    won = won.with_columns(pl.lit(value=True).alias(hits.OTHER))
     marked = best.join(won, on=trec.PAIR, how="left", maintain_order="left")
-    return marked.with_columns(pl.col("other").fill_null(False))
+    return marked.with_columns(pl.col(hits.OTHER).fill_null(value=False))
 
 
 @app.command("gather")
@@ -143,13 +144,18 @@ def gather(
     def merged() -> Iterator[pl.DataFrame]:
         nonlocal first, won
         for name in split:
-            for parts in hits.read(_answers(folders, name, system.k, tag), name):
-                both = pl.concat(parts)
-                run = trec.rank(both, system.k)
-                if "other" in both.columns:
-                    top, others = trec.cut(run, winners.FIRST), both.filter("other")
+            for tables in hits.read(_answers(folders, name, system.k, tag), name):
+                best, others = pl.DataFrame(schema=trec.HITS), list[pl.DataFrame]()
+                for table in tables:
+                    both = pl.concat([best, table.select(*trec.HITS)])
+                    best = trec.rank(both, system.k).select(*trec.HITS)
+                    if hits.OTHER in table.columns:
+                        others.append(table.filter(hits.OTHER))
+                run = trec.rank(best)
+                if others:
+                    top = trec.cut(run, winners.FIRST)
                     first += top.height
-                    won += top.join(others, on=trec.PAIR, how="semi").height
+                    won += top.join(pl.concat(others), on=trec.PAIR, how="semi").height
                 yield run
 
     lists = merged() if len(split) == 1 else [trec.rank(pl.concat(merged()))]
@@ -196,25 +202,35 @@ def score_run(
     shards belong to the first queries, and so on.
     """
     system = command.parse_spec(DenseSystem, spec)
-    pairs, query_vectors = trec.read_pairs(run), [shards.read(folder) for folder in queries]
-    known = {query_id for ids, *_ in query_vectors for query_id in ids}
-    lost = pairs.filter(~pl.col("query_id").is_in(known))
-    if lost.height:
-        raise ResiduumError(
-            f"{lost['run'][0]}: query_id {lost['query_id'][0]} is not in "
-            f"{', '.join(map(str, queries))} ({lost['query_id'].n_unique()} such ids)"
-        )
-    parts = []
-    for vectors, folders in zip(query_vectors, _of_each(queries, embeddings), strict=True):
-        ids = vectors[0]
-        each = distinct(ids)
-        rows = {"query_id": pl.Series(each, dtype=pl.String), "query": range(len(each))}
-        numbered = pairs.join(pl.DataFrame(rows), on="query_id", maintain_order="left")
-        docs = (shards.read(folder, system.first) for folder in folders)
-        parts.append(with_ids(pair_scores(docs, vectors, numbered), ids))
+    vectors = [shards.read(folder) for folder in queries]
+    numbers = [_numbers(ids) for ids, *_ in vectors]
+    known = {query_id for some in numbers for query_id in some["query_id"]}
+    answers = list(zip(vectors, numbers, _of_each(queries, embeddings), strict=True))
+
+    def lists() -> Iterator[pl.DataFrame]:
+        for pairs in trec.read_pairs(run, BYTES_AT_ONCE):
+            lost = pairs.filter(~pl.col("query_id").is_in(known))
+            if lost.height:
+                raise ResiduumError(
+                    f"{lost['run'][0]}: query_id {lost['query_id'][0]} is not in "
+                    f"{', '.join(map(str, queries))} ({lost['query_id'].n_unique()} such ids)"
+                )
+            parts = []
+            for asked, each, folders in answers:
+                numbered = pairs.join(each, on="query_id", maintain_order="left")
+                docs = (shards.read(folder, system.first) for folder in folders)
+                parts.append(with_ids(pair_scores(docs, asked, numbered), asked[0]))
+            yield trec.rank(pl.concat(parts))
+
     folders = [*embeddings, *(folder.parent for folder in queries)]
     inputs = [*(path / "manifest.json" for path in folders), *run]
-    _write_run(output, [trec.rank(pl.concat(parts))], tag, system, inputs)
+    _write_run(output, lists(), tag, system, inputs)
+
+
+def _numbers(ids: Sequence[str]) -> pl.DataFrame:
+    """Return query_id and its number, given the query of each vector."""
+    each = distinct(ids)
+    return pl.DataFrame({"query_id": pl.Series(each, dtype=pl.String), "query": range(len(each))})
 
 
 def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:

@@ -70,16 +70,23 @@ def tune(
     grid, measure = weighting.grid, weighting.measure
     if grid is None or measure is None:
         raise ResiduumError(f"lambda is fixed at {weighting.value}: there is nothing to tune")
-    lists = Lists(system, run, scores or [])
+    files = Files(system, run, scores or [])
     query_ids, judge = _judging(measure, qrels, answers, corpus)
-    folds = folds_of(weighting, lists.query_ids(), query_ids, fold)
     depth = min(system.k, cutoff(measure) or system.k)
-    pairs = pl.concat(
-        weights.undominated(some, depth)
-        if grid == "exact"
-        else weights.contenders(some, grid, depth)
-        for some in lists.unions(query_ids)
-    )
+    listed, found = set[str](), list[pl.DataFrame]()
+    for lists in files.read():
+        listed |= lists.query_ids()
+        for some in lists.unions(query_ids):
+            found.append(
+                weights.undominated(some, depth)
+                if grid == "exact"
+                else weights.contenders(some, grid, depth)
+            )
+    if not found:
+        named = ", ".join(map(str, files.runs.values()))
+        raise ResiduumError(f"{named}: no list of a judged query. Give runs of that split")
+    folds = folds_of(weighting, listed, query_ids, fold)
+    pairs = pl.concat(found)
     judged = judge(pairs)
     tried = (
         _weights_that_change(pairs, judged, measure, depth, query_ids, folds)
@@ -90,7 +97,7 @@ def tune(
     values = of_rankings(runs, judged, by_judgements(measure))
     settings: list[Setting] = [{LAMBDA: weight} for weight in tried]
     record = choose(settings, values, query_ids, measure, folds, bounded=grid != "exact")
-    inputs = [*lists.runs.values(), *(path for _, path in lists.scores), *(fold or [])]
+    inputs = [*files.runs.values(), *(path for _, path in files.scores), *(fold or [])]
     inputs += [path for path in (qrels, answers, corpus and corpus / "manifest.json") if path]
     record.write(output, system, inputs, "residuum.fusion")
 
@@ -161,27 +168,29 @@ def fuse(
         record = Record.read(tuning)
     else:
         raise ResiduumError("lambda is chosen on a tuning split: give --tuning, written by tune")
-    lists = Lists(system, run, scores or [])
+    files = Files(system, run, scores or [])
     factors = [float(choice.setting[LAMBDA]) for choice in record.choices]
     proof = unions.Proof(system, factors, requested or [])
-    trec.write_run(output, _fused(lists, proof, record, tuning), tag)
-    inputs = [*lists.runs.values(), *([tuning] if tuning else []), *(p for _, p in lists.scores)]
+    trec.write_run(output, _fused(files, proof, record, tuning), tag)
+    inputs = [*files.runs.values(), *([tuning] if tuning else []), *(p for _, p in files.scores)]
     manifest.write(output, record.facts() | proof.facts(), system, inputs, "residuum.fusion")
 
 
 def _fused(
-    lists: "Lists", proof: unions.Proof, record: Record, tuning: Path | None
+    files: "Files", proof: unions.Proof, record: Record, tuning: Path | None
 ) -> Iterator[pl.DataFrame]:
     """Yield the lists of some queries at once, and have the proof count them."""
-    for pairs in lists.unions():
-        weight = _weights(pairs, record, tuning)
-        run = ranked(pairs, weight, lists.system.k, _decimals(lists.system))
-        if proof.requested:
-            query_ids = pairs["query_id"].unique(maintain_order=True).to_list()
-            most = lists.outside(query_ids, proof.requested)
-            score = _weights(most, record, tuning) * most["weighted"] + most["rest"]
-            proof.add(run, most.select("query_id", score=score))
-        yield run
+    system = files.system
+    for lists in files.read():
+        for pairs in lists.unions():
+            weight = _weights(pairs, record, tuning)
+            run = ranked(pairs, weight, system.k, _decimals(system))
+            if proof.requested:
+                query_ids = pairs["query_id"].unique(maintain_order=True).to_list()
+                most = lists.outside(query_ids, proof.requested)
+                score = _weights(most, record, tuning) * most["weighted"] + most["rest"]
+                proof.add(run, most.select("query_id", score=score))
+            yield run
 
 
 def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Series | float:
@@ -196,13 +205,36 @@ def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Ser
     return pairs["query_id"].replace_strict(of_query, return_dtype=pl.Float64)
 
 
+class Files:
+    """A run of each part of a fusion, and scores of docs that a part did not retrieve."""
+
+    def __init__(self, system: FusionSystem, run: list[str], scores: list[str]) -> None:
+        """Take PART=PATH: a run of each part, files of those that give true scores."""
+        self.system, self.runs = system, command.named_paths("--run", run, system.parts)
+        self.scores = command.pairs(scores)
+        scoring = dict.fromkeys(part for part, _ in system.true_scores())
+        for part in scoring:
+            if part not in dict(self.scores):
+                raise ResiduumError(f"{part} gives true scores: name their files with --scores")
+        self._true = [(part, path) for part, path in self.scores if part in scoring]
+
+    def read(self) -> Iterator["Lists"]:
+        """Yield the lists of some queries, then of others with larger ids."""
+        met = {path: set[str]() for path in self.runs.values()}
+        every = [*self.runs.items(), *self._true]
+        for tables in trec.read_together([path for _, path in every]):
+            for path, table in zip(self.runs.values(), tables, strict=False):
+                met[path] |= {*table["query_id"].unique()}
+            parts = [part for part, _ in every]
+            yield Lists(self.system, list(zip(parts, tables, strict=True)), self.scores)
+        trec.refuse_apart(met)
+
+
 class _Scores:
     """The docs and scores of a file, and the rows of each query: where they start and end."""
 
-    def __init__(self, path: Path) -> None:
-        table = trec.read_run(path)
-        if not table["query_id"].is_sorted():
-            table = table.sort("query_id", maintain_order=True)
+    def __init__(self, table: pl.DataFrame) -> None:
+        """Take the lines of a run, by rising query_id."""
         spans = table["query_id"].rle().struct.unnest()
         ends = spans["len"].cum_sum()
         self.doc_id, self.score = table["doc_id"], table["score"].to_numpy()
@@ -226,7 +258,8 @@ class _Scores:
     def last(self, query_ids: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return how many docs some queries have, and each one's last score: 0 without a list."""
         starts, ends = self._bounds(query_ids)
-        return ends - starts, np.where(ends > starts, self.score[ends - 1], 0.0)
+        scores = self.score if len(self.score) else np.zeros(1)
+        return ends - starts, np.where(ends > starts, scores[ends - 1], 0.0)
 
     def _bounds(self, query_ids: Sequence[str]) -> np.ndarray:
         return np.array([self.spans.get(query_id, (0, 0)) for query_id in query_ids]).T
@@ -235,25 +268,23 @@ class _Scores:
 class Lists:
     """The lists of a fusion's parts, and the scores of docs that a part did not retrieve."""
 
-    def __init__(self, system: FusionSystem, run: list[str], scores: list[str]) -> None:
-        """Read PART=PATH: a run of each part, files of those that give true scores."""
-        self.system, self.runs = system, command.named_paths("--run", run, system.parts)
-        self.scores = command.pairs(scores)
-        scoring = dict.fromkeys(part for part, _ in system.true_scores())
-        for part in scoring:
-            if part not in dict(self.scores):
-                raise ResiduumError(f"{part} gives true scores: name their files with --scores")
-        true = [(part, path) for part, path in self.scores if part in scoring]
-        self._sources = [(part, _Scores(path)) for part, path in [*self.runs.items(), *true]]
-        lists = zip(self.runs.values(), self._sources[: len(self.runs)], strict=True)
-        trec.refuse_apart({path: source.spans.keys() for path, (_, source) in lists})
-        of_runs = self._sources[: len(self.runs)]
+    def __init__(
+        self,
+        system: FusionSystem,
+        tables: Sequence[tuple[str, pl.DataFrame]],
+        scores: Sequence[tuple[str, Path]],
+    ) -> None:
+        """Take the lists of all parts, then true scores, each with its part; name `scores`."""
+        self.system, self._names = system, scores
+        self._sources = [(part, _Scores(table)) for part, table in tables]
+        self._count = len(system.parts)  # of runs, which come first
         how = system.normalise
+        of_runs = self._sources[: self._count]
         self._scaling = {part: run.scaling(how) for part, run in of_runs} if how else {}
 
     def query_ids(self) -> set[str]:
         """Return the ids of the queries that any part has a list for."""
-        runs = self._sources[: len(self.runs)]
+        runs = self._sources[: self._count]
         return {query_id for _, run in runs for query_id in run.spans}
 
     def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -261,8 +292,9 @@ class Lists:
 
         `weighted` is the score that bears the weight, `rest` the sum of the others.
         """
-        known = self.query_ids() if query_ids is None else query_ids
-        for some in chunks(sorted(known), QUERIES_AT_ONCE):
+        known = self.query_ids()
+        asked = known if query_ids is None else known.intersection(query_ids)
+        for some in chunks(sorted(asked), QUERIES_AT_ONCE):
             yield self._union(some)
 
     def _union(self, query_ids: Sequence[str]) -> pl.DataFrame:
@@ -275,18 +307,18 @@ class Lists:
         doc_id, number = pl.concat(doc_ids), np.concatenate(numbers)
         first, pair = _distinct(number, doc_id)
         ends = np.cumsum([len(scores) for scores in values])
-        retrieved = first < ends[len(self.runs) - 1]
-        scores = {part: np.full(len(first), np.nan) for part in self.runs}
+        retrieved = first < ends[self._count - 1]
+        scores = {part: np.full(len(first), np.nan) for part in self.system.parts}
         pairs = np.split(pair, ends[:-1])
         for (part, _), given, rows in reversed([*zip(self._sources, values, pairs, strict=True)]):
             scores[part][rows] = given  # its list over true ones
         query, first = number[first[retrieved]], first[retrieved]
         ids = pl.Series(query_ids, dtype=pl.String)
         table = pl.DataFrame({"query_id": ids.gather(query), "doc_id": doc_id.gather(first)})
-        listed = {part: ~np.isnan(scores[part][retrieved]) for part in self.runs}
+        listed = {part: ~np.isnan(scores[part][retrieved]) for part in self.system.parts}
         filled = {
             part: self._filled(part, scores[part][retrieved], table, least[query])
-            for part, least in zip(self.runs, lowest[: len(self.runs)], strict=True)
+            for part, least in zip(self.system.parts, lowest[: self._count], strict=True)
         }
         if self.system.combine == "mnz":
             return self._multiplied(table, np.sum([*filled.values()], axis=0), listed)
@@ -317,7 +349,7 @@ class Lists:
 
     def outside(self, query_ids: Sequence[str], requested: Mapping[str, int]) -> pl.DataFrame:
         """Return query_id, weighted, rest: the most that a doc of no list may have."""
-        lasts = {part: source.last(query_ids) for part, source in self._sources[: len(self.runs)]}
+        lasts = {part: source.last(query_ids) for part, source in self._sources[: self._count]}
         most = {part: unions.most_outside(*last, requested[part]) for part, last in lasts.items()}
         return self._summed(pl.DataFrame({"query_id": query_ids}), most)
 
@@ -334,7 +366,7 @@ class Lists:
             return np.where(lacking, lowest if rule == "minimum" else 0.0, scores)
         if lacking.any():
             query_id, doc_id = pairs.filter(lacking).sort(trec.PAIR).row(0)
-            paths = ", ".join(str(path) for scored, path in self.scores if scored == part)
+            paths = ", ".join(str(path) for scored, path in self._names if scored == part)
             fault = f"no score of {part} for query {query_id}, doc {doc_id}"
             raise ResiduumError(f"{paths}: {fault}. Delete the file and run again.")
         return scores

@@ -121,28 +121,42 @@ def score(
     if system.rm3:
         depends = "its query depends on its own first hits. Use the system without rm3."
         raise ResiduumError(f"a system with rm3 cannot score given docs: {depends}")
-    searcher = open_index(index, system, threads)
-    pairs, names = trec.read_pairs(run), [str(path) for path in run]
-    texts = read_texts(queries, pairs, " or ".join(names))
-    lists = trec.lists_of(pairs).iter_rows()
-    docs = [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in lists]
-    scored = searcher.score(track(docs, "score", len(docs), "queries"))
-    lost = pairs.join(scored, on=trec.PAIR, how="anti")
-    if lost.height:
-        fault = f"doc {lost['doc_id'][0]} is not in {index} ({lost.height} such lines)"
-        raise ResiduumError(f"{lost['run'][0]}: {fault}. The run was made on another corpus.")
-    facts, inputs = {"queries": len(docs), "scores_of": names}, [index / "manifest.json", queries]
-    write(output, [trec.rank(scored)], tag, facts, searcher, [*inputs, *run])
+    searcher, names = open_index(index, system, threads), [str(path) for path in run]
+    texts, facts = trec.read_queries(queries), dict[str, Any](queries=0, scores_of=names)
+
+    def lists() -> Iterator[pl.DataFrame]:
+        for pairs in trec.read_pairs(run):
+            check_texts(texts, queries, pairs, " or ".join(names))
+            listed = trec.lists_of(pairs).iter_rows()
+            docs = [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in listed]
+            facts["queries"] += len(docs)
+            scored = searcher.score(track(docs, "score", len(docs), "queries"))
+            lost = pairs.join(scored, on=trec.PAIR, how="anti")
+            if lost.height:
+                fault = f"doc {lost['doc_id'][0]} is not in {index} ({lost.height} such lines)"
+                again = "The run was made on another corpus."
+                raise ResiduumError(f"{lost['run'][0]}: {fault}. {again}")
+            yield trec.rank(scored)
+
+    inputs = [index / "manifest.json", queries, *run]
+    write(output, lists(), tag, facts, searcher, inputs)
 
 
 def read_texts(queries: Path, table: pl.DataFrame, source: Path | str) -> dict[str, str]:
     """Read the texts of queries. Raises ResiduumError if a query of the table has no text."""
     texts = trec.read_queries(queries)
+    check_texts(texts, queries, table, source)
+    return texts
+
+
+def check_texts(
+    texts: Mapping[str, str], queries: Path, table: pl.DataFrame, source: Path | str
+) -> None:
+    """Raise ResiduumError if a query of a table has no text; `queries` and `source` are named."""
     unknown = [q for q in table["query_id"].unique(maintain_order=True) if q not in texts]
     if unknown:
         fault = f"query {unknown[0]} is not in {queries} ({len(unknown)} such queries)"
         raise ResiduumError(f"{source}: {fault}. Use the queries of the same split.")
-    return texts
 
 
 def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher:

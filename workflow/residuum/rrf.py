@@ -4,7 +4,7 @@ Command: `python -m residuum.rrf fuse ...`. Source: Cormack, Clarke and Buettche
 Fusion outperforms Condorcet and individual rank learning methods, SIGIR 2009.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import polars as pl
@@ -28,12 +28,20 @@ def fuse(
     """Write the fused run; a doc that a list lacks gets nothing from it."""
     system = command.parse_spec(ReciprocalRankSystem, spec)
     runs = command.named_paths("--run", run, system.parts)
-    lists = {path: trec.read_run(path) for path in runs.values()}
-    trec.refuse_apart({path: {*ranked["query_id"]} for path, ranked in lists.items()})
-    fused = by_rank(map(lists.__getitem__, runs.values()), system.rank_constant, system.k)
-    trec.write_run(output, fused, tag)
-    highest = len(runs) / (system.rank_constant + 1)
-    facts = {"hits": fused.height, "answered": fused["query_id"].n_unique(), "highest": highest}
+    met = {path: set[str]() for path in runs.values()}
+    facts = {"hits": 0, "answered": 0, "highest": len(runs) / (system.rank_constant + 1)}
+
+    def lists() -> Iterator[pl.DataFrame]:
+        for tables in trec.read_together([*runs.values()]):
+            for path, table in zip(runs.values(), tables, strict=True):
+                met[path] |= {*table["query_id"].unique()}
+            fused = by_rank(tables, system.rank_constant, system.k)
+            facts["hits"] += fused.height
+            facts["answered"] += fused["query_id"].n_unique()
+            yield fused
+        trec.refuse_apart(met)
+
+    trec.write_run(output, lists(), tag)
     manifest.write(output, facts, system, list(runs.values()), "residuum.rrf")
 
 

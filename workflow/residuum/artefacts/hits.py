@@ -1,6 +1,6 @@
 """Hits of a shard's search, by split, in files of some thousand queries each.
 
-Usage: `write(folder, "dev", parts)`; `for parts in read(folders, "dev")` gives the same queries of
+Usage: `write(folder, "dev", parts)`; `for tables in read(folders, "dev")` has the same queries of
 all shards. So neither a search nor a merge holds the lists of all queries.
 """
 
@@ -10,13 +10,10 @@ from pathlib import Path
 import polars as pl
 
 from residuum.artefacts import files, trec
-from residuum.artefacts.columns import Columns
 from residuum.cli.errors import ResiduumError
 
-LINES = 2_000_000  # of a file: some 300 MB where a dozen shards are merged
-OTHER: Columns = {
-    "other": pl.Boolean
-}  # of models with several vectors: won by another than the first one
+LINES = 1_000_000  # of a file: a search holds one, a merge two, and the rows that it sorts
+OTHER = "other"  # of models with several vectors: whether another than the first one wins
 
 
 def queries_at_once(k: int) -> int:
@@ -25,7 +22,7 @@ def queries_at_once(k: int) -> int:
 
 
 def write(folder: Path, split: str, parts: Iterable[pl.DataFrame]) -> int:
-    """Write query_id, doc_id, score and perhaps `other` of some queries, then others; count lines.
+    """Write query_id, doc_id, score and perhaps OTHER of some queries, then others; count lines.
 
     Query ids rise within a part and from part to part, and each shard's parts are cut alike.
     """
@@ -44,8 +41,11 @@ def holds(folder: Path, split: str) -> bool:
     return (folder / split).is_dir()
 
 
-def read(folders: Sequence[Path], split: str) -> Iterator[list[pl.DataFrame]]:
-    """Yield what `write` wrote for some queries, a table for each shard, then for others."""
+def read(folders: Sequence[Path], split: str) -> Iterator[Iterator[pl.DataFrame]]:
+    """Yield what `write` wrote for some queries, a table for each shard, then for others.
+
+    A table is read when it is asked for.
+    """
     names = [sorted(path.name for path in (folder / split).iterdir()) for folder in folders]
     for folder, found in zip(folders, names, strict=True):
         if found != names[0]:
@@ -54,8 +54,8 @@ def read(folders: Sequence[Path], split: str) -> Iterator[list[pl.DataFrame]]:
                 f"{len(names[0])}: they were cut for different depths. {files.REMAKE}"
             )
     for name in names[0]:
-        yield [_read(folder / split / name) for folder in folders]
+        yield (_read(folder / split / name) for folder in folders)
 
 
 def _read(path: Path) -> pl.DataFrame:
-    return trec.read_parquet(path, trec.HITS, OTHER)
+    return trec.read_parquet(path, trec.HITS, {OTHER: pl.Boolean})

@@ -4,7 +4,7 @@ Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are str
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from pathlib import Path
 
@@ -38,6 +38,7 @@ BOUNDS: Columns = {
 # Beside measures in curves: the recall of candidates, or of an exact search; the docs reranked.
 RECALL, DOCS_RERANKED = "recall", "docs_reranked"
 PAIR = ["query_id", "doc_id"]
+READ = [*PAIR, "rank", "score"]  # columns of a run that is read
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 MOST_RELEVANCE = 10_000  # evaluators count the docs of every grade up to the highest
 EXACT = "Q0="  # before the exact score of a line whose written score was lowered
@@ -60,7 +61,7 @@ def rank(
     rounded = pl.col("score").cast(pl.Float64).round(decimals) + 0.0
     ranked = _by_score(scores.select(pl.col(PAIR).cast(pl.String), rounded))
     kept = ranked if k is None else cut(ranked, k)
-    return kept.select(*PAIR, "rank", "score")
+    return kept.select(READ)
 
 
 def _by_score(scores: pl.DataFrame) -> pl.DataFrame:
@@ -117,17 +118,64 @@ def read_run(path: Path) -> pl.DataFrame:
 def read_lists(path: Path, at_once: int = BYTES_AT_ONCE) -> Iterator[pl.DataFrame]:
     """Yield a run as `read_run` reads it, in parts of whole queries, with one part in memory.
 
-    Lines of a query that are apart raise ResiduumError.
+    A run of one part is sorted by query. In a larger one, lines of a query that are apart raise
+    ResiduumError.
     """
-    held, met = pl.DataFrame(), set[str]()
-    for lines in read_parts(path, RUN, at_once):
-        run = pl.concat([held, _exact(lines)]) if held.height else _exact(lines)
+    parts, met = read_parts(path, RUN, at_once), set[str]()
+    held = _exact(next(parts))
+    more = next(parts, None)
+    if more is None:
+        _check_run(path, held)
+        yield held if held["query_id"].is_sorted() else held.sort("query_id", maintain_order=True)
+        return
+    for lines in chain([more], parts):
+        run = pl.concat([held, _exact(lines)])
         follows = pl.col("query_id") == pl.col("query_id").shift(1)
         last = run.select((~follows).arg_true().last()).item() or 0  # it may go on in a next part
         ready, held = run.head(last), run.slice(last)
         if ready.height:
             yield _new_lists(path, ready, met)
     yield _new_lists(path, held, met)
+
+
+def read_together(
+    paths: Sequence[Path], at_once: int = BYTES_AT_ONCE
+) -> Iterator[list[pl.DataFrame]]:
+    """Yield the lists of some queries, a table for each run, then of others with larger ids.
+
+    Memory holds two parts of each run. Raises ResiduumError where the query ids of a large run
+    fall.
+    """
+    streams = [_rising(path, at_once) for path in paths]
+    held = [pl.DataFrame(schema={**HITS, "rank": pl.Int64}).select(READ) for _ in paths]
+    left = dict(enumerate(streams))  # those that are not read to their end
+    while True:
+        for number in [number for number in left if held[number].is_empty()]:
+            part = next(left[number], None)
+            if part is None:
+                del left[number]
+            else:
+                held[number] = part
+        if all(table.is_empty() for table in held):
+            return
+        ends = [str(held[number]["query_id"].last()) for number in left]
+        known = pl.col("query_id") <= min(ends) if ends else pl.lit(value=True)
+        yield [table.filter(known) for table in held]
+        held = [table.filter(~known) for table in held]
+
+
+def _rising(path: Path, at_once: int) -> Iterator[pl.DataFrame]:
+    """Yield the parts of a run whose query ids rise."""
+    last = ""
+    for part in read_lists(path, at_once):
+        ids = part["query_id"]
+        if not ids.is_sorted() or str(ids.first()) <= last:
+            raise ResiduumError(
+                f"{path}: query ids fall from one list to the next. Sort the lists by them, such "
+                "as by LC_ALL=C sort -s -k1,1"
+            )
+        last = str(ids.last())
+        yield part
 
 
 def _new_lists(path: Path, run: pl.DataFrame, met: set[str]) -> pl.DataFrame:
@@ -138,7 +186,7 @@ def _new_lists(path: Path, run: pl.DataFrame, met: set[str]) -> pl.DataFrame:
         read_run(path)  # raises the error of the first bad line, if there is one
         raise ResiduumError(
             f"{path}: the lines of a query are apart. Sort them by query and rank, such as by "
-            "sort -s -k1,1 -k4,4n"
+            "LC_ALL=C sort -s -k1,1 -k4,4n"
         )
     try:
         _check_run(path, run)
@@ -218,10 +266,17 @@ def read_parquet(path: Path, columns: Columns, optional: Columns | None = None) 
     return table
 
 
-def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
-    """Read several runs and return each query_id, doc_id once, with the first run that has it."""
-    runs = (read_run(path).with_columns(pl.lit(str(path)).alias("run")) for path in paths)
-    return pl.concat(runs).select(*PAIR, "run").unique(PAIR, keep="first", maintain_order=True)
+def read_pairs(paths: Sequence[Path], at_once: int = BYTES_AT_ONCE) -> Iterator[pl.DataFrame]:
+    """Yield query_id and doc_id of several runs, each pair once, with the first run that has it.
+
+    They come for some queries, then for others with larger ids.
+    """
+    for tables in read_together(paths, at_once):
+        named = [
+            table.select(*PAIR, run=pl.lit(str(path)))
+            for path, table in zip(paths, tables, strict=True)
+        ]
+        yield pl.concat(named).unique(PAIR, keep="first", maintain_order=True)
 
 
 def _check_run(path: Path, run: pl.DataFrame, ranked: bool = True) -> None:
