@@ -80,7 +80,7 @@ def test_a_depth_curve_measures_every_pair_at_every_depth():
 
 def test_a_cut_and_a_measurement_read_the_run_once():
     assert ESTIMATES.run(named(**DEV, run="deep")).disk == 11 * 20 * 10
-    assert ESTIMATES.measures(named(**DEV, run="deep")).core_s == pytest.approx(200 * 3e-6)
+    assert ESTIMATES.measures(named(**DEV, run="deep")).core_s == pytest.approx(200 * 1e-6)
 
 
 def test_a_triplet_is_a_query_and_two_docs():
@@ -227,7 +227,7 @@ def test_exact_search_multiplies_every_vector_with_every_query():
     assert shard.disk == 11 * 30 * 10
     run = {"dataset": "toy", "split": "dev", "run": "vectors.seed1"}
     gathered = ESTIMATES.run(named(**run))
-    assert gathered.core_s == pytest.approx(4 * 200 * 3e-6)
+    assert gathered.core_s == pytest.approx(4 * 200 * 1e-6)
 
 
 def test_reranking_reads_every_pair_once():
@@ -274,7 +274,7 @@ def resources(**config):
 
 def test_a_job_declares_its_start_and_is_limited_to_a_quarter_and_four_times_its_estimate():
     made = resources().cpu(lambda w: Estimate(disk=2.5e6, core_s=7200), mem_mb=4000)
-    assert (made["gpu"], made["disk_mb"](None), made["core_s"](None)) == (0, 3, 7203)
+    assert (made["gpu"], made["disk_mb"](None), made["core_s"](None)) == (0, 3, 7201)
     assert made["runtime"](None, threads=4, attempt=1) == 15 + 4 * 30
 
 

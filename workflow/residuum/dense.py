@@ -32,7 +32,7 @@ app = command.app(__doc__)
 
 Approximate = RootModel[Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None]
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
-BYTES_AT_ONCE = 1 << 27  # of each run whose pairs are scored: for each part all ids are read again
+BYTES_AT_ONCE = 1 << 26  # of each run whose pairs are scored: for each part all ids are read again
 
 
 @app.command("search")

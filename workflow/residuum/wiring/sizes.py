@@ -394,7 +394,7 @@ GRID_DOCS = Assumption(0.2, "and {} s for each million docs (random words: 0.2)"
 DOC_TERMS = Assumption(80, "a sparse vector takes the room of {} numbers (40 terms, 8 bytes each)")
 SCORE_US = Assumption(5, "scoring a given doc takes {} µs (mini: 4), and its query a BM25 search")
 LINE_BYTES = Assumption(11, "a line of a run takes {} bytes compressed (NFCorpus: 10.7)")
-LINE_US = Assumption(3, "reading, fusing, cutting or measuring a line of a run takes {} µs (mini)")
+LINE_US = Assumption(1, "reading, fusing, cutting or measuring a line of a run takes {} µs (mini)")
 TRIAL_US = Assumption(1, "trying a lambda or a depth on a line takes {} µs (mini)")
 EXACT_US = Assumption(1, "the search for an exact lambda takes {} µs a line (mini)")
 WEIGHTS = Assumption(0.1, "term weights take {} of the bytes of the text (NFCorpus: 0.04)")
@@ -433,8 +433,13 @@ QUERY_TOKENS = Assumption(
 
 
 LSA_MB = Assumption(0.5, "a core makes a backbone from {} MB of text a second (mini)")
-PAGE_S = Assumption(60, "a page takes {} s with its tests and its drawing (mini: 2)")
-START_S = Assumption(3, "a job takes {} s of a core to start (mini: 0.5 to 2)")
+PAGE_S = Assumption(
+    2,
+    "a page takes {} s with its tests and its drawing (mini: 0.1 to 5; 84 comparisons of 6,980 "
+    "queries: 2)",
+)
+
+START_S = Assumption(1, "a job takes {} s of a core to start (forked 0.02 to 0.5, else up to 4)")
 CORE_GFLOPS = Assumption(60, "without a card a core does {} GFLOPS (MiniLM on NFCorpus: 69)")
 ALL = [number for number in globals().values() if isinstance(number, Assumption)]
 LEAST = 1000  # docs of a corpus whose files are small, missing or on the hub
