@@ -16,7 +16,7 @@ from contents import contents
 from killing import WORKFLOW
 from residuum import dense, evaluate
 from residuum.artefacts import contracts, files, manifest, trec, winners
-from residuum.artefacts.hits import read
+from residuum.artefacts.hits import read, write
 from residuum.cli.errors import ResiduumError
 from residuum.vectors import nearest
 
@@ -318,6 +318,50 @@ def test_vectors_of_another_model_are_refused(made: Made, tmp_path: Path) -> Non
 def test_the_same_shard_searched_twice_gives_the_same_bytes(made: Made, tmp_path: Path) -> None:
     one, two = (made.hits(tmp_path / name, 2, 9)[0] for name in ("one", "two"))
     assert contents(one) == contents(two)
+
+
+MERGING = """
+import resource, sys
+from pathlib import Path
+from residuum import dense
+from residuum.artefacts import trec
+folders, run = [Path(path) for path in sys.argv[2:4]], Path(sys.argv[4])
+dense.gather(folders, ["dev"], sys.argv[1], "test", run)
+assert sum(table.height for [table] in trec.read_together([run], 1 << 20)) == int(sys.argv[5])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_the_memory_of_a_merge_does_not_grow_with_the_queries(tmp_path: Path) -> None:
+    """All lines of the larger one would take more than 200 MB."""
+    megabytes = []
+    for queries in (2_000, 10_000):
+        folders, k = [tmp_path / f"{queries}.{number}" for number in range(2)], 100
+        for number, folder in enumerate(folders):
+            parts = (
+                pl.DataFrame(
+                    {
+                        "query_id": [f"q{query:05d}" for query in range(first, first + 200)],
+                        "doc_id": [[f"d{2 * rank + number}" for rank in range(k)]] * 200,
+                        "score": [[float(k - rank) for rank in range(k)]] * 200,
+                    }
+                ).explode("doc_id", "score")
+                for first in range(0, queries, 200)
+            )
+            assert write(folder, "dev", parts) == queries * k
+            shard = {"number": number, "of": 2, "docs": k}
+            record = {"artefact": {"weights": "0" * 64, "shard": shard}, "spec": {"k": k}}
+            (folder / "manifest.json").write_text(json.dumps(record))
+        words = [spec(k), *map(str, folders), str(tmp_path / "run.trec.gz"), str(queries * k)]
+        done = subprocess.run(
+            [sys.executable, "-c", MERGING, *words],
+            env={"PYTHONPATH": str(WORKFLOW)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        megabytes.append(int(done.stdout))
+    assert megabytes[1] < megabytes[0] + 50
 
 
 class Folds(NamedTuple):

@@ -61,7 +61,7 @@ def test_counting_docs_reads_each_corpus_once():
     text = 8_841_823 * 340 + 250_000 * 630 + 528_155 * 3000
     assert made.core_s == pytest.approx(2 + text / 20e6)
     queries = Estimates(full()).characteristics(named(page="dualrm-table1"))
-    assert queries.core_s == 60, "none where splits alone are counted"
+    assert queries.core_s == 2, "none where splits alone are counted"
 
 
 def test_a_corpus_has_the_docs_of_its_largest_edition():

@@ -29,7 +29,7 @@ def write(folder: Path, split: str, parts: Iterable[pl.DataFrame]) -> int:
     lines = 0
     for number, part in enumerate(parts):
         path = folder / split / f"{number:05d}.parquet"
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with files.whole(path) as temporary:
             part.write_parquet(temporary)
         lines += part.height
