@@ -1,5 +1,6 @@
 """Runs of any origin compared: values by hand, p-values as SciPy's, refusals of what cannot be."""
 
+import json
 import math
 
 import numpy as np
@@ -118,6 +119,25 @@ def test_the_pages_print_and_the_file_holds_every_comparison(files, capsys, tmp_
     assert "24 judged queries." in text
     table = pl.read_csv(tmp_path / "tests.tsv", separator="\t")
     assert table.select("measure", "a", "b").n_unique() == table.height == 6
+
+
+@pytest.mark.parametrize("name", ["test.tsv", "test.jsonl", "test.csv"])
+def test_qrels_may_have_beirs_form_or_named_columns(files, capsys, name):
+    qrels, *runs = files
+    command(qrels, *runs)
+    plain, rows = capsys.readouterr().out, [(query, "right", 1) for query in QUERIES]
+    given, columns = qrels.parent / name, ["query-id", "corpus-id", "score"]
+    if name.endswith(".jsonl"):
+        lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+    else:
+        tab = "," if name.endswith(".csv") else "\t"
+        lines = [tab.join(map(str, row)) for row in [columns, *rows]]
+    given.write_text("\n".join(lines) + "\n")
+    command(given, *runs)
+    assert capsys.readouterr().out == plain
+    given.write_text("\n".join([*lines, lines[-1]]) + "\n")
+    with pytest.raises(ResiduumError, match=rf"{name}, line {len(lines) + 1}: duplicate judgement"):
+        command(given, *runs)
 
 
 def test_latex(files, capsys):

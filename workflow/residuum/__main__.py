@@ -106,7 +106,7 @@ def fidelity(
 
 @app.command()
 def compare(
-    qrels: Annotated[Path, typer.Argument(help="TREC qrels, plain or gzipped")],
+    qrels: Annotated[Path, typer.Argument(help="qrels of TREC or BEIR, plain or gzipped")],
     runs: Annotated[
         list[str],
         typer.Argument(help="TREC runs, plain or gzipped, two or more; join folds by commas"),

@@ -339,10 +339,17 @@ def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:
 
 def read_qrels(path: Path) -> pl.DataFrame:
     """Read TREC qrels into query_id, doc_id, relevance (integer); a pair is judged once."""
-    qrels = read(path, QRELS).drop("q0")
-    refuse(path, qrels, repeats(*PAIR), "duplicate judgement of a pair")
+    return checked_qrels(path, read(path, QRELS).drop("q0"))
+
+
+def checked_qrels(path: Path, qrels: pl.DataFrame, header: bool = False) -> pl.DataFrame:
+    """Return query_id, doc_id, relevance as they are, a line each; refuse what no evaluator reads.
+
+    `header` says whether the file's first line names its columns.
+    """
+    refuse(path, qrels, repeats(*PAIR), "duplicate judgement of a pair", header)
     most = f"relevance must lie between -{MOST_RELEVANCE} and {MOST_RELEVANCE}"
-    refuse(path, qrels, pl.col("relevance").abs() > MOST_RELEVANCE, most)
+    refuse(path, qrels, pl.col("relevance").abs() > MOST_RELEVANCE, most, header)
     return qrels
 
 

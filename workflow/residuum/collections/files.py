@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import polars as pl
+
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.collections import forms, hub, sgml
@@ -188,18 +190,33 @@ def _query(where: str, record: Record, source: InFiles, field: str) -> tuple[str
     return query_id, text
 
 
+def read_qrels(path: Path) -> pl.DataFrame:
+    """Read qrels in any form that a collection's may have: query_id, doc_id, relevance."""
+    if not path.is_file() or not (forms.named(path) or _columns(path)):
+        return trec.read_qrels(path)
+    schema = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
+    judged = pl.DataFrame(list(_judgements(path, {})), schema=schema, orient="row")
+    named_first = not forms.named(path) or ".csv" in path.suffixes
+    return trec.checked_qrels(path, judged, named_first)
+
+
 def _judgements(path: Path, names: Mapping[str, str]) -> Iterable[tuple[str, str, int]]:
     """Read qrels from named columns, BEIR's TSV with its header, or TREC's four columns."""
     if forms.named(path):
         records = forms.records(path)
-    else:
-        first = next((line.split("\t") for _, line in numbered(path)), [])
-        if len(first) != 3:
-            return trec.read_qrels(path).iter_rows()
-        _check_header(path, first, names)
-        records = forms.records(path, first)
+    elif columns := _columns(path):
+        _check_header(path, columns, names)
+        records = forms.records(path, columns)
         next(records)
+    else:
+        return trec.read_qrels(path).iter_rows()
     return (_judgement(where, record, names) for where, record in records)
+
+
+def _columns(path: Path) -> list[str]:
+    """Return the columns that BEIR's TSV names in its first line; [] for TREC's qrels."""
+    first = next((line.split("\t") for _, line in numbered(path)), [])
+    return first if len(first) == 3 else []
 
 
 def _check_header(path: Path, columns: list[str], names: Mapping[str, str]) -> None:

@@ -19,6 +19,7 @@ from residuum import paired
 from residuum.artefacts import files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, printable, unknown
+from residuum.collections.files import read_qrels
 from residuum.config import measures
 from residuum.config.measures import is_hit, is_tested, mean
 from residuum.config.schema.tests import Tests
@@ -56,7 +57,7 @@ def report(
         tests = Tests.model_validate(options)
     except ValidationError as error:
         raise ResiduumError(command.describe("options", error)) from None
-    judged = trec.read_qrels(qrels)
+    judged = read_qrels(qrels)
     named, remarks = read(runs, judged, missing)
     requested = [*dict.fromkeys(n for text in measures for n in SEPARATOR.split(text) if n)]
     if not requested:
