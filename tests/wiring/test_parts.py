@@ -791,6 +791,21 @@ def test_negatives_without_answers_read_those_of_the_training_split():
     assert costs[0] - costs[1] == pytest.approx(read)
 
 
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"run": "bm52"}, r"no system 'bm52'; known: .*Did you mean bm25\?"),
+        ({"split": "devv"}, r"no split of toy 'devv'; known: .*Did you mean dev\?"),
+        ({"dataset": "tou"}, r"no dataset 'tou'; known: .*Did you mean toy\?"),
+        ({"run": "vectors"}, r"vectors has a run for each training seed: name vectors\.seed1"),
+    ],
+)
+def test_a_measurement_of_what_is_not_there_names_the_nearest(changed, fault):
+    asked = named(**{**ON_DEV, "run": "bm25", **changed})
+    with pytest.raises(ResiduumError, match=fault):
+        part(Evaluations).ranked(asked)
+
+
 def test_candidates_are_made_of_their_parts_and_measured_in_the_order_of_others():
     runs, pool = part(Runs), named(**ON_DEV, run="pool")
     assert runs.fused(pool) == ["r/runs/toy/dev/bm25.trec.gz"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from shlex import quote
 from typing import NamedTuple
 
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import specs
 from residuum.config.measures import level, of_first, reads
 from residuum.config.registry import READERS, Registry, Reranker, SplitId
@@ -382,8 +382,23 @@ class Evaluations(Part):
     def ranked(self, wildcards: Wildcards) -> str:
         """Return the file that is measured: a run, or a run's scores of candidates."""
         (run, over), split_id = OrderId.parse(wildcards.run), split_id_of(wildcards)
+        self._check_named(split_id, run)
         template = self.paths.scores if over else self.paths.run
         return self.fill(template, split_id, run=run, other=over)
+
+    def _check_named(self, split_id: SplitId, run: str) -> None:
+        """Raise ResiduumError for a split or a system that no file of config/ has."""
+        datasets, (name, seed) = self.registry.datasets, RunId.parse(run)
+        if split_id.dataset not in datasets:
+            raise ResiduumError(unknown("dataset", split_id.dataset, datasets))
+        splits = datasets[split_id.dataset].splits
+        if split_id.split not in splits:
+            raise ResiduumError(unknown(f"split of {split_id.dataset}", split_id.split, splits))
+        if name not in self.registry.systems:
+            raise ResiduumError(unknown("system", name, self.registry.systems))
+        if self.registry.seeded(name) and seed is None:
+            runs = " or ".join(self.registry.runs(name))
+            raise ResiduumError(f"{name} has a run for each training seed: name {runs}")
 
     def record(self, wildcards: Wildcards) -> str:
         """Return the manifest of the file that is measured."""
