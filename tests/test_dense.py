@@ -233,6 +233,9 @@ def test_hits_may_be_deeper_than_the_run_but_not_less_deep(made: Made, tmp_path:
     dense.gather(deep, ["dev"], spec(7), "test", tmp_path / "cut.trec.gz")
     whole = made.run(tmp_path / "seven", 2, 7)
     assert (tmp_path / "cut.trec.gz").read_bytes() == whole.read_bytes()
+    mixed = [deep[0], made.hits(tmp_path / "deeper", 2, 31)[1]]
+    with pytest.raises(ResiduumError, match=r"searched at k 31, and .*by2/0 at k 30\. Search all"):
+        dense.gather(mixed, ["dev"], spec(7), "test", tmp_path / "no.trec.gz")
     with pytest.raises(ResiduumError, match="its search was less deep than k 31 of test"):
         dense.gather(deep, ["dev"], spec(31), "test", tmp_path / "no.trec.gz")
 

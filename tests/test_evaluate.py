@@ -72,6 +72,13 @@ def test_recall_beyond_the_cut_is_not_seen():
     assert result == {"R@100": 0.0, "R@1000": 1.0, "RR@10": 0.0}
 
 
+def test_judged_only_looks_for_judged_docs_below_the_cutoff():
+    ranked = run([("q", f"d{i:02d}", 50.0 - i) for i in range(40)])
+    judged = qrels([("q", "d20", 1), ("q", "d30", 0), ("q", "d35", 1)])
+    metrics = evaluate(ranked, judged, ["P(judged_only=True)@2", "P@2"])
+    assert {row[1]: row[2] for row in metrics.rows()} == {"P(judged_only=True)@2": 0.5, "P@2": 0.0}
+
+
 def test_two_spellings_of_one_measure_both_get_its_values():
     names = ["AP@1000", "AP(rel=1)@1000", "RR@10", "RR(rel=1)@10"]
     metrics = evaluate(run([("q", "a", 1.0)]), qrels([("q", "a", 1)]), names)

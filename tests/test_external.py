@@ -45,6 +45,11 @@ def test_a_good_run_keeps_its_own_order_of_ties(accept):
     assert result["score"].to_list() == [3.5, 3.5, 0.25]
 
 
+def test_lists_are_written_in_the_order_of_their_query_ids(accept):
+    first, second, third = GOOD.splitlines(keepends=True)
+    assert accept(third + first + second).read_bytes() == accept(GOOD).read_bytes()
+
+
 def test_lists_of_other_queries_are_left_out_where_the_system_says_so(accept):
     spec = json.dumps({**json.loads(SPEC), "others": True})
     more = f"q0 Q0 d9 1 9 their\n{GOOD}q3 Q0 d1 1 1 their\n"

@@ -3,6 +3,7 @@
 import json
 import random
 from collections import Counter
+from functools import partial
 
 import polars as pl
 import pytest
@@ -182,6 +183,19 @@ def test_true_scores_take_the_place_of_what_a_list_lacks(run, lists):
         ("r", "x", 1.0, 0.5),
         ("s", "z", 0.0, -1.0),
     ]
+
+
+def test_runs_of_two_splits_are_named_before_a_score_that_lacks_for_it(run, tmp_path, monkeypatch):
+    runs = {"l": run("l.gz", {("q", "a"): 1}), "d": run("d.gz", {("z", "a"): 1})}
+    scores = run("s.gz", {("y", "b"): 1})
+    one_at_a_time = partial(trec.read_together, at_once=1)
+    monkeypatch.setattr(trec, "read_together", one_at_a_time)
+    entry = system("true_score", value=1.0).model_dump_json()
+    with pytest.raises(ResiduumError, match=r"none of its 1 queries, such as q, is in .*d\.gz"):
+        fusion.fuse(
+            entry, named(runs), "f", tmp_path / "out.gz", scores=[f"l={scores}"], requested=None
+        )
+    assert not (tmp_path / "out.gz").exists()
 
 
 def test_a_pair_without_its_true_score_is_an_error_not_a_zero(run, lists):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from residuum.artefacts import trec
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import NotRun, ResiduumError
 
 
 def scores(rows):
@@ -193,6 +193,8 @@ def test_the_parts_of_a_run_are_the_run(tmp_path: Path, name: str, at_once: int)
     assert pl.concat(parts).equals(run) and trec.read_run(tmp_path / name).equals(run)
     ids = [query_id for part in parts for query_id in part["query_id"].unique()]
     assert len(ids) == 40, "no query is in two parts"
+    if name == "run.trec" and at_once == 700:  # bytes: 40 lines, and the rest of a list
+        assert max(part.height for part in parts) <= 40 + 25
     assert (len(parts) == 1) == (at_once == 10**9)
 
 
@@ -227,8 +229,42 @@ def test_lists_whose_lines_are_apart_are_sorted_in_a_small_run_alone(tmp_path: P
     ranks = sorted(lines, key=lambda line: int(line.split()[3]))  # all first hits, then the second
     path.write_text("".join(ranks))
     assert pl.concat(trec.read_lists(path)).equals(run)
-    with pytest.raises(ResiduumError, match=r"lines of a query are apart. Sort them .*sort -s -k1"):
+    with pytest.raises(ResiduumError, match=r"lines of a query are apart. Sort its .*sort -s -k1"):
         list(trec.read_lists(path, 700))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("a.trec.gz", b"q Q0 d 1 2.0 t\n", "named .gz, and holds no gzip data. Name it without"),
+        ("a.trec", gzip.compress(b"q Q0 d 1 2.0 t\n"), "gzip data in a file that is not named .gz"),
+        ("a.trec", b"# not run: 5 5 docs\n", "5 5 docs"),
+        ("a.trec", b"", "the file is empty"),
+        ("b.trec", None, "no such file"),
+    ],
+)
+def test_what_is_no_run_is_refused_in_parts_as_a_whole(tmp_path, name, text, fault):
+    if text is not None:
+        (tmp_path / name).write_bytes(text)
+    for read in (trec.read_run, lambda path: list(trec.read_lists(path, 9))):
+        with pytest.raises((ResiduumError, NotRun), match=fault):
+            read(tmp_path / name)
+
+
+def test_a_character_whose_bytes_begin_as_a_byte_order_mark_is_read(tmp_path):
+    run = long_run(tmp_path / "run.trec")
+    text = (tmp_path / "run.trec").read_text().replace(" d3 ", " d\uff0c3 ")
+    (tmp_path / "run.trec").write_text(text)
+    parts = list(trec.read_lists(tmp_path / "run.trec", 700))
+    assert len(parts) > 10 and pl.concat(parts).height == run.height
+    assert "d\uff0c3" in pl.concat(parts)["doc_id"]
+
+
+def test_a_list_that_is_written_in_two_parts_is_refused(tmp_path):
+    part = trec.rank(scores([("q", "a", 1.0)]))
+    with pytest.raises(ResiduumError, match="the list of query q comes in two parts"):
+        trec.write_run(tmp_path / "run.gz", [part, part], "t")
+    assert not (tmp_path / "run.gz").exists()
 
 
 def test_runs_are_read_together_query_by_query(tmp_path: Path) -> None:

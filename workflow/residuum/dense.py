@@ -82,7 +82,7 @@ def search_shard(
         each = None if first_passages else shard.get("vectors_of_text")
         for name in split or encoded["queries"]:
             residual = Residual([path for judged, path in earlier if judged == name])
-            some = in_order(shards.read(queries / name), hits.queries_at_once(k))
+            some = in_order(shards.read(queries / name), hits.queries_at_once(k + residual.most))
             found = (_hits(index, docs, vectors, k, residual, each) for vectors in some)
             counts[name] = hits.write(folder, name, found)
         facts = {"shard": shard_record, "weights": shard["weights"], "hits": counts}
@@ -176,9 +176,15 @@ def _answers(folders: list[Path], split: str, k: int, tag: str) -> list[Path]:
             "searched only at the depth of the systems that negatives are drawn from"
         )
     shards.check(answers, shards.facts_of(answers))
-    for path in answers:
-        if manifest.read(path / manifest.FOLDER)["spec"]["k"] < k:
+    depths = [manifest.read(path / manifest.FOLDER)["spec"]["k"] for path in answers]
+    for path, depth in zip(answers, depths, strict=True):
+        if depth < k:
             raise ResiduumError(f"{path}: its search was less deep than k {k} of {tag}")
+        if depth != depths[0]:  # their files hold other queries
+            raise ResiduumError(
+                f"{path}: searched at k {depth}, and {answers[0]} at k {depths[0]}. Search all "
+                "shards at one depth"
+            )
     return answers
 
 
@@ -213,7 +219,7 @@ def score_run(
             if lost.height:
                 raise ResiduumError(
                     f"{lost['run'][0]}: query_id {lost['query_id'][0]} is not in "
-                    f"{', '.join(map(str, queries))} ({lost['query_id'].n_unique()} such ids)"
+                    f"{', '.join(map(str, queries))}"
                 )
             parts = []
             for asked, each, folders in answers:

@@ -160,7 +160,7 @@ def _metrics(
     first, made, held, rest = list[pl.DataFrame](), list[pl.DataFrame](), False, judged
     for part in trec.read_lists(run):
         if named["answers"]:
-            first.append(trec.cut(part, depth))
+            first.append(trec.owned(trec.cut(part, depth)))
         if named["judgements"]:
             some = rest.join(part, on="query_id", how="semi", maintain_order="left")
             rest = rest.join(part, on="query_id", how="anti", maintain_order="left")

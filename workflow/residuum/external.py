@@ -73,7 +73,8 @@ def accept(
         trec.write_refusal(output, fault)
         facts: dict[str, object] = {"not_run": fault}
     else:
-        left = earlier.left(ranked.drop("line")).with_columns(rank=trec.POSITION)
+        lists = ranked.drop("line").sort("query_id", maintain_order=True)
+        left = earlier.left(lists).with_columns(rank=trec.POSITION)
         facts = {"hits": left.height, "answered": left["query_id"].n_unique()}
         facts |= {residual.REMOVED: ranked.height - left.height} if earlier.paths else {}
         trec.write_run(output, left, tag)

@@ -5,6 +5,7 @@ weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs th
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Annotated
@@ -74,16 +75,18 @@ def tune(
     query_ids, judge = _judging(measure, qrels, answers, corpus)
     depth = min(system.k, cutoff(measure) or system.k)
     listed, found = set[str](), list[pl.DataFrame]()
-    for lists in files.read():
-        listed |= lists.query_ids()
-        for some in lists.unions(query_ids):
-            found.append(
-                weights.undominated(some, depth)
-                if grid == "exact"
-                else weights.contenders(some, grid, depth)
-            )
+    with files.refusing_apart():
+        for lists in files.read():
+            listed |= lists.query_ids()
+            for some in lists.unions(query_ids):
+                near = (
+                    weights.undominated(some, depth)
+                    if grid == "exact"
+                    else weights.contenders(some, grid, depth)
+                )
+                found.append(trec.owned(near))
     if not found:
-        named = ", ".join(map(str, files.runs.values()))
+        named = ", ".join(dict.fromkeys(map(str, files.runs.values())))
         raise ResiduumError(f"{named}: no list of a judged query. Give runs of that split")
     folds = folds_of(weighting, listed, query_ids, fold)
     pairs = pl.concat(found)
@@ -171,7 +174,8 @@ def fuse(
     files = Files(system, run, scores or [])
     factors = [float(choice.setting[LAMBDA]) for choice in record.choices]
     proof = unions.Proof(system, factors, requested or [])
-    trec.write_run(output, _fused(files, proof, record, tuning), tag)
+    with files.refusing_apart():
+        trec.write_run(output, _fused(files, proof, record, tuning), tag)
     inputs = [*files.runs.values(), *([tuning] if tuning else []), *(p for _, p in files.scores)]
     manifest.write(output, record.facts() | proof.facts(), system, inputs, "residuum.fusion")
 
@@ -217,6 +221,19 @@ class Files:
             if part not in dict(self.scores):
                 raise ResiduumError(f"{part} gives true scores: name their files with --scores")
         self._true = [(part, path) for part, path in self.scores if part in scoring]
+
+    @contextmanager
+    def refusing_apart(self) -> Iterator[None]:
+        """Say of an error that the runs are of two splits, if they are: it may follow from that."""
+        try:
+            yield
+        except ResiduumError:
+            ids = {
+                path: {query_id for part in trec.read_lists(path) for query_id in part["query_id"]}
+                for path in self.runs.values()
+            }
+            trec.refuse_apart(ids)
+            raise
 
     def read(self) -> Iterator["Lists"]:
         """Yield the lists of some queries, then of others with larger ids."""

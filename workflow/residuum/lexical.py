@@ -133,7 +133,7 @@ def score(
             scored = searcher.score(track(docs, "score", len(docs), "queries"))
             lost = pairs.join(scored, on=trec.PAIR, how="anti")
             if lost.height:
-                fault = f"doc {lost['doc_id'][0]} is not in {index} ({lost.height} such lines)"
+                fault = f"doc {lost['doc_id'][0]} is not in {index}"
                 again = "The run was made on another corpus."
                 raise ResiduumError(f"{lost['run'][0]}: {fault}. {again}")
             yield trec.rank(scored)

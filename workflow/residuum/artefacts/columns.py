@@ -59,18 +59,29 @@ def read_parts(path: Path, columns: Columns, size: int) -> Iterator[pl.DataFrame
 
     What is no plain table of lines is read whole, and gives the error of `read`.
     """
-    done = 0
-    for text in files.read_blocks(intact.checked(path), size) if path.is_file() else ():
-        odd = b"\t" in text or b"\r" in text or codecs.BOM_UTF8[:1] in text
-        table = None if odd else _parsed(text, columns, header=False)
+    done, blocks = 0, iter(files.read_blocks(intact.checked(path), size) if path.is_file() else ())
+    while True:
+        try:
+            text = next(blocks, None)
+        except ResiduumError:
+            if done:
+                raise
+            break
+        if text is None and done:
+            return
+        table = _parsed(text, columns, header=False) if text and _plain(text) else None
         if table is None:
             break
         done += table.height
         yield table
-    else:
-        if done:
-            return
     yield read(path, columns).slice(done)
+
+
+def _plain(text: bytes) -> bool:
+    """Say whether a block is of lines alone, without tabs, carriage returns, byte order marks."""
+    others = codecs.BOM_UTF8, REFUSED.encode(), files.GZIP
+    odd = b"\t" in text or b"\r" in text or b"\n" + codecs.BOM_UTF8 in text
+    return not odd and not text.startswith(others)
 
 
 def _parsed(text: bytes, columns: Columns, header: bool) -> pl.DataFrame | None:

@@ -13,12 +13,13 @@ from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
 
 LINES = 1_000_000  # of a file: a search holds one, a merge two, and the rows that it sorts
+QUERIES = 20_000  # of a file at most: 60 MB of vectors of 768 dimensions
 OTHER = "other"  # of models with several vectors: whether another than the first one wins
 
 
 def queries_at_once(k: int) -> int:
     """Return how many queries a file holds, with `k` hits each."""
-    return max(1, LINES // k)
+    return max(1, min(QUERIES, LINES // k))
 
 
 def write(folder: Path, split: str, parts: Iterable[pl.DataFrame]) -> int:

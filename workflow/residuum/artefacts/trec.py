@@ -88,8 +88,13 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
     """
 
     def blocks() -> Iterator[bytes]:
+        met = set[str]()
         for part in [run] if isinstance(run, pl.DataFrame) else run:
             _check_run(path, part)
+            query_ids = {*part["query_id"].unique()}
+            if twice := met & query_ids:
+                raise ResiduumError(f"{path}: the list of query {min(twice)} comes in two parts")
+            met |= query_ids
             if part.select((pl.col("score").abs() > falling.MOST).any()).item():
                 raise ResiduumError(
                     f"{path}: a score is beyond {falling.MOST:g}, the largest float32"
@@ -116,19 +121,20 @@ def read_run(path: Path) -> pl.DataFrame:
 
 
 def read_lists(path: Path, at_once: int = BYTES_AT_ONCE) -> Iterator[pl.DataFrame]:
-    """Yield a run as `read_run` reads it, in parts of whole queries, with one part in memory.
+    """Yield a run as `read_run` reads it, in parts of whole queries, with two parts in memory.
 
     A run of one part is sorted by query. In a larger one, lines of a query that are apart raise
     ResiduumError.
     """
     parts, met = read_parts(path, RUN, at_once), set[str]()
-    held = _exact(next(parts))
-    more = next(parts, None)
-    if more is None:
+    first, second = next(parts), next(parts, None)
+    held = _exact(first)
+    if second is None:
         _check_run(path, held)
         yield held if held["query_id"].is_sorted() else held.sort("query_id", maintain_order=True)
         return
-    for lines in chain([more], parts):
+    held = held.clear()
+    for lines in chain([first, second], parts):
         run = pl.concat([held, _exact(lines)])
         follows = pl.col("query_id") == pl.col("query_id").shift(1)
         last = run.select((~follows).arg_true().last()).item() or 0  # it may go on in a next part
@@ -164,6 +170,11 @@ def read_together(
         held = [table.filter(~known) for table in held]
 
 
+def owned(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table with texts of its own: those of a filtered one keep the whole part alive."""
+    return table.with_columns(pl.col(pl.String) + "")
+
+
 def _rising(path: Path, at_once: int) -> Iterator[pl.DataFrame]:
     """Yield the parts of a run whose query ids rise."""
     last = ""
@@ -171,8 +182,8 @@ def _rising(path: Path, at_once: int) -> Iterator[pl.DataFrame]:
         ids = part["query_id"]
         if not ids.is_sorted() or str(ids.first()) <= last:
             raise ResiduumError(
-                f"{path}: query ids fall from one list to the next. Sort the lists by them, such "
-                "as by LC_ALL=C sort -s -k1,1"
+                f"{path}: query ids fall from one list to the next. Sort its unpacked lines by "
+                "them, as by LC_ALL=C sort -s -k1,1"
             )
         last = str(ids.last())
         yield part
@@ -185,8 +196,8 @@ def _new_lists(path: Path, run: pl.DataFrame, met: set[str]) -> pl.DataFrame:
     if met & query_ids or ids.rle_id().n_unique() > len(query_ids):
         read_run(path)  # raises the error of the first bad line, if there is one
         raise ResiduumError(
-            f"{path}: the lines of a query are apart. Sort them by query and rank, such as by "
-            "LC_ALL=C sort -s -k1,1 -k4,4n"
+            f"{path}: the lines of a query are apart. Sort its unpacked lines by query and rank, "
+            "as by LC_ALL=C sort -s -k1,1 -k4,4n"
         )
     try:
         _check_run(path, run)

@@ -75,7 +75,8 @@ def cutoff(measure: str) -> int | None:
     Raises ResiduumError for a name that is no measure.
     """
     if (name := project_measure(measure)) is None:
-        return parse(measure).params.get("cutoff")
+        params = parse(measure).params  # docs that nobody judged leave a list before it is cut
+        return None if params.get("judged_only") else params.get("cutoff")
     if match := re.fullmatch(r"\w+@([1-9]\d*)", measure):
         return int(match[1])
     raise ResiduumError(f"cannot read the measure '{measure}': write such as {name}@20.")
