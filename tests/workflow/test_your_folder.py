@@ -411,7 +411,7 @@ def test_vectors_of_others_and_of_a_program_are_parts_as_our_own_are(model, besi
     """The same vectors, from files and from a program: the same bytes of hits, the same lists."""
     _, results = beside
     hits = (results / "hits" / "mine" / name / "seed0" for name in ("theirs", model))
-    own, given = (next(folder.rglob("test.parquet")).read_bytes() for folder in hits)
+    own, given = (next(folder.rglob("test/*.parquet")).read_bytes() for folder in hits)
     assert own == given
     runs = results / "runs" / "mine" / "test"
     for of_own, of_given in (("theirs", model), ("own-sum", f"{model}-sum")):
