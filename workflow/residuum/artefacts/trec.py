@@ -133,8 +133,9 @@ def read_lists(path: Path, at_once: int = BYTES_AT_ONCE) -> Iterator[pl.DataFram
         _check_run(path, held)
         yield held if held["query_id"].is_sorted() else held.sort("query_id", maintain_order=True)
         return
-    held = held.clear()
-    for lines in chain([first, second], parts):
+    held, begun = held.clear(), chain([first, second], parts)
+    del first, second  # else both stay in memory to the end
+    for lines in begun:
         run = pl.concat([held, _exact(lines)])
         follows = pl.col("query_id") == pl.col("query_id").shift(1)
         last = run.select((~follows).arg_true().last()).item() or 0  # it may go on in a next part
