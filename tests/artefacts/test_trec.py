@@ -174,7 +174,7 @@ def test_hits_survive_to_the_last_bit_and_damage_is_named(tmp_path):
 
 
 def long_run(path: Path, queries: int = 40, docs: int = 25) -> pl.DataFrame:
-    """Write a run of many lists, the last hits of each tied, and return it."""
+    """Return a run of many lists, the last hits of each tied, after writing the run."""
     rows = [
         (f"q{query:02d}", f"d{doc}", float(max(0, query + docs - doc - 3)))
         for query in range(queries)
@@ -294,6 +294,6 @@ def test_pairs_of_several_runs_come_once_with_the_first_run_that_has_them(tmp_pa
         hits = pl.DataFrame([(*pair, 1.0) for pair in pairs], schema=trec.HITS, orient="row")
         trec.write_run(tmp_path / name, trec.rank(hits), name)
     paths = [tmp_path / "a", tmp_path / "b"]
-    found = [row for part in trec.read_pairs(paths, 1) for row in part.rows()]
+    pairs = [row for part in trec.read_pairs(paths, 1) for row in part.rows()]
     a, b = map(str, paths)
-    assert found == [("q1", "x", a), ("q1", "y", a), ("q2", "x", b), ("q3", "z", a)]
+    assert pairs == [("q1", "x", a), ("q1", "y", a), ("q2", "x", b), ("q3", "z", a)]

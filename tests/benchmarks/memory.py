@@ -22,16 +22,16 @@ MOST = 4000  # MB
 ENDING = ".trec.gz"
 
 
-def commands(folder: Path, queries: int) -> dict[str, list[str]]:
+def commands(folder: Path, count: int) -> dict[str, list[str]]:
     """Return the command line of each stage, in the order in which they need each other."""
     lexical, dense = {**growth.LEXICAL, "k": K}, {"kind": "dense", "model": "random", "k": K}
     pool = {"kind": "hits", "system": "dense", "top": K}
     negatives = {"pools": {"errors": pool}, "scores": "bm25", "per_pair": 4}
     fusion = {"kind": "fusion", "parts": ["bm25", "dense"], "unretrieved": "true_score", "k": K}
     fusion |= {"interpolation": {"weighted": "bm25", "value": 0.5}}
-    given = growth.commands(folder, DOCS, queries, threads=1)
-    index, asked = ["--index", f"{folder}/index"], ["--queries", f"{folder}/queries.{queries}.tsv"]
-    qrels = ["--qrels", f"{folder}/qrels.{queries}.trec"]
+    given = growth.commands(folder, DOCS, count, threads=1)
+    index, queries = ["--index", f"{folder}/index"], ["--queries", f"{folder}/queries.{count}.tsv"]
+    qrels = ["--qrels", f"{folder}/qrels.{count}.trec"]
     shards = [f"{folder}/shards/{number}" for number in range(SHARDS)]
     hits = [f"{folder}/hits/{number}" for number in range(SHARDS)]
     vectors = [word for shard in shards for word in ("--embeddings", shard)]
@@ -51,7 +51,7 @@ def commands(folder: Path, queries: int) -> dict[str, list[str]]:
     return {
         "export": given["export"],
         "index": given["index"],
-        "lexical search": ["lexical", "search", *index, *asked, *ending(lexical, "bm25", "bm25")],
+        "lexical search": ["lexical", "search", *index, *queries, *ending(lexical, "bm25", "bm25")],
         **{
             f"dense search, shard {number}": [
                 *["dense", "search", "--embeddings", shard, "--queries", f"{folder}/queries"],
@@ -69,7 +69,7 @@ def commands(folder: Path, queries: int) -> dict[str, list[str]]:
             *["--measure", "RR@10", "--measure", "R@100"],
         ],
         "lexical score": [
-            *["lexical", "score", *index, *asked, "--run", run("dense")],
+            *["lexical", "score", *index, *queries, "--run", run("dense")],
             *ending(lexical, "bm25", "bm25.on.dense"),
         ],
         "dense score": [

@@ -801,9 +801,9 @@ def test_negatives_without_answers_read_those_of_the_training_split():
     ],
 )
 def test_a_measurement_of_what_is_not_there_names_the_nearest(changed, fault):
-    asked = named(**{**ON_DEV, "run": "bm25", **changed})
+    target = named(**{**ON_DEV, "run": "bm25", **changed})
     with pytest.raises(ResiduumError, match=fault):
-        part(Evaluations).ranked(asked)
+        part(Evaluations).ranked(target)
 
 
 def test_candidates_are_made_of_their_parts_and_measured_in_the_order_of_others():

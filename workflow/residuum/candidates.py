@@ -44,7 +44,7 @@ def draw(
     parts = [(trec.read_run(runs[part.system]), part.top) for part in system.parts]
     tops = [top_docs(run, top, query_ids) for run, top in parts]
     judged = dict(trec.lists_of(residual.pairs).iter_rows())
-    total, hits = contracts.corpus_manifest(corpus)["docs"], 0
+    total = contracts.corpus_manifest(corpus)["docs"]
 
     def doc_ids() -> Iterator[str]:
         return (i for i, _ in track(contracts.read_corpus(corpus), "read", total, "docs"))
@@ -59,13 +59,10 @@ def draw(
             return [*docs, *others[: system.random]]
 
         def lists() -> Iterator[pl.DataFrame]:
-            nonlocal hits
             for some in chunks(query_ids, QUERIES_AT_ONCE):
-                part = ranked({query_id: candidates(query_id) for query_id in some})
-                hits += part.height
-                yield part
+                yield ranked({query_id: candidates(query_id) for query_id in some})
 
-        trec.write_run(output, lists(), tag)
+        hits = trec.write_run(output, lists(), tag).hits
     inputs = [corpus / "manifest.json", queries, *runs.values(), *residual.paths]
     facts = {"hits": hits, "queries": len(query_ids)}
     manifest.write(output, facts, system, inputs, "residuum.candidates")

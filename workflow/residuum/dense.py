@@ -7,9 +7,10 @@ is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import polars as pl
@@ -83,8 +84,8 @@ def search_shard(
         for name in split or encoded["queries"]:
             residual = Residual([path for judged, path in earlier if judged == name])
             some = in_order(shards.read(queries / name), hits.queries_at_once(k + residual.most))
-            found = (_hits(index, docs, vectors, k, residual, each) for vectors in some)
-            counts[name] = hits.write(folder, name, found)
+            parts = (_best_docs(index, docs, vectors, k, residual, each) for vectors in some)
+            counts[name] = hits.write(folder, name, parts)
         facts = {"shard": shard_record, "weights": shard["weights"], "hits": counts}
         setting = {"k": k, **({"search": search.model_dump(mode="json")} if search else {})}
         setting |= {"passages": "first"} if first_passages else {}
@@ -93,7 +94,7 @@ def search_shard(
         manifest.write(folder, facts, setting, inputs, "residuum.dense")
 
 
-def _hits(
+def _best_docs(
     index: Index,
     docs: Vectors,
     queries: Vectors,
@@ -101,7 +102,7 @@ def _hits(
     residual: Residual,
     each: int | None,
 ) -> pl.DataFrame:
-    """Return the best k docs of some queries, as a file of hits holds them.
+    """Return the best k docs of some queries, with the columns of a file of hits.
 
     `each` is the number of vectors of a text, where a model has several.
     """
@@ -114,9 +115,9 @@ def _hits(
     assert not isinstance(docs, TermVectors), "only dense vectors are several of a text"
     assert not isinstance(queries, TermVectors), "only dense vectors are several of a text"
     won = won_by_others(docs, queries, trec.cut(run, winners.FIRST), each)
-    won = won.with_columns(pl.lit(value=True).alias(hits.OTHER))
+    won = won.with_columns(pl.lit(value=True).alias(trec.OTHER))
     marked = best.join(won, on=trec.PAIR, how="left", maintain_order="left")
-    return marked.with_columns(pl.col(hits.OTHER).fill_null(value=False))
+    return marked.with_columns(pl.col(trec.OTHER).fill_null(value=False))
 
 
 @app.command("gather")
@@ -139,32 +140,29 @@ def gather(
     not seen the fold. For a model with several vectors a text, the manifest has the share of the
     first ten hits that other vectors than the first win.
     """
-    system, first, won = command.parse_spec(DenseSystem, spec), 0, 0
+    system, facts = command.parse_spec(DenseSystem, spec), dict[str, float]()
 
     def merged() -> Iterator[pl.DataFrame]:
-        nonlocal first, won
+        first = won = 0
         for name in split:
             for tables in hits.read(_answers(folders, name, system.k, tag), name):
                 best, others = pl.DataFrame(schema=trec.HITS), list[pl.DataFrame]()
                 for table in tables:
                     both = pl.concat([best, table.select(*trec.HITS)])
                     best = trec.rank(both, system.k).select(*trec.HITS)
-                    if hits.OTHER in table.columns:
-                        others.append(table.filter(hits.OTHER))
+                    if trec.OTHER in table.columns:
+                        others.append(table.filter(trec.OTHER))
                 run = trec.rank(best)
                 if others:
                     top = trec.cut(run, winners.FIRST)
                     first += top.height
                     won += top.join(pl.concat(others), on=trec.PAIR, how="semi").height
                 yield run
+        facts.update({winners.SHARE: won / first} if first else {})
 
     lists = merged() if len(split) == 1 else [trec.rank(pl.concat(merged()))]
     inputs = [path / "manifest.json" for path in folders]
-    _write_run(output, lists, tag, system, inputs, lambda: _share(won, first))
-
-
-def _share(won: int, first: int) -> dict[str, float]:
-    return {winners.SHARE: won / first} if first else {}
+    _write_run(output, lists, tag, system, inputs, facts)
 
 
 def _answers(folders: list[Path], split: str, k: int, tag: str) -> list[Path]:
@@ -222,10 +220,11 @@ def score_run(
                     f"{', '.join(map(str, queries))}"
                 )
             parts = []
-            for asked, each, folders in answers:
+            for query_vectors, each, folders in answers:
                 numbered = pairs.join(each, on="query_id", maintain_order="left")
                 docs = (shards.read(folder, system.first) for folder in folders)
-                parts.append(with_ids(pair_scores(docs, asked, numbered), asked[0]))
+                scored = pair_scores(docs, query_vectors, numbered)
+                parts.append(with_ids(scored, query_vectors[0]))
             yield trec.rank(pl.concat(parts))
 
     folders = [*embeddings, *(folder.parent for folder in queries)]
@@ -267,20 +266,11 @@ def _write_run(
     tag: str,
     system: DenseSystem,
     inputs: list[Path],
-    more: Callable[[], Mapping[str, object]] = dict,
+    more: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
-    """Write a run that comes in parts, and its manifest; `more` are facts that follow from it."""
-    queries = lines = 0
-
-    def counted() -> Iterator[pl.DataFrame]:
-        nonlocal queries, lines
-        for run in lists:
-            queries, lines = queries + run["query_id"].n_unique(), lines + run.height
-            yield run
-
-    trec.write_run(output, counted(), tag)
-    facts = {"queries": queries, "hits": lines, **more()}
-    manifest.write(output, facts, system, inputs, "residuum.dense")
+    """Write a run that comes in parts, and its manifest with `more`, which the lists may fill."""
+    written = trec.write_run(output, lists, tag)
+    manifest.write(output, {**written._asdict(), **more}, system, inputs, "residuum.dense")
 
 
 if __name__ == "__main__":

@@ -96,17 +96,9 @@ def fuse(
         first = record.choices[0].setting if record.choices else {}
         return of_queries.get(query_id, first)
 
-    hits = 0
-
-    def written() -> Iterator[pl.DataFrame]:
-        nonlocal hits
-        for part in lists.fused(function, setting_of, system.k, lists.query_ids):
-            hits += part.height
-            yield part
-        if not hits:
-            raise ResiduumError(f"{file}: the function returned no doc for any query")
-
-    trec.write_run(output, written(), tag)
+    parts = lists.fused(function, setting_of, system.k, lists.query_ids)
+    empty = f"{file}: the function returned no doc for any query"
+    hits = trec.write_run(output, parts, tag, empty).hits
     facts: dict[str, object] = {"queries": len(lists.query_ids), "hits": hits}
     facts |= record.facts() if tuning else {}
     inputs = [*lists.runs.values(), file, *([tuning] if tuning else [])]

@@ -74,7 +74,7 @@ def tune(
     files = Files(system, run, scores or [])
     query_ids, judge = _judging(measure, qrels, answers, corpus)
     depth = min(system.k, cutoff(measure) or system.k)
-    listed, found = set[str](), list[pl.DataFrame]()
+    listed, parts = set[str](), list[pl.DataFrame]()
     with files.refusing_apart():
         for lists in files.read():
             listed |= lists.query_ids()
@@ -84,12 +84,12 @@ def tune(
                     if grid == "exact"
                     else weights.contenders(some, grid, depth)
                 )
-                found.append(trec.owned(near))
-    if not found:
+                parts.append(trec.owned(near))
+    if not parts:
         named = ", ".join(dict.fromkeys(map(str, files.runs.values())))
         raise ResiduumError(f"{named}: no list of a judged query. Give runs of that split")
     folds = folds_of(weighting, listed, query_ids, fold)
-    pairs = pl.concat(found)
+    pairs = pl.concat(parts)
     judged = judge(pairs)
     tried = (
         _weights_that_change(pairs, judged, measure, depth, query_ids, folds)
@@ -237,14 +237,9 @@ class Files:
 
     def read(self) -> Iterator["Lists"]:
         """Yield the lists of some queries, then of others with larger ids."""
-        met = {path: set[str]() for path in self.runs.values()}
-        every = [*self.runs.items(), *self._true]
-        for tables in trec.read_together([path for _, path in every]):
-            for path, table in zip(self.runs.values(), tables, strict=False):
-                met[path] |= {*table["query_id"].unique()}
-            parts = [part for part, _ in every]
+        parts, paths = zip(*self.runs.items(), *self._true, strict=True)
+        for tables in trec.read_together(paths, joined=len(self.runs)):
             yield Lists(self.system, list(zip(parts, tables, strict=True)), self.scores)
-        trec.refuse_apart(met)
 
 
 class _Scores:
@@ -310,8 +305,8 @@ class Lists:
         `weighted` is the score that bears the weight, `rest` the sum of the others.
         """
         known = self.query_ids()
-        asked = known if query_ids is None else known.intersection(query_ids)
-        for some in chunks(sorted(asked), QUERIES_AT_ONCE):
+        chosen = known if query_ids is None else known.intersection(query_ids)
+        for some in chunks(sorted(chosen), QUERIES_AT_ONCE):
             yield self._union(some)
 
     def _union(self, query_ids: Sequence[str]) -> pl.DataFrame:

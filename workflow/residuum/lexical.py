@@ -191,19 +191,10 @@ def write(
 ) -> None:
     """Write a run that comes in parts, and its manifest: the index, all that decides a score."""
     index, queries, *_ = inputs
-    hits = answered = 0
-
-    def counted() -> Iterator[pl.DataFrame]:
-        nonlocal hits, answered
-        for run in lists:
-            hits, answered = hits + run.height, answered + run["query_id"].n_unique()
-            yield run
-        if not hits:
-            raise ResiduumError(f"{queries}: no query shares a term with a doc of {index.parent}")
-
-    trec.write_run(output, counted(), tag)
+    empty = f"{queries}: no query shares a term with a doc of {index.parent}"
+    written = trec.write_run(output, lists, tag, empty)
     fixed = {"parameters": searcher.parameters(), "index": index_record(index.parent)}
-    facts = {"hits": hits, "answered": answered, **facts, **fixed}
+    facts = {"hits": written.hits, "answered": written.queries, **facts, **fixed}
     manifest.write(output, facts, searcher.system, inputs, stage)
 
 

@@ -28,20 +28,13 @@ def fuse(
     """Write the fused run; a doc that a list lacks gets nothing from it."""
     system = command.parse_spec(ReciprocalRankSystem, spec)
     runs = command.named_paths("--run", run, system.parts)
-    met = {path: set[str]() for path in runs.values()}
-    facts = {"hits": 0, "answered": 0, "highest": len(runs) / (system.rank_constant + 1)}
 
     def lists() -> Iterator[pl.DataFrame]:
-        for tables in trec.read_together([*runs.values()]):
-            for path, table in zip(runs.values(), tables, strict=True):
-                met[path] |= {*table["query_id"].unique()}
-            fused = by_rank(tables, system.rank_constant, system.k)
-            facts["hits"] += fused.height
-            facts["answered"] += fused["query_id"].n_unique()
-            yield fused
-        trec.refuse_apart(met)
+        for tables in trec.read_together([*runs.values()], joined=len(runs)):
+            yield by_rank(tables, system.rank_constant, system.k)
 
-    trec.write_run(output, lists(), tag)
+    written, highest = trec.write_run(output, lists(), tag), len(runs) / (system.rank_constant + 1)
+    facts = {"hits": written.hits, "answered": written.queries, "highest": highest}
     manifest.write(output, facts, system, list(runs.values()), "residuum.rrf")
 
 

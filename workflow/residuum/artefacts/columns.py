@@ -55,7 +55,7 @@ def read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
 
 
 def read_parts(path: Path, columns: Columns, size: int) -> Iterator[pl.DataFrame]:
-    """Yield lines as `read` reads them, in parts of about `size` bytes; memory holds one.
+    """Yield lines as `read` reads them, in parts of about `size` bytes; memory holds one part.
 
     What is no plain table of lines is read whole, and gives the error of `read`.
     """

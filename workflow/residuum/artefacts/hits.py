@@ -14,7 +14,6 @@ from residuum.cli.errors import ResiduumError
 
 LINES = 1_000_000  # of a file: a search holds one, a merge two, and the rows that it sorts
 QUERIES = 20_000  # of a file at most: 60 MB of vectors of 768 dimensions
-OTHER = "other"  # of models with several vectors: whether another than the first one wins
 
 
 def queries_at_once(k: int) -> int:
@@ -23,7 +22,7 @@ def queries_at_once(k: int) -> int:
 
 
 def write(folder: Path, split: str, parts: Iterable[pl.DataFrame]) -> int:
-    """Write query_id, doc_id, score and perhaps OTHER of some queries, then others; count lines.
+    """Write the hits of some queries, then of others, as `trec.write_hits` does; count lines.
 
     Query ids rise within a part and from part to part, and each shard's parts are cut alike.
     """
@@ -31,8 +30,7 @@ def write(folder: Path, split: str, parts: Iterable[pl.DataFrame]) -> int:
     for number, part in enumerate(parts):
         path = folder / split / f"{number:05d}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        with files.whole(path) as temporary:
-            part.write_parquet(temporary)
+        trec.write_hits(path, part)
         lines += part.height
     return lines
 
@@ -55,8 +53,4 @@ def read(folders: Sequence[Path], split: str) -> Iterator[Iterator[pl.DataFrame]
                 f"{len(names[0])}: they were cut for different depths. {files.REMAKE}"
             )
     for name in names[0]:
-        yield (_read(folder / split / name) for folder in folders)
-
-
-def _read(path: Path) -> pl.DataFrame:
-    return trec.read_parquet(path, trec.HITS, {OTHER: pl.Boolean})
+        yield (trec.read_hits(folder / split / name) for folder in folders)

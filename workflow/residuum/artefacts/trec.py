@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
+import polars.selectors as cs
 
 from residuum.artefacts import falling, files, intact
 from residuum.artefacts.columns import (
@@ -38,6 +40,7 @@ BOUNDS: Columns = {
 # Beside measures in curves: the recall of candidates, or of an exact search; the docs reranked.
 RECALL, DOCS_RERANKED = "recall", "docs_reranked"
 PAIR = ["query_id", "doc_id"]
+OTHER = "other"  # of hits: whether another of a text's vectors than the first wins
 READ = [*PAIR, "rank", "score"]  # columns of a run that is read
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 MOST_RELEVANCE = 10_000  # evaluators count the docs of every grade up to the highest
@@ -79,22 +82,34 @@ def lists_of(pairs: pl.DataFrame) -> pl.DataFrame:
     return pairs.group_by("query_id", maintain_order=True).agg("doc_id")
 
 
-def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) -> None:
+class Written(NamedTuple):
+    """How many queries and lines a run has that was written."""
+
+    queries: int
+    hits: int
+
+
+def write_run(
+    path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str, empty: str = ""
+) -> Written:
     """Check and write a TREC run, whole or in parts: lists of some queries, then others.
 
     Written scores fall strictly, as float32 too: evaluators rank by score and get the run's ranks.
     A score that was lowered for this stands exactly in the second column, as `Q0=1.5`. The file is
-    gzipped if it is named `.gz`.
+    gzipped if it is named `.gz`. If no query has a line, the message `empty`, where it is given, is
+    raised as a ResiduumError.
     """
+    met, hits = set[str](), 0
 
     def blocks() -> Iterator[bytes]:
-        met = set[str]()
+        nonlocal hits
         for part in [run] if isinstance(run, pl.DataFrame) else run:
             _check_run(path, part)
             query_ids = {*part["query_id"].unique()}
             if twice := met & query_ids:
                 raise ResiduumError(f"{path}: the list of query {min(twice)} comes in two parts")
-            met |= query_ids
+            met.update(query_ids)
+            hits += part.height
             if part.select((pl.col("score").abs() > falling.MOST).any()).item():
                 raise ResiduumError(
                     f"{path}: a score is beyond {falling.MOST:g}, the largest float32"
@@ -107,7 +122,11 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
                 )
                 yield csv(some.with_columns(q0=exact, score="low").select(*RUN), " ").encode()
 
+        if empty and not hits:
+            raise ResiduumError(empty)
+
     files.write_blocks(path, blocks())
+    return Written(len(met), hits)
 
 
 def read_run(path: Path) -> pl.DataFrame:
@@ -146,13 +165,14 @@ def read_lists(path: Path, at_once: int = BYTES_AT_ONCE) -> Iterator[pl.DataFram
 
 
 def read_together(
-    paths: Sequence[Path], at_once: int = BYTES_AT_ONCE
+    paths: Sequence[Path], at_once: int = BYTES_AT_ONCE, joined: int = 0
 ) -> Iterator[list[pl.DataFrame]]:
     """Yield the lists of some queries, a table for each run, then of others with larger ids.
 
     Memory holds two parts of each run. Raises ResiduumError where the query ids of a large run
-    fall.
+    fall, and at the end if the first `joined` runs are of two splits (`refuse_apart`).
     """
+    met = {path: set[str]() for path in paths[:joined]}
     streams = [_rising(path, at_once) for path in paths]
     held = [pl.DataFrame(schema={**HITS, "rank": pl.Int64}).select(READ) for _ in paths]
     left = dict(enumerate(streams))  # those that are not read to their end
@@ -164,11 +184,15 @@ def read_together(
             else:
                 held[number] = part
         if all(table.is_empty() for table in held):
-            return
+            break
         ends = [str(held[number]["query_id"].last()) for number in left]
         known = pl.col("query_id") <= min(ends) if ends else pl.lit(value=True)
-        yield [table.filter(known) for table in held]
+        tables = [table.filter(known) for table in held]
+        for path, table in zip(paths[:joined], tables, strict=False):
+            met[path] |= {*table["query_id"].unique()}
+        yield tables
         held = [table.filter(~known) for table in held]
+    refuse_apart(met)
 
 
 def owned(table: pl.DataFrame) -> pl.DataFrame:
@@ -253,14 +277,17 @@ def refuse_apart(queries: Mapping[Path, Set[str]]) -> None:
 
 
 def write_hits(path: Path, hits: pl.DataFrame) -> None:
-    """Write ranked docs of a shard as Parquet, which is read in a tenth of a run's time."""
+    """Write ranked docs of a shard as Parquet, which is read in a tenth of a run's time.
+
+    Columns are those of HITS, and OTHER if the table has it.
+    """
     with files.whole(path) as temporary:
-        hits.select(*HITS).write_parquet(temporary)
+        hits.select(*HITS, cs.by_name(OTHER, require_all=False)).write_parquet(temporary)
 
 
 def read_hits(path: Path) -> pl.DataFrame:
-    """Read what `write_hits` wrote: query_id, doc_id and the very scores."""
-    return read_parquet(path, HITS)
+    """Read what `write_hits` wrote: query_id, doc_id, the very scores, and OTHER if it is there."""
+    return read_parquet(path, HITS, {OTHER: pl.Boolean})
 
 
 def read_parquet(path: Path, columns: Columns, optional: Columns | None = None) -> pl.DataFrame:
@@ -279,7 +306,7 @@ def read_parquet(path: Path, columns: Columns, optional: Columns | None = None) 
 
 
 def read_pairs(paths: Sequence[Path], at_once: int = BYTES_AT_ONCE) -> Iterator[pl.DataFrame]:
-    """Yield query_id and doc_id of several runs, each pair once, with the first run that has it.
+    """Yield query_id and doc_id of several runs, each pair once, with its first run.
 
     They come for some queries, then for others with larger ids.
     """
