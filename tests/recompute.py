@@ -65,14 +65,14 @@ def spec_of(path):
 
 
 class Run:
-    """A TREC run file: six fields a line, parted by single spaces, ranked from 1 for each query.
+    """A TREC run, in shards or one file: six fields a line, parted by spaces, ranked from 1.
 
     Fields are found by the positions of spaces and line ends, not by splitting millions of lines.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, *others):
         self.path = path
-        self.data = gzip.decompress(Path(path).read_bytes())
+        self.data = b"".join(gzip.decompress(Path(p).read_bytes()) for p in (path, *others))
         if self.data.startswith(b"#"):
             raise Refused(f"{path}: {self.data.decode().strip()}")
         letters = np.frombuffer(self.data, dtype=np.uint8)
@@ -336,8 +336,8 @@ class Results:
         manifest = json.loads(Path(f"{self.run_path(split_id, run)}.manifest.json").read_text())
         runs = [name for name in manifest["inputs"] if f"/runs/{split_id}/" in name]
         scored = [name for name in manifest["inputs"] if f"/rerank/{split_id}/" in name]
-        [first], [second] = map(set, (runs, [n for n in scored if n.endswith(".trec.gz")]))
-        stage, scores = (Run(self._inside(name)) for name in (first, second))
+        [first], shards = set(runs), {n for n in scored if n.endswith(".trec.gz")}
+        stage, scores = Run(self._inside(first)), Run(*map(self._inside, sorted(shards)))
         return {depth: self._reranked(split_id, stage, scores, depth) for depth in depths}
 
     def _inside(self, name):
@@ -357,7 +357,8 @@ class Results:
         if depth["measure"] != "RR@10":
             raise NotCompared(f"{run}: depth chosen by {depth['measure']}")
         there = f"{dataset}/{split}"
-        scores = Run(self.root / "rerank" / there / name.replace(".depths.tsv", ".trec.gz"))
+        folder = self.root / "rerank" / there / name.removesuffix(".depths.tsv")
+        scores = Run(*sorted(folder.glob("shard-*.trec.gz")))
         [first] = [n for n in manifest["inputs"] if f"/runs/{split_id}/" in n]
         stage = Run(self.run_path(there, Path(first).name.removesuffix(".trec.gz")))
         means = []

@@ -151,13 +151,15 @@ def _counted_job() -> str:
 
 def _figure(results: Path) -> None:
     place = results / "rerank" / "data" / "dev"
-    depths, scored = place / "toy.depths.tsv", place / "toy.trec.gz"
+    depths = place / "toy.depths.tsv"
     lines = [
         f"base-reranked\t{k}\t{q}\tRR@10\t{k / 100 + 0.1}" for k in (0, 10, 20) for q in QUERIES
     ]
     files.write_text(depths, "\n".join(["run\tdepth\tquery_id\tmeasure\tvalue", *lines, ""]))
-    facts = {"pairs": 100, "pairs_without_sharing": 200, "pairs_per_run": {"base": 200}}
-    record(scored, facts, [], "residuum.rerank")
+    scored = [place / "toy" / f"shard-{number:05d}.trec.gz" for number in (0, 1)]
+    for path, pairs in zip(scored, (60, 40), strict=True):
+        facts = {"pairs": pairs, "pairs_without_sharing": 100, "pairs_per_run": {"base": 100}}
+        record(path, facts, [], "residuum.rerank")
     record(depths, {}, [], "residuum.rerank")
     made = {
         "id": "toy-figure1",
@@ -170,7 +172,7 @@ def _figure(results: Path) -> None:
     }
     output = results / "figures" / "toy-figure1.tsv"
     metrics = results / "metrics"
-    figures.draw(canonical_json(made), output, metrics, [depths], [manifest.beside(scored)])
+    figures.draw(canonical_json(made), output, metrics, [depths], [*map(manifest.beside, scored)])
 
 
 def change(path: Path, old: str, new: str) -> None:

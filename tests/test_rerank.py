@@ -57,7 +57,7 @@ def measured(
     depths = {"x": form.pop("depths", [1, 2, 3, 4])}
     spec = {"depths": depths, "measures": ["RR@2"], **form}
     rerank.depths(
-        json.dumps(spec), [f"x={run}"], scores, tmp_path / "qrels", tmp_path / "depths.tsv"
+        json.dumps(spec), [f"x={run}"], [scores], tmp_path / "qrels", tmp_path / "depths.tsv"
     )
     rows = trec.read_curve(tmp_path / "depths.tsv").rows()
     assert [row[:4] for row in rows] == sorted(row[:4] for row in rows)
@@ -133,7 +133,7 @@ def system(**depth: Any) -> str:
 def do_cut(tmp_path: Path, run: Path, scores: Path, **depth: Any) -> dict[str, Any]:
     places = tmp_path / "cut.gz", tmp_path / "record.json"
     curve = tmp_path / "depths.tsv" if depth.get("value") is None else None
-    rerank.cut(run, scores, "x", system(**depth), "tag", *places, curve)
+    rerank.cut(run, [scores], "x", system(**depth), "tag", *places, curve)
     return dict(json.loads(places[1].read_text()))
 
 
@@ -192,7 +192,7 @@ def test_a_fixed_depth_needs_no_tuning_split(tmp_path: Path, write: Writer) -> N
     assert (record["measure"], record["queries"], record["tried"]) == (None, 0, [])
     assert trec.read_run(tmp_path / "cut.gz")["doc_id"].to_list() == ["b", "a", "c", "d"]
     with pytest.raises(ResiduumError, match="chosen on a tuning split: give --curve"):
-        rerank.cut(run, scores, "x", system(), "tag", tmp_path / "cut.gz", tmp_path / "r.json")
+        rerank.cut(run, [scores], "x", system(), "tag", tmp_path / "cut.gz", tmp_path / "r.json")
 
 
 def test_ten_docs_reranked_are_the_same_ten_in_the_rerankers_order(
@@ -322,6 +322,7 @@ def test_each_pair_is_scored_once_and_sharing_is_counted(made: Made, tmp_path: P
     artefact = json.loads((tmp_path / "pairs.gz.manifest.json").read_text())["artefact"]
     # 8 queries, 6 docs of each list; the second list starts 2 docs later: 8 distinct docs.
     assert artefact == {
+        "shard": {"number": 0, "of": 1},
         "pairs": 64,
         "pairs_without_sharing": 96,
         "saved": pytest.approx(1 / 3),
@@ -396,6 +397,54 @@ def test_folds_are_scored_each_by_its_own_model(made: Made, tmp_path: Path) -> N
     assert trec.read_run(tmp_path / "three.gz").equals(both), "a fold may have no pair"
     with pytest.raises(ResiduumError, match="1 folds for 2 models; one for each"):
         made.score(tmp_path / "no.gz", made.runs, model=models, fold=folds[:1])
+
+
+def test_shards_together_are_the_whole(made: Made, tmp_path: Path, write: Writer) -> None:
+    """Each query is in one shard, and depths and cut read all shards as they read one file."""
+    whole = trec.read_run(made.score(tmp_path / "whole.gz", made.runs))
+    paths = [tmp_path / f"{number}.gz" for number in range(3)]
+    parts = [
+        trec.read_run(made.score(path, made.runs, shard=n, of=3)) for n, path in enumerate(paths)
+    ]
+    known = sorted(dict(toy_queries()))
+    cuts = [len(known) * n // 3 for n in range(4)]
+    asked = [[q for q in known[cuts[n] : cuts[n + 1]] if int(q[1:]) < 8] for n in range(3)]
+    assert [part["query_id"].unique().sort().to_list() for part in parts] == asked
+    together = pl.concat(parts)
+    assert together.sort(trec.PAIR).equals(whole.sort(trec.PAIR)), "on a CPU to the last digit"
+    facts = [json.loads(Path(f"{path}.manifest.json").read_text())["artefact"] for path in paths]
+    assert sum(fact["pairs"] for fact in facts) == whole.height
+    assert [fact["shard"] for fact in facts] == [{"number": n, "of": 3} for n in range(3)]
+
+    one = tmp_path / "one.gz"
+    trec.write_run(one, together, "scores")
+    trec.write_qrels(tmp_path / "qrels", [(q, d, 1) for q, d, *_ in together[::5].rows()])
+    spec = json.dumps({"depths": {"x": [2, 5]}, "measures": ["RR@10", "R@3"]})
+    value: dict[str, Any] = {"value": 5, "grid": None, "tune_on": None, "measure": None}
+    curve, run, results = tmp_path / "curve.tsv", tmp_path / "run.gz", []
+    for scores in ([one], paths):
+        rerank.depths(spec, [f"x={made.runs[0]}"], scores, tmp_path / "qrels", curve)
+        rerank.cut(made.runs[0], scores, "x", system(**value), "t", run, tmp_path / "r.json")
+        results.append((curve.read_bytes(), trec.read_run(run).rows()))
+    assert results[0] == results[1]
+    assert {row[0] for row in results[0][1]} == {f"q{number}" for number in range(8)}
+    arguments = spec, [f"x={made.runs[0]}"]
+    with pytest.raises(ResiduumError, match=r"no score for query q\d, doc .*Delete the scores"):
+        rerank.depths(*arguments, paths[:1], tmp_path / "qrels", curve)
+    with pytest.raises(ResiduumError, match="query ids fall from one list to the next"):
+        [*trec.read_together([], shards=paths[::-1])]
+    with pytest.raises(ResiduumError, match="--shard 3 --of 3: shards are counted from 0 to 2"):
+        made.score(tmp_path / "no.gz", made.runs, shard=3, of=3)
+
+
+def test_a_shard_may_hold_no_query(made: Made, tmp_path: Path) -> None:
+    """More shards than queries: a collection's counts may not be known before it is read."""
+    of = 2 * len(dict(toy_queries()))
+    empty = made.score(tmp_path / "0.gz", made.runs, shard=0, of=of)
+    assert json.loads(Path(f"{empty}.manifest.json").read_text())["artefact"]["pairs"] == 0
+    tables = [*trec.read_together([made.runs[0]], shards=[empty])]
+    assert pl.concat([run for run, _ in tables]).height == 64
+    assert all(scores.is_empty() for _, scores in tables)
 
 
 def test_killed_scoring_goes_on(made: Made, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How memory grows with the lines of runs, from a dense search to negatives and a fused run.
+"""How memory grows with the lines of runs, from a dense search to a fused and reranked run.
 
 python tests/benchmarks/memory.py [--lines 1200000 4000000 12000000] [--work FOLDER]
 
@@ -18,6 +18,7 @@ from pathlib import Path
 import growth
 
 DOCS, K, SHARDS = 10_000, 200, 4
+PAIRS = ["pairs.0", "pairs.1", "pairs.2", "pairs.3"]  # shards of a reranker's scores
 MOST = 4000  # MB
 ENDING = ".trec.gz"
 
@@ -47,6 +48,8 @@ def commands(folder: Path, count: int) -> dict[str, list[str]]:
     parts = ["--run", f"bm25={run('bm25')}", "--run", f"dense={run('dense')}"]
     parts += ["--scores", f"bm25={run('bm25.on.dense')}"]
     parts += ["--scores", f"dense={run('dense.on.bm25')}"]
+    pairs = [word for name in PAIRS for word in ("--scores", run(name))]
+    reranked = {"kind": "rerank", "first_stage": "both", "reranker": "r", "depth": {"value": K}}
     scored = [*vectors, "--queries", f"{folder}/queries/dev"]
     return {
         "export": given["export"],
@@ -77,6 +80,15 @@ def commands(folder: Path, count: int) -> dict[str, list[str]]:
             *ending(dense, "dense", "dense.on.bm25"),
         ],
         "fuse": ["fusion", "fuse", *parts, *ending(fusion, "both", "both")],
+        "rerank depths": [
+            *["rerank", "depths", "--run", f"both={run('both')}", *pairs, *qrels],
+            *["--spec", json.dumps({"depths": {"both": [K // 2, K]}, "measures": ["RR@10"]})],
+            *["--output", f"{folder}/depths.tsv"],
+        ],
+        "rerank cut": [
+            *["rerank", "cut", "--run", run("both"), *pairs, "--name", "both"],
+            *["--record", f"{folder}/depth.json", *ending(reranked, "reranked", "reranked")],
+        ],
     }
 
 
@@ -92,6 +104,22 @@ def cut(folder: Path) -> None:
         shard = {"number": number, "of": SHARDS, "docs": DOCS // SHARDS}
         made = {**record, "artefact": {**record["artefact"], "shard": shard}}
         (folder / "shards" / str(number) / "manifest.json").write_text(json.dumps(made))
+
+
+def score(folder: Path) -> None:
+    """Write scores of the fused run's pairs in shards; numbers without a meaning."""
+    import polars as pl
+
+    from residuum.artefacts import trec
+
+    ids = sorted(trec.read_queries(next(folder.glob("queries.*.tsv"))))
+    some = pl.col("doc_id").hash(1) % 1_000_000 / 1e4
+    for number, name in enumerate(PAIRS):
+        first, end = (len(ids) * n // len(PAIRS) for n in (number, number + 1))
+        mine = pl.col("query_id").is_between(pl.lit(ids[first]), pl.lit(ids[end - 1]))
+        lists = trec.read_lists(folder / f"both{ENDING}")
+        parts = (trec.rank(part.filter(mine).with_columns(score=some)) for part in lists)
+        trec.write_run(folder / f"{name}{ENDING}", parts, "scores")
 
 
 def main() -> None:
@@ -113,6 +141,8 @@ def main() -> None:
                 growth.measure(command, options.package, folder)
                 cut(folder)
             for stage, (module, *words) in commands(folder, queries).items():
+                if stage == "rerank depths":
+                    score(folder)
                 command = [sys.executable, "-m", f"residuum.{module}", *words]
                 cost = growth.measure(command, options.package, folder)
                 costs.setdefault(stage, []).append(cost)

@@ -158,7 +158,7 @@ def results(tmp_path_factory, backbone):
         runs / f"{name}.trec.gz" for name in ("bm25", "clear-embedding.seed1", "clear.seed1")
     )
     docs = folder / "scores" / "cacm" / "test" / "bm25.on.clear-embedding.trec.gz"
-    pairs = rerank / "monobert.trec.gz"
+    pairs = rerank / "monobert" / "shard-00000.trec.gz"
     made = [
         (bm25, [], {"kind": "lexical"}),
         (alone, [model], {"kind": "dense", "model": "clear"}),

@@ -59,14 +59,15 @@ def test_the_memory_of_a_node_is_what_the_command_is_given(monkeypatch, options,
 @pytest.mark.workflow
 @pytest.mark.usefixtures("forked_plans")
 def test_at_the_pinned_size_both_plans_have_the_same_table(monkeypatch, project):
-    """One shard that stands for all of 18, and each by itself: 650 jobs, and the same sums."""
+    """One shard that stands for 18 of docs or 21 of pairs, and each by itself: the same sums."""
     monkeypatch.chdir(project)
     one = f"docs={{'msmarco-passage': {PINNED}}}"
     whole, standing = dryrun.dry_runs([(FULL, []), ([*FULL, one], [dryrun.ALL])])
-    assert len(whole) == 650 > 2 * len(standing)
+    assert len(whole) == 690 > 2 * len(standing)
     table = planning.table(whole, whole)
     assert planning.table(standing, standing) == table
     assert ["encode_docs", "180 of 180"] in [row[:2] for row in table]
+    assert ["rerank_score", "46 of 46"] in [row[:2] for row in table]
 
 
 @pytest.mark.workflow
@@ -76,7 +77,7 @@ def test_the_page_of_a_larger_size(monkeypatch, project):
     docs = ["--docs", "msmarco-passage=3e9"]
     page = shown("--scale", "full", "--paper", "clear", *docs)
     text = re.sub(r"\s+", " ", page)
-    assert "as if there were 3,000,000,000 docs of msmarco-passage: 120,290 jobs" in text
+    assert "as if there were 3,000,000,000 docs of msmarco-passage: 120,330 jobs" in text
     assert "| encode_docs | 60,000 of 60,000 |" in text, "6,000 shards of 10 models"
     index = "| docs of an index | msmarco-passage | 2,147,483,519 | 3,000,000,000 | 1.4 | 2.15 G |"
     assert index in text

@@ -186,7 +186,7 @@ def test_a_doc_below_the_tuned_depth_rises_in_a_list_reranked_to_the_largest(tmp
         depth = {"value": value, "grid": [2, 5] if value == "largest" else None}
         system = {"kind": "rerank", "first_stage": "f", "reranker": "r", "depth": depth}
         places = tmp_path / "cut.gz", tmp_path / "record.json"
-        listed = tmp_path / "first.gz", tmp_path / "scores.gz"
+        listed = tmp_path / "first.gz", [tmp_path / "scores.gz"]
         rerank.cut(*listed, "x", canonical_json(system), "t", *places)
         made = {**runs(lists), "reranked": trec.read_run(places[0])}
         pairs = cases.matching(Cases.model_validate(entry(**rule)), made, qrels(), {"q1"})

@@ -63,9 +63,9 @@ def job(tests=None, **changes):
 
 
 def draw(folder, made=None, text=None, learning=None):
-    folder.mkdir(exist_ok=True)
+    (folder / "toy-reranker").mkdir(parents=True, exist_ok=True)
     (folder / "depths.tsv").write_text(text or curve_text())
-    scored = folder / "toy-reranker.trec.gz.manifest.json"
+    scored = folder / "toy-reranker" / "shard-00000.trec.gz.manifest.json"
     pairs = {"ours.seed1": 2000, "ours.seed2": 2000, "base": 2000}
     facts = {"pairs": 4500, "pairs_without_sharing": 6000, "pairs_per_run": pairs}
     scored.write_text(json.dumps({"artefact": facts}))

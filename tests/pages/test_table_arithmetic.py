@@ -25,7 +25,7 @@ def manifests(tmp_path):
         paths.checkpoint.fill(**model): {"device": "cuda", "precision": "bf16"},
         paths.checkpoint.fill(model="clear", seed=2): {"device": "cuda", "precision": "bf16"},
         paths.query_embeddings.fill(dataset="d", **model): {"name": "cpu", "precision": "fp32"},
-        paths.pairs.manifest.fill(dataset="d", split="dev", reranker="base"): {
+        paths.pairs.manifest.fill(dataset="d", split="dev", reranker="base", shard="00000"): {
             "device": "cuda", "precision": "bf16",
         },
     }  # fmt: skip
@@ -53,7 +53,8 @@ def test_a_table_reads_them_of_all_that_is_behind_its_rows():
     }
     for split in ("dev", "judged"):
         for reranker in ("bert-base-reranker", "bert-large-reranker"):
-            assert f"r/rerank/generated-mini/{split}/{reranker}.trec.gz.manifest.json" in made
+            folder = f"r/rerank/generated-mini/{split}/{reranker}"
+            assert f"{folder}/shard-00000.trec.gz.manifest.json" in made
     assert "r/embeddings/generated-mini.queries/clear/seed2/manifest.json" in made
     weighted = mini.computed(named(page="clear-table1"))
     assert "r/models/deepct/seed1/manifest.json" in weighted

@@ -43,6 +43,14 @@ def test_records_are_those_of_the_newest_files(world, results):
         assert (record["title"], record["abstract"]) == (doc["title"], doc["abstract"])
 
 
+def test_pairs_are_scored_in_several_shards(results):
+    """Each shard holds the pairs of other questions, which follow each other by their ids."""
+    for folder in sorted((results / "rerank/bioasq").glob("*/*/")):
+        runs = [run_of(path) for path in sorted(folder.glob("shard-*.trec.gz"))]
+        listed = [query for run in runs for query in sorted(run)]
+        assert len(runs) > 1 and listed == sorted({*listed}), folder
+
+
 def test_the_last_questions_are_for_development_and_batches_are_files(world, results):
     splits = {}
     for split in ("train", "dev", "test", *(f"batch{n}" for n in range(1, 6))):

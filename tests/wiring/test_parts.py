@@ -322,7 +322,7 @@ def test_what_a_reranker_lacks_is_said_of_its_systems():
 def test_a_cut_reads_the_depth_curve_of_the_tuning_split_unless_it_is_fixed():
     assert part(Runs).cut(named(**ON_DEV, run="hybrid.seed2")) == {
         "first": "r/runs/toy/dev/vectors.seed2.trec.gz",
-        "scores": "r/rerank/toy/dev/role.trec.gz",
+        "scores": ["r/rerank/toy/dev/role/shard-00000.trec.gz"],
         "curve": "r/rerank/toy/tune/role.depths.tsv",
     }
     assert set(part(Runs).cut(named(**ON_DEV, run="cut"))) == {"first", "scores"}, "fixed"
@@ -344,7 +344,7 @@ def test_a_fixed_depth_asks_nothing_of_another_split():
     runs, on_dev = part(Runs, fixed), named(**ON_DEV, reranker="role")
     assert runs.cut(named(**ON_DEV, run="ten.seed1")) == {
         "first": "r/runs/toy/dev/vectors.seed1.trec.gz",
-        "scores": "r/rerank/toy/dev/role.trec.gz",
+        "scores": ["r/rerank/toy/dev/role/shard-00000.trec.gz"],
     }
     lists = [f"r/runs/toy/dev/vectors.seed{seed}.trec.gz" for seed in (1, 2)]
     assert runs.candidates(on_dev) == lists
@@ -354,6 +354,21 @@ def test_a_fixed_depth_asks_nothing_of_another_split():
     without = replace(fixed, scales={"toy": scale})
     assert why_unavailable(without, "ten", DEV, all_available) is None
     assert why_unavailable(replace(swept, scales={"toy": scale}), "ten", DEV, all_available)
+
+
+def test_pairs_are_scored_in_shards_of_a_limited_size():
+    """Two seeds of ten docs for each query of `dev`: 20 pairs a query, whatever papers ask."""
+    fixed = reranked_alone(value=10)
+    queries = sizes.queries(fixed, DEV)
+    for most, shards in ((20 * queries, 1), (20 * queries - 1, 2), (5, queries)):
+        scale = TOY.scale.model_copy(update={"shard_pairs": most})
+        toy = replace(fixed, scales={"toy": scale})
+        runs, on_dev = part(Runs, toy), named(**ON_DEV, reranker="role")
+        files = [f"r/rerank/toy/dev/role/shard-{n:05d}.trec.gz" for n in range(shards)]
+        assert runs.pairs(on_dev) == files
+        assert runs.cut(named(**ON_DEV, run="ten.seed1"))["scores"] == files
+        last = named(**ON_DEV, reranker="role", shard=f"{shards - 1:05d}")
+        assert runs.shard(last) == f"--shard {shards - 1} --of {shards}"
 
 
 def test_a_model_starts_from_files_or_from_the_hub(tmp_path):

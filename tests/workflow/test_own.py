@@ -169,10 +169,10 @@ def test_each_collection_has_its_tuning_and_its_reranker(jobs, name):
     cross = f"models/cross@{name}.train/seed1/manifest.json"
     mined = f"runs/{name}/train/vectors.seed1.trec.gz"
     assert mined in jobs[f"training/cross@{name}.train/tuples.jsonl.gz"], "a dense system's errors"
-    assert cross in jobs[f"rerank/{name}/dev/cross@seed1.trec.gz"]
+    assert cross in jobs[f"rerank/{name}/dev/cross@seed1/shard-00000.trec.gz"]
     curve = f"rerank/{name}/tune/cross@seed1.depths.tsv"
     assert curve in jobs[f"runs/{name}/dev/reranked.seed1.trec.gz"]
-    assert cross in jobs[f"rerank/{name}/tune/cross@seed1.trec.gz"]
+    assert cross in jobs[f"rerank/{name}/tune/cross@seed1/shard-00000.trec.gz"]
 
 
 def test_there_are_two_models_of_each_and_none_of_the_collection_without_splits(jobs):

@@ -239,8 +239,9 @@ def test_a_recomputation_finds_one_changed_value(project, tmp_path, file, column
 
 def test_a_pair_is_scored_once_for_all_first_stages(project):
     place = project / "results" / "smoke" / "rerank" / "generated-smoke" / "dev"
-    scores = trec.read_run(place / "bert-base-reranker.trec.gz")
-    record = json.loads((place / "bert-base-reranker.trec.gz.manifest.json").read_text())
+    shard = place / "bert-base-reranker" / "shard-00000.trec.gz"
+    scores = trec.read_run(shard)
+    record = json.loads(Path(f"{shard}.manifest.json").read_text())
     facts = record["artefact"]
     assert facts["pairs"] == scores.height == scores.select("query_id", "doc_id").unique().height
     assert facts["pairs_without_sharing"] == sum(facts["pairs_per_run"].values()) > facts["pairs"]
@@ -420,7 +421,7 @@ def test_a_deeper_grid_scores_more_pairs(project, edited):
     edited("config/scales/smoke.yaml", "depth: {grid: [5, 10, 20]}", "depth: {grid: [5, 10, 30]}")
     made = {name.removeprefix("results/smoke/") for name in planned(project)}
     for split in ("tune", "dev", "judged"):
-        assert f"rerank/generated-smoke/{split}/bert-base-reranker.trec.gz" in made
+        assert f"rerank/generated-smoke/{split}/bert-base-reranker/shard-00000.trec.gz" in made
     assert not {
         name for name in made if name.startswith(("models/", "metrics/")) and "bert" not in name
     }
@@ -635,8 +636,8 @@ def test_a_new_reranker_is_one_file_and_scores_its_own_pairs_only(project):
         new.unlink()
     assert {name for name in made if "manifest" not in name or name.startswith("models/")} == {
         "models/reranker-base/seed3/manifest.json",
-        "rerank/generated-smoke/dev/reranker-base@seed3.trec.gz",
-        "rerank/generated-smoke/tune/reranker-base@seed3.trec.gz",
+        "rerank/generated-smoke/dev/reranker-base@seed3/shard-00000.trec.gz",
+        "rerank/generated-smoke/tune/reranker-base@seed3/shard-00000.trec.gz",
         "rerank/generated-smoke/tune/reranker-base@seed3.depths.tsv",
         "runs/generated-smoke/dev/bm25-mine.trec.gz",
         "tuning/generated-smoke/dev/bm25-mine.json",

@@ -257,7 +257,7 @@ def test_a_late_model_reranks_at_every_depth(released):
     runs = results / "runs" / "mine" / "test"
     late = {row[:2]: row[2] for row in trec.read_run(runs / "late.trec.gz").select(
         *trec.PAIR, "score").rows()}  # fmt: skip
-    scored = trec.read_run(results / "rerank/mine/test/late@seed0.trec.gz")
+    scored = trec.read_run(results / "rerank/mine/test/late@seed0/shard-00000.trec.gz")
     first = trec.read_run(runs / "bm25-default.trec.gz")
     assert scored.height == trec.cut(first, 20).height
     for query, doc, score in scored.select(*trec.PAIR, "score").rows():
@@ -278,7 +278,7 @@ def test_a_late_model_reranks_at_every_depth(released):
 def test_a_cross_encoder_of_a_folder_reranks(released):
     """Its scores are those of sentence-transformers, without the sigmoid of a single label."""
     folder, results, _ = released
-    (path,) = (results / "rerank").glob("mine/test/a_cross@*.trec.gz")
+    (path,) = (results / "rerank").glob("mine/test/a_cross@*/shard-*.trec.gz")
     scored = trec.read_run(path)
     docs, queries = texts_of(folder)
     theirs = CrossEncoder(str(folder / "a cross"), device="cpu", activation_fn=torch.nn.Identity())

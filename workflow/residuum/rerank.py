@@ -1,14 +1,15 @@
 """Score candidates with a reranker once, for all first stages and all depths, and cut.
 
 Command: `python -m residuum.rerank score|depths|cut ...`. A reranker is a cross-encoder, or an
-encoder whose vectors score pairs. Only score loads it; started again, for the same pairs or more,
-it scores what is missing.
+encoder whose vectors score pairs. Only score loads it, for one shard of a split's queries; started
+again, for the same pairs or more, it scores what is missing. The others read all shards' scores in
+the order of query ids, so that memory holds some queries' lists.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 app = command.app(__doc__)
 SCORED = pl.Schema({"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64})
+LISTED = pl.Schema({**SCORED, "rank": pl.Int64()})
+Scores = Annotated[list[Path], typer.Option(help="pairs that score made, of each shard in order")]
 CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
 
@@ -116,8 +119,10 @@ def score(
     asking: Annotated[
         Path | None, typer.Option(help="checkpoint that reads queries, if it is not the docs'")
     ] = None,
+    shard: command.Shard = 0,
+    of: command.Of = 1,
 ) -> None:
-    """Score each (query, doc) pair among the top docs of any run once.
+    """Score each (query, doc) pair among the top docs of any run once, for one shard of queries.
 
     A doc that is read in passages has the score of its best passage; of a late encoder, it has the
     vectors of all its passages. With --fold, given as often as --model, each model scores the pairs
@@ -126,10 +131,9 @@ def score(
     config = command.parse_spec(Scoring, spec)
     form = windows_of(windows)
     cuts = dict(zip(run, depth, strict=True))
-    lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
+    required, each = _required(cuts, _within(queries, shard, of))
     chosen = devices.choose(device, precision, threads, arithmetic)
     texts, named = [queries, corpus / "manifest.json"], Texts(queries, corpus, "a first-stage run")
-    required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
     parts = []
     if not config.kind and (reading or revision or pickled):
         option = "--reading" if reading else "--revision" if revision else "--pickled"
@@ -160,9 +164,9 @@ def score(
             parts.append(share.join(kept.read(), on=trec.PAIR, how="left"))
     scored = trec.rank(pl.concat([part for part in parts if part.height] or parts[:1]))
     trec.write_run(output, scored, "scores")
-    each = {str(path): top.height for path, top in lists.items()}
     alone = sum(each.values())
     facts = {
+        "shard": {"number": shard, "of": of},
         "pairs": scored.height,
         "pairs_without_sharing": alone,
         "saved": 1 - scored.height / alone if alone else 0.0,
@@ -172,8 +176,36 @@ def score(
     }
     setting["depths"] = {str(path): cut for path, cut in cuts.items()}
     models = [path for path in map(Path, model) if path.is_dir()]
-    inputs = [*lists, *texts, *models, *([asking] if asking else []), *(fold or [])]
+    inputs = [*cuts, *texts, *models, *([asking] if asking else []), *(fold or [])]
     manifest.write(output, {**facts, **encoder.sizes.facts()}, setting, inputs, "residuum.rerank")
+
+
+def _within(queries: Path, shard: int, of: int) -> pl.Expr:
+    """Return the filter of a shard's queries, which are neighbours in the order of their ids.
+
+    An id that the file of queries lacks falls into one of the shards, too.
+    """
+    if not 0 <= shard < of:
+        raise ResiduumError(f"--shard {shard} --of {of}: shards are counted from 0 to {of - 1}")
+    ids, mine = sorted(trec.read_queries(queries)), pl.lit(value=True)
+    first, end = len(ids) * shard // of, len(ids) * (shard + 1) // of
+    if shard:
+        mine &= pl.col("query_id") >= ids[first]
+    if shard < of - 1:
+        mine &= pl.col("query_id") < ids[end]
+    return mine
+
+
+def _required(cuts: dict[Path, int], mine: pl.Expr) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Return the pairs of queries and docs to score, each once, and how many each run has."""
+    pairs, each = [pl.DataFrame(schema=SCORED).select(trec.PAIR)], dict.fromkeys(map(str, cuts), 0)
+    for tables in trec.read_together([*cuts]):
+        tops = []
+        for (path, depth), table in zip(cuts.items(), tables, strict=True):
+            tops.append(trec.cut(table.filter(mine), depth).select(trec.PAIR))
+            each[str(path)] += tops[-1].height
+        pairs.append(trec.owned(pl.concat(tops).unique(maintain_order=True)))
+    return pl.concat(pairs), each
 
 
 def shares(
@@ -283,29 +315,40 @@ def _lengths(ids: pl.Series, sizes: Callable[[list[str]], Iterable[int]]) -> np.
 def depths(
     spec: Annotated[str, typer.Option(help="JSON of Tried: depths and measures")],
     run: Annotated[list[str], typer.Option(help="name and first-stage run: NAME=RUN")],
-    scores: Annotated[Path, typer.Option(help="pairs that score made")],
+    scores: Scores,
     qrels: command.Qrels,
     output: Annotated[Path, command.written("TSV of run, depth, query_id, measure, value")],
 ) -> None:
     """Evaluate each run at every depth, and at depth 0, where nothing is reranked."""
     config = command.parse_spec(Tried, spec)
     runs = command.named_paths("--run", run, config.depths)
-    scored, judged = trec.read_run(scores), trec.read_qrels(qrels)
-    tables = []
-    for name, path in runs.items():
-        listed = candidates(path, max(config.depths[name]), scored, scores)
-        curve = measured(listed, judged, config.depths[name], config.measures)
-        tables.append(curve.with_columns(run=pl.lit(name)))
+    judged = trec.read_qrels(qrels)
+    left, tables = dict.fromkeys(runs, judged), list[pl.DataFrame]()
+
+    def measure(name: str, lists: pl.DataFrame, some: pl.DataFrame) -> None:
+        if some.height:
+            curve = measured(lists, some, config.depths[name], config.measures)
+            tables.append(curve.with_columns(run=pl.lit(name)))
+
+    deepest = {name: (path, max(config.depths[name])) for name, path in runs.items()}
+    for part in candidates(deepest, scores):
+        for name, listed in part.items():
+            some = left[name].join(listed, on="query_id", how="semi", maintain_order="left")
+            left[name] = left[name].join(listed, on="query_id", how="anti", maintain_order="left")
+            lists = listed.join(some, on="query_id", how="semi", maintain_order="left")
+            measure(name, lists, some)
+    for name, rest in left.items():
+        measure(name, pl.DataFrame(schema=LISTED), rest)
     trec.write_curve(output, pl.concat(tables))
     facts = {"runs": sorted(runs), "queries": judged["query_id"].n_unique()}
-    inputs = [*dict.fromkeys(runs.values()), scores, qrels]
+    inputs = [*dict.fromkeys(runs.values()), *scores, qrels]
     manifest.write(output, facts, config, inputs, "residuum.rerank")
 
 
 @app.command("cut")
 def cut(
     run: Annotated[Path, typer.Option(help="first-stage run")],
-    scores: Annotated[Path, typer.Option(help="pairs that score made")],
+    scores: Scores,
     name: Annotated[str, typer.Option(help="the run's name in --curve")],
     spec: Annotated[str, typer.Option(help="RerankSystem as JSON")],
     tag: command.Tag,
@@ -326,30 +369,43 @@ def cut(
     else:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
     depth = int(chosen.choices[0].setting["depth"])
-    listed = candidates(run, depth, trec.read_run(scores), scores)
     below = pl.col("score").min().over("query_id") - (pl.col("rank") - depth)
-    reranked = trec.rank(listed.with_columns(pl.coalesce("score", below).alias("score")))
-    trec.write_run(output, reranked, tag)
-    inputs = [run, scores, *([curve] if curve else [])]
-    facts = {"depth": depth, "hits": reranked.height}
+    whole = pl.coalesce("score", below).alias("score")
+    parts = (part[name].with_columns(whole) for part in candidates({name: (run, depth)}, scores))
+    written = trec.write_run(output, map(trec.rank, parts), tag)
+    inputs = [run, *scores, *([curve] if curve else [])]
+    facts = {"depth": depth, "hits": written.hits}
     manifest.write(output, facts, system, inputs, "residuum.rerank")
     chosen.write(record, system, inputs, "residuum.rerank")
 
 
-def candidates(path: Path, depth: int, scored: pl.DataFrame, scores: Path) -> pl.DataFrame:
-    """Return a run with the scores of its top `depth` docs in place of its own, best first.
+def candidates(
+    runs: Mapping[str, tuple[Path, int]], scores: Sequence[Path]
+) -> Iterator[dict[str, pl.DataFrame]]:
+    """Yield, by name, runs with the scores of their top docs in place of their own, best first.
 
-    Columns query_id, doc_id, rank (in the first stage), score (null below the depth).
+    A run's value is its path, and how many docs of a query are at the top. Runs come in parts of
+    whole queries, with the columns of LISTED. The rank is that of the first stage, and the score is
+    null below the top. Raises ResiduumError for a doc at the top that has no score.
     """
-    run = trec.read_run(path).drop("score")
-    joined = run.join(scored.select(*trec.PAIR, "score"), on=trec.PAIR, how="left")
+    paths = [*dict.fromkeys(path for path, _ in runs.values())]
+    for *tables, scored in trec.read_together(paths, shards=scores):
+        part = dict(zip(paths, tables, strict=True))
+        listed = {name: _joined(part[path], depth, scored) for name, (path, depth) in runs.items()}
+        for name, (path, depth) in runs.items():
+            lacking = trec.cut(listed[name], depth).filter(pl.col("score").is_null())
+            if lacking.height:
+                query_id, doc_id = lacking.sort("query_id", "rank").row(0)[:2]
+                fault = f"no score for query {query_id}, doc {doc_id}, which {path} has above rank"
+                more = f"({lacking.height} pairs lack one). Delete the scores and run again."
+                place = scores[0] if len(scores) == 1 else scores[0].parent
+                raise ResiduumError(f"{place}: {fault} {depth + 1} {more}")
+        yield listed
+
+
+def _joined(run: pl.DataFrame, depth: int, scored: pl.DataFrame) -> pl.DataFrame:
+    joined = run.drop("score").join(scored.drop("rank"), on=trec.PAIR, how="left")
     joined = joined.with_columns(pl.when(pl.col("rank") <= depth).then("score"))
-    lacking = trec.cut(joined, depth).filter(pl.col("score").is_null())
-    if lacking.height:
-        query_id, doc_id = lacking.sort("query_id", "rank").row(0)[:2]
-        fault = f"no score for query {query_id}, doc {doc_id}, which {path} has above rank"
-        more = f"({lacking.height} pairs lack one). Delete the scores and run again."
-        raise ResiduumError(f"{scores}: {fault} {depth + 1} {more}")
     return joined.sort("query_id", "score", "doc_id", descending=[False, True, False])
 
 

@@ -47,6 +47,7 @@ MOST_RELEVANCE = 10_000  # evaluators count the docs of every grade up to the hi
 EXACT = "Q0="  # before the exact score of a line whose written score was lowered
 LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 BYTES_AT_ONCE = 1 << 25  # of a run that is read in parts: some 700,000 lines
+BYTES_TO_SEE = 1 << 12  # whether a file has lines
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 ROUNDING = 2 * 10.0**-SCORE_DECIMALS  # two scores this near may be equal in a run file
 POSITION = pl.int_range(pl.len()).over("query_id") + 1
@@ -165,16 +166,24 @@ def read_lists(path: Path, at_once: int = BYTES_AT_ONCE) -> Iterator[pl.DataFram
 
 
 def read_together(
-    paths: Sequence[Path], at_once: int = BYTES_AT_ONCE, joined: int = 0
+    paths: Sequence[Path],
+    at_once: int = BYTES_AT_ONCE,
+    joined: int = 0,
+    shards: Sequence[Path] | None = None,
 ) -> Iterator[list[pl.DataFrame]]:
     """Yield the lists of some queries, a table for each run, then of others with larger ids.
 
-    Memory holds two parts of each run. Raises ResiduumError where the query ids of a large run
-    fall, and at the end if the first `joined` runs are of two splits (`refuse_apart`).
+    `shards` are one more run, the last table, whose files follow each other in the order of query
+    ids, and may be empty. Memory holds two parts of each run. Raises ResiduumError where the query
+    ids of a large run fall, and at the end if the first `joined` runs are of two splits
+    (`refuse_apart`).
     """
     met = {path: set[str]() for path in paths[:joined]}
-    streams = [_rising(path, at_once) for path in paths]
-    held = [pl.DataFrame(schema={**HITS, "rank": pl.Int64}).select(READ) for _ in paths]
+    streams = [_rising([path], at_once) for path in paths]
+    if shards is not None:
+        filled = [path for path in shards if any(files.read_blocks(path, BYTES_TO_SEE))]
+        streams.append(_rising(filled, at_once))
+    held = [pl.DataFrame(schema={**HITS, "rank": pl.Int64}).select(READ) for _ in streams]
     left = dict(enumerate(streams))  # those that are not read to their end
     while True:
         for number in [number for number in left if held[number].is_empty()]:
@@ -200,18 +209,19 @@ def owned(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col(pl.String) + "")
 
 
-def _rising(path: Path, at_once: int) -> Iterator[pl.DataFrame]:
-    """Yield the parts of a run whose query ids rise."""
+def _rising(paths: Sequence[Path], at_once: int) -> Iterator[pl.DataFrame]:
+    """Yield the parts of a run, in one file or several, whose query ids rise."""
     last = ""
-    for part in read_lists(path, at_once):
-        ids = part["query_id"]
-        if not ids.is_sorted() or str(ids.first()) <= last:
-            raise ResiduumError(
-                f"{path}: query ids fall from one list to the next. Sort its unpacked lines by "
-                "them, as by LC_ALL=C sort -s -k1,1"
-            )
-        last = str(ids.last())
-        yield part
+    for path in paths:
+        for part in read_lists(path, at_once):
+            ids = part["query_id"]
+            if not ids.is_sorted() or str(ids.first()) <= last:
+                raise ResiduumError(
+                    f"{path}: query ids fall from one list to the next. Sort its unpacked lines by "
+                    "them, as by LC_ALL=C sort -s -k1,1"
+                )
+            last = str(ids.last())
+            yield part
 
 
 def _new_lists(path: Path, run: pl.DataFrame, met: set[str]) -> pl.DataFrame:

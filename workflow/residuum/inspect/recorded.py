@@ -331,13 +331,17 @@ def _number(text: str | None) -> float:
 
 
 def rerankings(graph: Graph) -> Iterator[Reranking]:
-    """Yield the numbers of scored pairs of each reranker and split."""
+    """Yield the numbers of scored pairs of each reranker and split, over its shards."""
+    made = dict[tuple[str, str], Reranking]()
     for path, artefact in graph.items():
-        at, made = PATHS.pairs.parse(path), artefact.manifest
-        if at and made and "pairs_without_sharing" in made.artefact:
-            facts, split = made.artefact, f"{at['dataset']}/{at['split']}"
+        at, record = PATHS.pairs.parse(path), artefact.manifest
+        if at and record and "pairs_without_sharing" in record.artefact:
+            facts, key = record.artefact, (at["reranker"], f"{at['dataset']}/{at['split']}")
             alone, runs = int(facts["pairs_without_sharing"]), len(facts.get("pairs_per_run", {}))
-            yield Reranking(at["reranker"], split, int(facts["pairs"]), alone, runs)
+            before = made.get(key, Reranking(*key, 0, 0, runs))
+            pairs = before.pairs + int(facts["pairs"])
+            made[key] = before._replace(pairs=pairs, alone=before.alone + alone)
+    yield from made.values()
 
 
 def disk(results: Path) -> list[tuple[str, int, int]]:

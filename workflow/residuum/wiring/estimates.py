@@ -30,6 +30,7 @@ from residuum.wiring.runs import (
     candidates,
     encoder_of,
     needs_answers,
+    pair_shards,
     player_of,
     reranked,
     shards_alone,
@@ -247,6 +248,9 @@ class Estimates:
         deepest = candidates(self.registry, w.reranker, split_id_of(w), all_available)
         return self._queries(w) * sum(deepest.values())
 
+    def _shards(self, w: Wildcards) -> int:
+        return pair_shards(self.registry, w.reranker, split_id_of(w))
+
     def _search_s(self, dataset: str, queries: int) -> float:
         """Return the seconds of a BM25 search for `queries` queries."""
         return queries * max(0.003, sizes.docs(self.registry, dataset) / 1e6 * sizes.SEARCH)
@@ -449,7 +453,7 @@ class Estimates:
         return Estimate(disk, 2 * self._export_s(w.dataset))
 
     def pair_scores(self, w: Wildcards) -> Estimate:
-        """Estimate the scores of all candidates. They are stored twice: once to resume from."""
+        """Estimate the scores of a shard's candidates, stored twice: once to resume from."""
         registry, player = self.registry, player_of(self.registry, w.reranker)
         if encoder := encoder_of(registry, player):
             return self._matched(w, encoder)
@@ -458,16 +462,18 @@ class Estimates:
             reading = player.reading
         else:
             reading = registry.entry(player.model, CrossEncoder).reading
-        pairs, at_once = self._pairs(w), registry.scale.pair_batch_size
+        pairs, at_once = self._pairs(w) / self._shards(w), registry.scale.pair_batch_size
         windows = registry.datasets[w.dataset].windows
         tokens = pairs * sizes.pair_tokens(w.dataset, reading)
         tokens *= windows.expected if windows else 1
         read = of_reading(sizes.shape(registry, player), tokens, at_once * reading.length)
-        return read._replace(disk=2 * sizes.LINE_BYTES * pairs)
+        alike = self._alike(self._shards(w))
+        return read._replace(disk=2 * sizes.LINE_BYTES * pairs, shards=alike)
 
     def _matched(self, w: Wildcards, model: str) -> Estimate:
         """Estimate the scores of candidates by vectors: each query and each doc is read once."""
-        registry, pairs, asked = self.registry, self._pairs(w), self._queries(w)
+        registry, shards = self.registry, self._shards(w)
+        pairs, asked = self._pairs(w) / shards, self._queries(w) / shards
         reader = registry.model(model)
         assert isinstance(reader, READERS), "its vectors score pairs"
         at_once, (of_query, of_doc) = registry.scale.batch_size, sizes.longest(reader)
@@ -479,4 +485,5 @@ class Estimates:
         each = registry.vectors_each(w.dataset, model) * sizes.asked(registry, model)
         products = 2.0 * pairs * each * sizes.stored(registry, model)
         seconds = products / 1e9 / sizes.PRODUCT_GFLOPS
-        return read._replace(disk=2 * sizes.LINE_BYTES * pairs, core_s=seconds)
+        alike, disk = self._alike(shards), 2 * sizes.LINE_BYTES * pairs
+        return read._replace(disk=disk, core_s=seconds, shards=alike)

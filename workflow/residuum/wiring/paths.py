@@ -124,7 +124,7 @@ class Paths:
         self.run = self._below(f"runs/{SPLIT}/{{run}}.trec.gz")
         self.hybrid_hits = self._below(f"hybrid/{SPLIT}/{{run}}/manifest.json")
         self.scores = self._below(f"scores/{SPLIT}/{{run}}.on.{{other}}.trec.gz")
-        self.pairs = self._below(f"rerank/{SPLIT}/{{reranker}}.trec.gz")
+        self.pairs = self._below(f"rerank/{SPLIT}/{{reranker}}/shard-{{shard}}.trec.gz")
         self.depth_curve = self._below(f"rerank/{SPLIT}/{{reranker}}.depths.tsv")
         self.tuning = self._below(f"tuning/{SPLIT}/{{run}}.json")
         self.rate = self._below(f"rates/{SPLIT}/{{model}}.json")

@@ -121,6 +121,33 @@ def candidates(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -
     raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
 
 
+def pair_shards(registry: Registry, reranker: str, split_id: SplitId) -> int:
+    """Return the number of shards of a split's queries whose pairs a reranker scores.
+
+    No shard has more than `shard_pairs` pairs, if lists share no doc. Systems of all papers count,
+    so that another choice of papers keeps the shards and what they hold.
+    """
+    deepest: dict[str, int] = {}
+    for name in registry.of_kind("rerank"):
+        if registry.reranker(name) == reranker:
+            system = registry.entry(name, RerankSystem)
+            depth = max(system.depth.tried(drawn=True))
+            for first in registry.runs(system.first_stage):
+                deepest[first] = max(depth, deepest.get(first, 0))
+    queries = sizes.queries(registry, split_id)
+    shards = -(-queries * sum(deepest.values()) // registry.scale.shard_pairs)
+    return max(1, min(shards, queries))
+
+
+def pair_files(
+    registry: Registry, template: Template, reranker: str, split_id: SplitId
+) -> list[str]:
+    """Return the file of each shard of a split's queries whose pairs a reranker scores."""
+    shards = registry.numbered(pair_shards(registry, reranker, split_id))
+    made = {"dataset": split_id.dataset, "split": split_id.split, "reranker": reranker}
+    return [template.fill(shard=f"{n:05d}", **made) for n in shards]
+
+
 def player_of(registry: Registry, reranker: str) -> Reranker:
     """Return the model that is bound to a reranker; ResiduumError if none is bound."""
     if player := registry.reranker_binding(reranker):
@@ -298,6 +325,16 @@ class Runs(Part):
         spec = {"kind": "cross-encoder", "batch_size": scale.pair_batch_size}
         return specs.canonical_json(spec)
 
+    def shard(self, wildcards: Wildcards) -> str:
+        """Return `--shard N --of SHARDS` for a shard of the queries whose pairs are scored."""
+        shards = pair_shards(self.registry, wildcards.reranker, split_id_of(wildcards))
+        return f"--shard {int(wildcards.shard)} --of {shards}"
+
+    def pairs(self, wildcards: Wildcards) -> list[str]:
+        """Return the scores of a reranker's pairs on a split, of each shard."""
+        split_id = split_id_of(wildcards)
+        return pair_files(self.registry, self.paths.pairs, wildcards.reranker, split_id)
+
     def _candidates(self, wildcards: Wildcards) -> dict[str, int]:
         split_id = split_id_of(wildcards)
         deepest = candidates(self.registry, wildcards.reranker, split_id, self.hub)
@@ -333,7 +370,7 @@ class Runs(Part):
         grids = {name: sorted(run.grid) for name, run in runs.items()}
         return specs.canonical_json({"depths": grids, "measures": sorted(filter(None, measures))})
 
-    def cut(self, wildcards: Wildcards) -> dict[str, str]:
+    def cut(self, wildcards: Wildcards) -> dict[str, str | list[str]]:
         """Return the inputs of a reranked run: first stage's run, scores, tuning depth curve.
 
         Raises ResiduumError if no chosen paper shows the system on the dataset.
@@ -349,9 +386,9 @@ class Runs(Part):
             text = f"the chosen papers show it on {', '.join(sorted(shown)) or 'no dataset'} alone"
             raise ResiduumError(f"{name}: {text}; add a column of {split_id.dataset}")
         first = self.registry.entry(name, RerankSystem).first_stage
-        inputs = {
+        inputs: dict[str, str | list[str]] = {
             "first": self.run(first, seed, split_id),
-            "scores": self.fill(self.paths.pairs, split_id, reranker=reranker),
+            "scores": pair_files(self.registry, self.paths.pairs, reranker, split_id),
         }
         if tune:
             inputs["curve"] = self.fill(self.paths.depth_curve, tune, reranker=reranker)

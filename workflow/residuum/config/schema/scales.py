@@ -214,6 +214,9 @@ class Scale(Strict):
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="threads of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most vectors in an embedding shard")
+    shard_pairs: Positive = Field(
+        2_500_000, description="most pairs of queries and docs that one job of reranking scores"
+    )
     batch_size: Positive = Field(description="texts encoded at once; halved if a GPU is too small")
     pair_batch_size: Positive = Field(
         description="pairs in a cross-encoder's batch, as batch_size; halved too"

@@ -17,6 +17,7 @@ from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import models_behind, trained_by_folds, trained_runs
 from residuum.wiring.paths import Template
+from residuum.wiring.runs import pair_files
 
 
 @memoised
@@ -98,13 +99,15 @@ class FigureInputs(PageInputs):
 
     def of_rerankers(self, template: Template, page: str) -> list[str]:
         """Return a file of each reranker behind a figure over depths; none for other figures."""
+        return [self.fill(template, on, reranker=name) for name, on in self._rerankers(page)]
+
+    def _rerankers(self, page: str) -> list[tuple[str, SplitId]]:
         bound = bind_figure(self.registry, page, self.hub)
-        players, files = self.registry.players(bound.entry), dict[str, None]()
+        players, made = self.registry.players(bound.entry), dict[tuple[str, SplitId], None]()
         for series in bound.runs if bound.entry.over == DEPTH else ():
             split_id = SplitId(*str(bound.splits[series]).split("/"))
-            reranker = self.registry.reranker(players[series])
-            files[self.fill(template, split_id, reranker=reranker)] = None
-        return list(files)
+            made[self.registry.reranker(players[series]), split_id] = None
+        return list(made)
 
     def of_sweeps(self, template: Template, page: str) -> list[str]:
         """Return a file of each run that a figure over efforts shows; none for other figures."""
@@ -122,8 +125,10 @@ class FigureInputs(PageInputs):
 
     def costs(self, wildcards: Wildcards) -> list[str]:
         """Return the manifests of a figure's scored pairs (over depths) or searches (efforts)."""
-        of_depths = self.of_rerankers(self.paths.pairs.manifest, wildcards.page)
-        return of_depths + self.of_sweeps(self.paths.sweep.manifest, wildcards.page)
+        template, rerankers = self.paths.pairs.manifest, self._rerankers(wildcards.page)
+        of_pairs = (pair_files(self.registry, template, *reranker) for reranker in rerankers)
+        of_sweeps = self.of_sweeps(self.paths.sweep.manifest, wildcards.page)
+        return [*chain.from_iterable(of_pairs), *of_sweeps]
 
     def timings(self, wildcards: Wildcards) -> list[str]:
         """Return the timings of the searches of a figure over efforts."""

@@ -57,7 +57,10 @@ def measured(job: BoundFigure, table: pl.DataFrame, costs: Costs | None = None) 
 def cost_notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
     """Yield a caption's notes on costs: pairs that rerankers scored, or searches of runs."""
     if job.sweep is None:
-        yield from map(scored, manifests)
+        of_rerankers = dict[str, list[Path]]()
+        for path in manifests:
+            of_rerankers.setdefault(path.parent.name, []).append(path)
+        yield from map(scored, of_rerankers, of_rerankers.values())
         return
     search = job.sweep.search
     settings = search.model_dump(exclude={"kind", search.effort})
@@ -92,14 +95,15 @@ def _of_centres(sweep: Sweep, facts: manifest.Facts) -> str:
     return text
 
 
-def scored(path: Path) -> str:
+def scored(reranker: str, shards: Sequence[Path]) -> str:
     """Return a note on the pairs that a reranker scored, with and without sharing between runs."""
-    facts = manifest.read(path)["artefact"]
-    pairs, alone = facts["pairs"], facts["pairs_without_sharing"]
+    facts = [manifest.read(path)["artefact"] for path in shards]
+    pairs, alone = (sum(fact[of] for fact in facts) for of in ("pairs", "pairs_without_sharing"))
+    runs = len(facts[0]["pairs_per_run"])
     return (
-        f"Pairs scored by {path.name.partition('.')[0]}: {pairs:,}, each once for all depths of "
-        f"{len(facts['pairs_per_run'])} first-stage runs; {alone:,} if every run were scored alone "
-        f"at its largest depth ({1 - pairs / max(alone, 1):.0%} saved)."
+        f"Pairs scored by {reranker}: {pairs:,}, each once for all depths of {runs} first-stage "
+        f"runs; {alone:,} if every run were scored alone at its largest depth "
+        f"({1 - pairs / max(alone, 1):.0%} saved)."
     )
 
 

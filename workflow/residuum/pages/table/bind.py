@@ -28,7 +28,7 @@ from residuum.wiring.models import (
     trained_by_folds,
     trained_runs,
 )
-from residuum.wiring.runs import asking_of, played_rerankers, player_of, tuning_split
+from residuum.wiring.runs import asking_of, pair_files, played_rerankers, player_of, tuning_split
 
 
 @memoised
@@ -250,7 +250,7 @@ class TableInputs(PageInputs):
             yield paths.query_embeddings.fill(dataset=split_id.dataset, **made)
         if isinstance(registry.systems[system], RerankSystem):
             reranker = registry.reranker(system)
-            yield self.fill(paths.pairs.manifest, split_id, reranker=reranker)
+            yield from pair_files(registry, paths.pairs.manifest, reranker, split_id)
             player = player_of(registry, reranker)
             if isinstance(player, ReleasedReranker):
                 read = player.model, asking_of(registry, player)
