@@ -277,8 +277,8 @@ def _rules(pending: list[Job], every: list[Job]) -> Iterator[str]:
     yield (
         "disk: what stays below results/. RAM, card: of the largest job; RAM is what its rule "
         "requests. A\ncard computes a batch that is too large for it in parts, for some losses in "
-        "4/3 of the time.\ncore hours: without the cores that feed a card. longest job: hours, with "
-        f"the threads of its rule.\nJVM heap in jobs of lexical and negatives: {heap} "
+        "4/3 of the time.\ncore hours: without the cores that feed a card. longest job: hours, "
+        f"with the threads of its rule.\nJVM heap in jobs of lexical and negatives: {heap} "
         "(RESIDUUM_JVM_HEAP)."
     )
     if gflop := sums(pending)["gflop"]:
