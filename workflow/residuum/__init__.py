@@ -1,7 +1,23 @@
-"""residuum: one graph from public test collections to significance-tested tables of five papers."""
+"""residuum: one graph from public test collections to significance-tested tables of five papers.
+
+Usage: `import residuum as rs`, then `rs.compare(qrels, runs, "RR@10")`. Functions are loaded when
+they are used (residuum.api.functions).
+"""
+
+from importlib import import_module
 
 from residuum.cli import interrupts
 
 interrupts.quiet()  # first, because loading packages takes seconds
 
 __version__ = "1.0.0"
+FUNCTIONS_IN = "residuum.api.functions"  # not imported by name: no stage depends on it
+FUNCTIONS = ["compare", "complementarity", "explain", "fuse", "read_fidelity", "read_ledger"]
+__all__ = ["__version__", *FUNCTIONS]
+
+
+def __getattr__(name: str) -> object:
+    """Load a function of Python's door, or say that there is none of that name."""
+    if name in FUNCTIONS:
+        return getattr(import_module(FUNCTIONS_IN), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,7 @@ Command: `python -m residuum.fusion tune|fuse ...`. Sources: CLEAR Eq. 8 and sec
 weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs the dense run.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -73,21 +73,43 @@ def tune(
         raise ResiduumError(f"lambda is fixed at {weighting.value}: there is nothing to tune")
     files = Files(system, run, scores or [])
     query_ids, judge = _judging(measure, qrels, answers, corpus)
-    depth = min(system.k, cutoff(measure) or system.k)
-    listed, parts = set[str](), list[pl.DataFrame]()
     with files.refusing_apart():
-        for lists in files.read():
-            listed |= lists.query_ids()
-            for some in lists.unions(query_ids):
-                near = (
-                    weights.undominated(some, depth)
-                    if grid == "exact"
-                    else weights.contenders(some, grid, depth)
-                )
-                parts.append(trec.owned(near))
-    if not parts:
+        record = chosen(system, files.read(), query_ids, judge, fold)
+    if record is None:
         named = ", ".join(dict.fromkeys(map(str, files.runs.values())))
         raise ResiduumError(f"{named}: no list of a judged query. Give runs of that split")
+    inputs = [*files.runs.values(), *(path for _, path in files.scores), *(fold or [])]
+    inputs += [path for path in (qrels, answers, corpus and corpus / "manifest.json") if path]
+    record.write(output, system, inputs, "residuum.fusion")
+
+
+def chosen(
+    system: FusionSystem,
+    read: Iterable["Lists"],
+    query_ids: Sequence[str],
+    judge: Callable[[pl.DataFrame], pl.DataFrame],
+    fold: list[Path] | None = None,
+) -> Record | None:
+    """Return the choice of lambda from a grid on judged queries; None if none of them has a list.
+
+    `judge` returns the judgements of the pairs that a list can show.
+    """
+    weighting = system.interpolation
+    grid, measure = weighting.grid, weighting.measure
+    assert grid is not None and measure is not None, "lambda is not fixed"
+    depth = min(system.k, cutoff(measure) or system.k)
+    listed, parts = set[str](), list[pl.DataFrame]()
+    for lists in read:
+        listed |= lists.query_ids()
+        for some in lists.unions(query_ids):
+            near = (
+                weights.undominated(some, depth)
+                if grid == "exact"
+                else weights.contenders(some, grid, depth)
+            )
+            parts.append(trec.owned(near))
+    if not parts:
+        return None
     folds = folds_of(weighting, listed, query_ids, fold)
     pairs = pl.concat(parts)
     judged = judge(pairs)
@@ -99,10 +121,7 @@ def tune(
     runs = [ranked(pairs, weight, depth, _decimals(system)) for weight in tried]
     values = of_rankings(runs, judged, by_judgements(measure))
     settings: list[Setting] = [{LAMBDA: weight} for weight in tried]
-    record = choose(settings, values, query_ids, measure, folds, bounded=grid != "exact")
-    inputs = [*files.runs.values(), *(path for _, path in files.scores), *(fold or [])]
-    inputs += [path for path in (qrels, answers, corpus and corpus / "manifest.json") if path]
-    record.write(output, system, inputs, "residuum.fusion")
+    return choose(settings, values, query_ids, measure, folds, bounded=grid != "exact")
 
 
 def _weights_that_change(
@@ -175,17 +194,20 @@ def fuse(
     factors = [float(choice.setting[LAMBDA]) for choice in record.choices]
     proof = unions.Proof(system, factors, requested or [])
     with files.refusing_apart():
-        trec.write_run(output, _fused(files, proof, record, tuning), tag)
+        trec.write_run(output, fused(system, files.read(), record, proof, tuning), tag)
     inputs = [*files.runs.values(), *([tuning] if tuning else []), *(p for _, p in files.scores)]
     manifest.write(output, record.facts() | proof.facts(), system, inputs, "residuum.fusion")
 
 
-def _fused(
-    files: "Files", proof: unions.Proof, record: Record, tuning: Path | None
+def fused(
+    system: FusionSystem,
+    read: Iterable["Lists"],
+    record: Record,
+    proof: unions.Proof,
+    tuning: Path | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the lists of some queries at once, and have the proof count them."""
-    system = files.system
-    for lists in files.read():
+    """Yield the fused lists of some queries at once, and have the proof count them."""
+    for lists in read:
         for pairs in lists.unions():
             weight = _weights(pairs, record, tuning)
             run = ranked(pairs, weight, system.k, _decimals(system))

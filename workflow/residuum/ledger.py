@@ -244,14 +244,19 @@ def _rounded(value: float | None, form: str = ".4g") -> str:
     return "" if value is None else f"{value:{form}}"
 
 
-def digest(results: Path) -> str:
-    """Return the counts of a results folder's ledger, and the paths of its page and rows."""
-    path = Path(results) / Paths().ledger
+def ledger_of(results: Path) -> list[LedgerRow]:
+    """Return the rows of a results folder's ledger; ResiduumError if it has none."""
+    path = results / Paths().ledger
     if not path.is_file():
         made = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{path.name}"))
         named = ", ".join(made) or "snakemake --cores all makes one"
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
-    ledger = read_ledger(path)
+    return read_ledger(path)
+
+
+def digest(results: Path) -> str:
+    """Return the counts of a results folder's ledger, and the paths of its page and rows."""
+    ledger, path = ledger_of(Path(results)), Path(results) / Paths().ledger
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
     parts = [counts(ledger), *_reproduced(ledger)] if ledger else ["The ledger is empty."]
     return "\n\n".join([*parts, where])

@@ -260,7 +260,11 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     If scores fall along the ranks, their order stands and is counted from 1. Else docs are ranked
     by score. A score that is not a number and a duplicate document are errors in both cases.
     """
-    run = _exact(read(path, RUN))
+    return ordered(path, _exact(read(path, RUN)))
+
+
+def ordered(path: Path, run: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Order a run of any origin, and describe it, as `read_any_run` does; `path` names the run."""
     _check_run(path, run, ranked=False)
     ordered = run.sort("query_id", "rank", maintain_order=True)
     if ordered.select(RISES.any()).item():

@@ -1,7 +1,7 @@
 """Compare TREC runs of any origin: measures, paired tests, and a table like the papers' tables.
 
-Usage: `scores, rows = compare(judged, runs, measures, tests)` on frames; `report` on files. Neither
-needs config/ or Snakemake.
+Usage: `compared(judged, runs, measures, tests)` on frames, whose pages are those of `report` on
+files. Neither needs config/ or Snakemake.
 """
 
 import itertools
@@ -53,39 +53,92 @@ def report(
     The values are written without rounding to `output`. With an `original` run, every other run is
     compared with the original alone, and a page says how close it is.
     """
+    tests, judged = tests_of(options), read_qrels(qrels)
+    named, remarks = read(runs, judged, missing)
+    requested = split(measures)
+    made = compared(judged, named, requested, tests, remarks, baselines, original, workers)
+    if output:
+        files.write_text(output, made.table().write_csv(separator="\t"))
+    pages = made.pages()
+    if form == "latex":
+        return "\n".join(layout.latex(page, label) for label, page in pages.items())
+    return "\n".join(map(layout.markdown, pages.values()))
+
+
+def tests_of(options: Mapping[str, object]) -> Tests:
+    """Return how runs are tested, by the options of `Tests`."""
     try:
-        tests = Tests.model_validate(options)
+        return Tests.model_validate(options)
     except ValidationError as error:
         raise ResiduumError(command.describe("options", error)) from None
-    judged = read_qrels(qrels)
-    named, remarks = read(runs, judged, missing)
+
+
+def split(measures: Sequence[str]) -> list[str]:
+    """Return the measures that texts name, parted by commas or white space."""
     requested = [*dict.fromkeys(n for text in measures for n in SEPARATOR.split(text) if n)]
     if not requested:
         raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
+    return requested
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Runs on the same judged queries, their values, and the tests of their differences."""
+
+    runs: Mapping[str, pl.DataFrame]
+    scores: Scores
+    rows: list[Comparison]
+    remarks: list[str]
+    baselines: Sequence[str]
+    original: str | None
+
+    def pages(self) -> dict[str, Layout]:
+        """Return the pages by name: what the command prints."""
+        pages = {
+            "runs": values_page(self.scores, self.rows, self.remarks),
+            "comparisons": tests_page(self.rows),
+        }
+        measures = dict.fromkeys(measure for _, measure in self.scores)
+        if hits := [measure for measure in measures if is_hit(measure)]:
+            pages["complementarity"] = complementarity_page(self.scores, hits, self.baselines)
+        if self.original is not None:
+            pages["reproduction"] = reproduction_page(self._close())
+        return pages
+
+    def table(self) -> pl.DataFrame:
+        """Return all comparisons, unrounded, a line each."""
+        if self.original is None:
+            return grids.frame(self.rows, Comparison)
+        return grids.frame(self._close(), Reproduction)
+
+    def _close(self) -> list["Reproduction"]:
+        return against(self.rows, self.scores, self.runs)
+
+
+def compared(
+    judged: pl.DataFrame,
+    runs: Mapping[str, pl.DataFrame],
+    measures: Sequence[str],
+    tests: Tests,
+    remarks: Sequence[str],
+    baselines: Sequence[str] = (),
+    original: str | None = None,
+    workers: int = 1,
+) -> Compared:
+    """Compare runs that `read` or `restricted` returned; `remarks` come first under the values."""
     if original is not None:
-        baselines = [_original(original, named, baselines)]
-    scores, rows = compare(judged, named, requested, tests, baselines, workers)
+        baselines = [_original(original, runs, baselines)]
+    scores, rows = compare(judged, runs, measures, tests, baselines, workers)
     drawn = (row.method for row in rows if not row.method.startswith("exact,"))
     methods = ", ".join(dict.fromkeys(drawn))
     pairs = [(f"{row.a} and {row.b} in {row.measure}", row) for row in rows]
-    remarks += [
+    said = [
+        *remarks,
         f"Superscripts: runs significantly beaten. {notes.tests_note(tests, 'measure')}"
         + f" Method: {methods}." * bool(methods),
         *notes.remarks(pairs, tests.alpha),
     ]
-    pages = {"runs": values_page(scores, rows, remarks), "comparisons": tests_page(rows)}
-    if hits := [measure for measure in requested if is_hit(measure)]:
-        pages["complementarity"] = complementarity_page(scores, hits, baselines)
-    table = grids.frame(rows, Comparison)
-    if original is not None:
-        close = against(rows, scores, named)
-        pages["reproduction"] = reproduction_page(close)
-        table = grids.frame(close, Reproduction)
-    if output:
-        files.write_text(output, table.write_csv(separator="\t"))
-    if form == "latex":
-        return "\n".join(layout.latex(page, label) for label, page in pages.items())
-    return "\n".join(map(layout.markdown, pages.values()))
+    return Compared(runs, scores, rows, said, baselines, original)
 
 
 def _original(name: str, runs: Mapping[str, object], baselines: Sequence[str]) -> str:
@@ -107,13 +160,7 @@ def read(
     Files joined by commas are the folds of one run, which is named after all of them. A judged
     query without a list raises ResiduumError, or gives a remark if `missing` is "zero".
     """
-    best = judged.group_by("query_id").agg(pl.col("relevance").max()).sort("query_id")
-    queries, empty = best["query_id"].to_list(), (best["relevance"] < RELEVANT).sum()
-    if empty == len(queries):
-        raise ResiduumError("the qrels hold no relevant doc: every measure would be 0")
-    remarks = [f"{len(queries)} judged queries."]
-    if empty:
-        remarks.append(f"Judged queries without a relevant doc, which count 0 for all: {empty}.")
+    queries, remarks = judged_queries(judged)
     named: dict[str, pl.DataFrame] = {}
     for text in runs:
         paths = [Path(part) for part in text.split(",") if part]
@@ -122,29 +169,54 @@ def read(
         name = printable(" + ".join(ENDINGS.sub("", path.name) for path in paths))
         if name in named:
             raise ResiduumError(f"two runs are named {name} ({paths[0]}). Rename one of the files.")
-        run = _pooled(paths, remarks)
-        named[name] = run.filter(pl.col("query_id").is_in(queries))
-        lacking = sorted({*queries} - {*run["query_id"]})
-        if len(lacking) == len(queries):
-            raise ResiduumError(
-                f"{name}: no line for any judged query, such as {queries[0]}; it ranks docs for "
-                f"{min(run['query_id'])}. Are the qrels those of its topics?"
-            )
-        if lacking and missing == "refuse":
-            raise ResiduumError(
-                f"{name}: no line for query {lacking[0]}, which is judged ({len(lacking)} of "
-                f"{len(queries)} judged queries lack a list). Runs over different queries cannot "
-                "be compared; with --missing zero these queries count 0."
-            )
+        run = pooled(paths, remarks)
+        named[name], more = restricted(name, run, queries, judged, missing)
         remarks += [f"{name}: {len(paths)} folds, pooled."] * (len(paths) > 1)
-        if lacking:
-            remarks.append(f"{name}: {len(lacking)} judged queries without a list count 0.")
-        if run.join(judged, on=trec.PAIR, how="semi").is_empty():
-            remarks.append(f"{name}: no list holds a judged doc. Are the qrels of its corpus?")
+        remarks += more
     return named, remarks
 
 
-def _pooled(paths: list[Path], remarks: list[str]) -> pl.DataFrame:
+def judged_queries(judged: pl.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the ids of the judged queries, sorted, and remarks on them."""
+    best = judged.group_by("query_id").agg(pl.col("relevance").max()).sort("query_id")
+    queries, empty = best["query_id"].to_list(), (best["relevance"] < RELEVANT).sum()
+    if empty == len(queries):
+        raise ResiduumError("the qrels hold no relevant doc: every measure would be 0")
+    remarks = [f"{len(queries)} judged queries."]
+    if empty:
+        remarks.append(f"Judged queries without a relevant doc, which count 0 for all: {empty}.")
+    return queries, remarks
+
+
+def restricted(
+    name: str,
+    run: pl.DataFrame,
+    queries: Sequence[str],
+    judged: pl.DataFrame,
+    missing: Literal["refuse", "zero"],
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return a run's lists of the judged queries, and remarks on what it lacks, as `read` does."""
+    lacking, remarks = sorted({*queries} - {*run["query_id"]}), list[str]()
+    if len(lacking) == len(queries):
+        ranked = f"it ranks docs for {min(run['query_id'])}" if run.height else "it is empty"
+        raise ResiduumError(
+            f"{name}: no line for any judged query, such as {queries[0]}; {ranked}. Are the qrels "
+            "those of its topics?"
+        )
+    if lacking and missing == "refuse":
+        raise ResiduumError(
+            f"{name}: no line for query {lacking[0]}, which is judged ({len(lacking)} of "
+            f"{len(queries)} judged queries lack a list). Runs over different queries cannot "
+            "be compared; with --missing zero these queries count 0."
+        )
+    if lacking:
+        remarks.append(f"{name}: {len(lacking)} judged queries without a list count 0.")
+    if run.join(judged, on=trec.PAIR, how="semi").is_empty():
+        remarks.append(f"{name}: no list holds a judged doc. Are the qrels of its corpus?")
+    return run.filter(pl.col("query_id").is_in(queries)), remarks
+
+
+def pooled(paths: Sequence[Path], remarks: list[str]) -> pl.DataFrame:
     """Read the folds of a cross-validated run as one frame; folds must share no query."""
     folds: list[pl.DataFrame] = []
     source: dict[str, Path] = {}
@@ -183,15 +255,7 @@ def compare(
     for name in baselines:
         if name not in runs:
             raise ResiduumError(f"--baseline: {unknown('run', name, runs)}")
-    scores: Scores = {}
-    for name, run in runs.items():
-        values = evaluate(run, judged, measures).sort("query_id")
-        for measure in measures:
-            by_query = values.filter(measure=measure)
-            column = by_query["value"].to_numpy().reshape(-1, 1)
-            scores[name, measure] = ScoreMatrix(by_query["query_id"].to_list(), column)
-    highest = {m: max(scores[name, m].values.max() for name in runs) for m in measures}
-    refuse_unjudged(highest, judged, "the qrels")
+    scores = measured(judged, runs, measures)
     names = sorted(runs, key=lambda name: name in baselines)
     pairs = [
         paired.Pair(a, b, measure, measure, measure if tests.family == "column" else "all")
@@ -201,6 +265,22 @@ def compare(
     ]
     rows = paired.compare(scores, pairs, tests, workers)
     return scores, paired.adjust(rows, tests.correction, tests.alpha)
+
+
+def measured(
+    judged: pl.DataFrame, runs: Mapping[str, pl.DataFrame], measures: Sequence[str]
+) -> Scores:
+    """Return the values per judged query of each run and measure; 0 where a run has no list."""
+    scores: Scores = {}
+    for name, run in runs.items():
+        values = evaluate(run, judged, measures).sort("query_id")
+        for measure in measures:
+            by_query = values.filter(measure=measure)
+            column = by_query["value"].to_numpy().reshape(-1, 1)
+            scores[name, measure] = ScoreMatrix(by_query["query_id"].to_list(), column)
+    highest = {m: max(scores[name, m].values.max() for name in runs) for m in measures}
+    refuse_unjudged(highest, judged, "the qrels")
+    return scores
 
 
 def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str]) -> Layout:

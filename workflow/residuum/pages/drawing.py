@@ -6,7 +6,8 @@ data gives equal bytes.
 
 import itertools
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -22,6 +23,7 @@ from residuum.pages.figure.points import Point
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.typing import RcKeyType
 
 Legend = dict[str, object]  # label: drawn line or bar
@@ -63,23 +65,39 @@ def save_plots(
     None stands for a plot without runs. A legend under all plots, in so many `columns`, shows what
     the plots return. The style does not depend on this machine's settings.
     """
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    style: dict[RcKeyType, object] = {**matplotlib.rcParamsDefault, **STYLE}
-    with matplotlib.rc_context(rc=style):
-        figure = Figure(figsize=(width * len(plots), height), layout="constrained")
-        axes = figure.subplots(1, len(plots), squeeze=False, sharey=sharey)[0]
-        legend: Legend = {}
-        for ax, plot in zip(axes, plots, strict=True):
-            legend |= (plot or _nothing)(ax)
-        if legend:
-            handles = cast("list[Artist]", [*legend.values()])
-            figure.legend(handles, [*legend], loc="outside lower center", ncols=columns)
+    with styled():
+        figure = figure_of(plots, width, height, columns, sharey)
         for form, left_out in WITHOUT.items():
             with files.whole(output.with_suffix(f".{form}")) as temporary:
                 figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
     return [output.with_suffix(f".{form}") for form in WITHOUT]
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw and write figures in this project's style, whatever this machine's settings are."""
+    import matplotlib
+
+    style: dict[RcKeyType, object] = {**matplotlib.rcParamsDefault, **STYLE}
+    with matplotlib.rc_context(rc=style):
+        yield
+
+
+def figure_of(
+    plots: Sequence[Plot], width: float, height: float, columns: int = 2, sharey: bool = False
+) -> "Figure":
+    """Return a figure of plots beside each other, as `save_plots` draws it, within `styled`."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * len(plots), height), layout="constrained")
+    axes = figure.subplots(1, len(plots), squeeze=False, sharey=sharey)[0]
+    legend: Legend = {}
+    for ax, plot in zip(axes, plots, strict=True):
+        legend |= (plot or _nothing)(ax)
+    if legend:
+        handles = cast("list[Artist]", [*legend.values()])
+        figure.legend(handles, [*legend], loc="outside lower center", ncols=columns)
+    return figure
 
 
 def _nothing(ax: "Axes") -> Legend:

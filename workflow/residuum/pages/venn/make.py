@@ -35,6 +35,7 @@ app = command.app(__doc__)
 HEADER = ["", "D", "S", "D - S", "both", "neither", "RoC", "95% interval"]
 BLUE, YELLOW = "#0072B2", "#F0E442"  # Okabe and Ito; the paper's are blue and yellow too
 ROOM = 1.05  # the plot's size relative to the widest pair of circles
+SIZE = 3.0  # inches of a diagram
 NO_HIT = "the dense part answers no query, so a share of its answers is not defined"
 Hits = tuple[ScoreMatrix, ScoreMatrix]  # of the dense part, of the lexical part
 
@@ -130,13 +131,14 @@ def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
 
 
 def _save(job: BoundVenn, coverages: Mapping[str, Coverage], output: Path) -> list[Path]:
-    half = ROOM * max((_width(counts) / 2 for counts in coverages.values()), default=0.0) or ROOM
-    plots = [
-        partial(_circles, row, coverages[row.id], half)
-        for row in job.entry.rows
-        if row.id in coverages
-    ]
-    return drawing.save_plots(output, plots or [None], 3.0, 3.0)
+    shown = [(row.label, coverages[row.id]) for row in job.entry.rows if row.id in coverages]
+    return drawing.save_plots(output, plots_of(shown) or [None], SIZE, SIZE)
+
+
+def plots_of(diagrams: Sequence[tuple[str, Coverage]]) -> list[drawing.Plot]:
+    """Return a plot of each diagram, a label and its counts, all at one scale."""
+    half = ROOM * max((_width(counts) / 2 for _, counts in diagrams), default=0.0) or ROOM
+    return [partial(_circles, label, counts, half) for label, counts in diagrams]
 
 
 def placed(counts: Coverage) -> tuple[float, float, float]:
@@ -151,7 +153,7 @@ def _width(counts: Coverage) -> float:
     return max(2 * dense, 2 * lexical, dense + apart + lexical)
 
 
-def _circles(row: Diagram, counts: Coverage, half: float, ax: "Axes") -> drawing.Legend:
+def _circles(label: str, counts: Coverage, half: float, ax: "Axes") -> drawing.Legend:
     """Draw S at the left and D at the right, with the share of queries in each part."""
     from matplotlib.patches import Circle
 
@@ -172,7 +174,7 @@ def _circles(row: Diagram, counts: Coverage, half: float, ax: "Axes") -> drawing
     ax.set_aspect("equal")
     ax.set_axis_off()
     missed = f"neither: {counts.failures / counts.queries:.1%}"
-    ax.set_title(f"{row.label}\nS yellow, D blue; {missed}", fontsize=8)
+    ax.set_title(f"{label}\nS yellow, D blue; {missed}", fontsize=8)
     return {}
 
 

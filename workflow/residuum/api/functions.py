@@ -1,0 +1,223 @@
+"""Compare, fuse and look into runs of any origin, and read finished results.
+
+Usage: `import residuum as rs`, then `rs.compare("qrels.trec", ["a.trec.gz", "b.trec.gz"],
+"RR@10")`. Qrels and runs may be paths, frames of pandas or polars, dictionaries {query: {doc:
+value}}, objects of ranx, or ir_measures' tuples. Each function computes what the command of its
+name computes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import polars as pl
+from pydantic import ValidationError
+
+from residuum.api import frames
+from residuum.api.frames import Source
+from residuum.api.results import (
+    Comparisons,
+    Complementarity,
+    Explanation,
+    Fidelity,
+    Fused,
+    Ledger,
+)
+from residuum.artefacts import fidelities
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.measures import is_hit
+from residuum.config.schema.systems import FusionSystem, ReciprocalRankSystem
+from residuum.fusion import Lists, chosen, fused
+from residuum.inspect import comparing, explaining
+from residuum.inspect import fidelities as measured
+from residuum.inspect.addressing import find
+from residuum.ledger import ledger_of
+from residuum.pages import grids
+from residuum.pages.verdicts import LedgerRow
+from residuum.rrf import by_rank
+from residuum.tuning.choosing import LAMBDA, Choice, Record
+from residuum.tuning.unions import Proof
+from residuum.wiring.paths import Paths, folder_of
+
+Form = TypeVar("Form", FusionSystem, ReciprocalRankSystem)
+Runs = Mapping[str, Source] | Sequence[Source]
+Measures = str | object | Iterable[str | object]
+
+
+def compare(
+    qrels: Source,
+    runs: Runs,
+    measures: Measures,
+    *,
+    test: Literal["permutation", "t-test", "wilcoxon"] = "permutation",
+    correction: Literal["none", "bonferroni", "holm"] = "holm",
+    family: Literal["column", "table"] = "column",
+    alpha: float = 0.05,
+    resamples: int = 99_999,
+    seed: int = 1,
+    baseline: str | Sequence[str] = (),
+    original: str | None = None,
+    missing: Literal["refuse", "zero"] = "refuse",
+    workers: int = 1,
+) -> Comparisons:
+    """Test every pair of runs on the same judged queries, as `residuum compare` does.
+
+    `measures` are ir_measures' names or objects. With a `baseline`, only its pairs are tested. With
+    an `original`, every other run is compared with it alone, and it says how close they are.
+    `resamples` are sign flips of the permutation test. Raises ResiduumError for runs that cannot be
+    compared.
+    """
+    options = {"test": test, "correction": correction, "family": family, "alpha": alpha}
+    tests = comparing.tests_of({**options, "resamples": resamples, "seed": seed})
+    judged = frames.qrels(qrels)
+    queries, remarks = comparing.judged_queries(judged)
+    named = {}
+    for name, (run, remark) in frames.runs(runs).items():
+        named[name], more = comparing.restricted(name, run, queries, judged, missing)
+        remarks += [*([remark] if remark else []), *more]
+    baselines = [baseline] if isinstance(baseline, str) else list(baseline)
+    made = comparing.compared(
+        judged, named, _names(measures), tests, remarks, baselines, original, workers
+    )
+    return Comparisons(made)
+
+
+def complementarity(
+    qrels: Source,
+    runs: Runs,
+    measures: Measures = "Success@10",
+    *,
+    baseline: str | Sequence[str] = (),
+    missing: Literal["refuse", "zero"] = "refuse",
+) -> Complementarity:
+    """Count the queries that each run answers and another does not, and their ratio (RoC).
+
+    `measures` are of hits, 0 or 1 for a query. With a `baseline`, it is the second run of all
+    pairs. Source: Lee et al., On Complementarity Objectives for Hybrid Retrieval, ACL 2023, Eq. 1.
+    """
+    names = _names(measures)
+    if odd := [name for name in names if not is_hit(name)]:
+        raise ResiduumError(f"measures: {odd[0]} is no measure of hits; take one as Success@10")
+    judged = frames.qrels(qrels)
+    queries, _ = comparing.judged_queries(judged)
+    named = {
+        name: comparing.restricted(name, run, queries, judged, missing)[0]
+        for name, (run, _) in frames.runs(runs).items()
+    }
+    if len(named) < 2:
+        raise ResiduumError("give two runs or more: there is nothing to compare")
+    baselines = [baseline] if isinstance(baseline, str) else list(baseline)
+    if odd := [name for name in baselines if name not in named]:
+        raise ResiduumError(f"baseline: {unknown('run', odd[0], named)}")
+    return Complementarity(comparing.measured(judged, named, names), baselines)
+
+
+def fuse(runs: Runs, qrels: Source | None = None, **settings: object) -> Fused:
+    """Fuse runs: by a weighted sum of scores, or by reciprocal rank.
+
+    Settings are those of a system of kind `fusion`, or with `kind="rrf"` of that kind
+    (docs/how-to/system.md). They default to a sum of equal weights of all docs of a list's union:
+    `interpolation={"weighted": the first run, "value": 1}`, `unretrieved="zero"`, `k=1000`, and
+    `rank_constant=60`. A `grid` with a `measure` needs the `qrels` by which the weight is chosen;
+    with `folds` and `seed`, each fold gets the weight that is best on the others. Source: CLEAR Eq.
+    8; Cormack et al., SIGIR 2009.
+    """
+    named = {name: run for name, (run, _) in frames.runs(runs).items()}
+    ids = {name: f"run-{number}" for number, name in enumerate(named, start=1)}
+    if settings.get("kind") == "rrf":
+        given = {"rank_constant": 60, "k": 1000, **settings, "parts": [*ids.values()]}
+        ranks = _checked(ReciprocalRankSystem, given)
+        return Fused(by_rank(named.values(), ranks.rank_constant, ranks.k))
+    system = _checked(FusionSystem, _settings(settings, ids))
+    if system.true_scores():
+        raise ResiduumError(
+            "unretrieved: true_score needs the systems behind the runs, as the graph has them; "
+            "write zero or minimum"
+        )
+    tables = [(ids[name], run.sort("query_id", "rank")) for name, run in named.items()]
+    lists = Lists(system, tables, [])
+    record = _weight(system, lists, qrels)
+    return Fused(pl.concat([*fused(system, [lists], record, Proof(system, [], []))]), record)
+
+
+def _settings(settings: Mapping[str, object], ids: Mapping[str, str]) -> dict[str, object]:
+    """Return a fusion's settings with their defaults, and with the ids of runs for their names."""
+
+    def named(name: object) -> str:
+        if name in ids:
+            return ids[str(name)]
+        raise ResiduumError(f"fuse: {unknown('run', str(name), ids)}")
+
+    def renamed(key: str, value: object) -> object:
+        if key in ("unretrieved", "others") and isinstance(value, Mapping):
+            return {named(name): number for name, number in value.items()}
+        return named(value) if key == "weighted" else value
+
+    first = next(iter(ids), "")
+    how = settings.get("interpolation", {"value": 1})
+    if not isinstance(how, Mapping):
+        raise ResiduumError('fuse: interpolation is a mapping, as {"weighted": NAME, "value": 1}')
+    weighting = {key: renamed(key, value) for key, value in {"weighted": first, **how}.items()}
+    if "value" not in weighting and "folds" not in weighting:
+        weighting["tune_on"] = "qrels"
+    made: dict[str, object] = {"kind": "fusion", "unretrieved": "zero", "k": 1000}
+    made |= {key: renamed(key, value) for key, value in settings.items()}
+    return made | {"parts": [*ids.values()], "interpolation": weighting}
+
+
+def _weight(system: FusionSystem, lists: Lists, qrels: Source | None) -> Record:
+    """Return the record of lambda: fixed, or chosen by the qrels."""
+    if system.interpolation.value is not None:
+        return Record(choices=[Choice(setting={LAMBDA: system.interpolation.value})])
+    if qrels is None:
+        raise ResiduumError("interpolation.grid: give the qrels by which the weight is chosen")
+    judged = frames.qrels(qrels)
+    query_ids = judged["query_id"].unique().sort().to_list()
+    if record := chosen(system, [lists], query_ids, lambda pairs: judged):
+        return record
+    raise ResiduumError("the runs have no list of a judged query. Give runs of the qrels' split")
+
+
+def read_ledger(results: str | Path) -> Ledger:
+    """Return the verdicts on what the papers print, of a results folder."""
+    return Ledger(grids.frame(ledger_of(Path(results)), LedgerRow))
+
+
+def explain(
+    results: str | Path, cell: str, *, full: bool = False, deep: bool = False
+) -> Explanation:
+    """Return all that is known of a number of a page, as `residuum explain` does.
+
+    `cell` is PAPER/PAGE/ROW/COLUMN, as clear/table1/bm25/dev-rr. `full` prints whole command lines.
+    Files above 100 MB are compared by size, unless `deep`.
+    """
+    folder = Path(results)
+    values = explaining.values(find(folder, cell))
+    return Explanation(explaining.explain(folder, cell, full, deep), values, cell)
+
+
+def read_fidelity(results: str | Path, split: str, of: str) -> Fidelity:
+    """Return how many dimensions keep a lexical ranking, as `residuum fidelity` does.
+
+    `split` is DATASET/SPLIT, and `of` an entry of config/fidelities. Source: Luan et al., TACL
+    2021 (ME-BERT), section 2.
+    """
+    text = measured.show(Path(results), split, of)
+    dataset, _, name = split.partition("/")
+    made = Paths(str(results)).fidelity.fill(dataset=dataset, split=name, fidelity=of)
+    return Fidelity(text, fidelities.read(Path(folder_of(made))))
+
+
+def _names(measures: Measures) -> list[str]:
+    """Return the names of measures, given as names or as ir_measures' objects."""
+    if isinstance(measures, str) or not isinstance(measures, Iterable):
+        measures = [measures]
+    return comparing.split([str(measure) for measure in measures])
+
+
+def _checked(form: type[Form], settings: Mapping[str, object]) -> Form:
+    try:
+        return form.model_validate(settings)
+    except ValidationError as error:
+        raise ResiduumError(command.describe("settings", error)) from None

@@ -1,0 +1,298 @@
+"""What the functions of `import residuum as rs` return: tables, pages, and pictures.
+
+Each result prints as Markdown, shows itself in a notebook as HTML, and has `frame()`, `to_latex()`
+and `picture()`.
+"""
+
+import base64
+import html
+import io
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from residuum.artefacts import trec
+from residuum.artefacts.fidelities import Measured
+from residuum.config.measures import is_hit, mean
+from residuum.inspect.comparing import Compared, complementarity_page
+from residuum.pages import drawing, layout
+from residuum.pages.layout import Layout, TextCell
+from residuum.pages.venn.make import SIZE, plots_of
+from residuum.paired import ScoreMatrix
+from residuum.paired.coverage import Coverage, coverage
+from residuum.tuning.choosing import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PLOTS = 6  # of a picture, beside each other
+WIDTH, LINE_HEIGHT = 3.4, 0.22  # inches of a plot of intervals, and of its lines
+
+
+class Result(ABC):
+    """A result with a table, pages, and perhaps a picture."""
+
+    @abstractmethod
+    def frame(self) -> pl.DataFrame:
+        """Return the values as a polars frame, unrounded; `.to_pandas()` makes one of pandas."""
+
+    @abstractmethod
+    def pages(self) -> dict[str, Layout]:
+        """Return the pages by name."""
+
+    def plots(self) -> Sequence[drawing.Plot]:
+        """Return the plots of the picture; none where there is nothing to draw."""
+        return []
+
+    def to_latex(self) -> str:
+        """Return the pages as tables of LaTeX, in booktabs style."""
+        return "\n".join(layout.latex(page, label) for label, page in self.pages().items())
+
+    def to_markdown(self) -> str:
+        """Return the pages as Markdown, as the command prints them."""
+        return "\n".join(map(layout.markdown, self.pages().values()))
+
+    def picture(self) -> "Figure | None":
+        """Return a figure of matplotlib, or None where there is nothing to draw."""
+        plots = self.plots()
+        if not plots:
+            return None
+        with drawing.styled():
+            return drawing.figure_of(plots, *self.size(), sharey=True)
+
+    def size(self) -> tuple[float, float]:
+        """Return the width and height of a plot in inches."""
+        return SIZE, SIZE
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        return self.to_markdown()
+
+    def _repr_html_(self) -> str:
+        """Return the pages and the picture, for a notebook."""
+        from markdown_it import MarkdownIt
+
+        reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+        return f"{reader.render(self.to_markdown())}{self._image()}"
+
+    def _image(self) -> str:
+        if (figure := self.picture()) is None:
+            return ""
+        data = io.BytesIO()
+        with drawing.styled():
+            figure.savefig(data, format="png", dpi=120)
+        coded = base64.b64encode(data.getvalue()).decode()
+        return f'<img alt="{html.escape(type(self).__name__)}" src="data:image/png;base64,{coded}">'
+
+
+@dataclass(frozen=True, repr=False)
+class Comparisons(Result):
+    """Runs on the same judged queries, and the tests of their differences.
+
+    `values` has the means of the runs. `per_query` has the values behind them.
+    """
+
+    made: Compared = field(repr=False)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a line for each measure and pair: difference, interval, p, effect, power."""
+        return self.made.table()
+
+    def values(self) -> pl.DataFrame:
+        """Return run, measure and mean."""
+        lines = [
+            (run, measure, float(mean(measure, matrix.values[:, 0])))
+            for (run, measure), matrix in self.made.scores.items()
+        ]
+        columns = {"run": pl.String, "measure": pl.String, "mean": pl.Float64}
+        return pl.DataFrame(lines, schema=columns, orient="row")
+
+    def per_query(self) -> pl.DataFrame:
+        """Return run, measure, query_id and value."""
+        parts = [
+            pl.DataFrame(
+                {"query_id": matrix.query_ids, "value": matrix.values[:, 0]},
+            ).select(pl.lit(run).alias("run"), pl.lit(measure).alias("measure"), pl.all())
+            for (run, measure), matrix in self.made.scores.items()
+        ]
+        return pl.concat(parts)
+
+    def pages(self) -> dict[str, Layout]:
+        return self.made.pages()
+
+    def plots(self) -> Sequence[drawing.Plot]:
+        measures = list(dict.fromkeys(row.measure for row in self.made.rows))[:MOST_PLOTS]
+        return [self._intervals(measure) for measure in measures]
+
+    def size(self) -> tuple[float, float]:
+        lines = max(Counter(row.measure for row in self.made.rows).values(), default=0)
+        return WIDTH, 1.0 + LINE_HEIGHT * max(lines, 3)
+
+    def _intervals(self, measure: str) -> drawing.Plot:
+        rows = [row for row in self.made.rows if row.measure == measure][::-1]
+
+        def plot(ax: "Axes") -> drawing.Legend:
+            for at, row in enumerate(rows):
+                color = "#0072B2" if row.significant else "#777777"
+                if row.ci_low is not None and row.ci_high is not None:
+                    ax.plot([row.ci_low, row.ci_high], [at, at], color=color)
+                ax.plot([row.difference], [at], "o" if row.significant else "x", color=color)
+            ax.axvline(0, color="black", linewidth=0.6)
+            ax.set_yticks(range(len(rows)), [f"{row.a} \N{MINUS SIGN} {row.b}" for row in rows])
+            ax.set_ylim(-0.5, len(rows) - 0.5)
+            ax.set_title(measure)
+            ax.set_xlabel("difference, 95% interval")
+            return {}
+
+        return plot
+
+
+@dataclass(frozen=True, repr=False)
+class Complementarity(Result):
+    """How many queries each run answers that another does not (Lee et al., ACL 2023)."""
+
+    scores: Mapping[tuple[str, str], ScoreMatrix] = field(repr=False)
+    baselines: Sequence[str] = ()
+
+    def frame(self) -> pl.DataFrame:
+        """Return a line for each measure and pair D, S: counts of queries, ratio, interval."""
+        counted = [name for name in Coverage._fields if name != "by_seed"]
+        lines = [
+            (measure, d, s, *(getattr(both, name) for name in counted))
+            for measure, d, s, both in self._pairs()
+        ]
+        texts = dict.fromkeys(["measure", "d", "s"], pl.String)
+        numbers = dict.fromkeys(counted, pl.Float64) | {"queries": pl.Int64}
+        return pl.DataFrame(lines, schema={**texts, **numbers}, orient="row")
+
+    def pages(self) -> dict[str, Layout]:
+        hits = list(dict.fromkeys(measure for _, measure in self.scores))
+        return {"complementarity": complementarity_page(self.scores, hits, self.baselines)}
+
+    def plots(self) -> Sequence[drawing.Plot]:
+        first = next(measure for _, measure in self.scores)
+        of_first = {(d, s): both for measure, d, s, both in self._pairs() if measure == first}
+        names = list(dict.fromkeys(name for name, _ in self.scores))
+        pairs = [pair for pair in combinations(names, 2) if pair in of_first]
+        named = [(f"{first}\nD: {d}\nS: {s}", of_first[d, s]) for d, s in pairs[:MOST_PLOTS]]
+        return plots_of(named)
+
+    def _pairs(self) -> list[tuple[str, str, str, Coverage]]:
+        names = list(dict.fromkeys(name for name, _ in self.scores))
+        return [
+            (measure, d, s, coverage(self.scores[d, measure], self.scores[s, measure]))
+            for measure in dict.fromkeys(measure for _, measure in self.scores)
+            if is_hit(measure)
+            for d, s in permutations(names, 2)
+            if not self.baselines or s in self.baselines
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class Fused(Result):
+    """A fused run, and what was chosen for it: `record` is None where nothing is chosen."""
+
+    run: pl.DataFrame = field(repr=False)
+    record: Record | None = None
+
+    def frame(self) -> pl.DataFrame:
+        """Return query_id, doc_id, rank and score, by query and rank."""
+        return self.run
+
+    def write(self, path: str | Path, tag: str = "fused") -> None:
+        """Write the run as TREC's, gzipped if it is named `.gz`; its written scores fall."""
+        trec.write_run(Path(path), self.run, tag)
+
+    def pages(self) -> dict[str, Layout]:
+        queries = self.run["query_id"].n_unique()
+        notes = [f"{self.run.height:,} hits of {queries:,} queries."]
+        if self.record:
+            choices = [", ".join(f"{k} {v:g}" for k, v in c.setting.items() if isinstance(v, float))
+                       for c in self.record.choices]  # fmt: skip
+            by = f" by {self.record.measure}" if self.record.tried else ""
+            notes.append(f"Chosen{by}: {'; '.join(dict.fromkeys(choices))}.")
+        return {"fused": _page("Fused run", "its first ten lines", self.run.head(10), notes)}
+
+
+@dataclass(frozen=True, repr=False)
+class Ledger(Result):
+    """The verdicts on what papers print, of a results folder."""
+
+    rows: pl.DataFrame = field(repr=False)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a line for each number, comparison and claim, as ledger.tsv has it."""
+        return self.rows
+
+    def pages(self) -> dict[str, Layout]:
+        first = self.rows.filter(pl.col("same_as").is_null())
+        counted = first.group_by("paper", "kind", "verdict", maintain_order=True).len("rows")
+        again = self.rows.height - first.height
+        note = f"{again} rows repeat an earlier number of the same runs, and are not counted."
+        return {"ledger": _page("Verdicts", "what papers print", counted, [note])}
+
+
+@dataclass(frozen=True, repr=False)
+class Fidelity(Result):
+    """How many dimensions keep a lexical ranking, on a split."""
+
+    text: str
+    measured: Measured = field(repr=False)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the share of queries that keep their first doc, by dimensions and doc length."""
+        return self.measured.recall
+
+    def pages(self) -> dict[str, Layout]:
+        recall = self.measured.recall
+        return {"fidelity": _page("Fidelity", "queries that keep their first doc", recall, [])}
+
+    def to_markdown(self) -> str:
+        """Return what `residuum fidelity` prints."""
+        return self.text
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Result):
+    """All that is known of a number of a page."""
+
+    text: str
+    per_query: pl.DataFrame = field(repr=False)
+    address: str = ""
+
+    def frame(self) -> pl.DataFrame:
+        """Return query_id and value, means over seeds; for a change, differences."""
+        return self.per_query
+
+    def pages(self) -> dict[str, Layout]:
+        return {"explained": _page(self.address, "per query", self.per_query, [])}
+
+    def to_markdown(self) -> str:
+        """Return what `residuum explain` prints."""
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+def _page(title: str, what: str, table: pl.DataFrame, notes: list[str]) -> Layout:
+    """Lay out a table as it is; numbers have four significant digits."""
+    rows = [[TextCell(_text(value)) for value in row] for row in table.rows()]
+    numeric = [table[name].dtype.is_numeric() for name in table.columns]
+    align = "".join("r" if number else "l" for number in numeric)
+    return Layout(title, what, table.columns, rows, notes, align)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return layout.DASH
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
