@@ -45,7 +45,9 @@ def test_records_are_those_of_the_newest_files(world, results):
 
 def test_pairs_are_scored_in_several_shards(results):
     """Each shard holds the pairs of other questions, which follow each other by their ids."""
-    for folder in sorted((results / "rerank/bioasq").glob("*/*/")):
+    folders = sorted((results / "rerank/bioasq").glob("*/*/"))
+    assert folders
+    for folder in folders:
         runs = [run_of(path) for path in sorted(folder.glob("shard-*.trec.gz"))]
         listed = [query for run in runs for query in sorted(run)]
         assert len(runs) > 1 and listed == sorted({*listed}), folder

@@ -360,7 +360,8 @@ def test_pairs_are_scored_in_shards_of_a_limited_size():
     """Two seeds of ten docs for each query of `dev`: 20 pairs a query, whatever papers ask."""
     fixed = reranked_alone(value=10)
     queries = sizes.queries(fixed, DEV)
-    for most, shards in ((20 * queries, 1), (20 * queries - 1, 2), (5, queries)):
+    assert queries == 20
+    for most, shards in ((400, 1), (399, 2), (200, 2), (199, 3), (60, 7), (59, 10), (5, 20)):
         scale = TOY.scale.model_copy(update={"shard_pairs": most})
         toy = replace(fixed, scales={"toy": scale})
         runs, on_dev = part(Runs, toy), named(**ON_DEV, reranker="role")

@@ -4,20 +4,25 @@ Usage: `import residuum as rs`, then `rs.compare(qrels, runs, "RR@10")`. Functio
 they are used (residuum.api.functions).
 """
 
-from importlib import import_module
+from importlib import import_module as _import_module
 
 from residuum.cli import interrupts
 
 interrupts.quiet()  # first, because loading packages takes seconds
 
 __version__ = "1.0.0"
-FUNCTIONS_IN = "residuum.api.functions"  # not imported by name: no stage depends on it
-FUNCTIONS = ["compare", "complementarity", "explain", "fuse", "read_fidelity", "read_ledger"]
-__all__ = ["__version__", *FUNCTIONS]
+_MODULE = "residuum.api.functions"  # not imported by name: no stage depends on it
+_FUNCTIONS = ["compare", "complementarity", "explain", "fuse", "read_fidelity", "read_ledger"]
+__all__ = ["__version__", *_FUNCTIONS]
 
 
 def __getattr__(name: str) -> object:
-    """Load a function of Python's door, or say that there is none of that name."""
-    if name in FUNCTIONS:
-        return getattr(import_module(FUNCTIONS_IN), name)
+    """Load a function of the Python API, or say that there is none of that name."""
+    if name in _FUNCTIONS:
+        return getattr(_import_module(_MODULE), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the names that a notebook completes."""
+    return __all__

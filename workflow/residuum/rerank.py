@@ -190,8 +190,8 @@ def _within(queries: Path, shard: int, of: int) -> pl.Expr:
     ids, mine = sorted(trec.read_queries(queries)), pl.lit(value=True)
     first, end = len(ids) * shard // of, len(ids) * (shard + 1) // of
     if shard:
-        mine &= pl.col("query_id") >= ids[first]
-    if shard < of - 1:
+        mine &= pl.col("query_id") >= ids[first] if first < len(ids) else pl.lit(value=False)
+    if shard < of - 1 and end < len(ids):
         mine &= pl.col("query_id") < ids[end]
     return mine
 

@@ -1,9 +1,10 @@
 """Turn qrels and runs of any form into the tables that the rest reads.
 
-Usage: `qrels(source)`, `run("bm25", source)`. A source is a path, a frame of pandas or polars, a
+Usage: `qrels(source)`, `runs({"bm25": source})`. A source is a path, a frame of pandas or polars, a
 dictionary, an object of ranx, or an iterable of ir_measures' tuples.
 """
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from residuum.artefacts import trec
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, printable
 from residuum.collections.files import read_qrels
 from residuum.inspect.comparing import ENDINGS, pooled
 
@@ -24,8 +25,9 @@ NAMES = {
     "score": ("score",),
     "rank": ("rank",),
 }
-IDS = {"query_id", "doc_id"}
+IDS, WHOLE = {"query_id", "doc_id"}, {"relevance", "rank"}
 Source = Any  # a path, a frame, a dictionary, an object of ranx, or tuples of ir_measures
+Columns = dict[str, list[object]]
 FORMS = (
     "a path, a frame of pandas or polars, {query: {doc: value}}, an object of ranx, or "
     "ir_measures' tuples"
@@ -37,28 +39,26 @@ def qrels(source: Source) -> pl.DataFrame:
     if _is_path(source):
         return read_qrels(Path(source))
     table = _table(source, ["query_id", "doc_id", "relevance"], "qrels")
-    whole = pl.col("relevance").cast(pl.Int64, strict=False)
-    odd = table.filter(whole.is_null() | (whole != pl.col("relevance")))
-    if odd.height:
-        query_id, doc_id, found = odd.row(0)
-        where = f"query {query_id}, doc {doc_id}"
-        raise ResiduumError(f"qrels: relevance of {where} is {found}; give whole numbers")
-    return trec.checked_qrels(Path("qrels"), table.with_columns(whole))
+    _refuse_twice(table, "qrels")
+    return trec.checked_qrels(Path("qrels"), table)
 
 
 def runs(sources: Mapping[str, Source] | Sequence[Source]) -> dict[str, tuple[pl.DataFrame, str]]:
     """Return each run by its name, with a remark on its order, as `run` does.
 
-    Of a list, a path gives its file's name, and another object the name that it has (`name`).
+    Of a list, a path gives its file's name, paths of folds give all their names, and another object
+    the name that it has (`name`).
     """
     if isinstance(sources, Mapping):
-        return {str(name): run(str(name), source) for name, source in sources.items()}
-    if isinstance(sources, str | os.PathLike) or not isinstance(sources, Iterable):
+        given = [(str(name), source) for name, source in sources.items()]
+    elif _is_path(sources) or hasattr(sources, "columns") or not isinstance(sources, Iterable):
         raise ResiduumError("runs: give a list of runs, or {name: run}")
+    else:
+        given = [(_name(source), source) for source in sources]
     named: dict[str, tuple[pl.DataFrame, str]] = {}
-    for number, source in enumerate(sources, start=1):
-        name = ENDINGS.sub("", Path(source).name) if _is_path(source) else _name(source)
-        if not name:
+    for number, (text, source) in enumerate(given, start=1):
+        name = printable(text)
+        if not name.strip():
             raise ResiduumError(f"runs: run {number} has no name; give {{name: run}}")
         if name in named:
             raise ResiduumError(f"two runs are named {name}; give {{name: run}} with other names")
@@ -69,23 +69,23 @@ def runs(sources: Mapping[str, Source] | Sequence[Source]) -> dict[str, tuple[pl
 def run(name: str, source: Source) -> tuple[pl.DataFrame, str]:
     """Return query_id, doc_id, rank (from 1) and score of a run, and a remark on its order.
 
-    Ranks stand where scores fall along them. Without ranks, docs are ranked by score, then doc_id.
-    A list of paths are the folds of one run.
+    The order of ranks stands, unless scores rise along them. Without ranks, docs are ranked by
+    score, then doc_id. A list of paths gives the folds of one run.
     """
-    folds = [source] if _is_path(source) else source
-    if isinstance(folds, Sequence) and folds and all(map(_is_path, folds)):
+    if folds := _folds(source):
         remarks: list[str] = []
-        table = pooled([Path(path) for path in folds], remarks)
+        table = pooled(folds, remarks)
         remarks += [f"{name}: {len(folds)} folds, pooled."] * (len(folds) > 1)
         return table, " ".join(remarks)
     table = _table(source, ["query_id", "doc_id", "score"], name, optional="rank")
-    table = table.with_columns(pl.col("score").cast(pl.Float64))
+    if table.is_empty():
+        raise ResiduumError(f"{name}: the run is empty")
+    _refuse_twice(table, name)
     if "rank" not in table.columns:
         by = ["query_id", "score", "doc_id"]
         table = table.sort(by, descending=[False, True, False])
         table = table.with_columns(rank=trec.POSITION)
-    order = table.with_columns(pl.col("rank").cast(pl.Int64)).select(trec.READ)
-    made, remark = trec.ordered(Path(name), order)
+    made, remark = trec.ordered(Path(name), table.select(trec.READ))
     return made, f"{name}: {remark}." if remark else ""
 
 
@@ -93,68 +93,109 @@ def _is_path(source: Source) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
+def _folds(source: Source) -> list[Path]:
+    """Return the files of a run: one, or its folds; none if the source is no path."""
+    if _is_path(source):
+        return [Path(source)]
+    paths = isinstance(source, Sequence) and source and all(map(_is_path, source))
+    return [Path(path) for path in source] if paths else []
+
+
 def _name(source: Source) -> str:
+    if folds := _folds(source):
+        return " + ".join(ENDINGS.sub("", path.name) for path in folds)
     name = getattr(source, "name", "")
     return name if isinstance(name, str) else ""
 
 
 def _table(source: Source, columns: list[str], what: str, optional: str = "") -> pl.DataFrame:
-    """Return the columns of a source, ids as texts; `what` names it in messages."""
+    """Return the columns of a source, checked; `what` names it in messages."""
+    if hasattr(source, "collect_schema") and hasattr(source, "collect"):
+        source = source.collect()  # a lazy frame of polars
     if hasattr(source, "to_dict") and not hasattr(source, "columns"):
         source = source.to_dict()  # of ranx
     if isinstance(source, Mapping):
-        lines = [
-            (query_id, doc_id, value)
-            for query_id, of_query in source.items()
-            for doc_id, value in _items(of_query, what)
-        ]
-        table = pl.DataFrame(lines, schema=columns, orient="row", strict=False)
+        given = _of_mapping(source, columns, what)
     elif hasattr(source, "columns"):
-        table = _of_frame(source, columns, what, optional)
+        given = _of_frame(source, columns, what, optional)
     elif isinstance(source, Iterable) and not isinstance(source, str | bytes):
-        table = _of_tuples(source, columns, what)
+        given = _of_tuples(source, columns, what)
     else:
-        raise ResiduumError(f"{what}: {type(source).__name__} is no {FORMS}")
-    return table.with_columns(_id(table, name, what) for name in columns if name in IDS)
+        raise ResiduumError(f"{what}: {type(source).__name__} is not one of: {FORMS}")
+    return pl.DataFrame({name: _column(name, values, what) for name, values in given.items()})
 
 
-def _items(of_query: object, what: str) -> Iterable[tuple[object, object]]:
-    if not isinstance(of_query, Mapping):
-        raise ResiduumError(f"{what}: a dictionary is {{query: {{doc: value}}}}")
-    return of_query.items()
+def _of_mapping(source: Mapping[Any, Any], columns: list[str], what: str) -> Columns:
+    made: Columns = {name: [] for name in columns}
+    for query_id, of_query in source.items():
+        if not isinstance(of_query, Mapping):
+            raise ResiduumError(f"{what}: a dictionary is {{query: {{doc: value}}}}")
+        for line in ((query_id, doc_id, value) for doc_id, value in of_query.items()):
+            for values, value in zip(made.values(), line, strict=True):
+                values.append(value)
+    return made
 
 
-def _of_frame(frame: Any, columns: list[str], what: str, optional: str) -> pl.DataFrame:
+def _of_frame(frame: Any, columns: list[str], what: str, optional: str) -> Columns:
     """Return the columns of a frame of pandas or polars, by any of their names."""
-    given, taken = [str(name) for name in frame.columns], dict[str, str]()
+    given, made = [str(name) for name in frame.columns], Columns()
     for name in [*columns, *([optional] if optional else [])]:
         found = next((known for known in NAMES[name] if known in given), None)
-        if found:
-            taken[name] = found
-        elif name != optional:
-            known = " or ".join(NAMES[name])
-            raise ResiduumError(f"{what}: no column {known}; it has {', '.join(given)}")
-    return pl.DataFrame(
-        {name: pl.Series(frame[found].to_list(), strict=False) for name, found in taken.items()}
-    )
+        if found is None and name == optional:
+            continue
+        if found is None:
+            first, *others = NAMES[name]
+            also = f" (or {', '.join(others)})" * bool(others)
+            raise ResiduumError(f"{what}: no column {first}{also}; it has {', '.join(given)}")
+        if given.count(found) > 1:
+            raise ResiduumError(f"{what}: two columns are named {found}")
+        made[name] = frame[found].to_list()
+    return made
 
 
-def _of_tuples(source: Iterable[Any], columns: list[str], what: str) -> pl.DataFrame:
+def _of_tuples(source: Iterable[Any], columns: list[str], what: str) -> Columns:
     """Return the fields of ir_measures' tuples, or of others with such names."""
-    lines = [
-        tuple(getattr(line, name, None) for name in columns) if hasattr(line, "_fields") else None
-        for line in source
-    ]
-    if not lines or None in lines or any(None in line for line in lines if line):
+    lines = list(source)
+    if not lines or not all(set(columns) <= {*getattr(line, "_fields", ())} for line in lines):
         fields = ", ".join(columns)
         raise ResiduumError(f"{what}: no tuples with the fields {fields}; give {FORMS}")
-    return pl.DataFrame(lines, schema=columns, orient="row", strict=False)
+    return {name: [getattr(line, name) for line in lines] for name in columns}
 
 
-def _id(table: pl.DataFrame, name: str, what: str) -> pl.Expr:
-    """Return a column of ids as texts; numbers with a fraction and missing values are no ids."""
-    column = table[name]
-    if column.null_count() or column.dtype.is_float():
-        found = "a missing value" if column.null_count() else f"{column[0]}, a number with a point"
-        raise ResiduumError(f"{what}: {name} holds {found}; make its ids texts")
-    return pl.col(name).cast(pl.String)
+def _column(name: str, values: list[object], what: str) -> pl.Series:
+    """Return a column of texts or of numbers; a value of another kind raises ResiduumError."""
+    if name in IDS:
+        return pl.Series([_id(value, name, what) for value in values], dtype=pl.String)
+    numbers = [_number(value, name, what) for value in values]
+    if name in WHOLE:
+        return pl.Series([int(number) for number in numbers], dtype=pl.Int64)
+    return pl.Series(numbers, dtype=pl.Float64)
+
+
+def _id(value: object, name: str, what: str) -> str:
+    text, given = str(value), type(value).__name__
+    if isinstance(value, str):
+        if text.split() == [text]:
+            return text
+        raise ResiduumError(f"{what}: {name} {text!r} is empty or holds white space")
+    if "int" in given:
+        return text
+    raise ResiduumError(f"{what}: {name} is {text} ({given}); ids are texts or whole numbers")
+
+
+def _number(value: object, name: str, what: str) -> float:
+    kind = "a whole number" if name in WHOLE else "a number"
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or (name in WHOLE and number != int(number)):
+        raise ResiduumError(f"{what}: {name} is {value}, and must be {kind}")
+    return number
+
+
+def _refuse_twice(table: pl.DataFrame, what: str) -> None:
+    twice = table.filter(pl.struct(trec.PAIR).is_duplicated())
+    if twice.height:
+        query_id, doc_id = twice.select(trec.PAIR).row(0)
+        raise ResiduumError(f"{what}: doc {doc_id} comes twice for query {query_id}; keep one")

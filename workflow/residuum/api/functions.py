@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 import polars as pl
 from pydantic import ValidationError
 
+from residuum import fusion
 from residuum.api import frames
 from residuum.api.frames import Source
 from residuum.api.results import (
@@ -24,11 +25,12 @@ from residuum.api.results import (
     Ledger,
 )
 from residuum.artefacts import fidelities
+from residuum.artefacts.trec import refuse_apart
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.measures import is_hit
+from residuum.config.measures import is_hit, reads
 from residuum.config.schema.systems import FusionSystem, ReciprocalRankSystem
-from residuum.fusion import Lists, chosen, fused
+from residuum.fusion import Lists, fused
 from residuum.inspect import comparing, explaining
 from residuum.inspect import fidelities as measured
 from residuum.inspect.addressing import find
@@ -71,11 +73,7 @@ def compare(
     options = {"test": test, "correction": correction, "family": family, "alpha": alpha}
     tests = comparing.tests_of({**options, "resamples": resamples, "seed": seed})
     judged = frames.qrels(qrels)
-    queries, remarks = comparing.judged_queries(judged)
-    named = {}
-    for name, (run, remark) in frames.runs(runs).items():
-        named[name], more = comparing.restricted(name, run, queries, judged, missing)
-        remarks += [*([remark] if remark else []), *more]
+    named, remarks = _restricted(judged, runs, missing)
     baselines = [baseline] if isinstance(baseline, str) else list(baseline)
     made = comparing.compared(
         judged, named, _names(measures), tests, remarks, baselines, original, workers
@@ -100,35 +98,52 @@ def complementarity(
     if odd := [name for name in names if not is_hit(name)]:
         raise ResiduumError(f"measures: {odd[0]} is no measure of hits; take one as Success@10")
     judged = frames.qrels(qrels)
-    queries, _ = comparing.judged_queries(judged)
-    named = {
-        name: comparing.restricted(name, run, queries, judged, missing)[0]
-        for name, (run, _) in frames.runs(runs).items()
-    }
+    named, remarks = _restricted(judged, runs, missing)
     if len(named) < 2:
         raise ResiduumError("give two runs or more: there is nothing to compare")
     baselines = [baseline] if isinstance(baseline, str) else list(baseline)
     if odd := [name for name in baselines if name not in named]:
         raise ResiduumError(f"baseline: {unknown('run', odd[0], named)}")
-    return Complementarity(comparing.measured(judged, named, names), baselines)
+    return Complementarity(comparing.measured(judged, named, names), baselines, remarks)
+
+
+def _restricted(
+    judged: pl.DataFrame, runs: Runs, missing: Literal["refuse", "zero"]
+) -> tuple[dict[str, pl.DataFrame], list[str]]:
+    """Return the runs' lists of judged queries, and the remarks of `residuum compare`."""
+    if missing not in ("refuse", "zero"):
+        raise ResiduumError(f"missing: {unknown('way', missing, ['refuse', 'zero'])}")
+    queries, remarks = comparing.judged_queries(judged)
+    named = {}
+    for name, (run, remark) in frames.runs(runs).items():
+        named[name], more = comparing.restricted(name, run, queries, judged, missing)
+        remarks += [*([remark] if remark else []), *more]
+    return named, remarks
 
 
 def fuse(runs: Runs, qrels: Source | None = None, **settings: object) -> Fused:
     """Fuse runs: by a weighted sum of scores, or by reciprocal rank.
 
     Settings are those of a system of kind `fusion`, or with `kind="rrf"` of that kind
-    (docs/how-to/system.md). They default to a sum of equal weights of all docs of a list's union:
+    (docs/how-to/system.md). They default to a sum of equal weights over all docs of the lists:
     `interpolation={"weighted": the first run, "value": 1}`, `unretrieved="zero"`, `k=1000`, and
-    `rank_constant=60`. A `grid` with a `measure` needs the `qrels` by which the weight is chosen;
-    with `folds` and `seed`, each fold gets the weight that is best on the others. Source: CLEAR Eq.
+    `rank_constant=60`. A `grid` with a `measure` needs the `qrels` by which the weight is chosen.
+    With `folds` and `seed`, each fold gets the weight that is best on the others. Source: CLEAR Eq.
     8; Cormack et al., SIGIR 2009.
     """
-    named = {name: run for name, (run, _) in frames.runs(runs).items()}
+    given = frames.runs(runs)
+    if len(given) < 2:
+        raise ResiduumError("give two runs or more: there is nothing to fuse")
+    if odd := {"parts", "label"} & {*settings}:
+        raise ResiduumError(f"fuse: no setting {min(odd)}; the runs have names")
+    named = {name: run for name, (run, _) in given.items()}
+    refuse_apart({Path(name): {*run["query_id"]} for name, run in named.items()})
+    remarks = [remark for _, remark in given.values() if remark]
     ids = {name: f"run-{number}" for number, name in enumerate(named, start=1)}
     if settings.get("kind") == "rrf":
-        given = {"rank_constant": 60, "k": 1000, **settings, "parts": [*ids.values()]}
-        ranks = _checked(ReciprocalRankSystem, given)
-        return Fused(by_rank(named.values(), ranks.rank_constant, ranks.k))
+        chosen = {"rank_constant": 60, "k": 1000, **settings, "parts": [*ids.values()]}
+        ranks = _checked(ReciprocalRankSystem, chosen)
+        return Fused(by_rank(named.values(), ranks.rank_constant, ranks.k), None, remarks)
     system = _checked(FusionSystem, _settings(settings, ids))
     if system.true_scores():
         raise ResiduumError(
@@ -138,7 +153,8 @@ def fuse(runs: Runs, qrels: Source | None = None, **settings: object) -> Fused:
     tables = [(ids[name], run.sort("query_id", "rank")) for name, run in named.items()]
     lists = Lists(system, tables, [])
     record = _weight(system, lists, qrels)
-    return Fused(pl.concat([*fused(system, [lists], record, Proof(system, [], []))]), record)
+    run = pl.concat([*fused(system, [lists], record, Proof(system, [], []))])
+    return Fused(run, record if record.tried else None, remarks)
 
 
 def _settings(settings: Mapping[str, object], ids: Mapping[str, str]) -> dict[str, object]:
@@ -170,11 +186,16 @@ def _weight(system: FusionSystem, lists: Lists, qrels: Source | None) -> Record:
     """Return the record of lambda: fixed, or chosen by the qrels."""
     if system.interpolation.value is not None:
         return Record(choices=[Choice(setting={LAMBDA: system.interpolation.value})])
+    if reads(str(system.interpolation.measure)) != "judgements":
+        raise ResiduumError(
+            f"interpolation.measure: {system.interpolation.measure} reads answers, which the graph "
+            "has; choose by a measure of qrels"
+        )
     if qrels is None:
         raise ResiduumError("interpolation.grid: give the qrels by which the weight is chosen")
     judged = frames.qrels(qrels)
     query_ids = judged["query_id"].unique().sort().to_list()
-    if record := chosen(system, [lists], query_ids, lambda pairs: judged):
+    if record := fusion.chosen(system, [lists], query_ids, lambda pairs: judged):
         return record
     raise ResiduumError("the runs have no list of a judged query. Give runs of the qrels' split")
 

@@ -19,6 +19,7 @@ import polars as pl
 
 from residuum.artefacts import trec
 from residuum.artefacts.fidelities import Measured
+from residuum.cli.errors import ResiduumError
 from residuum.config.measures import is_hit, mean
 from residuum.inspect.comparing import Compared, complementarity_page
 from residuum.pages import drawing, layout
@@ -94,7 +95,7 @@ class Result(ABC):
         return f'<img alt="{html.escape(type(self).__name__)}" src="data:image/png;base64,{coded}">'
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Comparisons(Result):
     """Runs on the same judged queries, and the tests of their differences.
 
@@ -147,7 +148,7 @@ class Comparisons(Result):
                     ax.plot([row.ci_low, row.ci_high], [at, at], color=color)
                 ax.plot([row.difference], [at], "o" if row.significant else "x", color=color)
             ax.axvline(0, color="black", linewidth=0.6)
-            ax.set_yticks(range(len(rows)), [f"{row.a} \N{MINUS SIGN} {row.b}" for row in rows])
+            ax.set_yticks(range(len(rows)), [_plain(f"{r.a} \N{MINUS SIGN} {r.b}") for r in rows])
             ax.set_ylim(-0.5, len(rows) - 0.5)
             ax.set_title(measure)
             ax.set_xlabel("difference, 95% interval")
@@ -156,12 +157,13 @@ class Comparisons(Result):
         return plot
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Complementarity(Result):
     """How many queries each run answers that another does not (Lee et al., ACL 2023)."""
 
     scores: Mapping[tuple[str, str], ScoreMatrix] = field(repr=False)
     baselines: Sequence[str] = ()
+    remarks: Sequence[str] = ()
 
     def frame(self) -> pl.DataFrame:
         """Return a line for each measure and pair D, S: counts of queries, ratio, interval."""
@@ -176,14 +178,19 @@ class Complementarity(Result):
 
     def pages(self) -> dict[str, Layout]:
         hits = list(dict.fromkeys(measure for _, measure in self.scores))
-        return {"complementarity": complementarity_page(self.scores, hits, self.baselines)}
+        page = complementarity_page(self.scores, hits, self.baselines)
+        return {"complementarity": page._replace(notes=[*self.remarks, *page.notes])}
 
     def plots(self) -> Sequence[drawing.Plot]:
-        first = next(measure for _, measure in self.scores)
+        first = next(measure for _, measure in self.scores)  # the others are in the table
         of_first = {(d, s): both for measure, d, s, both in self._pairs() if measure == first}
         names = list(dict.fromkeys(name for name, _ in self.scores))
-        pairs = [pair for pair in combinations(names, 2) if pair in of_first]
-        named = [(f"{first}\nD: {d}\nS: {s}", of_first[d, s]) for d, s in pairs[:MOST_PLOTS]]
+        both_ways = ((pair, pair[::-1]) for pair in combinations(names, 2))
+        pairs = [one if one in of_first else other for one, other in both_ways
+                 if one in of_first or other in of_first]  # fmt: skip
+        named = [
+            (_plain(f"{first}\nD: {d}\nS: {s}"), of_first[d, s]) for d, s in pairs[:MOST_PLOTS]
+        ]
         return plots_of(named)
 
     def _pairs(self) -> list[tuple[str, str, str, Coverage]]:
@@ -197,12 +204,13 @@ class Complementarity(Result):
         ]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Fused(Result):
-    """A fused run, and what was chosen for it: `record` is None where nothing is chosen."""
+    """A fused run, and the record of a weight that was chosen: None where it is fixed."""
 
     run: pl.DataFrame = field(repr=False)
     record: Record | None = None
+    remarks: Sequence[str] = ()
 
     def frame(self) -> pl.DataFrame:
         """Return query_id, doc_id, rank and score, by query and rank."""
@@ -210,20 +218,24 @@ class Fused(Result):
 
     def write(self, path: str | Path, tag: str = "fused") -> None:
         """Write the run as TREC's, gzipped if it is named `.gz`; its written scores fall."""
+        if tag.split() != [tag]:
+            raise ResiduumError(f"tag: {tag!r} is empty or holds white space")
         trec.write_run(Path(path), self.run, tag)
 
     def pages(self) -> dict[str, Layout]:
         queries = self.run["query_id"].n_unique()
-        notes = [f"{self.run.height:,} hits of {queries:,} queries."]
+        notes = [f"{self.run.height:,} hits of {queries:,} queries.", *self.remarks]
         if self.record:
             choices = [", ".join(f"{k} {v:g}" for k, v in c.setting.items() if isinstance(v, float))
                        for c in self.record.choices]  # fmt: skip
-            by = f" by {self.record.measure}" if self.record.tried else ""
-            notes.append(f"Chosen{by}: {'; '.join(dict.fromkeys(choices))}.")
+            text = "; ".join(dict.fromkeys(choices))
+            notes.append(
+                f"Chosen by {self.record.measure} of {self.record.queries} queries: {text}."
+            )
         return {"fused": _page("Fused run", "its first ten lines", self.run.head(10), notes)}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Ledger(Result):
     """The verdicts on what papers print, of a results folder."""
 
@@ -241,7 +253,7 @@ class Ledger(Result):
         return {"ledger": _page("Verdicts", "what papers print", counted, [note])}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Fidelity(Result):
     """How many dimensions keep a lexical ranking, on a split."""
 
@@ -261,7 +273,7 @@ class Fidelity(Result):
         return self.text
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Explanation(Result):
     """All that is known of a number of a page."""
 
@@ -290,6 +302,11 @@ def _page(title: str, what: str, table: pl.DataFrame, notes: list[str]) -> Layou
     numeric = [table[name].dtype.is_numeric() for name in table.columns]
     align = "".join("r" if number else "l" for number in numeric)
     return Layout(title, what, table.columns, rows, notes, align)
+
+
+def _plain(name: str) -> str:
+    """Return a name that a picture shows as it is: `$` would begin a formula."""
+    return name.replace("$", r"\$")
 
 
 def _text(value: object) -> str:

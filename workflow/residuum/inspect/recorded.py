@@ -331,11 +331,19 @@ def _number(text: str | None) -> float:
 
 
 def rerankings(graph: Graph) -> Iterator[Reranking]:
-    """Yield the numbers of scored pairs of each reranker and split, over its shards."""
+    """Yield the numbers of scored pairs of each reranker and split, over its shards.
+
+    Shards of another number of shards than the first one's are of an earlier division.
+    """
     made = dict[tuple[str, str], Reranking]()
     for path, artefact in graph.items():
         at, record = PATHS.pairs.parse(path), artefact.manifest
         if at and record and "pairs_without_sharing" in record.artefact:
+            first = graph.get(PATHS.pairs.fill(**{**at, "shard": f"{0:05d}"}), artefact).manifest
+            if first and first.artefact.get("shard", {}) | {"number": 0} != (
+                record.artefact.get("shard", {}) | {"number": 0}
+            ):
+                continue
             facts, key = record.artefact, (at["reranker"], f"{at['dataset']}/{at['split']}")
             alone, runs = int(facts["pairs_without_sharing"]), len(facts.get("pairs_per_run", {}))
             before = made.get(key, Reranking(*key, 0, 0, runs))

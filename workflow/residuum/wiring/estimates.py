@@ -471,7 +471,7 @@ class Estimates:
         return read._replace(disk=2 * sizes.LINE_BYTES * pairs, shards=alike)
 
     def _matched(self, w: Wildcards, model: str) -> Estimate:
-        """Estimate the scores of candidates by vectors: each query and each doc is read once."""
+        """Estimate the scores of candidates by vectors: a shard reads each of its texts once."""
         registry, shards = self.registry, self._shards(w)
         pairs, asked = self._pairs(w) / shards, self._queries(w) / shards
         reader = registry.model(model)

@@ -124,8 +124,8 @@ def candidates(registry: Registry, reranker: str, split_id: SplitId, hub: Hub) -
 def pair_shards(registry: Registry, reranker: str, split_id: SplitId) -> int:
     """Return the number of shards of a split's queries whose pairs a reranker scores.
 
-    No shard has more than `shard_pairs` pairs, if lists share no doc. Systems of all papers count,
-    so that another choice of papers keeps the shards and what they hold.
+    By the pinned counts no shard has more than `shard_pairs` pairs, or it has one query. Systems of
+    all papers count, so that another choice of papers keeps the shards and what they hold.
     """
     deepest: dict[str, int] = {}
     for name in registry.of_kind("rerank"):
@@ -134,9 +134,8 @@ def pair_shards(registry: Registry, reranker: str, split_id: SplitId) -> int:
             depth = max(system.depth.tried(drawn=True))
             for first in registry.runs(system.first_stage):
                 deepest[first] = max(depth, deepest.get(first, 0))
-    queries = sizes.queries(registry, split_id)
-    shards = -(-queries * sum(deepest.values()) // registry.scale.shard_pairs)
-    return max(1, min(shards, queries))
+    most = max(1, registry.scale.shard_pairs // max(1, sum(deepest.values())))  # queries
+    return max(1, -(-sizes.queries(registry, split_id) // most))
 
 
 def pair_files(

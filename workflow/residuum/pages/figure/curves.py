@@ -57,10 +57,11 @@ def measured(job: BoundFigure, table: pl.DataFrame, costs: Costs | None = None) 
 def cost_notes(job: BoundFigure, manifests: Sequence[Path]) -> Iterator[str]:
     """Yield a caption's notes on costs: pairs that rerankers scored, or searches of runs."""
     if job.sweep is None:
-        of_rerankers = dict[str, list[Path]]()
+        of_rerankers = dict[Path, list[Path]]()  # by reranker and split
         for path in manifests:
-            of_rerankers.setdefault(path.parent.name, []).append(path)
-        yield from map(scored, of_rerankers, of_rerankers.values())
+            of_rerankers.setdefault(path.parent, []).append(path)
+        for folder, shards in of_rerankers.items():
+            yield scored(folder.name, shards)
         return
     search = job.sweep.search
     settings = search.model_dump(exclude={"kind", search.effort})
