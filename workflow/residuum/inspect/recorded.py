@@ -16,7 +16,7 @@ from residuum.config.specs import RunId
 from residuum.inspect import checkpoints, citing, provenance
 from residuum.inspect.checkpoints import PATHS, Checkpoint
 from residuum.inspect.citing import UNKNOWN
-from residuum.inspect.provenance import Graph, Manifest
+from residuum.inspect.provenance import Artefact, Graph, Manifest
 from residuum.inspect.text import duration, flat, listed
 from residuum.tuning.choosing import Record
 from residuum.wiring.paths import Template, folder_of
@@ -339,10 +339,8 @@ def rerankings(graph: Graph) -> Iterator[Reranking]:
     for path, artefact in graph.items():
         at, record = PATHS.pairs.parse(path), artefact.manifest
         if at and record and "pairs_without_sharing" in record.artefact:
-            first = graph.get(PATHS.pairs.fill(**{**at, "shard": f"{0:05d}"}), artefact).manifest
-            if first and first.artefact.get("shard", {}) | {"number": 0} != (
-                record.artefact.get("shard", {}) | {"number": 0}
-            ):
+            first = graph.get(PATHS.pairs.fill(**{**at, "shard": f"{0:05d}"}), artefact)
+            if _shards(first) != _shards(artefact):
                 continue
             facts, key = record.artefact, (at["reranker"], f"{at['dataset']}/{at['split']}")
             alone, runs = int(facts["pairs_without_sharing"]), len(facts.get("pairs_per_run", {}))
@@ -350,6 +348,12 @@ def rerankings(graph: Graph) -> Iterator[Reranking]:
             pairs = before.pairs + int(facts["pairs"])
             made[key] = before._replace(pairs=pairs, alone=before.alone + alone)
     yield from made.values()
+
+
+def _shards(artefact: Artefact) -> int:
+    """Return of how many shards an artefact is one."""
+    shard = artefact.manifest.artefact.get("shard", {}) if artefact.manifest else {}
+    return int(shard.get("of", 1))
 
 
 def disk(results: Path) -> list[tuple[str, int, int]]:
