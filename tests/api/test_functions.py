@@ -257,6 +257,7 @@ def test_what_cannot_be_read_is_said(made):
         ({"interpolation": {"weighted": "twoo", "value": 1}}, "Did you mean two?"),
         ({"interpolation": {"grid": [1.0], "measure": "RR@10"}}, "give the qrels by which"),
         ({"normalize": "max"}, "normalize"),
+        ({"interpolation": {"weighted": "two"}}, '{"weighted": "two"}'),
         ({"parts": ["one"]}, "no setting parts; the runs have names"),
         (
             {"interpolation": {"grid": [1.0], "measure": "AnswerAccuracy@3"}, "qrels": qrels},

@@ -142,9 +142,9 @@ def fuse(runs: Runs, qrels: Source | None = None, **settings: object) -> Fused:
     ids = {name: f"run-{number}" for number, name in enumerate(named, start=1)}
     if settings.get("kind") == "rrf":
         chosen = {"rank_constant": 60, "k": 1000, **settings, "parts": [*ids.values()]}
-        ranks = _checked(ReciprocalRankSystem, chosen)
+        ranks = _checked(ReciprocalRankSystem, chosen, ids)
         return Fused(by_rank(named.values(), ranks.rank_constant, ranks.k), None, remarks)
-    system = _checked(FusionSystem, _settings(settings, ids))
+    system = _checked(FusionSystem, _settings(settings, ids), ids)
     if system.true_scores():
         raise ResiduumError(
             "unretrieved: true_score needs the systems behind the runs, as the graph has them; "
@@ -175,7 +175,7 @@ def _settings(settings: Mapping[str, object], ids: Mapping[str, str]) -> dict[st
     if not isinstance(how, Mapping):
         raise ResiduumError('fuse: interpolation is a mapping, as {"weighted": NAME, "value": 1}')
     weighting = {key: renamed(key, value) for key, value in {"weighted": first, **how}.items()}
-    if "value" not in weighting and "folds" not in weighting:
+    if "grid" in weighting and "folds" not in weighting:
         weighting["tune_on"] = "qrels"
     made: dict[str, object] = {"kind": "fusion", "unretrieved": "zero", "k": 1000}
     made |= {key: renamed(key, value) for key, value in settings.items()}
@@ -237,8 +237,12 @@ def _names(measures: Measures) -> list[str]:
     return comparing.split([str(measure) for measure in measures])
 
 
-def _checked(form: type[Form], settings: Mapping[str, object]) -> Form:
+def _checked(form: type[Form], settings: Mapping[str, object], ids: Mapping[str, str]) -> Form:
+    """Return the settings, or say what is wrong with them, with names in place of ids."""
     try:
         return form.model_validate(settings)
     except ValidationError as error:
-        raise ResiduumError(command.describe("settings", error)) from None
+        text = command.describe("settings", error)
+        for name, part in ids.items():
+            text = text.replace(f'"{part}"', f'"{name}"')
+        raise ResiduumError(text) from None
