@@ -133,7 +133,7 @@ def test_a_first_block_is_its_doc_cut_at_the_same_place(results):
 def test_rerankers_put_ten_docs_into_another_order(results, hybrid):
     first = run_of(results / "runs" / SPLIT / f"{hybrid}.seed1.trec.gz")
     reranked = run_of(results / "runs" / SPLIT / f"{hybrid}-rerank.seed1.trec.gz")
-    scores = run_of(results / "rerank" / SPLIT / "bioasq-reranker@seed1.trec.gz")
+    scores = run_of(results / "rerank" / SPLIT / "bioasq-reranker@seed1/shard-00000.trec.gz")
     changed = 0
     for query, docs in reranked.items():
         assert {*docs} == {*first[query]} and len(docs) == 10

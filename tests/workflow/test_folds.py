@@ -317,7 +317,9 @@ def test_one_verdict_is_on_all_queries_each_by_the_model_that_has_not_seen_it(ma
 
 
 def test_a_reranker_is_trained_for_each_fold_too(made, folds):
-    facts = record(made / "rerank" / "tiny" / "all" / "cross@seed1.trec.gz.manifest.json")
+    facts = record(
+        made / "rerank" / "tiny" / "all" / "cross@seed1/shard-00000.trec.gz.manifest.json"
+    )
     models = [path for path in facts["inputs"] if "/models/" in path]
     assert [re.search(r"\.(\w+)/seed1", path)[1] for path in models] == ["one", "two"]
     assert facts["artefact"]["queries"] == 24
