@@ -10,7 +10,8 @@ RUN apt-get update \
 WORKDIR /residuum
 # The pins alone first: an edit of the code installs none of them again.
 COPY Makefile requirements.lock ./
-RUN make .venv/run.lock && rm -rf /root/.cache
+ENV PIP_NO_CACHE_DIR=1
+RUN make .venv/run.lock
 COPY . .
 RUN make install
 ENV PATH=/residuum/.venv/bin:$PATH

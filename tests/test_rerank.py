@@ -408,8 +408,8 @@ def test_shards_together_are_the_whole(made: Made, tmp_path: Path, write: Writer
     ]
     known = sorted(dict(toy_queries()))
     cuts = [len(known) * n // 3 for n in range(4)]
-    asked = [[q for q in known[cuts[n] : cuts[n + 1]] if int(q[1:]) < 8] for n in range(3)]
-    assert [part["query_id"].unique().sort().to_list() for part in parts] == asked
+    listed = [[q for q in known[cuts[n] : cuts[n + 1]] if int(q[1:]) < 8] for n in range(3)]
+    assert [part["query_id"].unique().sort().to_list() for part in parts] == listed
     together = pl.concat(parts)
     assert together.sort(trec.PAIR).equals(whole.sort(trec.PAIR)), "on a CPU to the last digit"
     facts = [json.loads(Path(f"{path}.manifest.json").read_text())["artefact"] for path in paths]

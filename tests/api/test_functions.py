@@ -271,7 +271,7 @@ def test_what_cannot_be_read_is_said(made):
 
 
 def test_equal_scores_go_by_doc_id_and_ranks_go_before_scores():
-    """As for the command: with ranks, their order stands where scores fall along them."""
+    """With ranks, the order of ranks stands where scores fall, as for the command."""
     ties = pl.DataFrame({"qid": ["q00"] * 3, "docno": ["c", "a", "b"], "score": [1, 1, 1]})
     first = {"x": ties, "y": ties.with_columns(rank=pl.Series([1, 2, 3]))}
     fused = rs.fuse(first, kind="rrf", rank_constant=1)

@@ -19,7 +19,8 @@ from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
-from residuum.wiring.runs import Runs, played_rerankers
+from residuum.wiring.rerankers import played_rerankers
+from residuum.wiring.runs import Runs
 
 CONFIG = {"scale": "smoke", "papers": ["roc"]}
 SMOKE = loading.load(ROOT / "config", CONFIG)

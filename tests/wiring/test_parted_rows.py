@@ -18,7 +18,8 @@ from residuum.pages.table.job import NO_SYSTEM, BoundTable
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
-from residuum.wiring.runs import Runs, candidates, datasets_of, reranked
+from residuum.wiring.rerankers import candidates, datasets_of, reranked
+from residuum.wiring.runs import Runs
 from tables_fixture import job
 
 PAGE = "clear-table1"

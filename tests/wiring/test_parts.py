@@ -24,19 +24,9 @@ from residuum.wiring.corpora import Corpora, Exports, encoded_splits, searched
 from residuum.wiring.estimates import Estimate, Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
+from residuum.wiring.rerankers import candidates, played_rerankers, rerank_systems, reranked
 from residuum.wiring.resources import Resources
-from residuum.wiring.runs import (
-    Evaluations,
-    Hybrids,
-    Runs,
-    Unions,
-    candidates,
-    needs_answers,
-    played_rerankers,
-    rerank_systems,
-    reranked,
-    tuning_split,
-)
+from residuum.wiring.runs import Evaluations, Hybrids, Runs, Unions, needs_answers, tuning_split
 
 FUSION = {"kind": "fusion", "parts": ["bm25", "vectors"], "k": 10}
 TUNED = {"grid": [0.1, 1.0], "tune_on": "tune", "measure": "RR@10"}

@@ -206,7 +206,7 @@ def fused(
     proof: unions.Proof,
     tuning: Path | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the fused lists of some queries at once, and have the proof count them."""
+    """Yield the fused lists of some queries at once, for which the proof counts queries."""
     for lists in read:
         for pairs in lists.unions():
             weight = _weights(pairs, record, tuning)

@@ -27,7 +27,7 @@ NAMES = {
 }
 IDS, WHOLE = {"query_id", "doc_id"}, {"relevance", "rank"}
 Source = Any  # a path, a frame, a dictionary, an object of ranx, or tuples of ir_measures
-Columns = dict[str, list[object]]
+Columns = dict[str, list[Any]]  # values of any type
 FORMS = (
     "a path, a frame of pandas or polars, {query: {doc: value}}, an object of ranx, or "
     "ir_measures' tuples"
@@ -140,16 +140,16 @@ def _of_frame(frame: Any, columns: list[str], what: str, optional: str) -> Colum
     """Return the columns of a frame of pandas or polars, by any of their names."""
     given, made = [str(name) for name in frame.columns], Columns()
     for name in [*columns, *([optional] if optional else [])]:
-        found = next((known for known in NAMES[name] if known in given), None)
-        if found is None and name == optional:
+        column = next((text for text in NAMES[name] if text in given), None)
+        if column is None and name == optional:
             continue
-        if found is None:
+        if column is None:
             first, *others = NAMES[name]
             also = f" (or {', '.join(others)})" * bool(others)
             raise ResiduumError(f"{what}: no column {first}{also}; it has {', '.join(given)}")
-        if given.count(found) > 1:
-            raise ResiduumError(f"{what}: two columns are named {found}")
-        made[name] = frame[found].to_list()
+        if given.count(column) > 1:
+            raise ResiduumError(f"{what}: two columns are named {column}")
+        made[name] = frame[column].to_list()
     return made
 
 
@@ -162,7 +162,7 @@ def _of_tuples(source: Iterable[Any], columns: list[str], what: str) -> Columns:
     return {name: [getattr(line, name) for line in lines] for name in columns}
 
 
-def _column(name: str, values: list[object], what: str) -> pl.Series:
+def _column(name: str, values: list[Any], what: str) -> pl.Series:
     """Return a column of texts or of numbers; a value of another kind raises ResiduumError."""
     if name in IDS:
         return pl.Series([_id(value, name, what) for value in values], dtype=pl.String)
@@ -183,10 +183,10 @@ def _id(value: object, name: str, what: str) -> str:
     raise ResiduumError(f"{what}: {name} is {text} ({given}); ids are texts or whole numbers")
 
 
-def _number(value: object, name: str, what: str) -> float:
+def _number(value: Any, name: str, what: str) -> float:
     kind = "a whole number" if name in WHOLE else "a number"
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number) or (name in WHOLE and number != int(number)):
@@ -195,6 +195,7 @@ def _number(value: object, name: str, what: str) -> float:
 
 
 def _refuse_twice(table: pl.DataFrame, what: str) -> None:
+    """Refuse a pair that comes twice by its ids: the source of the table may have no lines."""
     twice = table.filter(pl.struct(trec.PAIR).is_duplicated())
     if twice.height:
         query_id, doc_id = twice.select(trec.PAIR).row(0)

@@ -104,7 +104,8 @@ def complementarity(
     baselines = [baseline] if isinstance(baseline, str) else list(baseline)
     if odd := [name for name in baselines if name not in named]:
         raise ResiduumError(f"baseline: {unknown('run', odd[0], named)}")
-    return Complementarity(comparing.measured(judged, named, names), baselines, remarks)
+    scores = comparing.measured(judged, named, names)
+    return Complementarity(comparing.coverages(scores, names, baselines), remarks)
 
 
 def _restricted(

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +19,13 @@ import polars as pl
 from residuum.artefacts import trec
 from residuum.artefacts.fidelities import Measured
 from residuum.cli.errors import ResiduumError
-from residuum.config.measures import is_hit, mean
+from residuum.config.measures import mean
 from residuum.inspect.comparing import Compared, complementarity_page
 from residuum.pages import drawing, layout
 from residuum.pages.layout import Layout, TextCell
 from residuum.pages.venn.make import SIZE, plots_of
-from residuum.paired import ScoreMatrix
-from residuum.paired.coverage import Coverage, coverage
+from residuum.paired.coverage import Coverage
+from residuum.site import markup
 from residuum.tuning.choosing import Record
 
 if TYPE_CHECKING:
@@ -54,11 +53,11 @@ class Result(ABC):
 
     def to_latex(self) -> str:
         """Return the pages as tables of LaTeX, in booktabs style."""
-        return "\n".join(layout.latex(page, label) for label, page in self.pages().items())
+        return layout.together(self.pages(), "latex")
 
     def to_markdown(self) -> str:
-        """Return the pages as Markdown, as the command prints them."""
-        return "\n".join(map(layout.markdown, self.pages().values()))
+        """Return the pages as Markdown: what the command of the same name prints."""
+        return layout.together(self.pages(), "markdown")
 
     def picture(self) -> "Figure | None":
         """Return a figure of matplotlib, or None where there is nothing to draw."""
@@ -72,18 +71,16 @@ class Result(ABC):
         """Return the width and height of a plot in inches."""
         return SIZE, SIZE
 
-    def __str__(self) -> str:
-        return self.to_markdown()
-
     def __repr__(self) -> str:
         return self.to_markdown()
 
     def _repr_html_(self) -> str:
         """Return the pages and the picture, for a notebook."""
-        from markdown_it import MarkdownIt
-
-        reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-        return f"{reader.render(self.to_markdown())}{self._image()}"
+        parts = [
+            f"<h3>{html.escape(page.title)}</h3>\n{markup.html(layout.markdown(page))}"
+            for page in self.pages().values()
+        ]
+        return "".join([*parts, self._image()])
 
     def _image(self) -> str:
         if (figure := self.picture()) is None:
@@ -161,47 +158,32 @@ class Comparisons(Result):
 class Complementarity(Result):
     """How many queries each run answers that another does not (Lee et al., ACL 2023)."""
 
-    scores: Mapping[tuple[str, str], ScoreMatrix] = field(repr=False)
-    baselines: Sequence[str] = ()
+    both: Mapping[tuple[str, str, str], Coverage] = field(repr=False)  # by measure, D and S
     remarks: Sequence[str] = ()
 
     def frame(self) -> pl.DataFrame:
         """Return a line for each measure and pair D, S: counts of queries, ratio, interval."""
         counted = [name for name in Coverage._fields if name != "by_seed"]
         lines = [
-            (measure, d, s, *(getattr(both, name) for name in counted))
-            for measure, d, s, both in self._pairs()
+            (*names, *(getattr(counts, name) for name in counted))
+            for names, counts in self.both.items()
         ]
         texts = dict.fromkeys(["measure", "d", "s"], pl.String)
         numbers = dict.fromkeys(counted, pl.Float64) | {"queries": pl.Int64}
         return pl.DataFrame(lines, schema={**texts, **numbers}, orient="row")
 
     def pages(self) -> dict[str, Layout]:
-        hits = list(dict.fromkeys(measure for _, measure in self.scores))
-        page = complementarity_page(self.scores, hits, self.baselines)
+        page = complementarity_page(self.both)
         return {"complementarity": page._replace(notes=[*self.remarks, *page.notes])}
 
     def plots(self) -> Sequence[drawing.Plot]:
-        first = next(measure for _, measure in self.scores)  # the others are in the table
-        of_first = {(d, s): both for measure, d, s, both in self._pairs() if measure == first}
-        names = list(dict.fromkeys(name for name, _ in self.scores))
-        both_ways = ((pair, pair[::-1]) for pair in combinations(names, 2))
-        pairs = [one if one in of_first else other for one, other in both_ways
-                 if one in of_first or other in of_first]  # fmt: skip
-        named = [
-            (_plain(f"{first}\nD: {d}\nS: {s}"), of_first[d, s]) for d, s in pairs[:MOST_PLOTS]
-        ]
-        return plots_of(named)
-
-    def _pairs(self) -> list[tuple[str, str, str, Coverage]]:
-        names = list(dict.fromkeys(name for name, _ in self.scores))
-        return [
-            (measure, d, s, coverage(self.scores[d, measure], self.scores[s, measure]))
-            for measure in dict.fromkeys(measure for _, measure in self.scores)
-            if is_hit(measure)
-            for d, s in permutations(names, 2)
-            if not self.baselines or s in self.baselines
-        ]
+        """Return circles of each two runs by the first measure; D is the run that comes first."""
+        measure, pairs = next(iter(self.both))[0], dict[tuple[str, str], Coverage]()
+        for (of, d, s), counts in self.both.items():
+            if of == measure and (s, d) not in pairs:
+                pairs[d, s] = counts
+        named = [(_plain(f"{measure}\nD: {d}\nS: {s}"), c) for (d, s), c in pairs.items()]
+        return plots_of(named[:MOST_PLOTS])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -242,7 +224,7 @@ class Ledger(Result):
     rows: pl.DataFrame = field(repr=False)
 
     def frame(self) -> pl.DataFrame:
-        """Return a line for each number, comparison and claim, as ledger.tsv has it."""
+        """Return the lines of ledger.tsv: numbers, comparisons and claims."""
         return self.rows
 
     def pages(self) -> dict[str, Layout]:
@@ -254,10 +236,23 @@ class Ledger(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Fidelity(Result):
-    """How many dimensions keep a lexical ranking, on a split."""
+class Printed(Result):
+    """A result that a command prints as a text, with a table beside the text."""
 
     text: str
+
+    def to_markdown(self) -> str:
+        """Return the text that the command prints."""
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Fidelity(Printed):
+    """How many dimensions keep a lexical ranking, on a split."""
+
     measured: Measured = field(repr=False)
 
     def frame(self) -> pl.DataFrame:
@@ -268,16 +263,11 @@ class Fidelity(Result):
         recall = self.measured.recall
         return {"fidelity": _page("Fidelity", "queries that keep their first doc", recall, [])}
 
-    def to_markdown(self) -> str:
-        """Return what `residuum fidelity` prints."""
-        return self.text
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Explanation(Result):
+class Explanation(Printed):
     """All that is known of a number of a page."""
 
-    text: str
     per_query: pl.DataFrame = field(repr=False)
     address: str = ""
 
@@ -287,13 +277,6 @@ class Explanation(Result):
 
     def pages(self) -> dict[str, Layout]:
         return {"explained": _page(self.address, "per query", self.per_query, [])}
-
-    def to_markdown(self) -> str:
-        """Return what `residuum explain` prints."""
-        return self.text
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text)}</pre>"
 
 
 def _page(title: str, what: str, table: pl.DataFrame, notes: list[str]) -> Layout:

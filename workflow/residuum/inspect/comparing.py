@@ -59,10 +59,7 @@ def report(
     made = compared(judged, named, requested, tests, remarks, baselines, original, workers)
     if output:
         files.write_text(output, made.table().write_csv(separator="\t"))
-    pages = made.pages()
-    if form == "latex":
-        return "\n".join(layout.latex(page, label) for label, page in pages.items())
-    return "\n".join(map(layout.markdown, pages.values()))
+    return layout.together(made.pages(), form)
 
 
 def tests_of(options: Mapping[str, object]) -> Tests:
@@ -88,19 +85,20 @@ class Compared:
     runs: Mapping[str, pl.DataFrame]
     scores: Scores
     rows: list[Comparison]
-    remarks: list[str]
+    remarks: Sequence[str]
     baselines: Sequence[str]
     original: str | None
 
     def pages(self) -> dict[str, Layout]:
         """Return the pages by name: what the command prints."""
         pages = {
-            "runs": values_page(self.scores, self.rows, self.remarks),
+            "runs": values_page(self.scores, self.rows, list(self.remarks)),
             "comparisons": tests_page(self.rows),
         }
         measures = dict.fromkeys(measure for _, measure in self.scores)
         if hits := [measure for measure in measures if is_hit(measure)]:
-            pages["complementarity"] = complementarity_page(self.scores, hits, self.baselines)
+            both = coverages(self.scores, hits, self.baselines)
+            pages["complementarity"] = complementarity_page(both)
         if self.original is not None:
             pages["reproduction"] = reproduction_page(self._close())
         return pages
@@ -132,13 +130,13 @@ def compared(
     drawn = (row.method for row in rows if not row.method.startswith("exact,"))
     methods = ", ".join(dict.fromkeys(drawn))
     pairs = [(f"{row.a} and {row.b} in {row.measure}", row) for row in rows]
-    said = [
+    remarks = [
         *remarks,
         f"Superscripts: runs significantly beaten. {notes.tests_note(tests, 'measure')}"
         + f" Method: {methods}." * bool(methods),
         *notes.remarks(pairs, tests.alpha),
     ]
-    return Compared(runs, scores, rows, said, baselines, original)
+    return Compared(runs, scores, rows, remarks, baselines, original)
 
 
 def _original(name: str, runs: Mapping[str, object], baselines: Sequence[str]) -> str:
@@ -177,7 +175,7 @@ def read(
 
 
 def judged_queries(judged: pl.DataFrame) -> tuple[list[str], list[str]]:
-    """Return the ids of the judged queries, sorted, and remarks on them."""
+    """Return the sorted ids of the judged queries, and remarks on the judgements."""
     best = judged.group_by("query_id").agg(pl.col("relevance").max()).sort("query_id")
     queries, empty = best["query_id"].to_list(), (best["relevance"] < RELEVANT).sum()
     if empty == len(queries):
@@ -340,17 +338,24 @@ REMARK = (
 )
 
 
-def complementarity_page(
+def coverages(
     scores: Mapping[tuple[str, str], ScoreMatrix], hits: Sequence[str], baselines: Sequence[str]
-) -> Layout:
-    """Lay out every pair of runs in both roles, or each run with each baseline."""
+) -> dict[tuple[str, str, str], Coverage]:
+    """Return the counts of each measure, D and S: pairs in both roles, or S a baseline."""
     names = list(dict.fromkeys(name for name, _ in scores))
     roles = [(d, s) for d, s in itertools.permutations(names, 2) if not baselines or s in baselines]
-    lines = []
-    for measure in hits:
-        for d, s in roles:
-            cells = _cells(coverage(scores[d, measure], scores[s, measure]))
-            lines.append([TextCell(text) for text in (measure, d, s, *cells)])
+    return {
+        (measure, d, s): coverage(scores[d, measure], scores[s, measure])
+        for measure in hits
+        for d, s in roles
+    }
+
+
+def complementarity_page(both: Mapping[tuple[str, str, str], Coverage]) -> Layout:
+    """Lay out the counts of each measure and pair on a line."""
+    lines = [
+        [TextCell(text) for text in (*names, *_cells(counts))] for names, counts in both.items()
+    ]
     align = "lll" + "r" * 7
     return Layout("Complementarity", "Lee et al., ACL 2023", HEADER, lines, [REMARK], align)
 

@@ -32,7 +32,7 @@ from residuum.wiring.corpora import encoded_splits
 from residuum.wiring.models import start_of
 from residuum.wiring.pages import gaps
 from residuum.wiring.paths import results_of
-from residuum.wiring.runs import player_of
+from residuum.wiring.rerankers import player_of
 
 HUB = "hub"
 BYTES_PER_PARAMETER = 4  # float32, the usual type of these checkpoints

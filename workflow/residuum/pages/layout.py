@@ -5,10 +5,10 @@ text; each form adds superscripts, arrows and bold words in its own way.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from residuum.artefacts import files
 from residuum.pages import latex as typeset
@@ -84,6 +84,13 @@ def markdown(page: Layout, image: str = "") -> str:
     parts = [f"## {harmless(page.title)}", f"({harmless(page.printed_in)})"]
     parts += [*picture, *table, notes]
     return "\n\n".join(parts) + "\n"
+
+
+def together(pages: Mapping[str, Layout], form: Literal["markdown", "latex"]) -> str:
+    """Render pages, given by the labels that LaTeX refers to, one after another."""
+    if form == "latex":
+        return "\n".join(latex(page, label) for label, page in pages.items())
+    return "\n".join(map(markdown, pages.values()))
 
 
 def harmless(text: str) -> str:

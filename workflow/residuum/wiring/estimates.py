@@ -26,15 +26,8 @@ from residuum.wiring.availability import all_available
 from residuum.wiring.base import Wildcards, run_of, split_id_of
 from residuum.wiring.corpora import depth_of, encoded_splits
 from residuum.wiring.models import answers_read, corpora_of
-from residuum.wiring.runs import (
-    candidates,
-    encoder_of,
-    needs_answers,
-    pair_shards,
-    player_of,
-    reranked,
-    shards_alone,
-)
+from residuum.wiring.rerankers import candidates, encoder_of, pair_shards, player_of, reranked
+from residuum.wiring.runs import needs_answers, shards_alone
 
 
 class Estimate(NamedTuple):
@@ -473,14 +466,14 @@ class Estimates:
     def _matched(self, w: Wildcards, model: str) -> Estimate:
         """Estimate the scores of candidates by vectors: a shard reads each of its texts once."""
         registry, shards = self.registry, self._shards(w)
-        pairs, asked = self._pairs(w) / shards, self._queries(w) / shards
+        pairs, queries = self._pairs(w) / shards, self._queries(w) / shards
         reader = registry.model(model)
         assert isinstance(reader, READERS), "its vectors score pairs"
         at_once, (of_query, of_doc) = registry.scale.batch_size, sizes.longest(reader)
         docs = min(pairs, sizes.docs(registry, w.dataset))
         windows = registry.datasets[w.dataset].windows
         tokens = docs * sizes.doc_tokens(w.dataset, of_doc) * (windows.expected if windows else 1)
-        tokens += asked * min(of_query, sizes.QUERY_TOKENS)
+        tokens += queries * min(of_query, sizes.QUERY_TOKENS)
         read = of_reading(sizes.shape(registry, model), tokens, at_once * of_doc)
         each = registry.vectors_each(w.dataset, model) * sizes.asked(registry, model)
         products = 2.0 * pairs * each * sizes.stored(registry, model)

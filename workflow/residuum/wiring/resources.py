@@ -17,7 +17,7 @@ from residuum.wiring import sizes
 from residuum.wiring.base import Wildcards, Workflow
 from residuum.wiring.estimates import Estimate
 from residuum.wiring.models import corpora_of
-from residuum.wiring.runs import encoder_of, player_of
+from residuum.wiring.rerankers import encoder_of, player_of
 from residuum.wiring.sizes import CORE_GFLOPS, DOC_TERMS, START_S, STEP_S, TOKEN_BYTES
 
 Estimator = Callable[[Wildcards], Estimate]

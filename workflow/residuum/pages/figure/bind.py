@@ -17,7 +17,7 @@ from residuum.wiring.base import Wildcards, residual_of
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import models_behind, trained_by_folds, trained_runs
 from residuum.wiring.paths import Template
-from residuum.wiring.runs import pair_files
+from residuum.wiring.rerankers import pair_files
 
 
 @memoised

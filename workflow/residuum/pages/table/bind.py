@@ -28,7 +28,8 @@ from residuum.wiring.models import (
     trained_by_folds,
     trained_runs,
 )
-from residuum.wiring.runs import asking_of, pair_files, played_rerankers, player_of, tuning_split
+from residuum.wiring.rerankers import asking_of, pair_files, played_rerankers, player_of
+from residuum.wiring.runs import tuning_split
 
 
 @memoised
