@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import os
 import re
+import shutil
 
 import ir_measures
 import numpy as np
@@ -15,6 +17,7 @@ from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+import forking
 import layouts
 from conftest import ROOT
 from corpora import make_corpus
@@ -195,6 +198,32 @@ def test_a_released_encoder_is_a_system_in_three_lines(released):
     assert f" {of_sentence_transformers(folder, model):.3f}" in rows["2"]
     assert not (results / "learning").exists(), "nothing was trained"
     assert "Nothing to be done" in snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
+
+
+def test_one_command_writes_what_makes_the_table(released):
+    """With a model of the configuration and one of a folder: each row has a number."""
+    folder, _, model = released
+    shutil.copytree(folder / "theirs", folder / "anew")
+    words = ["new", "data/mine", "--paper", "fresh", "--model", "theirs", "--model", "anew"]
+    done = forking.run("residuum.__main__", words, os.environ, folder, merged=True)
+    assert done.returncode == 0, done.stdout
+    written = re.findall(r"^wrote (.+)$", done.stdout, re.M)
+    (table,) = re.findall(r"^The table is then (.+)\.$", done.stdout, re.M)
+    snakemake(folder, scale="fresh", config="papers=[fresh]", cores=1)
+    text = (folder / table).read_text()
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("|  | ")][1:]
+    labels = [row[2].split(maxsplit=1)[1].strip() for row in rows]
+    assert labels == [
+        "BM25", "BM25 + RM3", "theirs", "BM25 + theirs, weighted sum", "BM25 + theirs, RRF",
+        "anew", "BM25 + anew, weighted sum", "BM25 + anew, RRF",
+    ]  # fmt: skip
+    numbers = [re.findall(r"\d\.\d{3}", "|".join(row)) for row in rows]
+    assert all(len(found) == 2 for found in numbers), text
+    assert numbers[2] == numbers[5] and numbers[3] == numbers[6]
+    assert numbers[2][0] == f"{of_sentence_transformers(folder, model):.3f}"
+    for name in [*written, "config/papers/fresh"]:
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def test_another_precision_of_a_model_encodes_and_reranks_by_it_anew(released):

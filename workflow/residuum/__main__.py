@@ -154,6 +154,26 @@ def compare(
 
 
 @app.command()
+def new(
+    folder: Annotated[Path, typer.Argument(help="folder of docs, queries and judgements")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="id of config/models, ORGANISATION/NAME of the hub, or a folder; repeat"),
+    ] = None,
+    paper: Annotated[
+        str | None,
+        typer.Option(help="name of the dataset, scale and table; default: the folder's"),
+    ] = None,
+    config: Config = CONFIG,
+) -> None:
+    """Look at a folder, and write and check the entries that make a tested table of it."""
+    from residuum.inspect import starting
+
+    for line in starting.start(config, folder, model or [], paper):
+        print(printable(line), flush=True)
+
+
+@app.command()
 def card(
     model: Annotated[str, typer.Argument(help="id of a model, as clear, dpr@nfcorpus.train")],
     output: Annotated[Path, command.written("folder to write")],

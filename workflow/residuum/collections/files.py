@@ -9,6 +9,7 @@ import ast
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -131,9 +132,15 @@ def split(collection: Collection, name: str, every: bool = False) -> Rows:
         known = {query_id for query_id, _, _ in judged}
         total, rows = len(rows), [row for row in rows if row[0] in known]
         if left := total - len(rows):
-            text = f"{left:,} of {total:,} queries have no judgement and are left out"
-            print(f"split {name}: {text} (judged_only)", file=sys.stderr)
+            _say_left_out(name, left, total, *paths["qrels"])
     return Rows(rows, judged)
+
+
+@cache
+def _say_left_out(name: str, left: int, total: int, *_of: Path) -> None:
+    """Say once, however often a split is read, how many of its queries are left out."""
+    text = f"{left:,} of {total:,} queries have no judgement and are left out"
+    print(f"split {name}: {text} (judged_only)", file=sys.stderr)
 
 
 def _once(given: Iterable[tuple[str, tuple[str, str]]]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,453 @@
+"""Write the entries that make a tested table of a folder: dataset, scale, systems, table.
+
+Command: `residuum new data/mine --model HUB_ID_OR_FOLDER`. The entries are checked and pinned in a
+copy of the configuration. They are put into it together, or not at all.
+"""
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import chain, count
+from pathlib import Path
+from textwrap import dedent, indent
+from typing import Any, NamedTuple
+
+from residuum import data
+from residuum.artefacts import files, yamls
+from residuum.cli.errors import ResiduumError
+from residuum.collections.recognising import Entry, Recognised, recognised
+from residuum.config import entries, loading, roots
+from residuum.config.entries import Folder
+from residuum.config.schema.base import ID
+from residuum.config.schema.models import Model, ReleasedEncoder, Vectors
+from residuum.config.unwritten import SUFFIX
+from residuum.inspect import datasets, pinning
+from residuum.wiring.paths import Paths, results_of
+
+TUNES = ("tune", "dev", "valid", "validation", "development")  # of several, the first chooses
+LEAST_TUNED = 200  # training queries from which a tuning split is drawn
+HELD_OUT = 100  # queries of such a split
+LEAST_FOLDED = 10  # queries that fold by fold choose a weight
+FOLDS = 5
+MAIN, RERANKS = "config.json", "ForSequenceClassification"
+NAMELESS = {"model", "models", "checkpoint", "encoder"}  # names of folders that tell nothing
+OF_TOKENS = ("MultiVectorMask", "pylate.models", "HF_ColBERT")  # words in a late encoder's files
+
+
+class Named(NamedTuple):
+    """A model of the table: its system, a label, and the entry to write, or "" if it exists."""
+
+    id: str
+    system: str
+    label: str
+    entry: str = ""
+    reranker: str = ""  # what a system of kind rerank names; "" for a model with vectors
+    note: str = ""  # what the user should know of it
+    trained: bool = False
+
+
+def start(config: Path, folder: Path, models: Sequence[str], name: str | None) -> Iterator[str]:
+    """Yield lines on what was recognised, checked and written, and the commands that follow.
+
+    `models` are ids of config/models, ids of the hub, or folders. `name` is the id of the new
+    entries, by default the folder's name. Raises ResiduumError before anything is written if an
+    entry exists, the folder or a model cannot be told, or a check fails.
+    """
+    name = name or _id(folder.resolve().name)
+    _refuse_taken(config, name)
+    layout = recognised(folder, _as_named(folder))
+    yield f"{folder}: {layout.form}; splits: {', '.join(layout.splits)}"
+    if layout.unread:
+        more = f" and {len(layout.unread) - 5} others" if len(layout.unread) > 5 else ""
+        yield f"not read: {', '.join(layout.unread[:5])}{more}"
+    known, named = _models(config), list[Named]()
+    for model in dict.fromkeys(models):
+        named.append(_named(model, known, config, name, [one.id for one in named]))
+    yield from (one.note for one in named if one.note)
+    with tempfile.TemporaryDirectory(prefix="residuum-") as temporary:
+        staged = Path(temporary) / "config"
+        shutil.copytree(config, staged)
+        try:
+            yield from _stage(staged, name, folder, layout, named)
+        except ResiduumError as error:
+            text = str(error).replace(str(staged), str(config))
+            raise ResiduumError(f"{text}\nNothing was written.") from None
+        written = _put(staged, config, name)
+    for path in written:
+        yield f"wrote {path}"
+    yield f"Read them, then run:\n    residuum plan --scale {name} --paper {name}"
+    yield f"    snakemake --cores all --config scale={name} papers=[{name}]"
+    table = Path(Paths(results_of(name)).table.fill(page=f"{name}-table1")).with_suffix(".md")
+    yield f"The table is then {table}."
+
+
+def _id(text: str) -> str:
+    """Return an id made of a text; a text without letters and digits raises ResiduumError."""
+    made = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if not made:
+        raise ResiduumError(f"{text!r} makes no id. Give one: --paper NAME ({entries.NAMED})")
+    return made
+
+
+def _paths(name: str) -> dict[str, str]:
+    """Return the file of each kind of entry, below config/."""
+    made = {kind: f"{kind}/{name}.yaml" for kind in ("datasets", "models", "systems", "scales")}
+    return {**made, "papers": f"papers/{name}/table1.yaml"}
+
+
+def _refuse_taken(config: Path, name: str) -> None:
+    if not re.fullmatch(ID, name):
+        raise ResiduumError(f"--paper {name!r}: a name has {entries.NAMED}")
+    if not (config / "datasets").is_dir():
+        raise ResiduumError(f"{config / 'datasets'}: no such folder. Run this in the project's.")
+    held = [Folder(config / kind).locations.get(name) for kind in ("datasets", "scales")]
+    here = [str(location.path) for location in held if location]
+    here += [str(path) for below in _paths(name).values() if (path := config / below).exists()]
+    folder = config / "papers" / name
+    here += [str(folder)] * folder.exists()
+    if here:
+        text = "Delete what is there, or give another name: --paper NAME"
+        raise ResiduumError(f"{', '.join(dict.fromkeys(here))}: exists already. {text}")
+
+
+def _as_named(folder: Path) -> str:
+    """Return what a dataset entry calls a folder: its path below RESIDUUM_DATA, or from the top."""
+    real, below = folder.resolve(), roots.data().resolve()
+    inside = real.is_relative_to(below) and real != below
+    return str(real.relative_to(below)) if inside else str(real)
+
+
+def _models(config: Path) -> dict[str, Model]:
+    faults: list[str] = []
+    return entries.load_folder(Folder(config / "models"), loading.FORMS["models"], faults)
+
+
+def _named(
+    given: str, known: dict[str, Model], config: Path, paper: str, others: Sequence[str]
+) -> Named:
+    """Return a model of the table by an id of config/models, a folder, or an id of the hub.
+
+    A new model gets an id that is neither known, nor that of a system, nor one of `others`.
+    """
+    if given in known:
+        return _existing(given, known[given], config)
+    same = [
+        model
+        for model, entry in known.items()
+        if isinstance(entry, ReleasedEncoder) and given in (entry.hub, entry.path)
+    ]
+    if same:
+        model = min(same, key=len)
+        return _existing(model, known[model], config)
+    path = Path(given)
+    is_folder = path.is_dir()
+    if not is_folder and (path.is_absolute() or given.count("/") != 1 or given.startswith(".")):
+        shown = ", ".join(model for model, entry in known.items() if _released(entry))
+        raise ResiduumError(
+            f"--model {given}: no such folder, no entry of {config / 'models'} and no id of the "
+            f"hub, which is ORGANISATION/NAME. Entries that are released: {shown}."
+        )
+    title = _title(path) if is_folder else path.name
+    taken = {*known, *Folder(config / "systems").locations, *others}
+    numbered = (f"{paper}-{_id(title)}-{number}" for number in count(2))
+    made = next(
+        one for one in chain([_id(title), f"{paper}-{_id(title)}"], numbered) if one not in taken
+    )
+    where, revision, why = ({"path": given}, None, None) if is_folder else _on_the_hub(given)
+    if why:
+        note = f"{given}: not looked at: {why}"
+        keys = {"kind": "released-encoder", "description": title, **where}
+        return Named(made, made, title, _lines(keys), note=note)
+    if _reranks(given, revision):
+        pair = yamls.dump({**where, "reading": {"length": 512}}, one_line=True)
+        return Named(made, f"{paper}-{made}", title, reranker=pair)
+    keys = {"kind": "released-encoder", "description": title, **where}
+    if _of_tokens(given, revision):
+        keys["pooling"] = "tokens"
+    _check_read(given, revision, keys)
+    return Named(made, made, title, _lines(keys))
+
+
+def _lines(keys: dict[str, str]) -> str:
+    return "".join(f"{key}: {_text(value)}\n" for key, value in keys.items())
+
+
+def _title(folder: Path) -> str:
+    """Return the name of a model's folder, or of the folder above it if it is no name."""
+    parts = reversed(folder.resolve().parts)
+    return next((part for part in parts if part.lower() not in NAMELESS), folder.name)
+
+
+def _text(value: str) -> str:
+    return yamls.dump(value, one_line=True).strip()
+
+
+def _released(entry: Model) -> bool:
+    return str(getattr(entry, "kind", "")).startswith("released-e")
+
+
+def _existing(model: str, entry: Model, config: Path) -> Named:
+    if not isinstance(entry, Vectors):
+        text = f"a model of kind {entry.kind}, which makes no vectors of docs"
+        raise ResiduumError(f"--model {model}: {text}")
+    taken = model in Folder(config / "systems")
+    trained = not entry.kind.startswith(("released", "program", "lexical"))
+    label = model if trained else entry.description or model
+    return Named(model, f"{model}{SUFFIX}" if taken else model, label, trained=trained)
+
+
+def _on_the_hub(model: str) -> tuple[dict[str, str], str, str | None]:
+    """Return the keys of a model on the hub, its commit, and why the hub cannot be asked, if so.
+
+    The commit is the newest; without the hub it is the branch. A model that the hub lacks raises
+    ResiduumError.
+    """
+    from residuum.neural import hub
+
+    branch = "main"
+    why = hub.missing(model, branch, pickled=True)
+    if why and hub.unreachable() is None:
+        raise ResiduumError(f"--model {model}: {why}")
+    if not why:
+        hub.had(model, branch, MAIN)
+    commit = (None if why else hub.commit(model, branch)) or branch
+    return {"hub": model, "revision": commit}, commit, why
+
+
+def _file(model: str, revision: str | None, name: str) -> Any:
+    """Return the content of a JSON file of a model; {} if it cannot be had."""
+    from residuum.neural import hub
+
+    try:
+        path = Path(model) / name if Path(model).is_dir() else hub.had(model, revision, name)
+        return json.loads(path.read_bytes()) if path and path.is_file() else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _reranks(model: str, revision: str | None) -> bool:
+    """Say whether a model reads query and doc together, by the class that its files name."""
+    named = _file(model, revision, MAIN)
+    classes = named.get("architectures") if isinstance(named, dict) else None
+    return any(str(one).endswith(RERANKS) for one in classes or [])
+
+
+def _of_tokens(model: str, revision: str | None) -> bool:
+    """Say whether a model's files make a vector for each token."""
+    told = json.dumps([_file(model, revision, name) for name in ("modules.json", MAIN)])
+    return any(word in told for word in OF_TOKENS)
+
+
+def _check_read(model: str, revision: str | None, keys: dict[str, str]) -> None:
+    """Raise ResiduumError if a model's files do not say how it is read."""
+    from residuum.config.schema.models import Reads
+    from residuum.neural import release
+    from residuum.neural.pretrained import Source
+
+    asked = {key: value for key, value in keys.items() if key in Reads.model_fields}
+    try:
+        release.read(Source(model, revision), Reads.model_validate(asked))
+    except ResiduumError as error:
+        raise ResiduumError(
+            f"--model {model}: {error}\nGive it an entry of its own in config/models "
+            "(docs/how-to/published-model.md), and name its id: --model ID"
+        ) from None
+
+
+def _stage(
+    staged: Path, name: str, folder: Path, layout: Recognised, models: Sequence[Named]
+) -> Iterator[str]:
+    """Write the entries into a copy of the configuration, check them, and yield the findings."""
+    splits, path = layout.splits, staged / "datasets" / f"{name}.yaml"
+    path.write_text(_dataset(folder, layout, {}))
+    train = "train" if "train" in splits else None
+    tune = next((one for one in TUNES if one in splits), None)
+    measured = [one for one in splits if one not in (train, tune)]
+    if tune and not measured:
+        measured, tune = [tune], None  # measured alone: nothing is chosen on it
+    if not measured:
+        raise ResiduumError(f"{folder}: the only split is {train}; one to measure must be there")
+    own = {key: one for key, one in (("train", train), ("tune", tune)) if one}
+    if train and not tune:
+        rows = data.load_split(name, train, datasets.find(staged, name))
+        if len({query for query, *_ in rows.qrels}) >= LEAST_TUNED:
+            own["tune"] = tune = "tune" if "tune" not in splits else f"{name}-tune"
+            splits = {**splits, tune: {"holdout": {"of": train, "queries": HELD_OUT, "seed": 1}}}
+    path.write_text(_dataset(folder, layout._replace(splits=splits), own))
+    for finding in datasets.check(staged, name):
+        yield str(finding)
+        if finding.good is False:
+            raise ResiduumError(f"{folder}: {finding.what}: {finding.message}")
+    pinning.pin(staged, name, "pinned", False)
+    (edition,) = datasets.find(staged, name).editions
+    least = min(edition.splits[one].queries for one in measured)
+    folds = min(FOLDS, least // 2) if least >= LEAST_FOLDED else 0
+    chosen = "tune_on: own" if tune else f"folds: {folds}, seed: 1" if folds else ""
+    new = [(one.id, one.entry) for one in models if one.entry]
+    texts = {
+        "models": _entries("models", new) if new else "",
+        "systems": _systems(name, models, chosen) if models else "",
+        "scales": _scale(name, models, measured),
+        "papers": _table(name, models, measured, bool(train and tune), chosen),
+    }
+    for kind, text in texts.items():
+        if text:
+            path = staged / _paths(name)[kind]
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+    base = entries.parse(staged / "config.yaml", dict[str, object])
+    loading.load(staged, {**base, "scale": name, "papers": [name]})
+
+
+def _schema(kind: str, below: str = "..") -> str:
+    return f"# yaml-language-server: $schema={below}/schema/{kind}.schema.json\n"
+
+
+def _dataset(folder: Path, layout: Recognised, own: dict[str, str]) -> str:
+    says = {
+        own.get("train", ""): "trains what belongs to this collection",
+        own.get("tune", ""): "lambda and other settings are chosen on it",
+    }
+    lines = [
+        f"# {folder}, as it lies there. docs/datasets.md describes every form and key.",
+        f"source: {yamls.dump(layout.source, one_line=True)}   # paths are below RESIDUUM_DATA",
+        "splits:   # measured by nDCG@10 and R@100, unless a split names `measures`",
+    ]
+    for split, entry in layout.splits.items():
+        said = f"   # {says[split]}" if split in says else ""
+        lines.append(f"  {split}: {yamls.dump(entry, one_line=True)}{said}")
+    if own:
+        lines.append(f"own: {yamls.dump(own, one_line=True)}")
+    return _schema("datasets") + "\n".join(lines) + "\n"
+
+
+def _scale(name: str, models: Sequence[Named], measured: Sequence[str]) -> str:
+    trains = not models or any(one.trained for one in models)
+    why = "no paper prints numbers of this collection"
+    why = f"trained models are as small as mini's, and {why}" if trains else why
+    base = "base: laptop   # trains nothing; `base: mini` trains small models"
+    if trains:
+        base = "base: mini   # trains small models; `base: midsize` starts from published ones"
+    roles = "\n".join(f"  {name}-{split}: {name}/{split}" for split in measured)
+    return (
+        _schema("scales")
+        + f"# snakemake --cores all --config scale={name} papers=[{name}]\n{base}\n"
+        + f"description: First stages on {name}.\ncomparable: false\n"
+        + f"reason: {why}.   # stands on every page\n"
+        + f"roles:   # what columns of a table call a split\n{roles}\n"
+    )
+
+
+def _entries(kind: str, texts: Sequence[tuple[str, str]]) -> str:
+    """Return a file of several entries, {id: text of its keys}."""
+    made = "\n".join(f"  {one}:\n{indent(dedent(text), '    ')}" for one, text in texts)
+    return f"{_schema(kind)}entries:\n{made}"
+
+
+def _systems(name: str, models: Sequence[Named], chosen: str) -> str:
+    """Return the file of the systems: of each model a weighted sum, RRF, or a reranked BM25."""
+    made = []
+    for one in models:
+        key = f"{name}-{one.id}"
+        if one.reranker:
+            grid = "grid: [10, 20, 50], tune_on: own, measure: nDCG@10"
+            depth = grid if chosen.startswith("tune_on") else "value: 50"
+            made.append((one.system, f"""\
+                kind: rerank
+                label: {_text(f"BM25, reranked by {one.label}")}
+                first_stage: bm25-default
+                reranker: {one.reranker}
+                depth: {{{depth}}}   # docs that it puts into order
+                """))  # fmt: skip
+            continue
+        if chosen:
+            made.append((f"{key}-sum", f"""\
+                # Scores of a list go from 0 to 1. Lambda weighs the model's; 0 is BM25 alone.
+                kind: fusion
+                label: {_text(f"BM25 + {one.label}, weighted sum")}
+                parts: [bm25-default, {one.system}]
+                normalise: min-max
+                unretrieved: zero
+                interpolation:
+                  weighted: {one.system}
+                  grid: [0, 0.1, 0.2, 0.5, 1, 2, 5, 10]
+                  measure: nDCG@10
+                  {_setting(chosen)}
+                k: 1000
+                """))  # fmt: skip
+        made.append((f"{key}-rrf", f"""\
+            # Sums 1 / (60 + rank). It has nothing to choose.
+            kind: rrf
+            label: {_text(f"BM25 + {one.label}, RRF")}
+            parts: [bm25-default, {one.system}]
+            rank_constant: 60
+            k: 1000
+            """))  # fmt: skip
+    return _entries("systems", made)
+
+
+def _setting(chosen: str) -> str:
+    if chosen.startswith("folds"):
+        folds, seed = chosen.split(", ")
+        return f"{folds}   # each fold gets the weight that is best on the others\n{' ' * 18}{seed}"
+    return f"{chosen}   # the dataset's `own.tune`"
+
+
+def _table(
+    name: str, models: Sequence[Named], measured: Sequence[str], trained: bool, chosen: str
+) -> str:
+    columns: list[Entry] = [
+        {
+            "id": f"{split}-{key}",
+            "role": f"{name}-{split}",
+            "measure": measure,
+            "header": f"{split} {measure}" if len(measured) > 1 else measure,
+        }
+        for split in measured
+        for key, measure in (("ndcg", "nDCG@10"), ("recall", "R@100"))
+    ]
+    rows = [("BM25", "bm25-default"), ("BM25 + RM3", "bm25-default-rm3")]
+    if not models and trained:
+        rows += [("DPR, trained on it", "dpr-embedding"), ("BM25 + DPR, weighted sum", "dpr-ei")]
+    for one in models:
+        if one.reranker:
+            rows.append((f"BM25, reranked by {one.label}", one.system))
+            continue
+        rows.append((one.label, one.system))
+        rows += [(f"BM25 + {one.label}, weighted sum", f"{name}-{one.id}-sum")] * bool(chosen)
+        rows.append((f"BM25 + {one.label}, RRF", f"{name}-{one.id}-rrf"))
+    listed: list[Entry] = [
+        {"id": system, "index": number, "label": label, "system": system}
+        for number, (label, system) in enumerate(rows, start=1)
+    ]
+    return (
+        _schema("papers", "../..")
+        + f"kind: table\ntitle: First stages on {name}\n"
+        + "columns:   # a split that a scale's `roles` name, and a measure of ir_measures\n"
+        + _items(columns)
+        + "rows:   # a system of config/systems, or a model of config/models\n"
+        + _items(listed)
+        + "tests: holm   # a permutation test, corrected within a column; others: config/tests\n"
+    )
+
+
+def _items(listed: Sequence[Entry]) -> str:
+    return "".join(f"  - {yamls.dump(item, one_line=True)}\n" for item in listed)
+
+
+def _put(staged: Path, config: Path, name: str) -> list[Path]:
+    """Copy the new files into the configuration; return their paths. A failure leaves none."""
+    made: list[Path] = []
+    try:
+        for below in _paths(name).values():
+            if (staged / below).is_file():
+                with files.whole(config / below) as temporary:
+                    shutil.copyfile(staged / below, temporary)
+                made.append(config / below)
+    except BaseException:
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise
+    return made
