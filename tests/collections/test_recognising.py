@@ -155,7 +155,7 @@ def test_a_folder_that_tells_too_little_is_refused(home, names, message):
     ("record", "message"),
     [
         ({"doc_id": "d1", "words": "one"}, "none of its fields is known as the text: doc_id, wor"),
-        ({"key": "d1", "text": "one"}, "none of its columns is known as the doc_id: key, text"),
+        ({"nr": "d1", "text": "one"}, "none of its columns is known as the doc_id: nr, text"),
     ],
 )
 def test_unknown_columns_are_named(home, record, message):
@@ -170,4 +170,69 @@ def test_a_tsv_without_tabs_is_refused(home):
     folder = lay(home / "mine", "queries.tsv", "qrels.txt")
     (folder / "docs.tsv").write_text("no tab\n")
     with pytest.raises(ResiduumError, match="a line without a tab"):
+        recognised(folder, "mine")
+
+
+def test_a_header_is_no_record(home):
+    folder = lay(home / "mine", "queries.tsv", "qrels.txt")
+    (folder / "docs.tsv").write_text("doc_id\ttitle\ttext\nd1\tOne\tone\n")
+    made = recognised(folder, "mine")
+    with pytest.raises(ResiduumError, match="line 1: a header"):
+        read(made.source, made.splits)
+
+
+def test_fields_that_the_first_doc_lacks_count(home):
+    folder = lay(home / "mine", "queries.tsv", "qrels.txt")
+    docs = [{"doc_id": "d1", "text": "one"}, {"doc_id": "d2", "title": "Two", "text": "two"}]
+    (folder / "docs.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
+    assert recognised(folder, "mine").source["text_fields"] == ["title", "text"]
+
+
+def test_readme_files_among_docs_of_sgml_are_not_read(home):
+    folder = lay(home / "mine", "queries.tsv", "qrels.txt")
+    doc = "<DOC>\n<DOCNO>d1</DOCNO>\n<TEXT>one</TEXT>\n</DOC>\n"
+    (folder / "docs").mkdir()
+    (folder / "docs" / "one.sgml").write_text(doc)
+    (folder / "docs" / "two.sgml").write_text(doc.replace("d1", "d2"))
+    (folder / "docs" / "readme.txt").write_text("what it is")
+    made = recognised(folder, "mine")
+    assert made.source["below"] == "**/*.sgml" and made.unread == ["docs/readme.txt"]
+    assert [name for name, _ in read(made.source, made.splits)[0]] == ["d1", "d2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("docs.json", "files of this form are not read. Mend it: if it has one object a line"),
+        ("docs.zip", "files of this form are not read. Mend it: unpack it"),
+        ("docs/one.txt", "a folder of docs, whose files end in .txt; known are .jsonl"),
+    ],
+)
+def test_a_form_that_nothing_reads_is_named(home, name, message):
+    folder = lay(home / "mine", "queries.tsv", "qrels.txt")
+    for path in {folder / name, folder / name.replace("one", "two")}:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}")
+    with pytest.raises(ResiduumError) as caught:
+        recognised(folder, "mine")
+    assert message in str(caught.value)
+
+
+def test_other_files_of_known_layouts_are_named(home):
+    layouts.beir(home)
+    (home / "mine" / "theirs.run").write_text("")
+    assert recognised(home / "mine", "mine").unread == ["theirs.run"]
+
+
+def test_a_name_that_is_no_split_is_refused(home):
+    layouts.beir(home)
+    (home / "mine" / "qrels" / "Test A.tsv").write_text("")
+    with pytest.raises(ResiduumError, match=r"rename the file, as test-a\.tsv"):
+        recognised(home / "mine", "mine")
+
+
+def test_damaged_data_is_named_by_its_reader(home):
+    folder = lay(home / "mine", "queries.tsv", "qrels.txt")
+    (folder / "docs.tsv.gz").write_bytes(gzip.compress(b"d1\tone\n" * 999, mtime=0)[:20])
+    with pytest.raises(ResiduumError, match=r"docs\.tsv\.gz: .*cut short"):
         recognised(folder, "mine")

@@ -131,7 +131,7 @@ def test_a_tuning_split_is_drawn_from_many_training_queries(project, queries, dr
     assert (dataset.own.tune == "tune") is drawn and ("tune" in dataset.splits) is drawn
     rows = {row.system for row in registry("mine").pages["mine-table1"].rows}
     assert ({"dpr-embedding", "dpr-ei"} <= rows) is drawn
-    assert entry("scales/mine.yaml")["base"] == "mini", "what is trained is trained small"
+    assert entry("scales/mine.yaml")["base"] == ("mini" if drawn else "laptop")
 
 
 def test_a_single_split_is_measured_and_nothing_is_chosen_on_it(project, models):
@@ -140,6 +140,69 @@ def test_a_single_split_is_measured_and_nothing_is_chosen_on_it(project, models)
     loaded = registry("mine")
     assert [column.role for column in loaded.pages["mine-table1"].columns] == ["mine-dev"] * 2
     assert loaded.systems["mine-tiny-encoder-sum"].interpolation.folds == 5
+
+
+def overlapping(project, **queries):
+    """Lay a folder of BEIR with these queries of each split, by number; return what was said."""
+    qrels = {split: [(f"q{n}", f"d{n}", 1) for n in some] for split, some in queries.items()}
+    numbers = sorted({n for some in queries.values() for n in some})
+    docs = [(f"d{n}", "", f"text of doc {n}") for n in numbers]
+    texts = [(f"q{n}", f"doc {n}") for n in numbers]
+    layouts.write_beir(project / "data" / "mine", docs, texts, qrels)
+    return start()
+
+
+def test_nothing_is_chosen_on_queries_that_are_measured(project):
+    said = overlapping(project, dev=range(40), **{"dev-small": range(30, 40)})
+    assert "dev and dev-small share queries, so that nothing is chosen on dev" in said
+    dataset = entries.parse(Path("config/datasets/mine.yaml"), Dataset)
+    assert {column.role for column in registry("mine").pages["mine-table1"].columns} == {
+        "mine-dev-small"
+    }
+    assert dataset.own.train is None and "tune: none" in said[2]
+
+
+def test_training_queries_that_are_measured_are_told(project):
+    said = overlapping(project, train=range(250), test=range(240, 260))
+    assert "warning: train and test share queries: what is trained has seen them" in said
+    dataset = entries.parse(Path("config/datasets/mine.yaml"), Dataset)
+    assert "tune" not in dataset.splits
+
+
+def test_other_names_of_splits_have_their_roles(project):
+    said = overlapping(project, training=range(50), val=range(50, 80), test=range(80, 92))
+    assert "train: training; tune: val; measured: test" in said
+    dataset = entries.parse(Path("config/datasets/mine.yaml"), Dataset)
+    assert (dataset.own.train, dataset.own.tune) == ("training", "val")
+    assert not dataset.splits["training"].measures
+
+
+def test_what_is_read_is_shown(project):
+    said = overlapping(project, test=range(12))
+    assert "text of docs: title + text, as 'text of doc 0'" in said
+    assert "text of queries: text, as 'doc 0'" in said
+
+
+def test_a_link_keeps_its_name_and_place(project, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("real") / "theirs"
+    lay(project, test=12).rename(elsewhere)
+    (project / "data" / "linked").symlink_to(elsewhere)
+    start(folder="data/linked")
+    assert entry("datasets/linked.yaml")["source"] == {"kind": "beir", "folder": "linked"}
+
+
+@pytest.mark.parametrize("name", ["123", "true", "null", "2024-01-01", ""])
+def test_a_name_that_yaml_reads_as_another_value_is_refused(project, name):
+    lay(project, test=12)
+    with pytest.raises(ResiduumError, match="and is no number, date or other value of YAML"):
+        start(paper=name)
+
+
+def test_one_model_is_one_however_it_is_named(project, models):
+    lay(project, test=12)
+    folder = models / "tiny-encoder" / "model"
+    start(str(folder), f"{folder}/", str(folder / ".." / "model"))
+    assert len(entry("models/mine.yaml")["entries"]) == 1
 
 
 def test_several_measured_splits_have_columns_that_name_them(project):
@@ -171,7 +234,7 @@ def test_models_of_one_name_have_ids_of_their_own(project, models, tmp_path_fact
 
 
 def test_entries_of_the_configuration_are_used_by_id_or_hub_id(project):
-    lay(project, test=12, dev=20)
+    lay(project, test=12, dev=20, train=20)
     start("BAAI/bge-base-en-v1.5", "clear", paper="both")
     rows = [row.system for row in registry("both").pages["both-table1"].rows]
     assert {"bge-base", "both-bge-base-rrf", "clear-embedding", "both-clear-sum"} <= {*rows}
@@ -195,15 +258,6 @@ def test_a_model_of_the_hub_is_pinned_to_the_commit_of_today(project, monkeypatc
     assert made == ("their-model", keys) and looked == [("someone/Their-Model", "c0ffee")]
 
 
-def test_without_the_hub_a_model_is_written_unseen_and_this_is_said(project, monkeypatch):
-    lay(project, test=12)
-    monkeypatch.setattr(hub, "missing", lambda *_, **__: "the hub cannot be reached")
-    monkeypatch.setattr(hub, "unreachable", lambda: "the hub cannot be reached")
-    said = start("someone/Their-Model")
-    assert "someone/Their-Model: not looked at: the hub cannot be reached" in said
-    assert entry("models/mine.yaml")["entries"]["their-model"]["revision"] == "main"
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -211,14 +265,16 @@ def test_without_the_hub_a_model_is_written_unseen_and_this_is_said(project, mon
         ("./gone", "no such folder"),
         ("a/b/c", "no such folder"),
         ("deepct", "--model deepct: a model of kind term-weights, which makes no vectors of docs"),
-        ("someone/absent", "--model someone/absent: the hub does not give it"),
+        ("someone/absent", "--model someone/absent: the hub does not give it. Its files say what"),
+        ("", "--model : no such folder"),
+        ("data/mine", "--model data/mine: no model: a folder without config.json"),
+        ("dpr", "--model dpr: it is trained on the collection; the folder has no split train"),
     ],
 )
 def test_a_model_that_is_none_is_refused(project, monkeypatch, given, message):
     lay(project, test=12)
     before = files(project)
     monkeypatch.setattr(hub, "missing", lambda *_, **__: "the hub does not give it")
-    monkeypatch.setattr(hub, "unreachable", lambda: None)
     with pytest.raises(ResiduumError) as caught:
         start(given)
     assert message in str(caught.value) and files(project) == before

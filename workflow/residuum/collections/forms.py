@@ -21,7 +21,9 @@ ROWS_AT_ONCE = 10_000  # rows of a Parquet file in memory
 MOST_NESTED = 50  # nesting levels in a record
 CR = "Was it made by an old Mac? Lines end with LF, not with CR alone: convert the file"
 TSV = ("doc_id", "text")
-HEADERS = (TSV, ("query_id", "text"), ("query_id", "query"), ("qid", "query"))  # of TSV elsewhere
+# Words of a header, which TSV has elsewhere: of the first column, and of the others.
+FIRST = {"doc_id", "docid", "docno", "query_id", "query-id", "qid", "id", "_id", "pid"}
+OTHERS = {"text", "title", "body", "url", "contents", "passage", "query", "question"}
 ARROW = b"ARROW1"
 # Column names of others: BEIR, its datasets on the hub, and common JSON.
 KNOWN = {
@@ -100,17 +102,17 @@ def _tsv(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
             text = f"expected {' TAB '.join(columns)}, found {line[:MOST_SHOWN]!r}"
             known = f"Other forms are known by their endings: {', '.join(NAMED)}"
             raise ResiduumError(f"{path}, line {number}: {text}. {known}.")
-        if columns == TSV:
-            if number == 1:
-                refuse_header(path, line)
-            if re.search(r"\r\S+\t", values[1]):
-                raise ResiduumError(f"{path}, line {number}: several docs in one line. {CR}.")
+        if number == 1:
+            refuse_header(path, line)
+        if columns == TSV and re.search(r"\r\S+\t", values[1]):
+            raise ResiduumError(f"{path}, line {number}: several docs in one line. {CR}.")
         yield f"{path}, line {number}", dict(zip(columns, values, strict=True))
 
 
 def refuse_header(path: Path, line: str) -> None:
     """Raise ResiduumError if the first line of a TSV file is a header; TSV has none here."""
-    if tuple(line.lower().split("\t")) in HEADERS:
+    first, *others = line.lower().split("\t")
+    if first in FIRST and others and {*others} <= OTHERS:
         raise ResiduumError(f"{path}, line 1: a header, {line!r}. Delete it: TSV has none.")
 
 

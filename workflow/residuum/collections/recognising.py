@@ -12,10 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.collections import forms
 from residuum.collections.lines import numbered, opened
 from residuum.config import roots
+from residuum.config.schema.base import ID
 
 Entry = dict[str, object]
 DOCS, QUERIES, QRELS = "docs", "queries", "qrels"
@@ -27,13 +29,27 @@ USES = {  # words of a name that say what a file holds; the first match counts
         *("passage", "passages", "article", "articles"),
     },
 }
-ASIDE = re.compile(r"(readme|licen[cs]e|changes|manifest|md5sum|sha256sum)\b.*|.*\.(md|md5|pdf)")
+# Files that hold nothing of a collection, by their names; and forms that nothing reads.
+ASIDE = re.compile(
+    r"(readme|licen[cs]e|changes|manifest|md5sum|sha256sum)\b.*|run\W.*"
+    r"|.*(\.(md|md5|pdf|py|html|bak|run|dtd|old|orig)|~)"
+)
+CURES = {
+    "json": "if it has one object a line, name it .jsonl; if it is an array, write it so",
+    **dict.fromkeys(("zip", "tar", "tgz", "rar", "7z", "bz2", "xz", "zst"), "unpack it"),
+}
 FORMS = {"gz", "z", "txt", "tsv", "csv", "json", "jsonl", "ndjson", "parquet", "arrow", "xml"}
 TEST = "test"
-SPLITS = {"train", "tune", "dev", "valid", "validation", "development", TEST}
+TRAINS = ("train", "training")
+TUNES = ("tune", "dev", "valid", "val", "validation", "development")
+SPLITS = {*TRAINS, *TUNES, TEST}
 # Names of columns beside those that every source knows; the first that a file has.
+ENDINGS = (*forms.NAMED, ".tsv")
 COLUMNS = {
-    "doc_id": ("docid", "docno", "document_id", "did", "pid", "passage_id", "paper_id", "cord_uid"),
+    "doc_id": (
+        *("docid", "docno", "document_id", "did", "pid", "passage_id", "paper_id", "cord_uid"),
+        *("pmid", "key", "uid"),
+    ),
     "query_id": ("qid", "topic_id", "topic", "number", "question_id"),
     "relevance": ("label", "rel", "grade", "judgement", "judgment"),
 }
@@ -42,7 +58,8 @@ BODIES = ("text", "contents", "content", "body", "passage", "abstract", "documen
 ASKED = ("text", "query", "question", "title")
 # Columns of docs by their number, where all lines have as many: 4 are MS MARCO's documents.
 TSV = {3: ["doc_id", "title", "text"], 4: ["doc_id", "url", "title", "body"]}
-LINES = 100  # of a TSV, which tell its columns
+LINES = 100  # of a file of docs or queries, which tell its columns or fields
+NAMED_SO = "small letters, digits, - and _ only"
 MOST_NAMED = 8  # files in a message
 NAMED = "files whose names say what they hold"
 LATIN = "latin-1"
@@ -90,9 +107,13 @@ def _beir(folder: Path, name: str) -> Recognised | None:
     splits = _stems(folder / QRELS, re.compile(r"(?P<split>.+)\.tsv(\.gz)?"))
     if not (all(lies) and splits):
         return None
-    return Recognised(
-        "BEIR's layout", {"kind": "beir", "folder": name}, {split: {} for split in splits}
-    )
+    if odd := [split for split in splits if not re.fullmatch(ID, split)]:
+        text = f"a split's name has {NAMED_SO}; rename the file, as {_words_joined(odd[0])}.tsv"
+        raise ResiduumError(f"{folder / QRELS}: {odd[0]}.tsv: {text}.")
+    source: Entry = {"kind": "beir", "folder": name}
+    read = re.compile(r"(corpus|queries)\.jsonl(\.gz)?|qrels/.+\.tsv(\.gz)?")
+    made: dict[str, Entry] = {split: {} for split in splits}
+    return Recognised("BEIR's layout", source, made, _others(folder, read))
 
 
 def _msmarco(folder: Path, name: str) -> Recognised | None:
@@ -105,13 +126,26 @@ def _msmarco(folder: Path, name: str) -> Recognised | None:
     if not (corpus.is_file() and splits):
         return None
     source = {"kind": "msmarco", "folder": name, **_tsv_columns(corpus)}
-    return Recognised("MS MARCO's layout", source, {split: {} for split in splits})
+    dotted = "|".join(re.escape(split).replace(r"\-", "[.-]") for split in splits)
+    read = re.compile(rf"collection\.tsv(\.gz)?|(queries|qrels)\.({dotted})\.tsv(\.gz)?")
+    unread = _others(folder, read)
+    return Recognised("MS MARCO's layout", source, {split: {} for split in splits}, unread)
 
 
 def _stems(folder: Path, form: re.Pattern[str]) -> list[str]:
     """Return the splits that the files of a folder name, sorted; a dot in a split is a hyphen."""
     found = (form.fullmatch(path.name) for path in sorted(folder.glob("*")))
     return list(dict.fromkeys(match["split"].replace(".", "-") for match in found if match))
+
+
+def _others(folder: Path, read: re.Pattern[str]) -> list[str]:
+    """Return the files of a folder whose path below it does not have a form."""
+    below = (path.relative_to(folder).as_posix() for path in roots.files_of(folder))
+    return [name for name in below if not read.fullmatch(name)]
+
+
+def _words_joined(name: str) -> str:
+    return "-".join(_words(name))
 
 
 def _tsv_columns(path: Path) -> Entry:
@@ -131,13 +165,18 @@ def _by_names(folder: Path, name: str) -> Recognised:
         within = path.relative_to(folder)
         if ASIDE.fullmatch(path.name.lower()) or not (use := _use(folder, within)):
             unread.append(str(within))
+        elif cure := CURES.get(roots.ending(path).removeprefix(".")):
+            raise ResiduumError(f"{path}: files of this form are not read. Mend it: {cure}.")
         else:
             held[use].append(_File(within, _split(within)))
-    for use, files in held.items():
-        if not files:
+    for use, of_use in held.items():
+        if not of_use:
             named = ", ".join(unread[:MOST_NAMED]) or "nothing"
             others = sorted(str(one.path) for some in held.values() for one in some[:MOST_NAMED])
             found = ", ".join(others) + f"; not told: {named}" * bool(unread) if others else named
+            links = [path.name for path in folder.iterdir() if path.is_symlink() and (
+                path.is_dir() or not path.exists())]  # fmt: skip
+            found += f"; links that are not followed: {', '.join(links)}" * bool(links)
             raise ResiduumError(f"{folder}: no {use} in it (found {found}). {KNOWN}.")
     docs = _docs(folder, held[DOCS], {one.path for use in (QUERIES, QRELS) for one in held[use]})
     source, names, first = _source(folder, docs, name)
@@ -166,8 +205,8 @@ def _start(path: Path) -> bytes:
     try:
         with opened(path) as handle:
             return handle.read(4096)
-    except OSError:
-        return b""
+    except (OSError, *files.DAMAGE):
+        return b""  # its reader says what is wrong with it
 
 
 def _split(within: Path) -> str:
@@ -177,32 +216,36 @@ def _split(within: Path) -> str:
     return "-".join(word for word in words if word not in uses | FORMS)
 
 
-def _docs(folder: Path, files: Sequence[_File], others: Iterable[Path]) -> Path:
+def _docs(folder: Path, held: Sequence[_File], others: Iterable[Path]) -> Path:
     """Return the file or the folder that holds the docs, below the collection's folder."""
-    if len(files) == 1:
-        return files[0].path
-    common = Path(os.path.commonpath([one.path.parent for one in files]))
+    if len(held) == 1:
+        return held[0].path
+    common = Path(os.path.commonpath([one.path.parent for one in held]))
     if common == Path() or any(path.is_relative_to(common) for path in others):
-        named = ", ".join(str(one.path) for one in files[:MOST_NAMED])
-        text = f"{len(files)} files may hold docs: {named}"
+        named = ", ".join(str(one.path) for one in held[:MOST_NAMED])
+        text = f"{len(held)} files may hold docs: {named}"
         raise ResiduumError(f"{folder}: {text}. Put docs alone into a folder of their own: docs/")
     return common
 
 
 def _source(folder: Path, docs: Path, name: str) -> tuple[Entry, dict[str, str], str]:
     """Return the source of docs, the meanings of its columns, and words for the layout."""
-    first = next(
-        (
-            path
-            for path in roots.files_of(folder / docs)
-            if _is_sgml(path) or forms.named(path) or ".tsv" in path.suffixes
-        ),
-        folder / docs,
-    )
+    every, place = roots.files_of(folder / docs), folder / docs
+    readable = [path for path in every if _is_sgml(path) or roots.ending(path) in ENDINGS]
+    if place.is_dir() and not readable:
+        has = ", ".join(sorted({path.suffix or path.name for path in every})[:MOST_NAMED])
+        text = f"a folder of docs, whose files end in {has}; known are {', '.join(ENDINGS)}"
+        raise ResiduumError(f"{place}: {text} and TREC's SGML. Write the docs into one docs.jsonl.")
+    first = readable[0] if readable else every[0]
     if _is_sgml(first):
-        encoding = {} if _is_utf8(roots.files_of(folder / docs)) else {"encoding": LATIN}
-        return {"kind": "trec", "docs": f"{name}/{docs}", **encoding}, {}, "docs in TREC's SGML"
-    source: Entry = {"kind": "files", "corpus": f"{name}/{docs}"}
+        source: Entry = {"kind": "trec", "docs": f"{name}/{docs}"}
+        aside = [path for path in every if ASIDE.fullmatch(path.name.lower())]
+        kept = {path.suffix for path in every if path not in aside}
+        if aside and len(kept) == 1 and not kept & {"", *(path.suffix for path in aside)}:
+            source["below"] = f"**/*{next(iter(kept))}"
+        encoding = {} if _is_utf8(readable) else {"encoding": LATIN}
+        return source | encoding, {}, "docs in TREC's SGML"
+    source = {"kind": "files", "corpus": f"{name}/{docs}"}
     if not forms.named(first):
         return source | _tsv_columns(first), {}, NAMED
     where, record = _first(first)
@@ -230,11 +273,17 @@ def _is_utf8(paths: Sequence[Path]) -> bool:
 
 
 def _first(path: Path) -> tuple[str, Mapping[str, object]]:
-    """Return where the first record of a file with named columns stands, and the record."""
-    found = next(forms.records(path), None)
-    if found is None:
+    """Return where the first record of a file with named columns stands, and its fields.
+
+    Fields of the next records count, too: a record may leave out what it has not.
+    """
+    records = [*islice(forms.records(path), LINES)]
+    if not records:
         raise ResiduumError(f"{path}: it holds no record")
-    return found
+    fields: dict[str, object] = {}
+    for _, record in records:
+        fields = {**record, **fields}
+    return records[0][0], fields
 
 
 def _meaning(where: str, record: Mapping[str, object], meaning: str) -> dict[str, str]:
@@ -245,7 +294,10 @@ def _meaning(where: str, record: Mapping[str, object], meaning: str) -> dict[str
     if column is None:
         known = ", ".join([*forms.KNOWN[meaning], *COLUMNS[meaning]])
         text = f"none of its columns is known as the {meaning}: {', '.join(record)}"
-        raise ResiduumError(f"{where}: {text}. Known are {known}. Rename one.")
+        raise ResiduumError(
+            f"{where}: {text}. Known are {known}. Rename one, or write the dataset by hand, with "
+            "`names`."
+        )
     return {column: meaning}
 
 

@@ -5,28 +5,33 @@ copy of the configuration. They are put into it together, or not at all.
 """
 
 import json
+import os
 import re
 import shutil
 import tempfile
+import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any, NamedTuple
 
+import yaml
+
 from residuum import data
 from residuum.artefacts import files, yamls
 from residuum.cli.errors import ResiduumError
-from residuum.collections.recognising import Entry, Recognised, recognised
+from residuum.collections.lines import MOST_SHOWN
+from residuum.collections.recognising import TRAINS, TUNES, Entry, Recognised, recognised
 from residuum.config import entries, loading, roots
 from residuum.config.entries import Folder
 from residuum.config.schema.base import ID
+from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.models import Model, ReleasedEncoder, Vectors
 from residuum.config.unwritten import SUFFIX
 from residuum.inspect import datasets, pinning
 from residuum.wiring.paths import Paths, results_of
 
-TUNES = ("tune", "dev", "valid", "validation", "development")  # of several, the first chooses
 LEAST_TUNED = 200  # training queries from which a tuning split is drawn
 HELD_OUT = 100  # queries of such a split
 LEAST_FOLDED = 10  # queries that fold by fold choose a weight
@@ -44,7 +49,6 @@ class Named(NamedTuple):
     label: str
     entry: str = ""
     reranker: str = ""  # what a system of kind rerank names; "" for a model with vectors
-    note: str = ""  # what the user should know of it
     trained: bool = False
 
 
@@ -55,17 +59,19 @@ def start(config: Path, folder: Path, models: Sequence[str], name: str | None) -
     entries, by default the folder's name. Raises ResiduumError before anything is written if an
     entry exists, the folder or a model cannot be told, or a check fails.
     """
-    name = name or _id(folder.resolve().name)
+    name = _id(Path(os.path.abspath(folder)).name) if name is None else name
     _refuse_taken(config, name)
-    layout = recognised(folder, _as_named(folder))
+    called = _as_named(folder)
+    layout = recognised(folder, called)
     yield f"{folder}: {layout.form}; splits: {', '.join(layout.splits)}"
+    if Path(called).is_absolute():
+        yield f"{folder}: not below RESIDUUM_DATA ({roots.data()}), so it is named by its full path"
     if layout.unread:
         more = f" and {len(layout.unread) - 5} others" if len(layout.unread) > 5 else ""
         yield f"not read: {', '.join(layout.unread[:5])}{more}"
     known, named = _models(config), list[Named]()
-    for model in dict.fromkeys(models):
+    for model in {_same(model): model for model in models}.values():
         named.append(_named(model, known, config, name, [one.id for one in named]))
-    yield from (one.note for one in named if one.note)
     with tempfile.TemporaryDirectory(prefix="residuum-") as temporary:
         staged = Path(temporary) / "config"
         shutil.copytree(config, staged)
@@ -85,7 +91,8 @@ def start(config: Path, folder: Path, models: Sequence[str], name: str | None) -
 
 def _id(text: str) -> str:
     """Return an id made of a text; a text without letters and digits raises ResiduumError."""
-    made = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    plain = unicodedata.normalize("NFKD", text.replace("ß", "ss")).encode("ascii", "ignore")
+    made = re.sub(r"[^a-z0-9]+", "-", plain.decode().lower()).strip("-")
     if not made:
         raise ResiduumError(f"{text!r} makes no id. Give one: --paper NAME ({entries.NAMED})")
     return made
@@ -98,8 +105,9 @@ def _paths(name: str) -> dict[str, str]:
 
 
 def _refuse_taken(config: Path, name: str) -> None:
-    if not re.fullmatch(ID, name):
-        raise ResiduumError(f"--paper {name!r}: a name has {entries.NAMED}")
+    if not re.fullmatch(ID, name) or not isinstance(yaml.safe_load(name), str) or name.isdigit():
+        text = "and is no number, date or other value of YAML"
+        raise ResiduumError(f"--paper {name!r}: a name has {entries.NAMED}, {text}")
     if not (config / "datasets").is_dir():
         raise ResiduumError(f"{config / 'datasets'}: no such folder. Run this in the project's.")
     held = [Folder(config / kind).locations.get(name) for kind in ("datasets", "scales")]
@@ -114,9 +122,14 @@ def _refuse_taken(config: Path, name: str) -> None:
 
 def _as_named(folder: Path) -> str:
     """Return what a dataset entry calls a folder: its path below RESIDUUM_DATA, or from the top."""
-    real, below = folder.resolve(), roots.data().resolve()
-    inside = real.is_relative_to(below) and real != below
-    return str(real.relative_to(below)) if inside else str(real)
+    given, below = (Path(os.path.abspath(path)) for path in (folder, roots.data()))
+    inside = given.is_relative_to(below) and given != below
+    return given.relative_to(below).as_posix() if inside else str(given)
+
+
+def _same(model: str) -> str:
+    """Return what tells a model apart: of a folder, its real path."""
+    return str(Path(model).resolve()) if model and Path(model).is_dir() else model
 
 
 def _models(config: Path) -> dict[str, Model]:
@@ -143,7 +156,8 @@ def _named(
         return _existing(model, known[model], config)
     path = Path(given)
     is_folder = path.is_dir()
-    if not is_folder and (path.is_absolute() or given.count("/") != 1 or given.startswith(".")):
+    is_id = given.count("/") == 1 and not given.startswith((".", "/"))
+    if not given or not (is_folder or is_id):
         shown = ", ".join(model for model, entry in known.items() if _released(entry))
         raise ResiduumError(
             f"--model {given}: no such folder, no entry of {config / 'models'} and no id of the "
@@ -155,11 +169,9 @@ def _named(
     made = next(
         one for one in chain([_id(title), f"{paper}-{_id(title)}"], numbered) if one not in taken
     )
-    where, revision, why = ({"path": given}, None, None) if is_folder else _on_the_hub(given)
-    if why:
-        note = f"{given}: not looked at: {why}"
-        keys = {"kind": "released-encoder", "description": title, **where}
-        return Named(made, made, title, _lines(keys), note=note)
+    if is_folder and not (path / MAIN).is_file() and not (path / "modules.json").is_file():
+        raise ResiduumError(f"--model {given}: no model: a folder without {MAIN}")
+    where, revision = ({"path": given}, None) if is_folder else _on_the_hub(given)
     if _reranks(given, revision):
         pair = yamls.dump({**where, "reading": {"length": 512}}, one_line=True)
         return Named(made, f"{paper}-{made}", title, reranker=pair)
@@ -198,22 +210,20 @@ def _existing(model: str, entry: Model, config: Path) -> Named:
     return Named(model, f"{model}{SUFFIX}" if taken else model, label, trained=trained)
 
 
-def _on_the_hub(model: str) -> tuple[dict[str, str], str, str | None]:
-    """Return the keys of a model on the hub, its commit, and why the hub cannot be asked, if so.
+def _on_the_hub(model: str) -> tuple[dict[str, str], str]:
+    """Return the keys of a model on the hub, and its newest commit.
 
-    The commit is the newest; without the hub it is the branch. A model that the hub lacks raises
-    ResiduumError.
+    A model that neither the hub nor the cache gives raises ResiduumError.
     """
     from residuum.neural import hub
 
     branch = "main"
-    why = hub.missing(model, branch, pickled=True)
-    if why and hub.unreachable() is None:
-        raise ResiduumError(f"--model {model}: {why}")
-    if not why:
-        hub.had(model, branch, MAIN)
-    commit = (None if why else hub.commit(model, branch)) or branch
-    return {"hub": model, "revision": commit}, commit, why
+    if why := hub.missing(model, branch, pickled=True):
+        text = "Its files say what it is. Name a folder, or an entry that you write by hand"
+        raise ResiduumError(f"--model {model}: {why}. {text} (docs/how-to/published-model.md).")
+    hub.had(model, branch, MAIN)
+    commit = hub.commit(model, branch) or branch
+    return {"hub": model, "revision": commit}, commit
 
 
 def _file(model: str, revision: str | None, name: str) -> Any:
@@ -262,24 +272,36 @@ def _stage(
     """Write the entries into a copy of the configuration, check them, and yield the findings."""
     splits, path = layout.splits, staged / "datasets" / f"{name}.yaml"
     path.write_text(_dataset(folder, layout, {}))
-    train = "train" if "train" in splits else None
+    dataset = datasets.find(staged, name)
+    asked = {split: {query for query, *_ in data.load_split(name, split, dataset).qrels}
+             for split in splits}  # fmt: skip
+    train = next((one for one in TRAINS if one in splits), None)
     tune = next((one for one in TUNES if one in splits), None)
     measured = [one for one in splits if one not in (train, tune)]
     if tune and not measured:
         measured, tune = [tune], None  # measured alone: nothing is chosen on it
     if not measured:
         raise ResiduumError(f"{folder}: the only split is {train}; one to measure must be there")
+    if shared := [one for one in measured if tune and asked[one] & asked[tune]]:
+        yield f"{tune} and {shared[0]} share queries, so that nothing is chosen on {tune}"
+        tune = None
     own = {key: one for key, one in (("train", train), ("tune", tune)) if one}
-    if train and not tune:
-        rows = data.load_split(name, train, datasets.find(staged, name))
-        if len({query for query, *_ in rows.qrels}) >= LEAST_TUNED:
-            own["tune"] = tune = "tune" if "tune" not in splits else f"{name}-tune"
-            splits = {**splits, tune: {"holdout": {"of": train, "queries": HELD_OUT, "seed": 1}}}
+    if shared := [one for one in measured if train and asked[one] & asked[train]]:
+        yield f"warning: {train} and {shared[0]} share queries: what is trained has seen them"
+    elif train and not tune and len(asked[train]) >= LEAST_TUNED:
+        own["tune"] = tune = "tune" if "tune" not in splits else f"{name}-tune"
+        splits = {**splits, tune: {"holdout": {"of": train, "queries": HELD_OUT, "seed": 1}}}
+    if lacking := [one.id for one in models if one.trained and not train]:
+        text = "the folder has no split train. Name released models"
+        raise ResiduumError(f"--model {lacking[0]}: it is trained on the collection; {text}.")
     path.write_text(_dataset(folder, layout._replace(splits=splits), own))
+    yield f"train: {train or 'none'}; tune: {tune or 'none'}; measured: {', '.join(measured)}"
+    yield from _samples(name, datasets.find(staged, name), measured[0])
     for finding in datasets.check(staged, name):
-        yield str(finding)
         if finding.good is False:
-            raise ResiduumError(f"{folder}: {finding.what}: {finding.message}")
+            raise ResiduumError(f"{finding.what}: {finding.message}")
+        if not finding.what.startswith("file "):
+            yield str(finding).replace("; nothing is pinned", "")
     pinning.pin(staged, name, "pinned", False)
     (edition,) = datasets.find(staged, name).editions
     least = min(edition.splits[one].queries for one in measured)
@@ -289,7 +311,7 @@ def _stage(
     texts = {
         "models": _entries("models", new) if new else "",
         "systems": _systems(name, models, chosen) if models else "",
-        "scales": _scale(name, models, measured),
+        "scales": _scale(name, models, measured, bool(train and tune)),
         "papers": _table(name, models, measured, bool(train and tune), chosen),
     }
     for kind, text in texts.items():
@@ -299,6 +321,21 @@ def _stage(
             path.write_text(text)
     base = entries.parse(staged / "config.yaml", dict[str, object])
     loading.load(staged, {**base, "scale": name, "papers": [name]})
+
+
+def _samples(name: str, dataset: Dataset, split: str) -> Iterator[str]:
+    """Yield which fields are the text of docs, and the first doc and query, cut short."""
+    source = dataset.source
+    _, fields = next(iter(data.DOCS[source.kind](dataset)), ("", {"text": ""}))
+    joined = " + ".join(getattr(source, "text_fields", ["text"]))
+    yield f"text of docs: {joined}, as {_cut(fields['text'])}"
+    rows = data.load_split(name, split, dataset)
+    field = dataset.splits[split].query_field
+    yield f"text of queries: {field}, as {_cut(next(iter(rows.queries), ('', ''))[1])}"
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}...")
 
 
 def _schema(kind: str, below: str = "..") -> str:
@@ -323,8 +360,8 @@ def _dataset(folder: Path, layout: Recognised, own: dict[str, str]) -> str:
     return _schema("datasets") + "\n".join(lines) + "\n"
 
 
-def _scale(name: str, models: Sequence[Named], measured: Sequence[str]) -> str:
-    trains = not models or any(one.trained for one in models)
+def _scale(name: str, models: Sequence[Named], measured: Sequence[str], trains: bool) -> str:
+    trains = trains if not models else any(one.trained for one in models)
     why = "no paper prints numbers of this collection"
     why = f"trained models are as small as mini's, and {why}" if trains else why
     base = "base: laptop   # trains nothing; `base: mini` trains small models"

@@ -48,7 +48,7 @@ def missing(model: str, revision: str, pickled: bool = False) -> str | None:
     if not pickled and _only_pickled(model, revision):
         return f"model '{model}' at revision {revision}: {NO_SAFETENSORS}"
     where = f"no model '{model}' at revision {revision}: not in the cache ($HF_HOME)"
-    why = unreachable() or _asked(model, revision).why
+    why = _unreachable() or _asked(model, revision).why
     return f"{where}, and {why}" if why else None
 
 
@@ -67,7 +67,7 @@ def _only_pickled(model: str, revision: str) -> bool:
     """Say whether a model's weights are a pickle only, in the cache or else on the hub."""
     if any(_cached(model, revision, names) for names in (SAFETENSORS, PICKLES)):
         return cached_as_pickle(model, revision)
-    names = frozenset[str]() if unreachable() else _asked(model, revision).files
+    names = frozenset[str]() if _unreachable() else _asked(model, revision).files
     return names.isdisjoint(SAFETENSORS) and not names.isdisjoint(PICKLES)
 
 
@@ -103,7 +103,7 @@ def lacks(model: str, revision: str | None, name: str) -> bool:
     return noted or isinstance(try_to_load_from_cache(model, WHOLE, revision=revision), str)
 
 
-def unreachable() -> str | None:
+def _unreachable() -> str | None:
     """Return why the hub cannot be reached, or None if it can."""
     offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
     return "HF_HUB_OFFLINE is set" if offline else _asked(PUBLIC).why
