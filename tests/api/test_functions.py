@@ -365,7 +365,7 @@ def test_the_page_of_the_docs_runs(made, results, tmp_path, monkeypatch):
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     for block in blocks:
         exec(block, names)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     assert trec.read_run(tmp_path / "fused.trec.gz").height
     assert {*names["result"].frame()["d"]} == {"BM25", "dense"}
 

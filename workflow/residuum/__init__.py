@@ -12,7 +12,10 @@ interrupts.quiet()  # first, because loading packages takes seconds
 
 __version__ = "1.0.0"
 _MODULE = "residuum.api.functions"  # not imported by name: no stage depends on it
-_FUNCTIONS = ["compare", "complementarity", "explain", "fuse", "read_fidelity", "read_ledger"]
+_FUNCTIONS = [
+    *("audit", "compare", "complementarity", "explain", "fuse"),
+    *("read_fidelity", "read_ledger"),
+]
 __all__ = ["__version__", *_FUNCTIONS]
 
 

@@ -154,6 +154,45 @@ def compare(
 
 
 @app.command()
+def audit(
+    sources: Annotated[
+        list[str],
+        typer.Argument(help="a folder, qrels and runs, a table of values, or PAPER/PAGE/COLUMN"),
+    ],
+    measure: Annotated[str, typer.Option(help="ir_measures name, of runs")] = "nDCG@10",
+    over: Annotated[
+        Literal["queries", "collections"],
+        typer.Option(help="what else could have been drawn: queries of these collections, or both"),
+    ] = "queries",
+    missing: Annotated[
+        Literal["refuse", "zero"],
+        typer.Option(help="refuse a run that lacks a judged query, or count 0 for the query"),
+    ] = "refuse",
+    results: Annotated[
+        Path | None, typer.Option(help=f"results folder of a scale, for pages; default: {LAST}")
+    ] = None,
+    resamples: Annotated[int, typer.Option(help="draws of the bootstrap")] = 9999,
+    seed: Annotated[int, typer.Option(help="seed of the draws")] = 1,
+    form: Annotated[Literal["markdown", "latex"], typer.Option(help="form of the page")] = (
+        "markdown"
+    ),
+    output: Annotated[Path | None, command.written("TSV of all numbers to write too")] = None,
+    picture: Annotated[
+        Path | None, command.written("picture to write too, as NAME.pdf and NAME.png")
+    ] = None,
+    workers: command.Workers = 1,
+) -> None:
+    """Say which ranks of many runs are certain: rank intervals, groups, detectable differences."""
+    from residuum.inspect import auditing
+
+    folder = (results or last_results()) if auditing.are_pages(sources) else None
+    page = auditing.report(
+        sources, measure, over, missing, folder, resamples, seed, form, output, picture, workers
+    )
+    print(page)
+
+
+@app.command()
 def new(
     folder: Annotated[Path, typer.Argument(help="folder of docs, queries and judgements")],
     model: Annotated[

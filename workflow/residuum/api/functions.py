@@ -17,6 +17,7 @@ from residuum import fusion
 from residuum.api import frames
 from residuum.api.frames import Source
 from residuum.api.results import (
+    Audit,
     Comparisons,
     Complementarity,
     Explanation,
@@ -31,7 +32,7 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.measures import is_hit, reads
 from residuum.config.schema.systems import FusionSystem, ReciprocalRankSystem
 from residuum.fusion import Lists, fused
-from residuum.inspect import comparing, explaining
+from residuum.inspect import auditing, comparing, explaining
 from residuum.inspect import fidelities as measured
 from residuum.inspect.addressing import find
 from residuum.ledger import ledger_of
@@ -44,6 +45,7 @@ from residuum.wiring.paths import Paths, folder_of
 
 Form = TypeVar("Form", FusionSystem, ReciprocalRankSystem)
 Runs = Mapping[str, Source] | Sequence[Source]
+AuditSource = Mapping[str, tuple[Source, Runs]] | Sequence[str | Path] | str | Path | pl.DataFrame
 Measures = str | object | Iterable[str | object]
 
 
@@ -79,6 +81,46 @@ def compare(
         judged, named, _names(measures), tests, remarks, baselines, original, workers
     )
     return Comparisons(made)
+
+
+def audit(
+    source: AuditSource,
+    measure: str | object = "nDCG@10",
+    *,
+    over: Literal["queries", "collections"] = "queries",
+    missing: Literal["refuse", "zero"] = "refuse",
+    results: str | Path | None = None,
+    resamples: int = 9999,
+    seed: int = 1,
+    workers: int = 1,
+) -> Audit:
+    """Say which ranks of many systems are certain, as `residuum audit` does.
+
+    The source is {collection: (qrels, runs)}, a frame with a line for each system and query
+    (`system`, `query_id`, `value`, perhaps `collection`) or with a column of means for each
+    collection, or what the command takes: a folder, a file, or with `results` columns of pages.
+    Source: Mogstad et al., Inference for Ranks, Review of Economic Studies 2024.
+    """
+    remarks: list[str] = []
+    if isinstance(source, Mapping):
+        name, parts = _names(measure)[0], list[pl.DataFrame]()
+        for collection, (qrels, runs) in source.items():
+            judged = frames.qrels(qrels)
+            named, more = _restricted(judged, runs, missing)
+            parts.append(auditing.valued(judged, named, name, str(collection)))
+            remarks += [f"{collection}: {text}" for text in more[1:]]
+        values, what = auditing.of_all(parts, remarks), f"means of {name}"
+    elif isinstance(source, str | Path | Sequence):
+        texts = [source] if isinstance(source, str | Path) else source
+        folder = Path(results) if results else None
+        given = [str(text) for text in texts]
+        values, what, remarks = auditing.read(given, _names(measure)[0], missing, folder)
+    else:
+        columns = {str(name): list(source[name]) for name in source.columns}
+        rows = zip(*columns.values(), strict=True)
+        records = [dict(zip(columns, row, strict=True)) for row in rows]
+        values, what, remarks = auditing.of_records("the frame", records)
+    return Audit(auditing.audited(values, what, over, resamples, seed, remarks, workers))
 
 
 def complementarity(

@@ -20,6 +20,7 @@ from residuum.artefacts import trec
 from residuum.artefacts.fidelities import Measured
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import mean
+from residuum.inspect.auditing import Audited
 from residuum.inspect.comparing import Compared, complementarity_page
 from residuum.pages import drawing, layout
 from residuum.pages.layout import Layout, TextCell
@@ -152,6 +153,26 @@ class Comparisons(Result):
             return {}
 
         return plot
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Audit(Result):
+    """Which ranks of many systems are certain (Mogstad et al. 2024)."""
+
+    made: Audited = field(repr=False)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a line for each system, by rank: mean, bounds of its rank, groups, lead."""
+        return self.made.table()
+
+    def pages(self) -> dict[str, Layout]:
+        return {"audit": self.made.page()}
+
+    def plots(self) -> Sequence[drawing.Plot]:
+        return self.made.plots()
+
+    def size(self) -> tuple[float, float]:
+        return self.made.size()
 
 
 @dataclass(frozen=True, repr=False, eq=False)

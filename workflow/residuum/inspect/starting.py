@@ -16,8 +16,6 @@ from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any, NamedTuple
 
-import yaml
-
 from residuum import data
 from residuum.artefacts import files, yamls
 from residuum.cli.errors import ResiduumError
@@ -36,6 +34,7 @@ LEAST_TUNED = 200  # training queries from which a tuning split is drawn
 HELD_OUT = 100  # queries of such a split
 LEAST_FOLDED = 10  # queries that fold by fold choose a weight
 FOLDS = 5
+OF_YAML = re.compile(r"[0-9][0-9e_-]*|true|false|null|yes|no|on|off|y|n")  # no text, as a value
 MAIN, RERANKS = "config.json", "ForSequenceClassification"
 NAMELESS = {"model", "models", "checkpoint", "encoder"}  # names of folders that tell nothing
 OF_TOKENS = ("MultiVectorMask", "pylate.models", "HF_ColBERT")  # words in a late encoder's files
@@ -105,7 +104,7 @@ def _paths(name: str) -> dict[str, str]:
 
 
 def _refuse_taken(config: Path, name: str) -> None:
-    if not re.fullmatch(ID, name) or not isinstance(yaml.safe_load(name), str) or name.isdigit():
+    if not re.fullmatch(ID, name) or OF_YAML.fullmatch(name):
         text = "and is no number, date or other value of YAML"
         raise ResiduumError(f"--paper {name!r}: a name has {entries.NAMED}, {text}")
     if not (config / "datasets").is_dir():

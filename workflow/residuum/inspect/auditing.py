@@ -1,0 +1,493 @@
+"""Audit many runs: which of their ranks the queries, or the collections, can tell apart.
+
+Usage: `report([Path("leaderboard")], "nDCG@10", ...)` on a folder, qrels and runs, a table of
+values, or columns of a results folder; `audited(values)` on values by system, collection and query.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import polars as pl
+
+from residuum.artefacts import files, trec
+from residuum.cli.errors import ResiduumError, printable, unknown
+from residuum.collections import forms
+from residuum.collections.files import read_qrels
+from residuum.config.measures import is_tested
+from residuum.inspect import comparing, explaining, provenance
+from residuum.inspect.addressing import Cell, every
+from residuum.inspect.text import by_reason
+from residuum.pages import drawing, layout
+from residuum.pages.layout import Layout, TextCell
+from residuum.paired.audits import Audit, audit, groups
+from residuum.paired.strata import Strata
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Over = Literal["queries", "collections"]
+QRELS = "qrels"
+LONG = {  # columns of a table with a line for each value; a collection may lack
+    "system": ("system", "run", "model"),
+    "query": ("query_id", "query", "qid"),
+    "value": ("value", "score"),
+}
+COLLECTION = ("collection", "dataset", "task")
+SCHEMA = {"system": pl.String, "collection": pl.String, "query": pl.String, "value": pl.Float64}
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+MOST_NAMED = 8  # systems or queries in a message
+WIDTH, LINE = 3.3, 0.17  # inches of a column of ACM's pages, and of a system's line
+WAYS = (
+    "Give a folder (qrels and runs, or a folder of both for each collection), qrels and runs, a "
+    "table of values, or PAPER/PAGE/COLUMN of results"
+)
+
+
+@dataclass(frozen=True)
+class Audited:
+    """Systems with their means, and what can be said of their order."""
+
+    systems: Sequence[str]
+    made: Audit
+    what: str  # of the values
+    over: Over
+    units: int
+    remarks: Sequence[str]
+
+    def table(self) -> pl.DataFrame:
+        """Return a line for each system, from the first rank on: all numbers, unrounded."""
+        order, made = self.made.order, self.made
+        lead = [made.means[a] - made.means[b] for a, b in self._adjacent()]
+        detectable = [
+            float(made.detectable[pair]) if made.errors[pair] else None for pair in self._adjacent()
+        ]
+        return pl.DataFrame(
+            {
+                "rank": range(1, len(order) + 1),
+                "system": [self.systems[one] for one in order],
+                "mean": made.means[order],
+                "rank_low": made.low[order],
+                "rank_high": made.high[order],
+                "groups": [*map(" ".join, self._letters())],
+                "lead": [*map(float, lead), None],
+                "lead_apart": [*(bool(made.apart[pair]) for pair in self._adjacent()), None],
+                "lead_apart_alone": [*(bool(made.alone[pair]) for pair in self._adjacent()), None],
+                "detectable": [*detectable, None],
+            }
+        )
+
+    def _adjacent(self) -> list[tuple[int, int]]:
+        order = self.made.order
+        return [*pairwise(order)]
+
+    def _letters(self) -> list[list[str]]:
+        """Return the groups of each system in order, by letters; beyond z, by a letter and z."""
+        order = self.made.order
+        held: dict[int, list[str]] = {one: [] for one in order}
+        for number, group in enumerate(groups(self.made.apart, order)):
+            times, letter = divmod(number, len(LETTERS))
+            for one in group:
+                held[one].append("z" * times + LETTERS[letter])
+        return [*held.values()]
+
+    def page(self) -> Layout:
+        """Lay out a system on each line, and say below what the table can tell."""
+        header = ["Rank", "System", "mean", "95% of ranks", "groups", "lead over\nthe next"]
+        header += ["detectable\nlead"]
+        rows = []
+        for line in self.table().iter_rows(named=True):
+            ends = line["rank_low"], line["rank_high"]
+            lead = "" if line["lead"] is None else f"{line['lead']:.4f}"
+            letters = line["groups"].split()
+            between = " " if any(len(letter) > 1 for letter in letters) else ""
+            cells = [
+                TextCell(str(line["rank"])),
+                TextCell(line["system"]),
+                TextCell(f"{line['mean']:.4f}"),
+                TextCell(
+                    f"{ends[0]}" if ends[0] == ends[1] else f"{ends[0]}{layout.DASH}{ends[1]}"
+                ),
+                TextCell(between.join(letters)),
+                TextCell(lead, bold=((0, len(lead)),) * bool(line["lead_apart"])),
+                TextCell("" if line["detectable"] is None else f"{line['detectable']:.4f}"),
+            ]
+            rows.append(cells)
+        return Layout("Audit", self.what, header, rows, self._notes(), "rlrlcrr")
+
+    def _notes(self) -> list[str]:
+        table, number = self.table(), len(self.systems)
+        same = [
+            f"{self.systems[a]} and {self.systems[b]}"
+            for a, b in combinations(self.made.order, 2)
+            if not self.made.errors[a, b] and self.made.means[a] == self.made.means[b]
+        ]
+        apart, alone = table["lead_apart"].sum(), table["lead_apart_alone"].sum()
+        first = table.filter(rank_low=1)["system"].to_list()
+        more = f" and {len(first) - MOST_NAMED} others" * (len(first) > MOST_NAMED)
+        errors = self.made.detectable[np.triu_indices(number, 1)]
+        return [
+            f"Of {number - 1} leads over the next system, {apart} are certain (bold), all "
+            f"{number * (number - 1) // 2} pairs taken together. {alone} would be if each were the "
+            "only pair tested.",
+            f"Rank 1 may be of {', '.join(first[:MOST_NAMED])}{more}.",
+            f"A true difference of {np.median(errors):.4f} would be found four times in five, for "
+            "the median of all pairs; of each lead, the last column says which.",
+            "95% of ranks: bounds of a system's true rank, for each system by itself (Mogstad et "
+            f"al. 2024). Other {self.over} could have been drawn"
+            + (
+                "; the collections are these."
+                if self.over == "queries"
+                else ", with all their queries."
+            ),
+            "groups: no two systems of a letter are certain to differ, all pairs taken together.",
+            *(
+                [f"The same values for all {self.over}: {', '.join(same[:MOST_NAMED])}."]
+                * bool(same)
+            ),
+            *self.remarks,
+        ]
+
+    def plots(self) -> list[drawing.Plot]:
+        """Return the picture: each system's rank, and the bounds of its true rank."""
+        table = self.table()
+
+        def plot(ax: "Axes") -> drawing.Legend:
+            for rank, low, high, sure in table.select(
+                "rank", "rank_low", "rank_high", "lead_apart"
+            ).iter_rows():
+                ax.plot([low, high], [rank, rank], color="#0072B2", linewidth=2, alpha=0.6)
+                ax.plot([rank], [rank], "o", color="black", markersize=3)
+                if sure:
+                    ax.axhline(rank + 0.5, color="#D55E00", linewidth=0.6, linestyle="--")
+            names = [name.replace("$", r"\$") for name in table["system"]]
+            ax.set_yticks(table["rank"].to_list(), names, fontsize=7)
+            ax.set_ylim(table.height + 0.6, 0.4)
+            ax.set_xlim(0.4, table.height + 0.6)
+            ax.locator_params(axis="x", integer=True)
+            ax.set_xlabel("rank, and 95% of true ranks")
+            return {}
+
+        return [plot]
+
+    def size(self) -> tuple[float, float]:
+        """Return the width and height of the picture in inches."""
+        return WIDTH, 0.6 + LINE * max(len(self.systems), 4)
+
+
+def report(
+    sources: Sequence[str],
+    measure: str,
+    over: Over = "queries",
+    missing: Literal["refuse", "zero"] = "refuse",
+    results: Path | None = None,
+    resamples: int = 9999,
+    seed: int = 1,
+    form: Literal["markdown", "latex"] = "markdown",
+    output: Path | None = None,
+    picture: Path | None = None,
+    workers: int = 1,
+) -> str:
+    """Return the page of an audit; write its numbers to `output`, and pictures beside `picture`.
+
+    `results` is the results folder of sources that name columns of pages.
+    """
+    values, what, remarks = read(sources, measure, missing, results)
+    made = audited(values, what, over, resamples, seed, remarks, workers)
+    if output:
+        files.write_text(output, made.table().write_csv(separator="\t"))
+    if picture:
+        drawing.save_plots(picture, made.plots(), *made.size())
+    return layout.together({"audit": made.page()}, form)
+
+
+def audited(
+    values: pl.DataFrame,
+    what: str,
+    over: Over = "queries",
+    resamples: int = 9999,
+    seed: int = 1,
+    remarks: Sequence[str] = (),
+    workers: int = 1,
+) -> Audited:
+    """Audit values of columns system, collection, query and value, a line each.
+
+    All systems have values of the same queries. Collections count alike. With `over` collections
+    these are drawn, and each counts by its mean.
+    """
+    said = [*remarks]
+    units = values.select("collection", "query").unique().sort("collection", "query")
+    counts = values.group_by("system", maintain_order=True).len()
+    lacking = counts.filter(pl.col("len") != units.height)["system"].to_list()
+    if lacking:
+        gone = units.join(values.filter(system=lacking[0]), on=["collection", "query"], how="anti")
+        collection, query = gone.row(0)
+        raise ResiduumError(
+            f"{lacking[0]}: no value of query {query}{f' of {collection}' * bool(collection)}, "
+            f"which others have ({len(lacking)} of {counts.height} systems lack some)"
+        )
+    systems = counts["system"].to_list()
+    table = values.pivot(on="system", index=["collection", "query"], values="value")
+    table = table.sort("collection", "query")
+    matrix = table.select(systems).to_numpy().T.copy()
+    names = table["collection"].to_list()
+    number = len(set(names))
+    means = number > 1 and units.height == number
+    if means and over == "queries":
+        raise ResiduumError("each system has a mean of each collection; give --over collections")
+    counted = f"{units.height:,} queries" + f" of {number} collections, which count alike" * (
+        number > 1
+    )
+    counted = f"{number} collections" if means else counted
+    said.insert(0, f"{len(systems)} systems, {counted}.")
+    if over == "collections":
+        if number < 3:
+            raise ResiduumError(f"--over collections: {number} collections; an audit needs three")
+        matrix = np.array([[row[[n == one for n in names]].mean() for one in dict.fromkeys(names)]
+                           for row in matrix])  # fmt: skip
+    strata = Strata(names) if number > 1 and over == "queries" else None
+    if strata and not strata.tell_variance:
+        raise ResiduumError("a collection has fewer than 10 queries; try --over collections")
+    made = audit(matrix, strata, resamples, seed, workers)
+    return Audited(systems, made, what, over, matrix.shape[1], said)
+
+
+def are_pages(sources: Sequence[str]) -> bool:
+    """Say whether sources are addresses of pages: no files, and each with a slash."""
+    return not any(Path(source).exists() or "/" not in source for source in sources)
+
+
+def read(
+    sources: Sequence[str],
+    measure: str,
+    missing: Literal["refuse", "zero"],
+    results: Path | None = None,
+) -> tuple[pl.DataFrame, str, list[str]]:
+    """Return values of columns system, collection, query and value, what they are, and remarks."""
+    paths = [Path(source) for source in sources]
+    if results and are_pages(sources):
+        return of_columns(results, sources)
+    if absent := [path for path in paths if not path.exists()]:
+        raise ResiduumError(f"{absent[0]}: no such file or folder. {WAYS}.")
+    if len(paths) == 1 and paths[0].is_dir():
+        return of_folder(paths[0], measure, missing)
+    if len(paths) == 1:
+        return of_table(paths[0])
+    if folders := [path for path in paths if path.is_dir()]:
+        raise ResiduumError(f"{folders[0]}: a folder among {len(paths)} sources. {WAYS}.")
+    judged = read_qrels(paths[0])
+    values, remarks = _measured(judged, paths[1:], measure, missing)
+    return values, f"means of {measure}", remarks
+
+
+def of_folder(
+    folder: Path, measure: str, missing: Literal["refuse", "zero"]
+) -> tuple[pl.DataFrame, str, list[str]]:
+    """Read a folder of qrels and runs, or of such a folder for each collection."""
+    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and _qrels(path)]
+    parts, remarks = [], list[str]()
+    for of_one in inner or [folder]:
+        found = _qrels(of_one)
+        if len(found) != 1:
+            has = ", ".join(path.name for path in found) or "none"
+            text = f"one file of judgements, whose name says qrels, is needed; there is {has}"
+            raise ResiduumError(f"{of_one}: {text}. {WAYS}.")
+        runs = [path for path in sorted(of_one.iterdir())
+                if path.is_file() and path not in found and path.name[0] != "."]  # fmt: skip
+        name = of_one.name if inner else ""
+        values, more = _measured(read_qrels(found[0]), runs, measure, missing, name)
+        parts.append(values)
+        remarks += [f"{name}: {text}" if name else text for text in more]
+    return of_all(parts, remarks), f"means of {measure}", remarks
+
+
+def of_all(parts: Sequence[pl.DataFrame], remarks: list[str]) -> pl.DataFrame:
+    """Return the values of the systems that all collections have; a remark names the others."""
+    made = pl.concat(parts)
+    counts = made.group_by("system", maintain_order=True).agg(pl.col("collection").n_unique())
+    partial = counts.filter(pl.col("collection") < len(parts))["system"].to_list()
+    if partial:
+        shown = ", ".join(partial[:MOST_NAMED])
+        more = f" and {len(partial) - MOST_NAMED} others" * (len(partial) > MOST_NAMED)
+        remarks.append(f"Left out, because a collection lacks them: {shown}{more}.")
+    made = made.filter(~pl.col("system").is_in(partial))
+    if made["system"].n_unique() < 2:
+        raise ResiduumError("fewer than two systems have a run of every collection")
+    return made
+
+
+def _qrels(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.iterdir()) if path.is_file() and QRELS in path.name]
+
+
+def _measured(
+    judged: pl.DataFrame,
+    runs: Sequence[Path],
+    measure: str,
+    missing: Literal["refuse", "zero"],
+    collection: str = "",
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the values of runs on the judged queries, and remarks."""
+    (measure,) = comparing.split([measure])
+    if not is_tested(measure):
+        raise ResiduumError(f"--measure {measure}: its mean is no mean over queries")
+    queries, said = comparing.judged_queries(judged)
+    said, named = said[1:], dict[str, pl.DataFrame]()
+    for path in runs:
+        name = printable(comparing.ENDINGS.sub("", path.name.removesuffix(".json")))
+        if name in named:
+            raise ResiduumError(f"two runs are named {name} ({path}). Rename one of the files.")
+        run = _of_json(path) if path.suffix == ".json" else comparing.pooled([path], said)
+        named[name], more = comparing.restricted(name, run, queries, judged, missing)
+        said += more
+    if not named:
+        raise ResiduumError(f"no run beside the judgements. {WAYS}.")
+    return valued(judged, named, measure, collection), said
+
+
+def valued(
+    judged: pl.DataFrame, runs: Mapping[str, pl.DataFrame], measure: str, collection: str
+) -> pl.DataFrame:
+    """Return the values of runs that `comparing.restricted` returned, as `audited` takes them."""
+    scores = comparing.measured(judged, runs, [measure])
+    texts = {name: SCHEMA[name] for name in ("query", "value")}
+    parts = [
+        pl.DataFrame({"query": matrix.query_ids, "value": matrix.values[:, 0]}, texts).select(
+            pl.lit(run).alias("system"), pl.lit(collection).alias("collection"), pl.all()
+        )
+        for (run, _), matrix in scores.items()
+    ]
+    return pl.concat(parts)
+
+
+def _of_json(path: Path) -> pl.DataFrame:
+    """Read a run of JSON, {query: {doc: score}}, as BEIR writes it."""
+    try:
+        held = json.loads(files.read_bytes(path))
+        lines = [(q, d, float(s)) for q, docs in held.items() for d, s in docs.items()]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        raise ResiduumError(f"{path}: no run of JSON, which is {{query: {{doc: score}}}}") from None
+    table = pl.DataFrame(lines, schema=["query_id", "doc_id", "score"], orient="row")
+    table = table.sort(["query_id", "score", "doc_id"], descending=[False, True, False])
+    return trec.ordered(path, table.with_columns(rank=trec.POSITION).select(trec.READ))[0]
+
+
+def of_table(path: Path) -> tuple[pl.DataFrame, str, list[str]]:
+    """Read a table: a line for each system and query, or a column of means for each collection."""
+    records: Sequence[Mapping[str, object]] = []
+    if forms.named(path):
+        records = [record for _, record in forms.records(path)]
+    else:
+        records = _tsv_records(path)
+    if not records:
+        raise ResiduumError(f"{path}: a table without a line")
+    return of_records(str(path), records)
+
+
+def _tsv_records(path: Path) -> Sequence[Mapping[str, object]]:
+    try:
+        return pl.read_csv(path, separator="\t", infer_schema=False).to_dicts()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ResiduumError(f"{path}: no table of tab-separated values: {error}") from None
+
+
+def of_records(
+    where: str, records: Sequence[Mapping[str, object]]
+) -> tuple[pl.DataFrame, str, list[str]]:
+    """Return the values of a table, whose records have the same keys; `where` is for messages."""
+    columns = [str(name) for name in records[0]]
+    system = _column(columns, LONG["system"], where)
+    query = next((name for name in LONG["query"] if name in columns), None)
+    value = next((name for name in LONG["value"] if name in columns), None)
+    if query and value:
+        collection = next((name for name in COLLECTION if name in columns), None)
+        lines = [
+            (str(r[system]), str(r[collection]) if collection else "", str(r[query]),
+             _number(r[value], f"{where}: {r[system]}, {r[query]}"))
+            for r in records
+        ]  # fmt: skip
+        what = "means over queries"
+    else:
+        means = [name for name in columns if name != system]
+        lines = [
+            (str(r[system]), name, "", _number(r[name], f"{where}: {r[system]}, {name}"))
+            for r in records
+            for name in means
+        ]
+        what = "means over collections"
+    made = pl.DataFrame(lines, schema=SCHEMA, orient="row")
+    twice = made.group_by("system", "collection", "query").len().filter(pl.col("len") > 1)
+    if twice.height:
+        named = ", ".join(filter(None, sorted(twice.drop("len").rows())[0]))
+        raise ResiduumError(f"{where}: two values of {named}")
+    return made, what, []
+
+
+def _column(columns: Sequence[str], names: Sequence[str], where: str) -> str:
+    found = next((name for name in names if name in columns), None)
+    if found is None:
+        has = ", ".join(columns[:MOST_NAMED])
+        text = f"no column {names[0]} (or {', '.join(names[1:])}); it has {has}"
+        need = "A line has system, query_id and value, or system and a mean for each collection"
+        raise ResiduumError(f"{where}: {text}. {need}.")
+    return found
+
+
+def _number(given: object, where: str) -> float:
+    try:
+        number = float(str(given))
+    except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
+        raise ResiduumError(f"{where}: {given!r} is no number")
+    return number
+
+
+def of_columns(results: Path, names: Sequence[str]) -> tuple[pl.DataFrame, str, list[str]]:
+    """Return the values behind columns of pages, PAPER/PAGE/COLUMN or PAPER/PAGE for all of it.
+
+    Values are means over seeds. Rows without a number in one of the columns are left out.
+    """
+    cells = [cell for _, _, some in every(results, provenance.read(results)) for cell in some]
+    columns: dict[str, list[Cell]] = {}
+    for cell in cells:
+        paper, page, _, column = cell.address.split("/", 3)
+        columns.setdefault(f"{paper}/{page}/{column}", []).append(cell)
+    chosen = dict[str, list[Cell]]()
+    for name in names:
+        fitting = {
+            one: of_one for one, of_one in columns.items() if f"{one}/".startswith(f"{name}/")
+        }
+        if not fitting:
+            raise ResiduumError(unknown("file, folder, page or column", name, columns))
+        chosen |= fitting
+    if len(found := dict.fromkeys(some[0].line.measure for some in chosen.values())) > 1:
+        text = f"columns of {', '.join(found)}; name those of one measure, as {next(iter(chosen))}"
+        raise ResiduumError(f"{', '.join(names)}: {text}")
+    read, parts, left = cache(trec.read_metrics), list[pl.DataFrame](), list[tuple[str, str]]()
+    for column, of_one in chosen.items():
+        for cell in of_one:
+            label = cell.page.entry.labels()[cell.line.row]
+            values = explaining.values(cell, read)
+            if values.is_empty():
+                why = cell.line.not_run or "it has no value for each query"
+                left.append((why, label))
+            else:
+                key = pl.lit(label).alias("system"), pl.lit(column).alias("collection")
+                parts.append(values.select(*key, pl.col("query_id").alias("query"), "value"))
+    made = pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
+    made = made.filter(~pl.col("system").is_in([label for _, label in left]))
+    if made["system"].n_unique() < 2:
+        raise ResiduumError(f"{', '.join(names)}: fewer than two rows have values of every column")
+    what = ", ".join(
+        f"{some[0].line.measure} on {some[0].line.split_ref}" for some in chosen.values()
+    )
+    remarks = [f"Left out: {text}." for text in by_reason(left)]
+    if any((cell.line.seeds or 1) > 1 for some in chosen.values() for cell in some):
+        remarks.append("Values are means over seeds: other trainings could have other ranks.")
+    return made, f"means of {what}", remarks
