@@ -200,6 +200,36 @@ def test_a_released_encoder_is_a_system_in_three_lines(released):
     assert "Nothing to be done" in snakemake(folder, scale="mine", config="papers=[mine]", cores=1)
 
 
+def test_what_another_tool_did_otherwise_is_named(released):
+    """Of a page's run, against runs of a file: a query less, and docs of fewer tokens."""
+    folder, results, _ = released
+    run = trec.read_run(results / "runs/mine/test/bm25-default.trec.gz")
+    gone = run["query_id"].unique().sort()[0]
+    lines = run.filter(pl.col("query_id") != gone).select("query_id", "doc_id", "rank", "score")
+    text = "".join(f"{q} Q0 {d} {r} {s} theirs\n" for q, d, r, s in lines.rows())
+    (folder / "less.run").write_text(text)
+    words = ["explain", "mine/table1/bm25/ndcg", "--results", "results/mine", "--against"]
+    said = forking.run("residuum.__main__", [*words, "less.run"], os.environ, folder, merged=True)
+    assert "cause      1 queries without a list: explains 100%" in said.stdout, said.stdout
+    docs, queries = texts_of(folder)
+    asked = {query: queries[query] for query in run["query_id"].unique().sort()}
+    short = SentenceTransformer(str(folder / "theirs"), device="cpu")
+    scores = short.encode([f"query: {text}" for text in asked.values()]) @ short.encode(
+        [*docs.values()]
+    ).T  # fmt: skip
+    table = pl.DataFrame(
+        [(query, doc, float(score)) for query, row in zip(asked, scores, strict=True)
+         for doc, score in zip(docs, row, strict=True)],
+        ["query_id", "doc_id", "score"], orient="row",
+    )  # fmt: skip
+    trec.write_run(folder / "short.trec.gz", trec.rank(table), "short")
+    words[1] = "mine/table1/released/ndcg"
+    said = forking.run(
+        "residuum.__main__", [*words, "short.trec.gz"], os.environ, folder, merged=True
+    )
+    assert "cause      prompts 'query: ' and '': explains 100%" in said.stdout, said.stdout
+
+
 def test_one_command_writes_what_makes_the_table(released):
     """With a model of the configuration and one of a folder: each row has a number."""
     folder, _, model = released

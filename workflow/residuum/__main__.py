@@ -46,7 +46,6 @@ CONFIG = Path("config")
 Name = Annotated[str, typer.Argument(help="id of a dataset")]
 Cell = Annotated[str, typer.Argument(help="PAPER/PAGE/ROW/COLUMN, as clear/table1/bm25/dev-rr")]
 Deep = Annotated[bool, typer.Option("--deep", help="hash files above 100 MB too")]
-Against = Annotated[Path | None, typer.Option(help="show the first difference from these results")]
 
 
 @app.command()
@@ -81,13 +80,24 @@ def report(
 def explain(
     cell: Cell,
     results: Results,
-    against: Against = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="other results: show the first difference; another tool's run: say why"),
+    ] = None,
+    reported: Annotated[
+        float | None, typer.Option(help="number that the authors of such a run report")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="do not shorten commands and specs")] = False,
     deep: Deep = False,
 ) -> None:
     """Show the provenance of a page's number: value, tests, queries, all it was made from."""
-    from residuum.inspect import differing, explaining
+    from residuum.inspect import differing, explaining, foreign
 
+    if against and against.is_file():
+        print(foreign.compared(results, against, cell, reported))
+        return
+    if reported is not None:
+        raise ResiduumError("--reported goes with a run: --against RUN")
     differences = differing.compared(results, against, cell, deep) if against else ""
     print(differences if against else explaining.explain(results, cell, full, deep))
 
