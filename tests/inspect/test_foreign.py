@@ -245,7 +245,9 @@ def test_large_collections_are_not_indexed_anew(searched):
 def encoder(tmp_path_factory):
     folder, draw = tmp_path_factory.mktemp("encoder"), random.Random(5)
     words = [f"word{n}" for n in range(40)]
-    docs = [(f"d{n:03}", " ".join(draw.choices(words, k=draw.randint(90, 180)))) for n in range(120)]
+    docs = [
+        (f"d{n:03}", " ".join(draw.choices(words, k=draw.randint(90, 180)))) for n in range(120)
+    ]
     corpus = make_corpus(folder / "corpus", docs)
     queries = {f"q{n:02}": " ".join(draw.choices(words, k=3)) for n in range(20)}
     trec.write_queries(folder / "queries.tsv", queries.items())

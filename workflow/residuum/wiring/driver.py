@@ -31,6 +31,7 @@ from residuum.config.schema.scales import Config, FromHub
 from residuum.pages.kinds import INPUTS
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
+from residuum.wiring import targets
 from residuum.wiring.base import Constraints, Wildcards, Workflow
 from residuum.wiring.corpora import Corpora, Exports, Fidelities, Questions
 from residuum.wiring.estimates import Estimates
@@ -157,13 +158,24 @@ class Wiring:
         return Reported(self.registry, mark)
 
     def complete(self, environment: str) -> None:
-        """Give rules a benchmark file, an environment, an order and batches.
+        """Give rules a benchmark file, an environment, an order and batches; check targets.
 
         A cluster starts short jobs in batches if the profile sets their size.
         """
         complete(self._workflow, self.paths, environment)
+        with in_snakemakes_words():
+            self._refuse_unknown_targets()
         Order(self._workflow, self.pages.in_order, model_seconds).apply()
         Batches(self._workflow).apply()
+
+    def _refuse_unknown_targets(self) -> None:
+        rules = list(self._workflow.rules)
+        targets.refuse_unknown(
+            targets.asked(sys.argv[1:]),
+            lambda path: any(rule.is_producer(path) for rule in rules),
+            self.paths,
+            self.registry,
+        )
 
     def start(self) -> None:
         """Prepare for the first job: check, lock the folder, preload, print what is missing."""
