@@ -23,13 +23,14 @@ than 8% of the verdicts are false.
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from scipy import stats
 
 from residuum.paired import classical, coverage
 from residuum.paired.audits import audit
+from residuum.paired.strata import Strata
 
 ALPHA, MOST_FALSE = 0.05, 0.08
 QUERIES, RESIDUAL = 500, 0.5
@@ -41,7 +42,9 @@ DRAWS, AT_ONCE = 999, 50
 # Queries, the share that D answers, the ratio of complementarity.
 RATIOS = [(50, 0.2, 0.05), (50, 0.2, 0.35), (100, 0.2, 0.9), (200, 0.5, 0.35), (500, 0.5, 0.35)]
 SYSTEMS, STEPS = 20, (0.0, 0.02, 0.1)  # and what each system is better than the one before
-RANKED = [("queries", n) for n in (10, 25, 50, 200)] + [("collections", n) for n in (5, 18)]
+RANKED = [("queries", (n,)) for n in (10, 25, 50, 200)]  # queries of each collection
+RANKED += [("queries", some) for some in ((50, 50), (25, 300), (10, 300), (50, 50, 300))]
+RANKED += [("collections", (n,)) for n in (5, 18)]
 Shape = Callable[[np.random.Generator, int, int], np.ndarray]
 
 
@@ -148,21 +151,32 @@ def sampled(random: np.random.Generator, units: str, n: int, step: float) -> np.
 
 
 def ranks(
-    random: np.random.Generator, units: str, n: int, step: float, count: int
+    random: np.random.Generator, units: str, sizes: Sequence[int], step: float, count: int
 ) -> tuple[float, float, float]:
-    """Return how often percentiles, intervals of each system, and all at once hold true ranks."""
-    true = np.arange(SYSTEMS, 0, -1)
+    """Return how often percentiles, intervals of each system, and all at once hold true ranks.
+
+    `sizes` are the units of each collection; collections count alike.
+    """
+    true, n = np.arange(SYSTEMS, 0, -1), sum(sizes)
     first, last = (true, true) if step else (np.ones(SYSTEMS), np.full(SYSTEMS, SYSTEMS))
-    held = []
+    names = [str(number) for number, size in enumerate(sizes) for _ in range(size)]
+    strata = Strata(names) if len(sizes) > 1 else None
+    upper, held = np.triu_indices(SYSTEMS, 1), []
     for _ in range(count):
         values = sampled(random, units, n, step)
-        drawn = values[:, random.integers(n, size=(DRAWS, n))].mean(axis=2)
+        drawn = np.mean(
+            [
+                values[:, start + random.integers(size, size=(DRAWS, size))].mean(axis=2)
+                for start, size in zip(np.cumsum([0, *sizes]), sizes, strict=False)
+            ],
+            axis=0,
+        )
         low, high = np.quantile(stats.rankdata(-drawn, axis=0), [0.025, 0.975], axis=1)
-        made = audit(values, None, DRAWS, int(random.integers(2**31)))
+        made = audit(values, strata, DRAWS, int(random.integers(2**31)))
         ratio = (made.means[:, None] - made.means) / np.where(made.errors, made.errors, np.inf)
-        wrong = ratio[np.triu_indices(SYSTEMS, 1)] > made.bound  # a worse system is above
-        either = np.abs(ratio) > made.bound
-        every = not (wrong if step else either).any()
+        above = ratio[upper] > made.bounds[upper]  # of a pair, the worse system
+        apart = np.abs(ratio) > made.bounds
+        every = not (above if step else apart).any()
         each = (made.low <= first) & (last <= made.high)
         held.append([((low <= first) & (last <= high)).mean(), each.mean(), every])
     percentile, own, together = np.mean(held, axis=0)
@@ -202,11 +216,12 @@ def main() -> int:
         print(f"| {queries} | {answered:.0%} | {ratio:.2f} | {shares_held} |")
     print("\n| drawn | step | percentile | each | all |\n" + "|---" * 5 + "|")
     random = np.random.default_rng(options.seed)
-    for units, n in RANKED:
-        for step in STEPS if units == "queries" else STEPS[:1]:
-            shares_of_ranks = ranks(random, units, n, step, options.replications // 10)
+    for units, sizes in RANKED:
+        for step in STEPS if units == "queries" and len(sizes) == 1 else STEPS[:1]:
+            shares_of_ranks = ranks(random, units, sizes, step, options.replications // 10)
             shown = " | ".join(f"{share:.3f}" for share in shares_of_ranks)
-            print(f"| {n} {units} | {step:g} | {shown} |", flush=True)
+            counts = " + ".join(map(str, sizes))
+            print(f"| {counts} {units} | {step:g} | {shown} |", flush=True)
     return int(not good)
 
 

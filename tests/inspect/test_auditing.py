@@ -173,6 +173,33 @@ def test_systems_with_the_same_values_are_named(tmp_path):
     assert rs.audit(folder, "RR@10").frame().filter(system="again")["detectable"].item() is None
 
 
+def test_files_of_this_tool_and_readme_files_beside_runs_are_left_out(tmp_path):
+    folder = lay(tmp_path / "lb")
+    expected = command(folder, "--measure", "RR@10")
+    (folder / "one.trec.manifest.json").write_text("{}")
+    (folder / "README.md").write_text("what it is")
+    assert command(folder, "--measure", "RR@10") == expected
+
+
+def test_a_folder_without_judgements_is_named_among_collections(tmp_path):
+    for name in ("a", "b", "c"):
+        lay(tmp_path / "lb" / name)
+    (tmp_path / "lb" / "c" / "qrels.txt").rename(tmp_path / "lb" / "c" / "judgements.txt")
+    page = command(tmp_path / "lb", "--measure", "RR@10")
+    assert "80 queries of 2 collections" in page
+    assert "Not read, because no file of it says qrels: c." in page
+    lay(tmp_path / "lb")
+    with pytest.raises(ResiduumError, match="qrels of its own and folders with qrels"):
+        command(tmp_path / "lb", "--measure", "RR@10")
+
+
+def test_rows_of_one_label_are_told_apart_and_a_split_counts_once(tmp_path, monkeypatch):
+    results = build(tmp_path / "results" / "toy")
+    monkeypatch.setattr("residuum.pages.table.entry.Table.labels", lambda self: dict.fromkeys(
+        [row.id for row in self.rows], "same"))  # fmt: skip
+    assert "same (base)" in command("toy/table1/rr", "--results", results)
+
+
 def test_many_groups_have_letters_of_their_own():
     values = pl.DataFrame(
         [(f"s{n:02d}", "", query, n + 0.01 * number)
@@ -195,6 +222,19 @@ def test_many_groups_have_letters_of_their_own():
         ({"v.tsv": "system\tquery\tvalue\na\tq\t1\na\tq\t2\n"}, ["v.tsv"], "two values of a, q"),
         ({"v.tsv": "system\tquery\tvalue\na\tq\t1\nb\tr\t2\n"}, ["v.tsv"], "no value of query "),
         ({"v.tsv": "system\tquery\tvalue\na\tq\t1\nb\tq\t2\n"}, ["v.tsv"], "2 systems and 1 quer"),
+        ({"v.tsv": "system\tquery\tvalue\n\tq\t1\n"}, ["v.tsv"], "None is no system"),
+        ({"v.csv": "system,c1,Average\na,1,1\n"}, ["v.csv"], "a column Average sums up the others"),
+        (
+            {"v.jsonl": '{"run": "a", "qid": "q", "value": 1}\n{"run": "a", "qid": "r"}\n'},
+            ["v.jsonl"],
+            "None is no number (value)",
+        ),
+        (
+            {"lb/qrels.txt": "q 0 d 1\n"},
+            ["lb", "--measure", "RR@10 P@5"],
+            "an audit is of one meas",
+        ),
+        ({"lb/qrels.txt": "q 0 d 1\n"}, ["leaderbord/"], "leaderbord: no such file or folder"),
     ],
 )
 def test_what_cannot_be_audited_is_refused(tmp_path, monkeypatch, write, words, message):
@@ -205,3 +245,11 @@ def test_what_cannot_be_audited_is_refused(tmp_path, monkeypatch, write, words, 
     with pytest.raises(ResiduumError) as caught:
         command(*words)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("source", [{}, [], pl.DataFrame(schema={"system": pl.String})])
+def test_python_refuses_nothing(source):
+    with pytest.raises(ResiduumError):
+        rs.audit(source)
+    with pytest.raises(ResiduumError, match="an audit is of one measure"):
+        rs.audit("x", ["RR@10", "P@5"])

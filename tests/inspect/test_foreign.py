@@ -39,6 +39,7 @@ def judgements(rows):
 
 def test_overlap_is_the_mean_share_at_depths():
     first, second = list("abcdefghij"), list("bacdefghix")
+    assert overlap(list("abc"), list("acb"), range(1, 4)) < 1, "an order within is seen"
     assert overlap(first, second, [1, 2, 5, 10]) == pytest.approx((0 + 1 + 1 + 0.9) / 4)
     assert overlap([], [], [1, 10]) == 1 and overlap(["a"], [], [1]) == 0
     assert overlap(["a", "b"], ["a"], [1, 2]) == pytest.approx((1 + 0.5) / 2)
@@ -65,7 +66,7 @@ def both_of(ours, theirs, judged, measure="nDCG@10"):
 def named(both, found):
     """Return the cause that is named, and the whole verdict."""
     start = both.tested("", both.ours)
-    [text] = verdict(found, start)
+    text = verdict(found, start)
     return text.partition(": explains" if ": explains" in text else ":")[0], text
 
 
@@ -73,7 +74,7 @@ class Empty:
     """Ours without anything behind it but texts."""
 
     def __init__(self, texts):
-        self.texts = texts
+        self.texts, self.docs = texts, len(texts)
 
 
 def cheap(both, texts=None):
@@ -112,7 +113,8 @@ def test_queries_and_ranks_that_are_lacking_are_named(lists):
     cause, text = named(short, cheap(short))
     assert cause == "lists that end at rank 15" and "100%" in text
     near = both_of(ours, trec.cut(ours, 15), judged)
-    assert named(near, cheap(near))[0] == "none", "the measure does not look so far"
+    start = near.tested("", near.ours)
+    assert start.near == 1 and start.value == near.value(near.theirs), "it does not look so far"
 
 
 def test_docs_that_are_left_out_are_named(lists):
@@ -152,23 +154,24 @@ def test_a_verdict_says_how_much_is_explained():
         Tested("b", 0.4, 0.8, True),
         Tested("c", 0.1, 0.2, False),
     ]
-    [text] = verdict(causes, start)
+    text = verdict(causes, start)
     assert text == (
         "a (as well as b): explains 60% of what the lists do not share; something else differs, too"
     )
-    [text] = verdict(causes[2:], start)
-    assert text == "none of those tested: the best, c, explains 0%"
-    [text] = verdict([], Tested("", 0.3, 1.0, False))
-    assert text == "none: the lists are the same, as far as the measure looks"
+    text = verdict(causes[2:], start)
+    assert text == "none of those tested"
+    text = verdict([Tested("d", 0.1, 0.55, False)], start)
+    assert text == "none of those tested: the best, d, explains 10%"
+    assert verdict([], start) == "none of those tested"
 
 
 def test_a_reported_number_is_matched_by_ways_of_measuring(lists):
     ours, judged = lists
     graded = both_of(ours, ours, judged, "RR@10")
     value = graded._replace(measure="RR(rel=2)@10").value(ours)
-    [text] = foreign._reported(graded, round(value, 3))
+    text = foreign._reported(graded, round(value, 3))
     assert "relevance from 2" in text
-    [text] = foreign._reported(graded, 0.0123)
+    text = foreign._reported(graded, 0.0123)
     assert "no way of measuring that was tried: as here" in text
 
 
@@ -215,14 +218,14 @@ def test_settings_of_a_lexical_search_are_named(searched):
     judged = judged.unique(trec.PAIR)
     held = SimpleNamespace(
         corpus=corpus, queries=queries, bodies={}, texts=dict(contracts.read_corpus(corpus)),
-        made=SimpleNamespace(spec=BASE),
+        made=SimpleNamespace(spec=BASE, environment={}),
     )  # fmt: skip
     unstemmed = {**BASE["analysis"], "stemmer": "none"}
     both = both_of(ours, search("theirs", analysis=unstemmed, bm25={"k1": 1.2, "b": 0.75}), judged)
     first = [*foreign.remade(both, held, BASE)]
     cause, text = named(both, first)
     assert cause == "stemmer none" and "something else differs, too" in text
-    assert len(first) == 3 + 4 + 1, "two stemmers, stopwords, four of BM25, RM3"
+    assert len(first) == 4 + 4 + 1, "two stemmers, stopwords, both none, four of BM25, RM3"
     best = max(first, key=lambda one: one.near)
     second = [*foreign.remade(both, held, best.spec, best.cause)]
     cause, text = named(both, [*first, *second])
@@ -231,11 +234,26 @@ def test_settings_of_a_lexical_search_are_named(searched):
     assert all(one.spec["analysis"] == unstemmed for one in second)
 
 
-def test_large_collections_are_not_indexed_anew(searched):
-    held = SimpleNamespace(texts=range(foreign.CHEAP_DOCS + 1), bodies={},
-                           made=SimpleNamespace(spec=BASE))  # fmt: skip
-    with pytest.raises(ResiduumError, match="250,001 docs are indexed anew only up to 250,000"):
-        [*foreign.remade(None, held, BASE)]
+@pytest.mark.parametrize(
+    ("changes", "command", "why"),
+    [
+        ({"term_weights": "deepct"}, "", "its terms are weighed by a model"),
+        ({"analysis": {"wordpieces": "bert"}}, "", "not those of Lucene's analysis"),
+        ({"rm3": {"value": None, "grid": {}}}, "", "its RM3 was tuned"),
+        ({}, "x search --judged-before q", "docs that were judged before are taken out"),
+    ],
+)
+def test_a_search_that_cannot_be_made_anew_is_told(changes, command, why):
+    held = SimpleNamespace(made=SimpleNamespace(environment={"command": command}))
+    with pytest.raises(ResiduumError, match=why):
+        [*foreign.remade(None, held, {**BASE, **changes})]
+
+
+def test_large_collections_are_not_looked_through(lists):
+    ours, judged = lists
+    held = SimpleNamespace(docs=foreign.CHEAP_DOCS + 1)
+    with pytest.raises(ResiduumError, match="250,001 docs are looked through and indexed only up"):
+        [*foreign.removed(both_of(ours, ours, judged), held)]
 
 
 # An encoder, by sentence-transformers as the foreign tool.
@@ -296,3 +314,13 @@ def test_an_encoder_whose_first_docs_are_the_same_is_not_tried(encoder):
     judged = judgements([(query, "d001", 1) for query in queries])
     with pytest.raises(ResiduumError, match="the first 20 docs are the same"):
         foreign.encoded(both_of(run, trec.cut(run, 30), judged, "R@1000"), held)
+
+
+def test_an_encoder_that_does_not_give_our_run_is_not_tried(encoder):
+    """As one whose docs are read in passages: its order of texts is not that of the run."""
+    held, model, queries, docs = encoder
+    judged = judgements([(query, "d001", 1) for query in queries])
+    other = ranked(model, queries, docs, prompt="another ")
+    both = both_of(other, ranked(model, queries, docs, length=64), judged)
+    with pytest.raises(ResiduumError, match="its order of our docs is not that of our run"):
+        foreign.encoded(both, held)

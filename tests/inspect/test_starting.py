@@ -177,6 +177,18 @@ def test_other_names_of_splits_have_their_roles(project):
     assert not dataset.splits["training"].measures
 
 
+def test_names_that_yaml_reads_as_numbers_are_texts(project, models):
+    """Of a split, as TREC's years, and of a model's folder."""
+    overlapping(project, **{"2019": range(12), "1e3": range(12, 24)})
+    assert [*entry("datasets/mine.yaml")["splits"]] == ["1e3", "2019"]
+    shutil.rmtree(project / "config" / "papers" / "mine")
+    for kind in ("datasets", "scales"):
+        (project / "config" / kind / "mine.yaml").unlink()
+    shutil.copytree(models / "tiny-encoder" / "model", project / "123")
+    start("123")
+    assert [*entry("models/mine.yaml")["entries"]] == ["mine-123"]
+
+
 def test_what_is_read_is_shown(project):
     said = overlapping(project, test=range(12))
     assert "text of docs: title + text, as 'text of doc 0'" in said

@@ -43,9 +43,9 @@ def test_bounds_are_quantiles_of_the_largest_studentised_difference():
         largest.append(max(distances.values()))
         own.append(max(value for pair, value in distances.items() if 0 in pair))
     expected = stats.t.ppf(stats.norm.cdf(np.quantile(largest, 0.95)), n - 1)
-    assert made.bound == pytest.approx(expected, abs=0.08)
+    assert made.bounds[0, 1] == pytest.approx(expected, abs=0.08)
     lower = stats.t.ppf(stats.norm.cdf(np.quantile(own, 0.95)), n - 1)
-    assert 1.96 < lower < made.bound
+    assert 1.96 < lower < made.bounds[0, 1]
     ratio = (made.means[0] - made.means) / np.where(made.errors[0], made.errors[0], np.inf)
     certain = np.abs(ratio) > lower
     near = np.abs(np.abs(ratio) - lower) < 0.1
@@ -57,7 +57,7 @@ def test_bounds_are_quantiles_of_the_largest_studentised_difference():
 def test_few_units_have_bonferronis_bound():
     values = sample(queries=FEWEST - 1)
     made = audit(values, None, 999, 1)
-    assert made.bound == pytest.approx(stats.t.ppf(1 - 0.025 / 15, FEWEST - 2))
+    assert made.bounds[1, 2] == pytest.approx(stats.t.ppf(1 - 0.025 / 15, FEWEST - 2))
     ratio = (made.means[2] - made.means) / np.where(made.errors[2], made.errors[2], np.inf)
     own = stats.t.ppf(1 - 0.025 / 5, FEWEST - 2)
     assert (made.low[2], made.high[2]) == (1 + (ratio < -own).sum(), 6 - (ratio > own).sum())
@@ -89,12 +89,54 @@ def test_a_constant_difference_is_apart():
     assert made.apart[0, 1] and made.alone[0, 1] and (made.low[0], made.high[0]) == (1, 1)
 
 
+def test_of_few_units_a_constant_difference_is_chance():
+    values = np.array([[0.3, 0.5, 0.4], [0.2, 0.4, 0.3]])
+    made = audit(values, None, 999, 1)
+    assert not made.apart.any() and [*made.high] == [2, 2]
+
+
+def test_more_systems_than_units_have_bonferronis_bound():
+    values = np.random.default_rng(2).normal(size=(40, 30))
+    made = audit(values, None, 999, 1)
+    assert made.bounds[0, 1] == pytest.approx(stats.t.isf(0.025 / (40 * 39 / 2), 29))
+
+
+def test_a_collection_of_few_queries_decides_the_degrees_of_freedom():
+    """Satterthwaite's, by hand; the small collection of two weighs as much as the large one."""
+    random = np.random.default_rng(8)
+    values = random.normal(size=(3, 130))
+    made = audit(values, Strata(["a"] * 10 + ["b"] * 120), 999, 1)
+    parts = [(values[0, :10] - values[1, :10]), (values[0, 10:] - values[1, 10:])]
+    shares = [part.var(ddof=1) / len(part) / 4 for part in parts]
+    freedom = sum(shares) ** 2 / (shares[0] ** 2 / 9 + shares[1] ** 2 / 119)
+    assert made.errors[0, 1] == pytest.approx(np.sqrt(sum(shares)))
+    assert made.bounds[0, 1] == pytest.approx(stats.t.isf(0.025 / 3, freedom))
+
+
+def test_unequal_collections_hold_ranks_as_often():
+    random, held = np.random.default_rng(5), []
+    names = Strata(["a"] * 25 + ["b"] * 300)
+    for _ in range(150):
+        values = random.normal(size=(5, 325)) + random.normal(size=325)
+        made = audit(values, names, 199, 1)
+        held.append(((made.low == 1) & (made.high == 5)).mean())
+    assert 0.92 <= np.mean(held) <= 0.98
+
+
 def test_draws_are_shared_so_that_orders_and_workers_change_nothing():
     values = sample()
     made = audit(values, None, 999, 1)
     again = audit(values[::-1], None, 999, 1, workers=2)
-    assert [*again.low] == [*made.low[::-1]] and again.bound == made.bound
-    assert audit(values, None, 999, 2).bound != made.bound
+    assert [*again.low] == [*made.low[::-1]] and again.bounds[0, 1] == made.bounds[0, 1]
+    assert audit(values, None, 999, 2).bounds[0, 1] != made.bounds[0, 1]
+
+
+def test_too_many_groups_are_none_and_too_few_draws_are_refused():
+    apart = np.ones((200, 200), bool) & (np.arange(200)[:, None] % 100 == np.arange(200) % 100)
+    np.fill_diagonal(apart, False)
+    assert groups(apart, [*range(200)]) == []
+    with pytest.raises(ResiduumError, match="an audit needs 99 or more"):
+        audit(sample(), None, 98, 1)
 
 
 @pytest.mark.parametrize("shape", [(1, 30), (3, 2)])

@@ -103,7 +103,7 @@ def audit(
     """
     remarks: list[str] = []
     if isinstance(source, Mapping):
-        name, parts = _names(measure)[0], list[pl.DataFrame]()
+        name, parts = auditing.one_measure(_names(measure)), list[pl.DataFrame]()
         for collection, (qrels, runs) in source.items():
             judged = frames.qrels(qrels)
             named, more = _restricted(judged, runs, missing)
@@ -114,7 +114,9 @@ def audit(
         texts = [source] if isinstance(source, str | Path) else source
         folder = Path(results) if results else None
         given = [str(text) for text in texts]
-        values, what, remarks = auditing.read(given, _names(measure)[0], missing, folder)
+        values, what, remarks = auditing.read(
+            given, auditing.one_measure(_names(measure)), missing, folder
+        )
     else:
         columns = {str(name): list(source[name]) for name in source.columns}
         rows = zip(*columns.values(), strict=True)

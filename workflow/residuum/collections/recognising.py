@@ -31,9 +31,10 @@ USES = {  # words of a name that say what a file holds; the first match counts
 }
 # Files that hold nothing of a collection, by their names; and forms that nothing reads.
 ASIDE = re.compile(
-    r"(readme|licen[cs]e|changes|manifest|md5sum|sha256sum)\b.*|run\W.*"
-    r"|.*(\.(md|md5|pdf|py|html|bak|run|dtd|old|orig)|~)"
+    r"(readme|licen[cs]e|changes|manifest|md5sum|sha256sum)\b.*"
+    r"|.*(\.(md|md5|pdf|py|html|bak|dtd|old|orig)|manifest\.json|~)"
 )
+RUNS = re.compile(r"run\W.*|.*\.run")
 CURES = {
     "json": "if it has one object a line, name it .jsonl; if it is an array, write it so",
     **dict.fromkeys(("zip", "tar", "tgz", "rar", "7z", "bz2", "xz", "zst"), "unpack it"),
@@ -163,7 +164,8 @@ def _by_names(folder: Path, name: str) -> Recognised:
     unread = []
     for path in roots.files_of(folder):
         within = path.relative_to(folder)
-        if ASIDE.fullmatch(path.name.lower()) or not (use := _use(folder, within)):
+        aside = any(form.fullmatch(path.name.lower()) for form in (ASIDE, RUNS))
+        if aside or not (use := _use(folder, within)):
             unread.append(str(within))
         elif cure := CURES.get(roots.ending(path).removeprefix(".")):
             raise ResiduumError(f"{path}: files of this form are not read. Mend it: {cure}.")

@@ -5,6 +5,7 @@ values, or columns of a results folder; `audited(values)` on values by system, c
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,13 +20,14 @@ from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError, printable, unknown
 from residuum.collections import forms
 from residuum.collections.files import read_qrels
+from residuum.collections.recognising import ASIDE
 from residuum.config.measures import is_tested
 from residuum.inspect import comparing, explaining, provenance
 from residuum.inspect.addressing import Cell, every
 from residuum.inspect.text import by_reason
 from residuum.pages import drawing, layout
 from residuum.pages.layout import Layout, TextCell
-from residuum.paired.audits import Audit, audit, groups
+from residuum.paired.audits import MOST_GROUPS, Audit, audit, groups
 from residuum.paired.strata import Strata
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ LONG = {  # columns of a table with a line for each value; a collection may lack
 }
 COLLECTION = ("collection", "dataset", "task")
 SCHEMA = {"system": pl.String, "collection": pl.String, "query": pl.String, "value": pl.Float64}
+SUMMARY = re.compile(r"(macro|micro)?[ _-]?(average|avg\.?|mean|overall|rank|borda).*")  # columns
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MOST_NAMED = 8  # systems or queries in a message
 WIDTH, LINE = 3.3, 0.17  # inches of a column of ACM's pages, and of a system's line
@@ -87,7 +90,7 @@ class Audited:
         return [*pairwise(order)]
 
     def _letters(self) -> list[list[str]]:
-        """Return the groups of each system in order, by letters; beyond z, by a letter and z."""
+        """Return the groups of each system in order, by letters: behind z come za, zb and so on."""
         order = self.made.order
         held: dict[int, list[str]] = {one: [] for one in order}
         for number, group in enumerate(groups(self.made.apart, order)):
@@ -145,7 +148,9 @@ class Audited:
                 if self.over == "queries"
                 else ", with all their queries."
             ),
-            "groups: no two systems of a letter are certain to differ, all pairs taken together.",
+            "groups: no two systems of a letter are certain to differ, all pairs taken together."
+            if any(self._letters())
+            else f"groups: more than {MOST_GROUPS}, so that none is shown.",
             *(
                 [f"The same values for all {self.over}: {', '.join(same[:MOST_NAMED])}."]
                 * bool(same)
@@ -258,8 +263,9 @@ def audited(
 
 
 def are_pages(sources: Sequence[str]) -> bool:
-    """Say whether sources are addresses of pages: no files, and each with a slash."""
-    return not any(Path(source).exists() or "/" not in source for source in sources)
+    """Say whether sources are addresses of pages: no files, and each with a slash within."""
+    named = ("/" in source.strip("/") and source[0] not in "./" for source in sources)
+    return all(named) and not any(Path(source).exists() for source in sources)
 
 
 def read(
@@ -269,6 +275,8 @@ def read(
     results: Path | None = None,
 ) -> tuple[pl.DataFrame, str, list[str]]:
     """Return values of columns system, collection, query and value, what they are, and remarks."""
+    if not sources:
+        raise ResiduumError(f"nothing to audit. {WAYS}.")
     paths = [Path(source) for source in sources]
     if results and are_pages(sources):
         return of_columns(results, sources)
@@ -289,16 +297,23 @@ def of_folder(
     folder: Path, measure: str, missing: Literal["refuse", "zero"]
 ) -> tuple[pl.DataFrame, str, list[str]]:
     """Read a folder of qrels and runs, or of such a folder for each collection."""
-    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and _qrels(path)]
-    parts, remarks = [], list[str]()
+    folders = [path for path in sorted(folder.iterdir()) if path.is_dir()]
+    inner, parts, remarks = [path for path in folders if _qrels(path)], [], list[str]()
+    if inner and _qrels(folder):
+        text = "qrels of its own and folders with qrels; move one of them away"
+        raise ResiduumError(f"{folder}: {text}: {', '.join(path.name for path in inner)}")
+    if inner and len(inner) < len(folders):
+        without = ", ".join(path.name for path in folders if path not in inner)
+        remarks.append(f"Not read, because no file of it says qrels: {without}.")
     for of_one in inner or [folder]:
         found = _qrels(of_one)
         if len(found) != 1:
             has = ", ".join(path.name for path in found) or "none"
             text = f"one file of judgements, whose name says qrels, is needed; there is {has}"
             raise ResiduumError(f"{of_one}: {text}. {WAYS}.")
-        runs = [path for path in sorted(of_one.iterdir())
-                if path.is_file() and path not in found and path.name[0] != "."]  # fmt: skip
+        files_of_one = [path for path in sorted(of_one.iterdir()) if path.is_file()]
+        aside = [path for path in files_of_one if ASIDE.fullmatch(path.name.lower())]
+        runs = [p for p in files_of_one if p not in [*found, *aside] and p.name[0] != "."]
         name = of_one.name if inner else ""
         values, more = _measured(read_qrels(found[0]), runs, measure, missing, name)
         parts.append(values)
@@ -308,6 +323,8 @@ def of_folder(
 
 def of_all(parts: Sequence[pl.DataFrame], remarks: list[str]) -> pl.DataFrame:
     """Return the values of the systems that all collections have; a remark names the others."""
+    if not parts:
+        raise ResiduumError(f"no collection to audit. {WAYS}.")
     made = pl.concat(parts)
     counts = made.group_by("system", maintain_order=True).agg(pl.col("collection").n_unique())
     partial = counts.filter(pl.col("collection") < len(parts))["system"].to_list()
@@ -319,6 +336,14 @@ def of_all(parts: Sequence[pl.DataFrame], remarks: list[str]) -> pl.DataFrame:
     if made["system"].n_unique() < 2:
         raise ResiduumError("fewer than two systems have a run of every collection")
     return made
+
+
+def one_measure(texts: Sequence[str]) -> str:
+    """Return the measure that texts name, and refuse several."""
+    names = comparing.split(texts)
+    if len(names) > 1:
+        raise ResiduumError(f"--measure {' '.join(names)}: an audit is of one measure")
+    return names[0]
 
 
 def _qrels(folder: Path) -> list[Path]:
@@ -333,7 +358,7 @@ def _measured(
     collection: str = "",
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return the values of runs on the judged queries, and remarks."""
-    (measure,) = comparing.split([measure])
+    measure = one_measure([measure])
     if not is_tested(measure):
         raise ResiduumError(f"--measure {measure}: its mean is no mean over queries")
     queries, said = comparing.judged_queries(judged)
@@ -384,14 +409,12 @@ def of_table(path: Path) -> tuple[pl.DataFrame, str, list[str]]:
         records = [record for _, record in forms.records(path)]
     else:
         records = _tsv_records(path)
-    if not records:
-        raise ResiduumError(f"{path}: a table without a line")
     return of_records(str(path), records)
 
 
 def _tsv_records(path: Path) -> Sequence[Mapping[str, object]]:
     try:
-        return pl.read_csv(path, separator="\t", infer_schema=False).to_dicts()
+        return pl.read_csv(path, separator="\t", infer_schema=False, quote_char=None).to_dicts()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ResiduumError(f"{path}: no table of tab-separated values: {error}") from None
 
@@ -400,26 +423,30 @@ def of_records(
     where: str, records: Sequence[Mapping[str, object]]
 ) -> tuple[pl.DataFrame, str, list[str]]:
     """Return the values of a table, whose records have the same keys; `where` is for messages."""
+    if not records:
+        raise ResiduumError(f"{where}: a table without a line")
     columns = [str(name) for name in records[0]]
     system = _column(columns, LONG["system"], where)
     query = next((name for name in LONG["query"] if name in columns), None)
     value = next((name for name in LONG["value"] if name in columns), None)
+    lines = []
     if query and value:
-        collection = next((name for name in COLLECTION if name in columns), None)
-        lines = [
-            (str(r[system]), str(r[collection]) if collection else "", str(r[query]),
-             _number(r[value], f"{where}: {r[system]}, {r[query]}"))
-            for r in records
-        ]  # fmt: skip
+        collection = next((name for name in COLLECTION if name in columns), "")
+        for record in records:
+            ids = [_name(record, key, where) if key else "" for key in (system, collection, query)]
+            lines.append((*ids, _number(record, value, f"{where}: {ids[0]}, {ids[2]}")))
         what = "means over queries"
     else:
         means = [name for name in columns if name != system]
-        lines = [
-            (str(r[system]), name, "", _number(r[name], f"{where}: {r[system]}, {name}"))
-            for r in records
-            for name in means
-        ]
-        what = "means over collections"
+        if odd := [name for name in means if SUMMARY.fullmatch(name.lower())]:
+            text = (
+                f"a column {odd[0]} sums up the others; leave it out, so that it is no collection"
+            )
+            raise ResiduumError(f"{where}: {text}")
+        for record in records:
+            own = _name(record, system, where)
+            lines += [(own, name, "", _number(record, name, f"{where}: {own}")) for name in means]
+        what = f"means over collections ({', '.join(means)})"
     made = pl.DataFrame(lines, schema=SCHEMA, orient="row")
     twice = made.group_by("system", "collection", "query").len().filter(pl.col("len") > 1)
     if twice.height:
@@ -438,13 +465,22 @@ def _column(columns: Sequence[str], names: Sequence[str], where: str) -> str:
     return found
 
 
-def _number(given: object, where: str) -> float:
+def _name(record: Mapping[str, object], column: str, where: str) -> str:
+    """Return the text of a system, a collection or a query; numbers with a point are none."""
+    given = record.get(column)
+    if given is None or given == "" or isinstance(given, float):
+        raise ResiduumError(f"{where}: {given!r} is no {column}; ids are texts or whole numbers")
+    return str(given)
+
+
+def _number(record: Mapping[str, object], column: str, where: str) -> float:
+    given = record.get(column)
     try:
         number = float(str(given))
     except ValueError:
         number = np.nan
     if not np.isfinite(number):
-        raise ResiduumError(f"{where}: {given!r} is no number")
+        raise ResiduumError(f"{where}: {given!r} is no number ({column})")
     return number
 
 
@@ -469,10 +505,17 @@ def of_columns(results: Path, names: Sequence[str]) -> tuple[pl.DataFrame, str, 
     if len(found := dict.fromkeys(some[0].line.measure for some in chosen.values())) > 1:
         text = f"columns of {', '.join(found)}; name those of one measure, as {next(iter(chosen))}"
         raise ResiduumError(f"{', '.join(names)}: {text}")
+    splits = [some[0].line.split_ref for some in chosen.values()]
+    if twice := [split for split in splits if splits.count(split) > 1]:
+        text = f"several columns are of {twice[0]}, which would count it twice; name one of them"
+        raise ResiduumError(f"{', '.join(names)}: {text}: {', '.join(chosen)}")
     read, parts, left = cache(trec.read_metrics), list[pl.DataFrame](), list[tuple[str, str]]()
     for column, of_one in chosen.items():
+        labels = of_one[0].page.entry.labels()
         for cell in of_one:
-            label = cell.page.entry.labels()[cell.line.row]
+            row = cell.line.row
+            again = [*labels.values()].count(labels[row]) > 1
+            label = f"{labels[row]} ({row})" if again else labels[row]
             values = explaining.values(cell, read)
             if values.is_empty():
                 why = cell.line.not_run or "it has no value for each query"

@@ -29,13 +29,15 @@ from residuum.pages import layout
 from residuum.tuning.evaluation import evaluate
 from residuum.wiring.paths import folder_of
 
-DEPTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # at which lists are compared
+DEPTHS = (*range(1, 11), 20, 50, 100, 200, 500, 1000)  # at which lists are compared
 CHEAP_DOCS, CHEAP_QUERIES = 250_000, 30  # docs that are indexed anew; queries that are encoded anew
 POOL = 20  # first docs of both runs that are scored anew
 LIKELY = 0.2  # share of the distance that a likely cause takes away
 ALL = 0.9  # share that a cause takes away which explains it all
 MOST_PLACES = 7  # decimals of scores: more are none that were cut
 SAME = 0.0005  # difference of shares that is none
+SAME_LISTS = "none: the lists are the same, as far as the measure looks"
+IDENTICAL = 0.98  # overlap of our run with the order of our own encoder
 SETTINGS = "residuum.json"  # of a checkpoint
 BATCH, THREADS = 32, 2
 # Parameters of BM25 that tools have as defaults.
@@ -128,6 +130,8 @@ def compared(results: Path, path: Path, address: str, reported: float | None = N
     cell = find(results, address)
     if cell.line.measured is None or not cell.line.split_ref:
         raise ResiduumError(f"{address}: no number of one split, so no run stands behind it")
+    if " in " in cell.line.measure:
+        raise ResiduumError(f"{address}: a number of some queries; name one of all queries")
     ours = Ours(cell)
     theirs, remark = trec.read_any_run(path)
     judged = trec.read_qrels(ours.qrels)
@@ -135,41 +139,49 @@ def compared(results: Path, path: Path, address: str, reported: float | None = N
     if not {*queries} & {*theirs["query_id"]}:
         raise ResiduumError(f"{path}: no list of a judged query of {cell.line.split_ref}")
     both = Both(ours.run, theirs, judged, cell.line.measure, queries)
-    start = both.tested("", ours.run)
-    other = both.value(theirs)
-    found = [*orders(both), *rounded(both), *lacking(both), *removed(both, ours)]
-    said = []
-    kind, told = ours.made.spec.get("kind"), max([0.0, *(explained(one, start) for one in found)])
+    start, other = both.tested("", ours.run), both.value(theirs)
+    same = 1 - start.near < SAME and abs(start.value - other) < SAME / 10
+    found, said = [*orders(both), *rounded(both), *lacking(both)], list[str]()
     try:
-        if 1 - start.near < SAME or told > ALL:
-            pass  # nothing is left to explain
-        elif kind == "lexical":
-            found += remade(both, ours, ours.made.spec)
-            best = max(found, key=lambda one: one.near)
-            if best.spec and explained(best, start) < ALL:
-                found += remade(both, ours, best.spec, best.cause)
-        elif kind == "dense":
-            made, how = encoded(both, ours)
-            found += made
-            said.append(how)
-        else:
-            said.append(f"not tested: settings of a system of kind {kind}. Compare its parts.")
+        found += removed(both, ours)
+        if not same and max((explained(one, start) for one in found), default=0.0) <= ALL:
+            said += _anew(both, ours, found, start)
     except ResiduumError as error:
         said.append(f"not tested: {error}")
     except ModuleNotFoundError as error:
         said.append(f"not tested: settings, for which this environment lacks {error.name}.")
-    name = ENDINGS.sub("", path.name)
+    of_seeds = f"; seed 1, where the cell is a mean of {cell.line.seeds}: {cell.line.measured:.4f}"
+    more = of_seeds * ((cell.line.seeds or 1) > 1)
+    text = f"{start.value:.4f} ({cell.line.measure} on {cell.line.split_ref}{more})"
     head = [
         f"{cell.address} in {results}, against {path}",
         "",
-        line("ours", f"{start.value:.4f} ({cell.line.measure} on {cell.line.split_ref})"),
+        line("ours", text),
         line("theirs", f"{other:.4f}{f'; {remark}' * bool(remark)}"),
         line("shared", f"{start.near:.3f} of the lists, a mean of ranks 1 to {both.depths[-1]}"),
+        line("cause", SAME_LISTS if same else verdict(found, start)),
     ]
-    head += [line("cause", text) for text in verdict(found, start)]
-    table = _table(sorted(found, key=lambda one: -one.near), start, other, name)
-    numbers = _reported(both, reported) if reported is not None else []
-    return "\n".join([*head, *numbers, "", table, *[wrapped(text) for text in said]])
+    if reported is not None:
+        head.append(_reported(both, reported))
+    name = ENDINGS.sub("", path.name)
+    table = _table(sorted(found, key=lambda one: -one.near), start, name)
+    return "\n".join([*head, "", table, *[wrapped(text) for text in said]])
+
+
+def _anew(both: Both, ours: "Ours", found: list[Tested], start: Tested) -> list[str]:
+    """Add the causes that searching or encoding anew tests to `found`; return remarks."""
+    kind = ours.made.spec.get("kind")
+    if kind == "lexical":
+        found += remade(both, ours, ours.made.spec)
+        best = max(found, key=lambda one: one.near)
+        if best.spec and LIKELY <= explained(best, start) < ALL:
+            found += remade(both, ours, best.spec, best.cause)
+        return []
+    if kind == "dense":
+        made, how = encoded(both, ours)
+        found += made
+        return [how]
+    return [f"not tested: settings of a system of kind {kind}. Compare its parts."]
 
 
 def explained(one: Tested, start: Tested) -> float:
@@ -177,23 +189,20 @@ def explained(one: Tested, start: Tested) -> float:
     return (one.near - start.near) / max(1 - start.near, 1e-9)
 
 
-def verdict(found: Sequence[Tested], start: Tested) -> Iterator[str]:
-    """Yield what is likely: the change that brings the lists closest together, and its rivals."""
-    if 1 - start.near < SAME:
-        yield "none: the lists are the same, as far as the measure looks"
-        return
+def verdict(found: Sequence[Tested], start: Tested) -> str:
+    """Return what is likely: the change that brings the lists closest together, and its rivals."""
     best = max(found, key=lambda one: one.near, default=start)
     share = explained(best, start)
     if share < LIKELY:
-        yield f"none of those tested: the best, {best.cause}, explains {max(share, 0):.0%}"
-        return
+        tried = f": the best, {best.cause}, explains {share:.0%}" if share > SAME else ""
+        return f"none of those tested{tried}"
     rivals = [one.cause for one in found if one is not best and one.near > best.near - SAME]
     also = f" (as well as {', '.join(rivals)})" if rivals else ""
     rest = "" if share > ALL else "; something else differs, too"
-    yield f"{best.cause}{also}: explains {share:.0%} of what the lists do not share{rest}"
+    return f"{best.cause}{also}: explains {share:.0%} of what the lists do not share{rest}"
 
 
-def _table(found: Sequence[Tested], start: Tested, other: float, name: str) -> str:
+def _table(found: Sequence[Tested], start: Tested, name: str) -> str:
     header = ["cause", "changed", "then", "shared", "explains"]
     rows = [["nothing", "", f"{start.value:.4f}", f"{start.near:.3f}", ""]]
     for one in found:
@@ -204,8 +213,8 @@ def _table(found: Sequence[Tested], start: Tested, other: float, name: str) -> s
     return layout.grid(header, rows)
 
 
-def _reported(both: Both, reported: float) -> Iterator[str]:
-    """Yield which way of measuring their run gives the number that its authors report."""
+def _reported(both: Both, reported: float) -> str:
+    """Return which way of measuring their run gives the number that its authors report."""
     name, at, depth = both.measure.partition("@")
     ways = {"as here": both.measure, "relevance from 2": f"{name}(rel=2){at}{depth}"}
     ways |= {"judged docs alone": f"{name}(judged_only=True){at}{depth}", "no cutoff": name}
@@ -216,39 +225,42 @@ def _reported(both: Both, reported: float) -> Iterator[str]:
     for way, measure in ways.items():
         try:
             values[way] = both._replace(measure=measure).value(both.theirs)
-            values[f"{way}, queries with a list alone"] = held._replace(measure=measure).value(
-                held.theirs
-            )
+            if len(held.queries) < len(both.queries):
+                alone = held._replace(measure=measure).value(held.theirs)
+                values[f"{way}, queries with a list alone"] = alone
         except (ResiduumError, ValueError):
             continue  # the measure has no such form
     fitting = [way for way, value in values.items() if abs(value - reported) < 0.0005]
     tried = ", ".join(f"{way} {value:.4f}" for way, value in values.items())
     text = ", or ".join(fitting) or f"no way of measuring that was tried: {tried}"
-    yield line("reported", f"{reported:g}: {text}")
+    return line("reported", f"{reported:g}: {text}")
 
 
 def orders(both: Both) -> Iterator[Tested]:
     """Yield other orders of equal scores, in our run and in theirs."""
     for theirs, run in ((False, both.ours), (True, both.theirs)):
-        for last, way in ((False, "from the first"), (True, "from the last")):
-            by = run.sort(["query_id", "score", "doc_id"], descending=[False, True, last])
-            made = by.with_columns(rank=trec.POSITION)
-            if not made.select("doc_id").equals(run.sort("query_id", "rank").select("doc_id")):
-                yield both.tested(f"equal scores by doc id, {way}", made, theirs)
+        now = run.sort("query_id", "rank").select("doc_id")
+        for way, made in _by_id(run):
+            if not made.select("doc_id").equals(now):
+                yield both.tested(f"equal scores by doc id, from the {way}", made, theirs)
 
 
 def rounded(both: Both) -> Iterator[Tested]:
     """Yield our run with scores of as few decimals as theirs have, ties by doc id."""
     for places in range(MOST_PLACES):
         if (both.theirs["score"] - both.theirs["score"].round(places)).abs().max() == 0:
-            ours = both.ours.with_columns(pl.col("score").round(places))
-            for last, way in ((False, "first"), (True, "last")):
-                by = ours.sort(["query_id", "score", "doc_id"], descending=[False, True, last])
-                made = by.with_columns(rank=trec.POSITION)
-                yield both.tested(
-                    f"scores of {places} decimals, ties by doc id from the {way}", made
-                )
+            cut = both.ours.with_columns(pl.col("score").round(places))
+            for way, made in _by_id(cut):
+                cause = f"scores of {places} decimals, ties by doc id from the {way}"
+                yield both.tested(cause, made)
             return
+
+
+def _by_id(run: Run) -> Iterator[tuple[str, Run]]:
+    """Yield a run with equal scores in the order of doc ids, from the first and from the last."""
+    for last, way in ((False, "first"), (True, "last")):
+        by = run.sort(["query_id", "score", "doc_id"], descending=[False, True, last])
+        yield way, by.with_columns(rank=trec.POSITION)
 
 
 def lacking(both: Both) -> Iterator[Tested]:
@@ -276,6 +288,9 @@ def removed(both: Both, ours: "Ours") -> Iterator[Tested]:
         yield both.tested(
             "judged docs alone", _again(both.ours.join(pairs, on=trec.PAIR, how="semi"))
         )
+    if ours.docs > CHEAP_DOCS:
+        text = f"{ours.docs:,} docs are looked through and indexed only up to {CHEAP_DOCS:,}"
+        raise ResiduumError(f"empty and unknown docs, and settings, because {text}")
     known = {*ours.texts}
     unknown = both.theirs.filter(~pl.col("doc_id").is_in([*known]))
     if unknown.height:
@@ -329,6 +344,11 @@ class Ours:
         return self.results / folder_of(PATHS.corpus.fill(dataset=self.split["dataset"]))
 
     @cached_property
+    def docs(self) -> int:
+        """The number of docs."""
+        return int(contracts.corpus_manifest(self.corpus)["docs"])
+
+    @cached_property
     def texts(self) -> dict[str, str]:
         """The texts of all docs."""
         return dict(contracts.read_corpus(self.corpus))
@@ -361,15 +381,12 @@ def remade(
 
     `before` is the change that made the spec.
     """
-    if spec.get("kind") != "lexical":
-        return
+    if why := _cannot(spec, str(ours.made.environment.get("command", ""))):
+        raise ResiduumError(f"settings, because {why}")
     changes = [*_lexical(dict(spec), bool(ours.bodies))]
     if before:  # what was changed before is not changed again
         kept = {key: spec[key] for key in KEYS if spec[key] != ours.made.spec[key]}
         changes = [one for one in changes if all(one[1][key] == kept[key] for key in kept)]
-    if len(ours.texts) > CHEAP_DOCS:
-        text = f"{len(ours.texts):,} docs are indexed anew only up to {CHEAP_DOCS:,}"
-        raise ResiduumError(f"analysis and parameters, because {text}")
     with tempfile.TemporaryDirectory(prefix="residuum-") as temporary:
         folder, indexes = Path(temporary), dict[str, Path]()
         for number, (cause, changed) in enumerate(
@@ -387,6 +404,19 @@ def remade(
             yield tested._replace(spec=changed)
 
 
+def _cannot(spec: Mapping[str, object], command: str) -> str:
+    """Return why a lexical search cannot be made anew with other settings, or ""."""
+    if spec.get("term_weights"):
+        return "its terms are weighed by a model"
+    if "stemmer" not in _mapping(spec["analysis"]):
+        return "its terms are not those of Lucene's analysis"
+    if _mapping(spec.get("rm3")).get("value", 0) is None:
+        return "its RM3 was tuned"
+    if "--judged-before" in command:
+        return "docs that were judged before are taken out of its lists"
+    return ""
+
+
 def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
@@ -395,18 +425,20 @@ def _lexical(spec: dict[str, object], parted: bool) -> Iterator[tuple[str, dict[
     """Yield causes with the settings of a lexical search that they stand for."""
     spec = {key: value for key, value in spec.items() if key not in ("label", "budgets")}
     analysis, own = _mapping(spec["analysis"]), _mapping(spec["bm25"])
-    if "stemmer" in analysis:
-        for stemmer in ("porter", "krovetz", "none"):
-            if stemmer != analysis["stemmer"]:
-                yield f"stemmer {stemmer}", {**spec, "analysis": {**analysis, "stemmer": stemmer}}
-        other = "none" if analysis["stopwords"] == "lucene" else "lucene"
-        yield f"stopwords {other}", {**spec, "analysis": {**analysis, "stopwords": other}}
+    for stemmer in ("porter", "krovetz", "none"):
+        if stemmer != analysis["stemmer"]:
+            yield f"stemmer {stemmer}", {**spec, "analysis": {**analysis, "stemmer": stemmer}}
+    other = "none" if analysis["stopwords"] == "lucene" else "lucene"
+    yield f"stopwords {other}", {**spec, "analysis": {**analysis, "stopwords": other}}
+    words = {**analysis, "stemmer": "none", "stopwords": "none"}
+    if "none" not in (analysis["stemmer"], analysis["stopwords"]):
+        yield "words as they are (stemmer none, stopwords none)", {**spec, "analysis": words}
     for (k1, b), whose in KNOWN_BM25.items():
         if (k1, b) != (own.get("k1"), own.get("b")):
             yield f"k1 {k1:g}, b {b:g} ({whose})", {**spec, "bm25": {"k1": k1, "b": b}}
     if spec.get("rm3"):
         yield "no RM3", {**spec, "rm3": None}
-    else:
+    elif not spec.get("boosts"):
         yield "RM3 (10 docs, 10 terms, 0.5)", {**spec, "rm3": {"value": RM3}}
     if parted and not spec.get("boosts") and not spec.get("joined"):
         yield "no titles", {**spec, "joined": ["body"]}
@@ -434,11 +466,21 @@ def encoded(both: Both, ours: Ours) -> tuple[list[Tested], str]:
         raise ResiduumError(f"the encoder's settings, because the first {POOL} docs are the same")
     asked = trec.read_queries(ours.queries)
     scale = (1 - both.near(both.ours, both.theirs)) / (1 - near)
-    variants = [*_dense(settings, bool(ours.bodies))]
     kept, made = dict[str, Matrix](), list[Tested]()
+    own = _ordered(checkpoint, settings, pool, asked, ours.texts, kept)
+    if (alike := within.near(own, within.ours)) < IDENTICAL:
+        raise ResiduumError(
+            "the encoder's settings, because its order of our docs is not that of our run (overlap "
+            f"{alike:.2f}). Docs have several vectors or are read in passages, or queries have an "
+            "encoder of their own"
+        )
+    variants = [*_dense(settings, bool(ours.bodies))]
     for cause, changed, bodies in track(variants, "encode", len(variants), "settings"):
         texts = ours.bodies if bodies else ours.texts
-        run = _ordered(checkpoint, settings | changed, pool, asked, texts, kept)
+        try:
+            run = _ordered(checkpoint, settings | changed, pool, asked, texts, kept)
+        except ResiduumError:
+            continue  # no such setting of this encoder
         tested = within.tested(cause, run)
         # In the units of the whole lists, so that causes compare.
         made.append(tested._replace(near=1 - (1 - tested.near) * scale))
@@ -500,8 +542,9 @@ def _ordered(
     key = canonical_json([alone, sum(map(len, texts.values()))])
     with tempfile.TemporaryDirectory(prefix="residuum-") as temporary:
         folder = Path(temporary) / "model"
-        ignored = shutil.ignore_patterns("manifest.json", SETTINGS)
-        shutil.copytree(checkpoint, folder, ignore=ignored, copy_function=_linked)
+        shutil.copytree(checkpoint, folder, copy_function=_linked)
+        for name in ("manifest.json", SETTINGS):
+            (folder / name).unlink(missing_ok=True)
         (folder / SETTINGS).write_text(json.dumps(settings))
         encoder = Encoder.load(folder, devices.choose("auto", "auto", THREADS))
         of_queries, _ = encoder.vectors([asked[name] for name in queries], "query", BATCH)
@@ -509,6 +552,8 @@ def _ordered(
             kept[key], _ = encoder.vectors([texts[name] for name in docs], "doc", BATCH, len(docs))
     product = of_queries @ kept[key].T
     scores = np.asarray(product.todense() if hasattr(product, "todense") else product)
+    if scores.shape != (len(queries), len(docs)):
+        raise ResiduumError("the encoder's settings, because a doc has several vectors")
     rows, columns = ({name: n for n, name in enumerate(some)} for some in (queries, docs))
     values = [float(scores[rows[query], columns[doc]]) for query, doc in pool.rows()]
     return trec.rank(pool.with_columns(score=pl.Series(values, dtype=pl.Float64)))

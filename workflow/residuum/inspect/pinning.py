@@ -102,7 +102,7 @@ def _block(editions: list[Edition]) -> str:
         lines += ["    about: true"] if edition.about else []
         lines += ["    splits:"] if edition.splits else []
         for name, size in edition.splits.items():
-            lines.append(f"      {name}: {_plain(size.model_dump(exclude_defaults=True))}")
+            lines.append(f"      {_plain(name)}: {_plain(size.model_dump(exclude_defaults=True))}")
     return "\n".join(lines) + "\n"
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from residuum import data
 from residuum.artefacts import files, yamls
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, printable
 from residuum.collections.lines import MOST_SHOWN
 from residuum.collections.recognising import TRAINS, TUNES, Entry, Recognised, recognised
 from residuum.config import entries, loading, roots
@@ -164,6 +164,7 @@ def _named(
         )
     title = _title(path) if is_folder else path.name
     taken = {*known, *Folder(config / "systems").locations, *others}
+    taken |= {_id(title)} if OF_YAML.fullmatch(_id(title)) else set()
     numbered = (f"{paper}-{_id(title)}-{number}" for number in count(2))
     made = next(
         one for one in chain([_id(title), f"{paper}-{_id(title)}"], numbered) if one not in taken
@@ -347,13 +348,14 @@ def _dataset(folder: Path, layout: Recognised, own: dict[str, str]) -> str:
         own.get("tune", ""): "lambda and other settings are chosen on it",
     }
     lines = [
-        f"# {folder}, as it lies there. docs/datasets.md describes every form and key.",
+        f"# {printable(str(folder))}, as it lies there.",
+        "# docs/datasets.md describes every form and key.",
         f"source: {yamls.dump(layout.source, one_line=True)}   # paths are below RESIDUUM_DATA",
         "splits:   # measured by nDCG@10 and R@100, unless a split names `measures`",
     ]
     for split, entry in layout.splits.items():
         said = f"   # {says[split]}" if split in says else ""
-        lines.append(f"  {split}: {yamls.dump(entry, one_line=True)}{said}")
+        lines.append(f"  {_text(split)}: {yamls.dump(entry, one_line=True)}{said}")
     if own:
         lines.append(f"own: {yamls.dump(own, one_line=True)}")
     return _schema("datasets") + "\n".join(lines) + "\n"
