@@ -16,7 +16,7 @@ Ranks: how often intervals of ranks hold the true ranks of 20 systems, each by i
 once, beside percentiles of bootstrapped ranks. Equal systems have all ranks. Their values are RR@10
 of systems that share how hard a query is, or means of collections that share how hard they are.
 
-Some three minutes on one core. Exit status 1 if at three seeds, and a seed effect up to 0.2, more
+Some four minutes on one core. Exit status 1 if at three seeds, and a seed effect up to 0.2, more
 than 8% of the verdicts are false.
 """
 
