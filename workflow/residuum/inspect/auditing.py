@@ -225,7 +225,7 @@ def audited(
     All systems have values of the same queries. Collections count alike. With `over` collections
     these are drawn, and each counts by its mean.
     """
-    said = [*remarks]
+    notes = [*remarks]
     units = values.select("collection", "query").unique().sort("collection", "query")
     counts = values.group_by("system", maintain_order=True).len()
     lacking = counts.filter(pl.col("len") != units.height)["system"].to_list()
@@ -249,7 +249,7 @@ def audited(
         number > 1
     )
     counted = f"{number} collections" if means else counted
-    said.insert(0, f"{len(systems)} systems, {counted}.")
+    notes.insert(0, f"{len(systems)} systems, {counted}.")
     if over == "collections":
         if number < 3:
             raise ResiduumError(f"--over collections: {number} collections; an audit needs three")
@@ -259,7 +259,7 @@ def audited(
     if strata and not strata.tell_variance:
         raise ResiduumError("a collection has fewer than 10 queries; try --over collections")
     made = audit(matrix, strata, resamples, seed, workers)
-    return Audited(systems, made, what, over, matrix.shape[1], said)
+    return Audited(systems, made, what, over, matrix.shape[1], notes)
 
 
 def are_pages(sources: Sequence[str]) -> bool:
@@ -306,16 +306,16 @@ def of_folder(
         without = ", ".join(path.name for path in folders if path not in inner)
         remarks.append(f"Not read, because no file of it says qrels: {without}.")
     for of_one in inner or [folder]:
-        found = _qrels(of_one)
-        if len(found) != 1:
-            has = ", ".join(path.name for path in found) or "none"
+        judgements = _qrels(of_one)
+        if len(judgements) != 1:
+            has = ", ".join(path.name for path in judgements) or "none"
             text = f"one file of judgements, whose name says qrels, is needed; there is {has}"
             raise ResiduumError(f"{of_one}: {text}. {WAYS}.")
         files_of_one = [path for path in sorted(of_one.iterdir()) if path.is_file()]
         aside = [path for path in files_of_one if ASIDE.fullmatch(path.name.lower())]
-        runs = [p for p in files_of_one if p not in [*found, *aside] and p.name[0] != "."]
+        runs = [p for p in files_of_one if p not in [*judgements, *aside] and p.name[0] != "."]
         name = of_one.name if inner else ""
-        values, more = _measured(read_qrels(found[0]), runs, measure, missing, name)
+        values, more = _measured(read_qrels(judgements[0]), runs, measure, missing, name)
         parts.append(values)
         remarks += [f"{name}: {text}" if name else text for text in more]
     return of_all(parts, remarks), f"means of {measure}", remarks
@@ -361,18 +361,18 @@ def _measured(
     measure = one_measure([measure])
     if not is_tested(measure):
         raise ResiduumError(f"--measure {measure}: its mean is no mean over queries")
-    queries, said = comparing.judged_queries(judged)
-    said, named = said[1:], dict[str, pl.DataFrame]()
+    queries, (_, *remarks) = comparing.judged_queries(judged)
+    named: dict[str, pl.DataFrame] = {}
     for path in runs:
         name = printable(comparing.ENDINGS.sub("", path.name.removesuffix(".json")))
         if name in named:
             raise ResiduumError(f"two runs are named {name} ({path}). Rename one of the files.")
-        run = _of_json(path) if path.suffix == ".json" else comparing.pooled([path], said)
+        run = _of_json(path) if path.suffix == ".json" else comparing.pooled([path], remarks)
         named[name], more = comparing.restricted(name, run, queries, judged, missing)
-        said += more
+        remarks += more
     if not named:
         raise ResiduumError(f"no run beside the judgements. {WAYS}.")
-    return valued(judged, named, measure, collection), said
+    return valued(judged, named, measure, collection), remarks
 
 
 def valued(

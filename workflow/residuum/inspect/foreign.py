@@ -141,15 +141,15 @@ def compared(results: Path, path: Path, address: str, reported: float | None = N
     both = Both(ours.run, theirs, judged, cell.line.measure, queries)
     start, other = both.tested("", ours.run), both.value(theirs)
     same = 1 - start.near < SAME and abs(start.value - other) < SAME / 10
-    found, said = [*orders(both), *rounded(both), *lacking(both)], list[str]()
+    causes, remarks = [*orders(both), *rounded(both), *lacking(both)], list[str]()
     try:
-        found += removed(both, ours)
-        if not same and max((explained(one, start) for one in found), default=0.0) <= ALL:
-            said += _anew(both, ours, found, start)
+        causes += removed(both, ours)
+        if not same and max((explained(one, start) for one in causes), default=0.0) <= ALL:
+            remarks += _anew(both, ours, causes, start)
     except ResiduumError as error:
-        said.append(f"not tested: {error}")
+        remarks.append(f"not tested: {error}")
     except ModuleNotFoundError as error:
-        said.append(f"not tested: settings, for which this environment lacks {error.name}.")
+        remarks.append(f"not tested: settings, for which this environment lacks {error.name}.")
     of_seeds = f"; seed 1, where the cell is a mean of {cell.line.seeds}: {cell.line.measured:.4f}"
     more = of_seeds * ((cell.line.seeds or 1) > 1)
     text = f"{start.value:.4f} ({cell.line.measure} on {cell.line.split_ref}{more})"
@@ -159,27 +159,27 @@ def compared(results: Path, path: Path, address: str, reported: float | None = N
         line("ours", text),
         line("theirs", f"{other:.4f}{f'; {remark}' * bool(remark)}"),
         line("shared", f"{start.near:.3f} of the lists, a mean of ranks 1 to {both.depths[-1]}"),
-        line("cause", SAME_LISTS if same else verdict(found, start)),
+        line("cause", SAME_LISTS if same else verdict(causes, start)),
     ]
     if reported is not None:
         head.append(_reported(both, reported))
     name = ENDINGS.sub("", path.name)
-    table = _table(sorted(found, key=lambda one: -one.near), start, name)
-    return "\n".join([*head, "", table, *[wrapped(text) for text in said]])
+    table = _table(sorted(causes, key=lambda one: -one.near), start, name)
+    return "\n".join([*head, "", table, *[wrapped(text) for text in remarks]])
 
 
-def _anew(both: Both, ours: "Ours", found: list[Tested], start: Tested) -> list[str]:
-    """Add the causes that searching or encoding anew tests to `found`; return remarks."""
+def _anew(both: Both, ours: "Ours", causes: list[Tested], start: Tested) -> list[str]:
+    """Add the causes that searching or encoding anew tests to `causes`; return remarks."""
     kind = ours.made.spec.get("kind")
     if kind == "lexical":
-        found += remade(both, ours, ours.made.spec)
-        best = max(found, key=lambda one: one.near)
+        causes += remade(both, ours, ours.made.spec)
+        best = max(causes, key=lambda one: one.near)
         if best.spec and LIKELY <= explained(best, start) < ALL:
-            found += remade(both, ours, best.spec, best.cause)
+            causes += remade(both, ours, best.spec, best.cause)
         return []
     if kind == "dense":
         made, how = encoded(both, ours)
-        found += made
+        causes += made
         return [how]
     return [f"not tested: settings of a system of kind {kind}. Compare its parts."]
 
@@ -189,23 +189,23 @@ def explained(one: Tested, start: Tested) -> float:
     return (one.near - start.near) / max(1 - start.near, 1e-9)
 
 
-def verdict(found: Sequence[Tested], start: Tested) -> str:
+def verdict(causes: Sequence[Tested], start: Tested) -> str:
     """Return what is likely: the change that brings the lists closest together, and its rivals."""
-    best = max(found, key=lambda one: one.near, default=start)
+    best = max(causes, key=lambda one: one.near, default=start)
     share = explained(best, start)
     if share < LIKELY:
         tried = f": the best, {best.cause}, explains {share:.0%}" if share > SAME else ""
         return f"none of those tested{tried}"
-    rivals = [one.cause for one in found if one is not best and one.near > best.near - SAME]
+    rivals = [one.cause for one in causes if one is not best and one.near > best.near - SAME]
     also = f" (as well as {', '.join(rivals)})" if rivals else ""
     rest = "" if share > ALL else "; something else differs, too"
     return f"{best.cause}{also}: explains {share:.0%} of what the lists do not share{rest}"
 
 
-def _table(found: Sequence[Tested], start: Tested, name: str) -> str:
+def _table(causes: Sequence[Tested], start: Tested, name: str) -> str:
     header = ["cause", "changed", "then", "shared", "explains"]
     rows = [["nothing", "", f"{start.value:.4f}", f"{start.near:.3f}", ""]]
-    for one in found:
+    for one in causes:
         changed = name if one.theirs else "ours"
         if abs(one.near - start.near) >= SAME or one.spec:
             share = f"{max(explained(one, start), 0):.0%}"
@@ -464,10 +464,10 @@ def encoded(both: Both, ours: Ours) -> tuple[list[Tested], str]:
     near = within.near(within.ours, within.theirs)
     if 1 - near < SAME:
         raise ResiduumError(f"the encoder's settings, because the first {POOL} docs are the same")
-    asked = trec.read_queries(ours.queries)
+    texts_of_queries = trec.read_queries(ours.queries)
     scale = (1 - both.near(both.ours, both.theirs)) / (1 - near)
     kept, made = dict[str, Matrix](), list[Tested]()
-    own = _ordered(checkpoint, settings, pool, asked, ours.texts, kept)
+    own = _ordered(checkpoint, settings, pool, texts_of_queries, ours.texts, kept)
     if (alike := within.near(own, within.ours)) < IDENTICAL:
         raise ResiduumError(
             "the encoder's settings, because its order of our docs is not that of our run (overlap "
@@ -478,7 +478,7 @@ def encoded(both: Both, ours: Ours) -> tuple[list[Tested], str]:
     for cause, changed, bodies in track(variants, "encode", len(variants), "settings"):
         texts = ours.bodies if bodies else ours.texts
         try:
-            run = _ordered(checkpoint, settings | changed, pool, asked, texts, kept)
+            run = _ordered(checkpoint, settings | changed, pool, texts_of_queries, texts, kept)
         except ResiduumError:
             continue  # no such setting of this encoder
         tested = within.tested(cause, run)
@@ -525,7 +525,7 @@ def _ordered(
     checkpoint: Path,
     settings: Mapping[str, object],
     pool: pl.DataFrame,
-    asked: Mapping[str, str],
+    texts_of_queries: Mapping[str, str],
     texts: Mapping[str, str],
     kept: dict[str, Matrix],
 ) -> Run:
@@ -547,7 +547,9 @@ def _ordered(
             (folder / name).unlink(missing_ok=True)
         (folder / SETTINGS).write_text(json.dumps(settings))
         encoder = Encoder.load(folder, devices.choose("auto", "auto", THREADS))
-        of_queries, _ = encoder.vectors([asked[name] for name in queries], "query", BATCH)
+        of_queries, _ = encoder.vectors(
+            [texts_of_queries[name] for name in queries], "query", BATCH
+        )
         if key not in kept:
             kept[key], _ = encoder.vectors([texts[name] for name in docs], "doc", BATCH, len(docs))
     product = of_queries @ kept[key].T

@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 from textwrap import dedent, indent
@@ -31,7 +31,7 @@ from residuum.inspect import datasets, pinning
 from residuum.wiring.paths import Paths, results_of
 
 LEAST_TUNED = 200  # training queries from which a tuning split is drawn
-HELD_OUT = 100  # queries of such a split
+HELD_OUT, DRAWN = 100, "tune"  # queries of such a split, and its name
 LEAST_FOLDED = 10  # queries that fold by fold choose a weight
 FOLDS = 5
 OF_YAML = re.compile(r"[0-9][0-9e_-]*|true|false|null|yes|no|on|off|y|n")  # no text, as a value
@@ -239,15 +239,15 @@ def _file(model: str, revision: str | None, name: str) -> Any:
 
 def _reranks(model: str, revision: str | None) -> bool:
     """Say whether a model reads query and doc together, by the class that its files name."""
-    named = _file(model, revision, MAIN)
-    classes = named.get("architectures") if isinstance(named, dict) else None
+    held = _file(model, revision, MAIN)
+    classes = held.get("architectures") if isinstance(held, dict) else None
     return any(str(one).endswith(RERANKS) for one in classes or [])
 
 
 def _of_tokens(model: str, revision: str | None) -> bool:
     """Say whether a model's files make a vector for each token."""
-    told = json.dumps([_file(model, revision, name) for name in ("modules.json", MAIN)])
-    return any(word in told for word in OF_TOKENS)
+    text = json.dumps([_file(model, revision, name) for name in ("modules.json", MAIN)])
+    return any(word in text for word in OF_TOKENS)
 
 
 def _check_read(model: str, revision: str | None, keys: dict[str, str]) -> None:
@@ -256,9 +256,9 @@ def _check_read(model: str, revision: str | None, keys: dict[str, str]) -> None:
     from residuum.neural import release
     from residuum.neural.pretrained import Source
 
-    asked = {key: value for key, value in keys.items() if key in Reads.model_fields}
+    settings = {key: value for key, value in keys.items() if key in Reads.model_fields}
     try:
-        release.read(Source(model, revision), Reads.model_validate(asked))
+        release.read(Source(model, revision), Reads.model_validate(settings))
     except ResiduumError as error:
         raise ResiduumError(
             f"--model {model}: {error}\nGive it an entry of its own in config/models "
@@ -266,31 +266,55 @@ def _check_read(model: str, revision: str | None, keys: dict[str, str]) -> None:
         ) from None
 
 
+class Roles(NamedTuple):
+    """What splits are for: one trains, one tunes, the others are measured; and remarks on it."""
+
+    train: str | None
+    tune: str | None
+    measured: list[str]
+    remarks: list[str]
+
+
+def _roles(folder: Path, judged: Mapping[str, set[str]]) -> Roles:
+    """Return what splits are for, by their names and their judged queries.
+
+    Nothing is chosen on queries that are measured.
+    """
+    train = next((one for one in TRAINS if one in judged), None)
+    tune = next((one for one in TUNES if one in judged), None)
+    measured, remarks = [one for one in judged if one not in (train, tune)], []
+    if tune and not measured:
+        measured, tune = [tune], None
+    if not measured:
+        raise ResiduumError(f"{folder}: the only split is {train}; one to measure must be there")
+    if shared := [one for one in measured if tune and judged[one] & judged[tune]]:
+        text = f"{tune} and {shared[0]} share queries, so that nothing is chosen on {tune}"
+        remarks.append(text)
+        tune = None
+    if shared := [one for one in measured if train and judged[one] & judged[train]]:
+        text = f"{train} and {shared[0]} share queries: what is trained has seen them"
+        remarks.append(f"warning: {text}")
+    elif train and not tune and len(judged[train]) >= LEAST_TUNED:
+        tune = DRAWN if DRAWN not in judged else f"{DRAWN}-drawn"
+    return Roles(train, tune, measured, remarks)
+
+
 def _stage(
     staged: Path, name: str, folder: Path, layout: Recognised, models: Sequence[Named]
 ) -> Iterator[str]:
     """Write the entries into a copy of the configuration, check them, and yield the findings."""
-    splits, path = layout.splits, staged / "datasets" / f"{name}.yaml"
+    splits, path = dict(layout.splits), staged / "datasets" / f"{name}.yaml"
     path.write_text(_dataset(folder, layout, {}))
     dataset = datasets.find(staged, name)
-    asked = {split: {query for query, *_ in data.load_split(name, split, dataset).qrels}
-             for split in splits}  # fmt: skip
-    train = next((one for one in TRAINS if one in splits), None)
-    tune = next((one for one in TUNES if one in splits), None)
-    measured = [one for one in splits if one not in (train, tune)]
-    if tune and not measured:
-        measured, tune = [tune], None  # measured alone: nothing is chosen on it
-    if not measured:
-        raise ResiduumError(f"{folder}: the only split is {train}; one to measure must be there")
-    if shared := [one for one in measured if tune and asked[one] & asked[tune]]:
-        yield f"{tune} and {shared[0]} share queries, so that nothing is chosen on {tune}"
-        tune = None
+    judged = {
+        split: {query for query, *_ in data.load_split(name, split, dataset).qrels}
+        for split in splits
+    }
+    train, tune, measured, remarks = _roles(folder, judged)
+    yield from remarks
     own = {key: one for key, one in (("train", train), ("tune", tune)) if one}
-    if shared := [one for one in measured if train and asked[one] & asked[train]]:
-        yield f"warning: {train} and {shared[0]} share queries: what is trained has seen them"
-    elif train and not tune and len(asked[train]) >= LEAST_TUNED:
-        own["tune"] = tune = "tune" if "tune" not in splits else f"{name}-tune"
-        splits = {**splits, tune: {"holdout": {"of": train, "queries": HELD_OUT, "seed": 1}}}
+    if tune and tune not in splits:
+        splits[tune] = {"holdout": {"of": train, "queries": HELD_OUT, "seed": 1}}
     if lacking := [one.id for one in models if one.trained and not train]:
         text = "the folder has no split train. Name released models"
         raise ResiduumError(f"--model {lacking[0]}: it is trained on the collection; {text}.")
@@ -354,8 +378,8 @@ def _dataset(folder: Path, layout: Recognised, own: dict[str, str]) -> str:
         "splits:   # measured by nDCG@10 and R@100, unless a split names `measures`",
     ]
     for split, entry in layout.splits.items():
-        said = f"   # {says[split]}" if split in says else ""
-        lines.append(f"  {_text(split)}: {yamls.dump(entry, one_line=True)}{said}")
+        comment = f"   # {says[split]}" if split in says else ""
+        lines.append(f"  {_text(split)}: {yamls.dump(entry, one_line=True)}{comment}")
     if own:
         lines.append(f"own: {yamls.dump(own, one_line=True)}")
     return _schema("datasets") + "\n".join(lines) + "\n"
