@@ -227,7 +227,7 @@ def test_other_files_of_known_layouts_are_named(home):
 def test_a_name_that_is_no_split_is_refused(home):
     layouts.beir(home)
     (home / "mine" / "qrels" / "Test A.tsv").write_text("")
-    with pytest.raises(ResiduumError, match=r"rename the file, as test-a\.tsv"):
+    with pytest.raises(ResiduumError, match=r"rename it, as test-a\.tsv"):
         recognised(home / "mine", "mine")
 
 

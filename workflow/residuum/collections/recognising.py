@@ -7,7 +7,7 @@ holds: `docs`, `queries` or `qrels`, and beside it the split, as in queries.dev.
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +16,9 @@ from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.collections import forms
 from residuum.collections.lines import numbered, opened
-from residuum.config import roots
+from residuum.config import entries, roots
 from residuum.config.schema.base import ID
+from residuum.config.schema.files import ENDINGS
 
 Entry = dict[str, object]
 DOCS, QUERIES, QRELS = "docs", "queries", "qrels"
@@ -45,7 +46,6 @@ TRAINS = ("train", "training")
 TUNES = ("tune", "dev", "valid", "val", "validation", "development")
 SPLITS = {*TRAINS, *TUNES, TEST}
 # Names of columns beside those that every source knows; the first that a file has.
-ENDINGS = (*forms.NAMED, ".tsv")
 COLUMNS = {
     "doc_id": (
         *("docid", "docno", "document_id", "did", "pid", "passage_id", "paper_id", "cord_uid"),
@@ -60,7 +60,6 @@ ASKED = ("text", "query", "question", "title")
 # Columns of docs by their number, where all lines have as many: 4 are MS MARCO's documents.
 TSV = {3: ["doc_id", "title", "text"], 4: ["doc_id", "url", "title", "body"]}
 LINES = 100  # of a file of docs or queries, which tell its columns or fields
-NAMED_SO = "small letters, digits, - and _ only"
 MOST_NAMED = 8  # files in a message
 NAMED = "files whose names say what they hold"
 LATIN = "latin-1"
@@ -109,7 +108,7 @@ def _beir(folder: Path, name: str) -> Recognised | None:
     if not (all(lies) and splits):
         return None
     if odd := [split for split in splits if not re.fullmatch(ID, split)]:
-        text = f"a split's name has {NAMED_SO}; rename the file, as {_words_joined(odd[0])}.tsv"
+        text = f"a split's name has {entries.NAMED}; rename it, as {'-'.join(_words(odd[0]))}.tsv"
         raise ResiduumError(f"{folder / QRELS}: {odd[0]}.tsv: {text}.")
     source: Entry = {"kind": "beir", "folder": name}
     read = re.compile(r"(corpus|queries)\.jsonl(\.gz)?|qrels/.+\.tsv(\.gz)?")
@@ -143,10 +142,6 @@ def _others(folder: Path, read: re.Pattern[str]) -> list[str]:
     """Return the files of a folder whose path below it does not have a form."""
     below = (path.relative_to(folder).as_posix() for path in roots.files_of(folder))
     return [name for name in below if not read.fullmatch(name)]
-
-
-def _words_joined(name: str) -> str:
-    return "-".join(_words(name))
 
 
 def _tsv_columns(path: Path) -> Entry:
@@ -332,7 +327,7 @@ def _splits(
         if len(qrels) > len(queries):
             entry["judged_only"] = True
         made[split or TEST] = entry
-    return dict(_ordered(made))
+    return dict(sorted(made.items()))
 
 
 def _of_queries(path: Path, names: dict[str, str]) -> Entry:
@@ -347,7 +342,3 @@ def _of_queries(path: Path, names: dict[str, str]) -> Entry:
         text = f"none of its fields is known as the query's text: {', '.join(record)}"
         raise ResiduumError(f"{where}: {text}. Known are {known}. Rename one.")
     return {} if field == "text" else {"query_field": field}
-
-
-def _ordered(splits: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
-    yield from sorted(splits.items())
