@@ -172,7 +172,7 @@ def audit(
     measure: Annotated[str, typer.Option(help="ir_measures name, of runs")] = "nDCG@10",
     over: Annotated[
         Literal["queries", "collections"],
-        typer.Option(help="what else could have been drawn: queries of these collections, or both"),
+        typer.Option(help="what else could have been drawn: queries alone, or collections, too"),
     ] = "queries",
     missing: Annotated[
         Literal["refuse", "zero"],
