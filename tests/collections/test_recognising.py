@@ -1,4 +1,4 @@
-"""Folders that are recognised: each known layout is read as its entry by hand reads it."""
+"""Recognised folders: each layout gives the records of an entry that is written by hand."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ def home(tmp_path, monkeypatch):
 
 
 def read(source, splits):
-    """Return docs, and queries and judgements of each split, as a dataset's entry gives them."""
+    """Return the docs of a dataset's entry, and the queries and judgements of each split."""
     dataset = Dataset.model_validate({"source": source, "splits": splits})
     docs = [(name, fields["text"]) for name, fields in data.DOCS[source["kind"]](dataset)]
     rows = {split: data.load_split("mine", split, dataset) for split in splits}
@@ -224,10 +224,11 @@ def test_other_files_of_known_layouts_are_named(home):
     assert recognised(home / "mine", "mine").unread == ["theirs.run"]
 
 
-def test_a_name_that_is_no_split_is_refused(home):
+@pytest.mark.parametrize(("name", "other"), [("Test A", "test-a"), ("dev.small", "dev-small")])
+def test_a_name_that_is_no_split_is_refused(home, name, other):
     layouts.beir(home)
-    (home / "mine" / "qrels" / "Test A.tsv").write_text("")
-    with pytest.raises(ResiduumError, match=r"rename it, as test-a\.tsv"):
+    (home / "mine" / "qrels" / f"{name}.tsv").write_text("")
+    with pytest.raises(ResiduumError, match=rf"rename it, as {other}\.tsv"):
         recognised(home / "mine", "mine")
 
 

@@ -193,11 +193,30 @@ def test_a_folder_without_judgements_is_named_among_collections(tmp_path):
         command(tmp_path / "lb", "--measure", "RR@10")
 
 
-def test_rows_of_one_label_are_told_apart_and_a_split_counts_once(tmp_path, monkeypatch):
+def test_rows_of_one_label_have_names_of_their_own(tmp_path, monkeypatch):
     results = build(tmp_path / "results" / "toy")
     monkeypatch.setattr("residuum.pages.table.entry.Table.labels", lambda self: dict.fromkeys(
         [row.id for row in self.rows], "same"))  # fmt: skip
     assert "same (base)" in command("toy/table1/rr", "--results", results)
+
+
+def test_a_split_counts_once(tmp_path, monkeypatch):
+    """Two columns of one measure and split: the same queries are no second collection."""
+    results = build(tmp_path / "results" / "toy")
+    cells = [*auditing.every(results, auditing.provenance.read(results))]
+    again = [
+        cell._replace(address=f"{cell.address}-again")
+        for _, _, some in cells
+        for cell in some
+        if cell.address.startswith("toy/table1/") and cell.address.endswith("/rr")
+    ]
+    path, page, some = next(one for one in cells if any("/table1/" in c.address for c in one[2]))
+    doubled = [(path, page, [*some, *again])]
+    monkeypatch.setattr(auditing, "every", lambda *_: iter(doubled))
+    with pytest.raises(
+        ResiduumError, match="several columns are of data/dev, which would count it"
+    ):
+        command("toy/table1/rr", "toy/table1/rr-again", "--results", results)
 
 
 def test_many_groups_have_letters_of_their_own():
@@ -218,16 +237,29 @@ def test_many_groups_have_letters_of_their_own():
         ({"lb/qrels.txt": "q 0 d 1\n"}, ["lb"], "no run beside the judgements"),
         ({"lb/qrels.txt": "q 0 d 1\n", "lb/a.json": "[1]"}, ["lb"], "a.json: no run of JSON"),
         ({"v.tsv": "name\tvalue\na\t1\n"}, ["v.tsv"], "no column system (or run, model); it has"),
-        ({"v.tsv": "system\tquery\tvalue\na\tq\tx\n"}, ["v.tsv"], "v.tsv: a, q: 'x' is no number"),
+        (
+            {"v.tsv": "system\tquery\tvalue\na\tq\tx\n"},
+            ["v.tsv"],
+            "v.tsv: a, q: value is x, and must",
+        ),
+        (
+            {"v.tsv": "system\tquery\tvalue\na\tq\t1_0\n"},
+            ["v.tsv"],
+            "value is 1_0, and must be a numb",
+        ),
         ({"v.tsv": "system\tquery\tvalue\na\tq\t1\na\tq\t2\n"}, ["v.tsv"], "two values of a, q"),
         ({"v.tsv": "system\tquery\tvalue\na\tq\t1\nb\tr\t2\n"}, ["v.tsv"], "no value of query "),
         ({"v.tsv": "system\tquery\tvalue\na\tq\t1\nb\tq\t2\n"}, ["v.tsv"], "2 systems and 1 quer"),
-        ({"v.tsv": "system\tquery\tvalue\n\tq\t1\n"}, ["v.tsv"], "None is no system"),
+        (
+            {"v.tsv": "system\tquery\tvalue\n\tq\t1\n"},
+            ["v.tsv"],
+            "system is None (NoneType); ids are",
+        ),
         ({"v.csv": "system,c1,Average\na,1,1\n"}, ["v.csv"], "a column Average sums up the others"),
         (
             {"v.jsonl": '{"run": "a", "qid": "q", "value": 1}\n{"run": "a", "qid": "r"}\n'},
             ["v.jsonl"],
-            "None is no number (value)",
+            "value is None, and must be a number",
         ),
         (
             {"lb/qrels.txt": "q 0 d 1\n"},

@@ -52,6 +52,29 @@ def command(qrels, *runs, measure=("RR@10",), **changes):
     compare(qrels, list(map(str, runs)), list(measure), **plain | changes)
 
 
+def test_a_run_of_json_is_the_run_of_trec(files, tmp_path):
+    """BEIR's form, whose lists fall by score."""
+    qrels, best, good, _ = files
+    lists: dict[str, dict[str, float]] = {}
+    for line in good.read_text().splitlines():
+        query, _, doc, _, score, _ = line.split()
+        lists.setdefault(query, {})[doc] = float(score)
+    (tmp_path / "json").mkdir()
+    packed = tmp_path / "json" / "good.json"
+    packed.write_text(json.dumps(lists))
+    expected, _ = comparing.read([best, good], comparing.read_qrels(qrels), "refuse")
+    read, _ = comparing.read([best, packed], comparing.read_qrels(qrels), "refuse")
+    assert [*read] == [*expected] and all(read[name].equals(expected[name]) for name in read)
+
+
+def test_a_path_with_a_comma_is_one_run(files):
+    qrels, best, good, _ = files
+    odd = good.with_name("k1=0.9,b=0.4.trec")
+    good.rename(odd)
+    read, _ = comparing.read([best, odd], comparing.read_qrels(qrels), "refuse")
+    assert [*read] == ["best", "k1=0.9,b=0.4"]
+
+
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_the_output_is_none_of_the_inputs(files, which):
     link = files[0].parent / "link.tsv"

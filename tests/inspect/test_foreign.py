@@ -17,7 +17,7 @@ from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Reads
 from residuum.inspect import foreign
-from residuum.inspect.foreign import Both, Tested, overlap, verdict
+from residuum.inspect.foreign import Cause, RunPair, average_overlap, verdict
 from tiny_models import make_backbone
 
 STEMS = ["run", "walk", "jump", "sing", "cook", "paint", "climb", "swim", "read", "drive"]
@@ -39,10 +39,10 @@ def judgements(rows):
 
 def test_overlap_is_the_mean_share_at_depths():
     first, second = list("abcdefghij"), list("bacdefghix")
-    assert overlap(list("abc"), list("acb"), range(1, 4)) < 1, "an order within is seen"
-    assert overlap(first, second, [1, 2, 5, 10]) == pytest.approx((0 + 1 + 1 + 0.9) / 4)
-    assert overlap([], [], [1, 10]) == 1 and overlap(["a"], [], [1]) == 0
-    assert overlap(["a", "b"], ["a"], [1, 2]) == pytest.approx((1 + 0.5) / 2)
+    assert average_overlap(list("abc"), list("acb"), range(1, 4)) < 1, "an order within is seen"
+    assert average_overlap(first, second, [1, 2, 5, 10]) == pytest.approx((0 + 1 + 1 + 0.9) / 4)
+    assert average_overlap([], [], [1, 10]) == 1 and average_overlap(["a"], [], [1]) == 0
+    assert average_overlap(["a", "b"], ["a"], [1, 2]) == pytest.approx((1 + 0.5) / 2)
 
 
 @pytest.fixture
@@ -59,14 +59,14 @@ def lists():
     return of(rows), judgements(judged)
 
 
-def both_of(ours, theirs, judged, measure="nDCG@10"):
-    return Both(ours, theirs, judged, measure, sorted(judged["query_id"].unique()))
+def pair_of(ours, theirs, judged, measure="nDCG@10"):
+    return RunPair(ours, theirs, judged, measure, sorted(judged["query_id"].unique()))
 
 
-def named(both, found):
+def named(pair, causes):
     """Return the cause that is named, and the whole verdict."""
-    start = both.tested("", both.ours)
-    text = verdict(found, start)
+    start = pair.tested("", pair.ours)
+    text = verdict(causes, start)
     return text.partition(": explains" if ": explains" in text else ":")[0], text
 
 
@@ -77,18 +77,18 @@ class Empty:
         self.texts, self.docs = texts, len(texts)
 
 
-def cheap(both, texts=None):
-    names = {*both.ours["doc_id"]} | {*both.theirs["doc_id"]}
+def cheap(pair, texts=None):
+    names = {*pair.ours["doc_id"]} | {*pair.theirs["doc_id"]}
     held = Empty(texts if texts is not None else dict.fromkeys(names, "text"))
-    return [*foreign.orders(both), *foreign.rounded(both), *foreign.lacking(both),
-            *foreign.removed(both, held)]  # fmt: skip
+    return [*foreign.orders(pair), *foreign.rounded(pair), *foreign.lacking(pair),
+            *foreign.removed(pair, held)]  # fmt: skip
 
 
 def test_another_order_of_equal_scores_is_named(lists):
     ours, judged = lists
     theirs = ours.sort(["query_id", "score", "doc_id"], descending=[False, True, True])
-    both = both_of(ours, theirs.with_columns(rank=trec.POSITION), judged)
-    cause, text = named(both, cheap(both))
+    pair = pair_of(ours, theirs.with_columns(rank=trec.POSITION), judged)
+    cause, text = named(pair, cheap(pair))
     assert cause.startswith("equal scores by doc id, from the last") and "100%" in text
 
 
@@ -100,40 +100,40 @@ def test_scores_of_fewer_decimals_are_named(lists):
     coarse = fine.with_columns(pl.col("score").round(0)).sort(
         ["query_id", "score", "doc_id"], descending=[False, True, True]
     )
-    both = both_of(fine, coarse.with_columns(rank=trec.POSITION), judged)
-    cause, text = named(both, cheap(both))
+    pair = pair_of(fine, coarse.with_columns(rank=trec.POSITION), judged)
+    cause, text = named(pair, cheap(pair))
     assert cause == "scores of 0 decimals, ties by doc id from the last" and "100%" in text
 
 
 def test_queries_and_ranks_that_are_lacking_are_named(lists):
     ours, judged = lists
-    gone = both_of(ours, ours.filter(~pl.col("query_id").is_in(["q1", "q2", "q3"])), judged)
+    gone = pair_of(ours, ours.filter(~pl.col("query_id").is_in(["q1", "q2", "q3"])), judged)
     assert named(gone, cheap(gone))[0] == "3 queries without a list"
-    short = both_of(ours, trec.cut(ours, 15), judged, "R@100")
+    short = pair_of(ours, trec.cut(ours, 15), judged, "R@100")
     cause, text = named(short, cheap(short))
     assert cause == "lists that end at rank 15" and "100%" in text
-    near = both_of(ours, trec.cut(ours, 15), judged)
+    near = pair_of(ours, trec.cut(ours, 15), judged)
     start = near.tested("", near.ours)
-    assert start.near == 1 and start.value == near.value(near.theirs), "it does not look so far"
+    assert start.overlap == 1 and start.value == near.value(near.theirs), "it does not look so far"
 
 
 def test_docs_that_are_left_out_are_named(lists):
     ours, judged = lists
     kept = judged.select(trec.PAIR)
     alone = ours.join(kept, on=trec.PAIR, how="semi").sort("query_id", "rank")
-    both = both_of(ours, alone.with_columns(rank=trec.POSITION), judged)
-    assert named(both, cheap(both))[0] == "judged docs alone"
+    pair = pair_of(ours, alone.with_columns(rank=trec.POSITION), judged)
+    assert named(pair, cheap(pair))[0] == "judged docs alone"
     texts = {name: " " * (name < "d3") or "text" for name in ours["doc_id"]}
     empty = [name for name, text in texts.items() if not text.strip()]
     less = ours.filter(~pl.col("doc_id").is_in(empty)).sort("query_id", "rank")
-    both = both_of(ours, less.with_columns(rank=trec.POSITION), judged)
-    assert named(both, cheap(both, texts))[0] == f"{len(empty)} empty docs left out"
+    pair = pair_of(ours, less.with_columns(rank=trec.POSITION), judged)
+    assert named(pair, cheap(pair, texts))[0] == f"{len(empty)} empty docs left out"
     own = ours.with_columns(
         doc_id=pl.when(pl.col("rank") == 1).then("query_id").otherwise("doc_id")
     )
     less = own.filter(pl.col("query_id") != pl.col("doc_id")).sort("query_id", "rank")
-    both = both_of(own, less.with_columns(rank=trec.POSITION), judged)
-    assert named(both, cheap(both))[0] == "the doc with a query's own id left out"
+    pair = pair_of(own, less.with_columns(rank=trec.POSITION), judged)
+    assert named(pair, cheap(pair))[0] == "the doc with a query's own id left out"
 
 
 def test_docs_of_another_collection_are_named(lists):
@@ -141,18 +141,18 @@ def test_docs_of_another_collection_are_named(lists):
     added = ours.with_columns(
         doc_id=pl.when(pl.col("rank") == 2).then(pl.lit("new")).otherwise("doc_id")
     )
-    both = both_of(ours, added, judged)
+    pair = pair_of(ours, added, judged)
     texts = dict.fromkeys(ours["doc_id"], "text")
-    found = [one.cause for one in cheap(both, texts)]
-    assert "1 docs that our collection lacks" in found
+    names = [one.name for one in cheap(pair, texts)]
+    assert "1 docs that our collection lacks" in names
 
 
 def test_a_verdict_says_how_much_is_explained():
-    start = Tested("", 0.3, 0.5, False)
+    start = Cause("", 0.3, 0.5, False)
     causes = [
-        Tested("a", 0.4, 0.8, False),
-        Tested("b", 0.4, 0.8, True),
-        Tested("c", 0.1, 0.2, False),
+        Cause("a", 0.4, 0.8, False),
+        Cause("b", 0.4, 0.8, True),
+        Cause("c", 0.1, 0.2, False),
     ]
     text = verdict(causes, start)
     assert text == (
@@ -160,14 +160,14 @@ def test_a_verdict_says_how_much_is_explained():
     )
     text = verdict(causes[2:], start)
     assert text == "none of those tested"
-    text = verdict([Tested("d", 0.1, 0.55, False)], start)
+    text = verdict([Cause("d", 0.1, 0.55, False)], start)
     assert text == "none of those tested: the best, d, explains 10%"
     assert verdict([], start) == "none of those tested"
 
 
 def test_a_reported_number_is_matched_by_ways_of_measuring(lists):
     ours, judged = lists
-    graded = both_of(ours, ours, judged, "RR@10")
+    graded = pair_of(ours, ours, judged, "RR@10")
     value = graded._replace(measure="RR(rel=2)@10").value(ours)
     text = foreign._reported(graded, round(value, 3))
     assert "relevance from 2" in text
@@ -208,7 +208,7 @@ def searched(tmp_path_factory):
 
 
 def test_settings_of_a_lexical_search_are_named(searched):
-    """No stemming, another k1 and b, and both, by searches anew."""
+    """No stemming, another k1 and b, and pair, by searches anew."""
     corpus, queries, search = searched
     ours = search("ours")
     draw = random.Random(1)
@@ -221,14 +221,14 @@ def test_settings_of_a_lexical_search_are_named(searched):
         made=SimpleNamespace(spec=BASE, environment={}),
     )  # fmt: skip
     unstemmed = {**BASE["analysis"], "stemmer": "none"}
-    both = both_of(ours, search("theirs", analysis=unstemmed, bm25={"k1": 1.2, "b": 0.75}), judged)
-    first = [*foreign.remade(both, held, BASE)]
-    cause, text = named(both, first)
+    pair = pair_of(ours, search("theirs", analysis=unstemmed, bm25={"k1": 1.2, "b": 0.75}), judged)
+    first = [*foreign.remade(pair, held, BASE)]
+    cause, text = named(pair, first)
     assert cause == "stemmer none" and "something else differs, too" in text
     assert len(first) == 4 + 4 + 1, "two stemmers, stopwords, both none, four of BM25, RM3"
-    best = max(first, key=lambda one: one.near)
-    second = [*foreign.remade(both, held, best.spec, best.cause)]
-    cause, text = named(both, [*first, *second])
+    best = max(first, key=lambda one: one.overlap)
+    second = [*foreign.remade(pair, held, best.spec, best.name)]
+    cause, text = named(pair, [*first, *second])
     assert cause == "stemmer none and k1 1.2, b 0.75 (Lucene's and Elasticsearch's)"
     assert "explains 100%" in text
     assert all(one.spec["analysis"] == unstemmed for one in second)
@@ -253,7 +253,7 @@ def test_large_collections_are_not_looked_through(lists):
     ours, judged = lists
     held = SimpleNamespace(docs=foreign.CHEAP_DOCS + 1)
     with pytest.raises(ResiduumError, match="250,001 docs are looked through and indexed only up"):
-        [*foreign.removed(both_of(ours, ours, judged), held)]
+        [*foreign.removed(pair_of(ours, ours, judged), held)]
 
 
 # An encoder, by sentence-transformers as the foreign tool.
@@ -301,9 +301,9 @@ def ranked(model, queries, docs, prompt="", length=200):
 def test_settings_of_an_encoder_are_named(encoder, how, expected):
     held, model, queries, docs = encoder
     judged = judgements([(query, f"d{n:03}", 1) for query in queries for n in range(0, 120, 11)])
-    both = both_of(ranked(model, queries, docs), ranked(model, queries, docs, **how), judged)
-    found, remark = foreign.encoded(both, held)
-    cause, text = named(both, found)
+    pair = pair_of(ranked(model, queries, docs), ranked(model, queries, docs, **how), judged)
+    causes, remark = foreign.encoded(pair, held)
+    cause, text = named(pair, causes)
     assert cause == expected, text
     assert "tested on 20 queries, by the first 20 docs of both runs" in remark
 
@@ -313,7 +313,7 @@ def test_an_encoder_whose_first_docs_are_the_same_is_not_tried(encoder):
     run = ranked(model, queries, docs)
     judged = judgements([(query, "d001", 1) for query in queries])
     with pytest.raises(ResiduumError, match="the first 20 docs are the same"):
-        foreign.encoded(both_of(run, trec.cut(run, 30), judged, "R@1000"), held)
+        foreign.encoded(pair_of(run, trec.cut(run, 30), judged, "R@1000"), held)
 
 
 def test_an_encoder_that_does_not_give_our_run_is_not_tried(encoder):
@@ -321,6 +321,6 @@ def test_an_encoder_that_does_not_give_our_run_is_not_tried(encoder):
     held, model, queries, docs = encoder
     judged = judgements([(query, "d001", 1) for query in queries])
     other = ranked(model, queries, docs, prompt="another ")
-    both = both_of(other, ranked(model, queries, docs, length=64), judged)
+    pair = pair_of(other, ranked(model, queries, docs, length=64), judged)
     with pytest.raises(ResiduumError, match="its order of our docs is not that of our run"):
-        foreign.encoded(both, held)
+        foreign.encoded(pair, held)

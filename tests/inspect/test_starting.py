@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
+from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize, Transformer
+from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from typer.testing import CliRunner
@@ -28,11 +29,19 @@ from tiny_models import make_backbone
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """Go to a folder with a copy of config/, and give it."""
+    """Copy config/ into a folder, and work there."""
     shutil.copytree(ROOT / "config", tmp_path / "config")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path / "data"))
     return tmp_path
+
+
+def late(start):
+    """Return a late-interaction model of sentence-transformers."""
+    how = {"module_input_name": "token_embeddings"}
+    text = Transformer(str(start), document_length=24)
+    dense = Dense(16, 6, bias=False, activation_function=torch.nn.Identity(), **how)
+    return MultiVectorEncoder(modules=[text, dense, MultiVectorMask(), Normalize(**how)])
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +52,7 @@ def models(tmp_path_factory):
     plain = make_backbone(folder / "plain", texts)
     encoder = SentenceTransformer(modules=[Transformer(str(plain)), Pooling(16)])
     encoder.save(str(folder / "tiny-encoder" / "model"))
+    late(plain).save(str(folder / "late"))
     torch.manual_seed(1)
     cross = AutoModelForSequenceClassification.from_pretrained(plain, num_labels=1)
     cross.save_pretrained(folder / "cross")
@@ -83,15 +93,15 @@ def registry(scale):
 def test_a_folder_and_a_model_become_entries_that_are_taken(project, models):
     lay(project, train=30, dev=20, test=12)
     before = files(project)
-    said = start(str(models / "tiny-encoder" / "model"))
+    lines = start(str(models / "tiny-encoder" / "model"))
     made = files(project).keys() - before.keys()
     assert {**files(project), **before} == files(project)
     assert sorted(made) == [
         "config/datasets/mine.yaml", "config/models/mine.yaml", "config/papers/mine/table1.yaml",
         "config/scales/mine.yaml", "config/systems/mine.yaml",
     ]  # fmt: skip
-    assert all(f"wrote {path}" in said for path in made)
-    assert "    snakemake --cores all --config scale=mine papers=[mine]" in said
+    assert all(f"wrote {path}" in lines for path in made)
+    assert "    snakemake --cores all --config scale=mine papers=[mine]" in lines
     loaded = registry("mine")
     page = loaded.pages["mine-table1"]
     assert [row.system for row in page.rows] == [
@@ -143,7 +153,7 @@ def test_a_single_split_is_measured_and_nothing_is_chosen_on_it(project, models)
 
 
 def overlapping(project, **queries):
-    """Lay a folder of BEIR with these queries of each split, by number; return what was said."""
+    """Lay a folder of BEIR with these queries of each split, by number; return what was lines."""
     qrels = {split: [(f"q{n}", f"d{n}", 1) for n in some] for split, some in queries.items()}
     numbers = sorted({n for some in queries.values() for n in some})
     docs = [(f"d{n}", "", f"text of doc {n}") for n in numbers]
@@ -153,25 +163,25 @@ def overlapping(project, **queries):
 
 
 def test_nothing_is_chosen_on_queries_that_are_measured(project):
-    said = overlapping(project, dev=range(40), **{"dev-small": range(30, 40)})
-    assert "dev and dev-small share queries, so that nothing is chosen on dev" in said
+    lines = overlapping(project, dev=range(40), **{"dev-small": range(30, 40)})
+    assert "dev and dev-small share queries, so that nothing is chosen on dev" in lines
     dataset = entries.parse(Path("config/datasets/mine.yaml"), Dataset)
     assert {column.role for column in registry("mine").pages["mine-table1"].columns} == {
         "mine-dev-small"
     }
-    assert dataset.own.train is None and "tune: none" in said[2]
+    assert dataset.own.train is None and "tune: none" in lines[2]
 
 
 def test_training_queries_that_are_measured_are_told(project):
-    said = overlapping(project, train=range(250), test=range(240, 260))
-    assert "warning: train and test share queries: what is trained has seen them" in said
+    lines = overlapping(project, train=range(250), test=range(240, 260))
+    assert "warning: train and test share queries: what is trained has seen them" in lines
     dataset = entries.parse(Path("config/datasets/mine.yaml"), Dataset)
     assert "tune" not in dataset.splits
 
 
 def test_other_names_of_splits_have_their_roles(project):
-    said = overlapping(project, training=range(50), val=range(50, 80), test=range(80, 92))
-    assert "train: training; tune: val; measured: test" in said
+    lines = overlapping(project, training=range(50), val=range(50, 80), test=range(80, 92))
+    assert "train: training; tune: val; measured: test" in lines
     dataset = entries.parse(Path("config/datasets/mine.yaml"), Dataset)
     assert (dataset.own.train, dataset.own.tune) == ("training", "val")
     assert not dataset.splits["training"].measures
@@ -190,9 +200,9 @@ def test_names_that_yaml_reads_as_numbers_are_texts(project, models):
 
 
 def test_what_is_read_is_shown(project):
-    said = overlapping(project, test=range(12))
-    assert "text of docs: title + text, as 'text of doc 0'" in said
-    assert "text of queries: text, as 'doc 0'" in said
+    lines = overlapping(project, test=range(12))
+    assert "text of docs: title + text, as 'text of doc 0'" in lines
+    assert "text of queries: text, as 'doc 0'" in lines
 
 
 def test_a_link_keeps_its_name_and_place(project, tmp_path_factory):
@@ -245,6 +255,13 @@ def test_models_of_one_name_have_ids_of_their_own(project, models, tmp_path_fact
     assert len({row.system for row in registry("mine").pages["mine-table1"].rows}) == 2 + 3 * 3
 
 
+def test_an_encoder_of_tokens_says_so(project, models):
+    lay(project, test=12)
+    start(str(models / "late"))
+    assert entry("models/mine.yaml")["entries"]["late"]["pooling"] == "tokens"
+    assert registry("mine").models["late"].late
+
+
 def test_entries_of_the_configuration_are_used_by_id_or_hub_id(project):
     lay(project, test=12, dev=20, train=20)
     start("BAAI/bge-base-en-v1.5", "clear", paper="both")
@@ -259,8 +276,7 @@ def test_a_model_of_the_hub_is_pinned_to_the_commit_of_today(project, monkeypatc
     folder = models / "tiny-encoder" / "model"
     monkeypatch.setattr(hub, "missing", lambda *_, **__: None)
     monkeypatch.setattr(hub, "commit", lambda *_: "c0ffee")
-    held = lambda _, __, name: path if (path := folder / name).is_file() else None  # noqa: E731
-    monkeypatch.setattr(hub, "had", held)
+    monkeypatch.setattr(hub, "had", lambda _, __, name: folder / name)
     looked: list[object] = []
     monkeypatch.setattr(release, "read", lambda source, _: looked.append(source[:2]))
     start("someone/Their-Model")

@@ -102,7 +102,7 @@ def test_more_systems_than_units_have_bonferronis_bound():
 
 
 def test_a_collection_of_few_queries_decides_the_degrees_of_freedom():
-    """Satterthwaite's, by hand; the small collection of two weighs as much as the large one."""
+    """Compute Satterthwaite's by hand, for collections of 10 and 120 queries that count alike."""
     random = np.random.default_rng(8)
     values = random.normal(size=(3, 130))
     made = audit(values, Strata(["a"] * 10 + ["b"] * 120), 999, 1)

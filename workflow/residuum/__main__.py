@@ -91,9 +91,11 @@ def explain(
     deep: Deep = False,
 ) -> None:
     """Show the provenance of a page's number: value, tests, queries, all it was made from."""
-    from residuum.inspect import differing, explaining, foreign
+    from residuum.inspect import differing, explaining
 
     if against and against.is_file():
+        from residuum.inspect import foreign
+
         print(foreign.compared(results, against, cell, reported))
         return
     if reported is not None:
@@ -215,7 +217,7 @@ def new(
     ] = None,
     config: Config = CONFIG,
 ) -> None:
-    """Look at a folder, and write and check the entries that make a tested table of it."""
+    """Write and check the entries that make a tested table of a folder."""
     from residuum.inspect import starting
 
     for line in starting.start(config, folder, model or [], paper):

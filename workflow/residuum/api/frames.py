@@ -4,7 +4,6 @@ Usage: `qrels(source)`, `runs({"bm25": source})`. A source is a path, a frame of
 dictionary, an object of ranx, or an iterable of ir_measures' tuples.
 """
 
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from residuum.artefacts import trec
+from residuum.cli import scalars
 from residuum.cli.errors import ResiduumError, printable
 from residuum.collections.files import read_qrels
 from residuum.inspect.comparing import ENDINGS, pooled
@@ -82,9 +82,7 @@ def run(name: str, source: Source) -> tuple[pl.DataFrame, str]:
         raise ResiduumError(f"{name}: the run is empty")
     _refuse_twice(table, name)
     if "rank" not in table.columns:
-        by = ["query_id", "score", "doc_id"]
-        table = table.sort(by, descending=[False, True, False])
-        table = table.with_columns(rank=trec.POSITION)
+        table = trec.by_score(table)
     made, remark = trec.ordered(Path(name), table.select(trec.READ))
     return made, f"{name}: {remark}." if remark else ""
 
@@ -165,33 +163,12 @@ def _of_tuples(source: Iterable[Any], columns: list[str], what: str) -> Columns:
 def _column(name: str, values: list[Any], what: str) -> pl.Series:
     """Return a column of texts or of numbers; a value of another kind raises ResiduumError."""
     if name in IDS:
-        return pl.Series([_id(value, name, what) for value in values], dtype=pl.String)
-    numbers = [_number(value, name, what) for value in values]
+        ids = [scalars.identifier(value, name, what) for value in values]
+        return pl.Series(ids, dtype=pl.String)
+    numbers = [scalars.finite(value, name, what, name in WHOLE) for value in values]
     if name in WHOLE:
         return pl.Series([int(number) for number in numbers], dtype=pl.Int64)
     return pl.Series(numbers, dtype=pl.Float64)
-
-
-def _id(value: object, name: str, what: str) -> str:
-    text, given = str(value), type(value).__name__
-    if isinstance(value, str):
-        if text.split() == [text]:
-            return text
-        raise ResiduumError(f"{what}: {name} {text!r} is empty or holds white space")
-    if "int" in given:
-        return text
-    raise ResiduumError(f"{what}: {name} is {text} ({given}); ids are texts or whole numbers")
-
-
-def _number(value: Any, name: str, what: str) -> float:
-    kind = "a whole number" if name in WHOLE else "a number"
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number) or (name in WHOLE and number != int(number)):
-        raise ResiduumError(f"{what}: {name} is {value}, and must be {kind}")
-    return number
 
 
 def _refuse_twice(table: pl.DataFrame, what: str) -> None:

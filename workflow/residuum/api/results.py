@@ -146,7 +146,9 @@ class Comparisons(Result):
                     ax.plot([row.ci_low, row.ci_high], [at, at], color=color)
                 ax.plot([row.difference], [at], "o" if row.significant else "x", color=color)
             ax.axvline(0, color="black", linewidth=0.6)
-            ax.set_yticks(range(len(rows)), [_plain(f"{r.a} \N{MINUS SIGN} {r.b}") for r in rows])
+            ax.set_yticks(
+                range(len(rows)), [drawing.plain(f"{r.a} \N{MINUS SIGN} {r.b}") for r in rows]
+            )
             ax.set_ylim(-0.5, len(rows) - 0.5)
             ax.set_title(measure)
             ax.set_xlabel("difference, 95% interval")
@@ -203,7 +205,7 @@ class Complementarity(Result):
         for (of, d, s), counts in self.both.items():
             if of == measure and (s, d) not in pairs:
                 pairs[d, s] = counts
-        named = [(_plain(f"{measure}\nD: {d}\nS: {s}"), c) for (d, s), c in pairs.items()]
+        named = [(drawing.plain(f"{measure}\nD: {d}\nS: {s}"), c) for (d, s), c in pairs.items()]
         return plots_of(named[:MOST_PLOTS])
 
 
@@ -306,11 +308,6 @@ def _page(title: str, what: str, table: pl.DataFrame, notes: list[str]) -> Layou
     numeric = [table[name].dtype.is_numeric() for name in table.columns]
     align = "".join("r" if number else "l" for number in numeric)
     return Layout(title, what, table.columns, rows, notes, align)
-
-
-def _plain(name: str) -> str:
-    """Return a name that a picture shows as it is: `$` would begin a formula."""
-    return name.replace("$", r"\$")
 
 
 def _text(value: object) -> str:

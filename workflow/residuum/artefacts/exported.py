@@ -1,6 +1,6 @@
-"""Write runs for other evaluators, which rank by score: TREC's form, BEIR's, Parquet.
+"""Runs in the forms of other evaluators, which rank by score: TREC's, BEIR's, Parquet.
 
-Usage: `write_trec(path, falling.strictly(trec.read_run(run)), "bm25")`.
+Usage: `write_trec(path, falling.strictly(trec.read_run(run)), "bm25")`, `read_beir(path)`.
 """
 
 import json
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.artefacts import files
+from residuum.artefacts import files, trec
+from residuum.cli.errors import ResiduumError
 
 
 def write_trec(path: Path, run: pl.DataFrame, tag: str, header: str = "") -> None:
@@ -31,6 +32,17 @@ def write_beir(path: Path, run: pl.DataFrame) -> None:
         yield "\n}\n" if lists.height else "{}\n"
 
     files.write_lines(path, parts())
+
+
+def read_beir(path: Path) -> pl.DataFrame:
+    """Read `{query_id: {doc_id: score}}`, ranked by score, then doc_id; it has no ranks."""
+    try:
+        lists = json.loads(files.read_bytes(path))
+        lines = [(q, d, float(s)) for q, docs in lists.items() for d, s in docs.items()]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        raise ResiduumError(f"{path}: no run of JSON, which is {{query: {{doc: score}}}}") from None
+    table = pl.DataFrame(lines, schema=trec.HITS, orient="row")
+    return trec.ordered(path, trec.by_score(table).select(trec.READ))[0]
 
 
 def write_parquet(path: Path, run: pl.DataFrame) -> None:

@@ -63,13 +63,14 @@ def rank(
     Returns query_id, doc_id, rank (from 1), score, sorted by query_id and rank.
     """
     rounded = pl.col("score").cast(pl.Float64).round(decimals) + 0.0
-    ranked = _by_score(scores.select(pl.col(PAIR).cast(pl.String), rounded))
+    ranked = by_score(scores.select(pl.col(PAIR).cast(pl.String), rounded))
     kept = ranked if k is None else cut(ranked, k)
     return kept.select(READ)
 
 
-def _by_score(scores: pl.DataFrame) -> pl.DataFrame:
-    ordered = scores.sort("query_id", "score", "doc_id", descending=[False, True, False])
+def by_score(scores: pl.DataFrame, last: bool = False) -> pl.DataFrame:
+    """Rank lists by scores as they are; equal scores by doc_id, from the first or the last."""
+    ordered = scores.sort("query_id", "score", "doc_id", descending=[False, True, last])
     return ordered.with_columns(POSITION.alias("rank"))
 
 
@@ -268,7 +269,7 @@ def ordered(path: Path, run: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     _check_run(path, run, ranked=False)
     ordered = run.sort("query_id", "rank", maintain_order=True)
     if ordered.select(RISES.any()).item():
-        return _by_score(run), "scores rise along its ranks: ranked anew by score, then doc_id"
+        return by_score(run), "scores rise along its ranks: ranked anew by score, then doc_id"
     counts = ordered.select((pl.col("rank") == POSITION).all()).item()
     message = "" if counts else "its ranks do not count 1, 2, 3: counted anew, in their order"
     return ordered.with_columns(POSITION.alias("rank")), message

@@ -1,9 +1,14 @@
 """Parse a plain scalar by the core schema of YAML 1.2: null, boolean, number or text.
 
 Usage: `parse("010")` is 10, `parse("10:00")` and `parse("1_0")` are texts; `number("1_0")` is None.
+`identifier` and `finite` check values of tables of any origin.
 """
 
+import math
 import re
+from typing import Any
+
+from residuum.cli.errors import ResiduumError
 
 TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 WORDS = {**TRUTHS, **dict.fromkeys(("", "~", "null", "Null", "NULL"))}
@@ -36,3 +41,35 @@ def number(text: str) -> int | float | None:
     if DIGITS.fullmatch(text):
         return int(text)
     return float(text) if DECIMAL.fullmatch(text) else None
+
+
+def identifier(value: object, name: str, where: str) -> str:
+    """Return an id as text; other values than texts without white space and whole numbers raise.
+
+    The ResiduumError names the column and where the value stands.
+    """
+    text, kind = str(value), type(value).__name__
+    if isinstance(value, str):
+        if text.split() == [text]:
+            return text
+        raise ResiduumError(f"{where}: {name} {text!r} is empty or holds white space")
+    if "int" in kind:
+        return text
+    raise ResiduumError(f"{where}: {name} is {text} ({kind}); ids are texts or whole numbers")
+
+
+def finite(value: Any, name: str, where: str, whole: bool = False) -> float:
+    """Return a number that is finite, and whole if asked for; another value raises ResiduumError.
+
+    Of a text, the digits are those of `number`.
+    """
+    try:
+        read = float("nan" if value is None else value)
+        if isinstance(value, str) and number(value.strip()) is None:
+            read = math.nan
+    except (TypeError, ValueError):
+        read = math.nan
+    if not math.isfinite(read) or (whole and read != int(read)):
+        kind = "a whole number" if whole else "a number"
+        raise ResiduumError(f"{where}: {name} is {value}, and must be {kind}")
+    return read

@@ -118,24 +118,25 @@ def _beir(folder: Path, name: str) -> Recognised | None:
 
 def _msmarco(folder: Path, name: str) -> Recognised | None:
     corpus = roots.as_it_lies(folder / "collection.tsv")
-    held = [
+    queries, qrels = (
         _stems(folder, re.compile(rf"{part}\.(?P<split>.+)\.tsv(\.gz)?"))
         for part in (QUERIES, QRELS)
-    ]
-    splits = [split for split in held[1] if split in held[0]]
+    )
+    dotted = [split for split in qrels if split in queries]
+    splits = [split.replace(".", "-") for split in dotted]  # as the source names their files
     if not (corpus.is_file() and splits):
         return None
     source = {"kind": "msmarco", "folder": name, **_tsv_columns(corpus)}
-    dotted = "|".join(re.escape(split).replace(r"\-", "[.-]") for split in splits)
-    read = re.compile(rf"collection\.tsv(\.gz)?|(queries|qrels)\.({dotted})\.tsv(\.gz)?")
+    named = "|".join(map(re.escape, dotted))
+    read = re.compile(rf"collection\.tsv(\.gz)?|(queries|qrels)\.({named})\.tsv(\.gz)?")
     unread = _others(folder, read)
     return Recognised("MS MARCO's layout", source, {split: {} for split in splits}, unread)
 
 
 def _stems(folder: Path, form: re.Pattern[str]) -> list[str]:
-    """Return the splits that the files of a folder name, sorted; a dot in a split is a hyphen."""
-    found = (form.fullmatch(path.name) for path in sorted(folder.glob("*")))
-    return list(dict.fromkeys(match["split"].replace(".", "-") for match in found if match))
+    """Return the splits that the files of a folder name, sorted."""
+    matches = (form.fullmatch(path.name) for path in sorted(folder.glob("*")))
+    return list(dict.fromkeys(match["split"] for match in matches if match))
 
 
 def _others(folder: Path, read: re.Pattern[str]) -> list[str]:

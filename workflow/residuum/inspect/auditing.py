@@ -4,7 +4,6 @@ Usage: `report([Path("leaderboard")], "nDCG@10", ...)` on a folder, qrels and ru
 values, or columns of a results folder; `audited(values)` on values by system, collection and query.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from residuum.artefacts import files, trec
-from residuum.cli.errors import ResiduumError, printable, unknown
+from residuum.cli import scalars
+from residuum.cli.errors import ResiduumError, unknown
 from residuum.collections import forms
 from residuum.collections.files import read_qrels
 from residuum.collections.recognising import ASIDE
@@ -60,7 +60,6 @@ class Audited:
     made: Audit
     what: str  # of the values
     over: Over
-    units: int
     remarks: Sequence[str]
 
     def table(self) -> pl.DataFrame:
@@ -86,8 +85,7 @@ class Audited:
         )
 
     def _adjacent(self) -> list[tuple[int, int]]:
-        order = self.made.order
-        return [*pairwise(order)]
+        return [*pairwise(self.made.order)]
 
     def _letters(self) -> list[list[str]]:
         """Return the groups of each system in order, by letters: behind z come za, zb and so on."""
@@ -103,60 +101,49 @@ class Audited:
         """Lay out a system on each line, and say below what the table can tell."""
         header = ["Rank", "System", "mean", "95% of ranks", "groups", "lead over\nthe next"]
         header += ["detectable\nlead"]
-        rows = []
-        for line in self.table().iter_rows(named=True):
-            ends = line["rank_low"], line["rank_high"]
+        rows, table = [], self.table()
+        for line in table.iter_rows(named=True):
+            low, high, letters = line["rank_low"], line["rank_high"], line["groups"].split()
             lead = "" if line["lead"] is None else f"{line['lead']:.4f}"
-            letters = line["groups"].split()
-            between = " " if any(len(letter) > 1 for letter in letters) else ""
-            cells = [
-                TextCell(str(line["rank"])),
-                TextCell(line["system"]),
-                TextCell(f"{line['mean']:.4f}"),
-                TextCell(
-                    f"{ends[0]}" if ends[0] == ends[1] else f"{ends[0]}{layout.DASH}{ends[1]}"
-                ),
-                TextCell(between.join(letters)),
-                TextCell(lead, bold=((0, len(lead)),) * bool(line["lead_apart"])),
-                TextCell("" if line["detectable"] is None else f"{line['detectable']:.4f}"),
+            texts = [
+                str(line["rank"]),
+                line["system"],
+                f"{line['mean']:.4f}",
+                f"{low}" if low == high else f"{low}{layout.DASH}{high}",
+                ("" if max(map(len, letters), default=1) == 1 else " ").join(letters),
             ]
-            rows.append(cells)
-        return Layout("Audit", self.what, header, rows, self._notes(), "rlrlcrr")
+            bold = ((0, len(lead)),) * bool(line["lead_apart"])
+            detectable = "" if line["detectable"] is None else f"{line['detectable']:.4f}"
+            rows.append([*map(TextCell, texts), TextCell(lead, bold=bold), TextCell(detectable)])
+        return Layout("Audit", self.what, header, rows, self._notes(table), "rlrlcrr")
 
-    def _notes(self) -> list[str]:
-        table, number = self.table(), len(self.systems)
+    def _notes(self, table: pl.DataFrame) -> list[str]:
+        number, made = len(self.systems), self.made
+        apart, alone = (table[name].sum() for name in ("lead_apart", "lead_apart_alone"))
+        first = table.filter(rank_low=1)["system"].to_list()
+        pairs = np.triu_indices(number, 1)
+        drawn = "; the collections are these" if self.over == "queries" else ", with their queries"
+        notes = [
+            f"Of {number - 1} leads over the next system, {apart} are certain (bold), all "
+            f"{len(pairs[0])} pairs taken together. {alone} would be if each were the only pair "
+            "tested.",
+            f"Rank 1 may be of {_listed(first)}.",
+            f"A true difference of {np.median(made.detectable[pairs]):.4f} would be found four "
+            "times in five, for the median of all pairs; of each lead, the last column says which.",
+            "95% of ranks: bounds of a system's true rank, for each system by itself (Mogstad et "
+            f"al. 2024). Other {self.over} could have been drawn{drawn}.",
+            "groups: no two systems of a letter are certain to differ, all pairs taken together.",
+        ]
+        if not table["groups"].str.len_chars().sum():
+            notes[-1] = f"groups: more than {MOST_GROUPS}, so that none is shown."
         same = [
             f"{self.systems[a]} and {self.systems[b]}"
-            for a, b in combinations(self.made.order, 2)
-            if not self.made.errors[a, b] and self.made.means[a] == self.made.means[b]
+            for a, b in combinations(made.order, 2)
+            if not made.errors[a, b] and made.means[a] == made.means[b]
         ]
-        apart, alone = table["lead_apart"].sum(), table["lead_apart_alone"].sum()
-        first = table.filter(rank_low=1)["system"].to_list()
-        more = f" and {len(first) - MOST_NAMED} others" * (len(first) > MOST_NAMED)
-        errors = self.made.detectable[np.triu_indices(number, 1)]
-        return [
-            f"Of {number - 1} leads over the next system, {apart} are certain (bold), all "
-            f"{number * (number - 1) // 2} pairs taken together. {alone} would be if each were the "
-            "only pair tested.",
-            f"Rank 1 may be of {', '.join(first[:MOST_NAMED])}{more}.",
-            f"A true difference of {np.median(errors):.4f} would be found four times in five, for "
-            "the median of all pairs; of each lead, the last column says which.",
-            "95% of ranks: bounds of a system's true rank, for each system by itself (Mogstad et "
-            f"al. 2024). Other {self.over} could have been drawn"
-            + (
-                "; the collections are these."
-                if self.over == "queries"
-                else ", with all their queries."
-            ),
-            "groups: no two systems of a letter are certain to differ, all pairs taken together."
-            if any(self._letters())
-            else f"groups: more than {MOST_GROUPS}, so that none is shown.",
-            *(
-                [f"The same values for all {self.over}: {', '.join(same[:MOST_NAMED])}."]
-                * bool(same)
-            ),
-            *self.remarks,
-        ]
+        if same:
+            notes.append(f"The same values for all {self.over}: {_listed(same)}.")
+        return [*notes, *self.remarks]
 
     def plots(self) -> list[drawing.Plot]:
         """Return the picture: each system's rank, and the bounds of its true rank."""
@@ -170,7 +157,7 @@ class Audited:
                 ax.plot([rank], [rank], "o", color="black", markersize=3)
                 if sure:
                     ax.axhline(rank + 0.5, color="#D55E00", linewidth=0.6, linestyle="--")
-            names = [name.replace("$", r"\$") for name in table["system"]]
+            names = [drawing.plain(name) for name in table["system"]]
             ax.set_yticks(table["rank"].to_list(), names, fontsize=7)
             ax.set_ylim(table.height + 0.6, 0.4)
             ax.set_xlim(0.4, table.height + 0.6)
@@ -183,6 +170,12 @@ class Audited:
     def size(self) -> tuple[float, float]:
         """Return the width and height of the picture in inches."""
         return WIDTH, 0.6 + LINE * max(len(self.systems), 4)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many others there are."""
+    more = f" and {len(names) - MOST_NAMED} others" * (len(names) > MOST_NAMED)
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def report(
@@ -225,7 +218,6 @@ def audited(
     All systems have values of the same queries. Collections count alike. With `over` collections
     these are drawn, and each counts by its mean.
     """
-    notes = [*remarks]
     units = values.select("collection", "query").unique().sort("collection", "query")
     counts = values.group_by("system", maintain_order=True).len()
     lacking = counts.filter(pl.col("len") != units.height)["system"].to_list()
@@ -245,11 +237,10 @@ def audited(
     means = number > 1 and units.height == number
     if means and over == "queries":
         raise ResiduumError("each system has a mean of each collection; give --over collections")
-    counted = f"{units.height:,} queries" + f" of {number} collections, which count alike" * (
-        number > 1
-    )
-    counted = f"{number} collections" if means else counted
-    notes.insert(0, f"{len(systems)} systems, {counted}.")
+    counted = f"{number} collections" if means else f"{units.height:,} queries"
+    if number > 1 and not means:
+        counted += f" of {number} collections, which count alike"
+    notes = [f"{len(systems)} systems, {counted}.", *remarks]
     if over == "collections":
         if number < 3:
             raise ResiduumError(f"--over collections: {number} collections; an audit needs three")
@@ -259,7 +250,7 @@ def audited(
     if strata and not strata.tell_variance:
         raise ResiduumError("a collection has fewer than 10 queries; try --over collections")
     made = audit(matrix, strata, resamples, seed, workers)
-    return Audited(systems, made, what, over, matrix.shape[1], notes)
+    return Audited(systems, made, what, over, notes)
 
 
 def are_pages(sources: Sequence[str]) -> bool:
@@ -329,9 +320,7 @@ def of_all(parts: Sequence[pl.DataFrame], remarks: list[str]) -> pl.DataFrame:
     counts = made.group_by("system", maintain_order=True).agg(pl.col("collection").n_unique())
     partial = counts.filter(pl.col("collection") < len(parts))["system"].to_list()
     if partial:
-        shown = ", ".join(partial[:MOST_NAMED])
-        more = f" and {len(partial) - MOST_NAMED} others" * (len(partial) > MOST_NAMED)
-        remarks.append(f"Left out, because a collection lacks them: {shown}{more}.")
+        remarks.append(f"Left out, because a collection lacks them: {_listed(partial)}.")
     made = made.filter(~pl.col("system").is_in(partial))
     if made["system"].n_unique() < 2:
         raise ResiduumError("fewer than two systems have a run of every collection")
@@ -361,15 +350,7 @@ def _measured(
     measure = one_measure([measure])
     if not is_tested(measure):
         raise ResiduumError(f"--measure {measure}: its mean is no mean over queries")
-    queries, (_, *remarks) = comparing.judged_queries(judged)
-    named: dict[str, pl.DataFrame] = {}
-    for path in runs:
-        name = printable(comparing.ENDINGS.sub("", path.name.removesuffix(".json")))
-        if name in named:
-            raise ResiduumError(f"two runs are named {name} ({path}). Rename one of the files.")
-        run = _of_json(path) if path.suffix == ".json" else comparing.pooled([path], remarks)
-        named[name], more = comparing.restricted(name, run, queries, judged, missing)
-        remarks += more
+    named, (_, *remarks) = comparing.read(runs, judged, missing)
     if not named:
         raise ResiduumError(f"no run beside the judgements. {WAYS}.")
     return valued(judged, named, measure, collection), remarks
@@ -390,31 +371,17 @@ def valued(
     return pl.concat(parts)
 
 
-def _of_json(path: Path) -> pl.DataFrame:
-    """Read a run of JSON, {query: {doc: score}}, as BEIR writes it."""
-    try:
-        held = json.loads(files.read_bytes(path))
-        lines = [(q, d, float(s)) for q, docs in held.items() for d, s in docs.items()]
-    except (ValueError, AttributeError, TypeError, RecursionError):
-        raise ResiduumError(f"{path}: no run of JSON, which is {{query: {{doc: score}}}}") from None
-    table = pl.DataFrame(lines, schema=["query_id", "doc_id", "score"], orient="row")
-    table = table.sort(["query_id", "score", "doc_id"], descending=[False, True, False])
-    return trec.ordered(path, table.with_columns(rank=trec.POSITION).select(trec.READ))[0]
-
-
 def of_table(path: Path) -> tuple[pl.DataFrame, str, list[str]]:
     """Read a table: a line for each system and query, or a column of means for each collection."""
-    records: Sequence[Mapping[str, object]] = []
-    if forms.named(path):
-        records = [record for _, record in forms.records(path)]
-    else:
-        records = _tsv_records(path)
+    named = forms.named(path)
+    records = [record for _, record in forms.records(path)] if named else _tsv_records(path)
     return of_records(str(path), records)
 
 
-def _tsv_records(path: Path) -> Sequence[Mapping[str, object]]:
+def _tsv_records(path: Path) -> list[Mapping[str, object]]:
     try:
-        return pl.read_csv(path, separator="\t", infer_schema=False, quote_char=None).to_dicts()
+        table = pl.read_csv(path, separator="\t", infer_schema=False, quote_char=None)
+        return [*table.iter_rows(named=True)]
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ResiduumError(f"{path}: no table of tab-separated values: {error}") from None
 
@@ -429,24 +396,25 @@ def of_records(
     system = _column(columns, LONG["system"], where)
     query = next((name for name in LONG["query"] if name in columns), None)
     value = next((name for name in LONG["value"] if name in columns), None)
-    lines = []
+    lines: list[tuple[object, ...]] = []
     if query and value:
         collection = next((name for name in COLLECTION if name in columns), "")
-        for record in records:
-            ids = [_name(record, key, where) if key else "" for key in (system, collection, query)]
-            lines.append((*ids, _number(record, value, f"{where}: {ids[0]}, {ids[2]}")))
         what = "means over queries"
+        for record in records:
+            ids = [_id(record, key, where) if key else "" for key in (system, collection, query)]
+            at = f"{where}: {ids[0]}, {ids[2]}"
+            lines.append((*ids, scalars.finite(record.get(value), value, at)))
     else:
         means = [name for name in columns if name != system]
-        if odd := [name for name in means if SUMMARY.fullmatch(name.lower())]:
-            text = (
-                f"a column {odd[0]} sums up the others; leave it out, so that it is no collection"
-            )
-            raise ResiduumError(f"{where}: {text}")
-        for record in records:
-            own = _name(record, system, where)
-            lines += [(own, name, "", _number(record, name, f"{where}: {own}")) for name in means]
         what = f"means over collections ({', '.join(means)})"
+        if odd := [name for name in means if SUMMARY.fullmatch(name.lower())]:
+            text = "sums up the others; leave it out, so that it is no collection"
+            raise ResiduumError(f"{where}: a column {odd[0]} {text}")
+        for record in records:
+            own = _id(record, system, where)
+            numbers = ((name, scalars.finite(record.get(name), name, f"{where}: {own}"))
+                       for name in means)  # fmt: skip
+            lines += [(own, name, "", number) for name, number in numbers]
     made = pl.DataFrame(lines, schema=SCHEMA, orient="row")
     twice = made.group_by("system", "collection", "query").len().filter(pl.col("len") > 1)
     if twice.height:
@@ -465,23 +433,12 @@ def _column(columns: Sequence[str], names: Sequence[str], where: str) -> str:
     return found
 
 
-def _name(record: Mapping[str, object], column: str, where: str) -> str:
-    """Return the text of a system, a collection or a query; numbers with a point are none."""
-    given = record.get(column)
-    if given is None or given == "" or isinstance(given, float):
-        raise ResiduumError(f"{where}: {given!r} is no {column}; ids are texts or whole numbers")
-    return str(given)
-
-
-def _number(record: Mapping[str, object], column: str, where: str) -> float:
-    given = record.get(column)
-    try:
-        number = float(str(given))
-    except ValueError:
-        number = np.nan
-    if not np.isfinite(number):
-        raise ResiduumError(f"{where}: {given!r} is no number ({column})")
-    return number
+def _id(record: Mapping[str, object], column: str, where: str) -> str:
+    """Return the text in a column of ids; a system's may hold white space."""
+    value = record.get(column)
+    if isinstance(value, str) and value.strip():
+        return value
+    return scalars.identifier(value, column, where)
 
 
 def of_columns(results: Path, names: Sequence[str]) -> tuple[pl.DataFrame, str, list[str]]:

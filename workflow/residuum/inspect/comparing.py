@@ -16,7 +16,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from residuum import paired
-from residuum.artefacts import files, trec
+from residuum.artefacts import exported, files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, printable, unknown
 from residuum.collections.files import read_qrels
@@ -31,7 +31,8 @@ from residuum.paired.coverage import Coverage, coverage
 from residuum.tuning.evaluation import evaluate, refuse_unjudged
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
-ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
+JSON = ".json"  # ending of BEIR's runs
+ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res|\.json)+$")
 RELEVANT = 1  # lowest relevance that counts in measures without a level
 Scores = dict[tuple[str, str], ScoreMatrix]  # (run, measure): values per query
 
@@ -151,19 +152,20 @@ def _original(name: str, runs: Mapping[str, object], baselines: Sequence[str]) -
 
 
 def read(
-    runs: Sequence[str], judged: pl.DataFrame, missing: Literal["refuse", "zero"]
+    runs: Sequence[str | Path], judged: pl.DataFrame, missing: Literal["refuse", "zero"]
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
     """Return the runs by name, restricted to the judged queries, and remarks for the reader.
 
-    Files joined by commas are the folds of one run, which is named after all of them. A judged
-    query without a list raises ResiduumError, or gives a remark if `missing` is "zero".
+    Files that a text joins by commas are the folds of one run, which is named after all of them. A
+    judged query without a list raises ResiduumError, or gives a remark if `missing` is "zero".
     """
     queries, remarks = judged_queries(judged)
     named: dict[str, pl.DataFrame] = {}
-    for text in runs:
-        paths = [Path(part) for part in text.split(",") if part]
+    for given in runs:
+        parts = [given] if isinstance(given, Path) else given.split(",")
+        paths = [Path(part) for part in parts if part]
         if not paths:
-            raise ResiduumError(f"'{text}' names no run")
+            raise ResiduumError(f"'{given}' names no run")
         name = printable(" + ".join(ENDINGS.sub("", path.name) for path in paths))
         if name in named:
             raise ResiduumError(f"two runs are named {name} ({paths[0]}). Rename one of the files.")
@@ -220,7 +222,7 @@ def pooled(paths: Sequence[Path], remarks: list[str]) -> pl.DataFrame:
     source: dict[str, Path] = {}
     for path in paths:
         try:
-            fold, note = trec.read_any_run(path)
+            fold, note = read_run(path)
         except NotRun as reason:
             raise ResiduumError(f"{path}: not a run, it was refused: {reason}") from None
         for query_id in fold["query_id"].unique(maintain_order=True):
@@ -233,6 +235,14 @@ def pooled(paths: Sequence[Path], remarks: list[str]) -> pl.DataFrame:
         folds.append(fold)
         remarks += [f"{ENDINGS.sub('', path.name)}: {note}."] if note else []
     return pl.concat(folds)
+
+
+def read_run(path: Path) -> tuple[pl.DataFrame, str]:
+    """Read a run of any origin, TREC's or BEIR's JSON; say what was made of its ranks, if anything.
+
+    The ending `.json` tells BEIR's, which has no ranks.
+    """
+    return (exported.read_beir(path), "") if JSON in path.suffixes else trec.read_any_run(path)
 
 
 def compare(
@@ -397,8 +407,8 @@ def against(
         depth = measures.cutoff(test.measure)
         queries = scores[test.b, test.measure].query_ids
         if (test.a, depth) not in taus:
-            first, orders = (_orders(runs[name], depth) for name in (test.b, test.a))
-            taus[test.a, depth] = _rankings(first, orders, queries)
+            original, other = (orders(runs[name], depth) for name in (test.b, test.a))
+            taus[test.a, depth] = _rankings(original, other, queries)
         values = (scores[name, test.measure].values[:, 0] for name in (test.b, test.a))
         tau, rbo = taus[test.a, depth]
         error = reproduction.rmse(*values)
@@ -406,17 +416,18 @@ def against(
     return rows
 
 
-def _orders(run: pl.DataFrame, depth: int | None) -> Orders:
+def orders(run: pl.DataFrame, depth: int | None = None) -> Orders:
+    """Return the docs of each query in their order, {query_id: doc_ids}, down to a depth."""
     kept = run if depth is None else run.filter(pl.col("rank") <= depth)
     lists = kept.sort("query_id", "rank").group_by("query_id", maintain_order=True).agg("doc_id")
     return dict(lists.iter_rows())
 
 
 def _rankings(
-    original: Orders, orders: Orders, queries: Sequence[str]
+    original: Orders, other: Orders, queries: Sequence[str]
 ) -> tuple[float | None, float]:
     """Return mean Kendall's tau union over queries (None if undefined) and mean RBO."""
-    pairs = [(original.get(query, []), orders.get(query, [])) for query in queries]
+    pairs = [(original.get(query, []), other.get(query, [])) for query in queries]
     taus = [tau for pair in pairs if (tau := reproduction.kendall_tau_union(*pair)) is not None]
     overlaps = [reproduction.rank_biased_overlap(*pair) for pair in pairs]
     tau = digits(math.fsum(taus) / len(taus)) if taus else None

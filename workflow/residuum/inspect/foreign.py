@@ -8,6 +8,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,12 +18,13 @@ import polars as pl
 
 from residuum import lexical
 from residuum.artefacts import contracts, trec
+from residuum.artefacts.manifest import FOLDER
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.measures import cutoff, mean
 from residuum.config.specs import canonical_json
+from residuum.inspect import comparing
 from residuum.inspect.addressing import PATHS, Cell, find
-from residuum.inspect.comparing import ENDINGS
 from residuum.inspect.provenance import Manifest, ancestors
 from residuum.inspect.text import line, wrapped
 from residuum.pages import layout
@@ -38,7 +40,6 @@ MOST_PLACES = 7  # decimals of scores: more are none that were cut
 SAME = 0.0005  # difference of shares that is none
 SAME_LISTS = "none: the lists are the same, as far as the measure looks"
 IDENTICAL = 0.98  # overlap of our run with the order of our own encoder
-SETTINGS = "residuum.json"  # of a checkpoint
 BATCH, THREADS = 32, 2
 # Parameters of BM25 that tools have as defaults.
 KNOWN_BM25 = {
@@ -62,17 +63,17 @@ Matrix = Any  # dense or sparse, a row for each text
 Run = pl.DataFrame  # query_id, doc_id, rank, score
 
 
-class Tested(NamedTuple):
-    """A cause with what it changes: the lists with the change, and how near they then are."""
+class Cause(NamedTuple):
+    """A change that is tested: its name, and what the changed run comes to."""
 
-    cause: str
-    value: float  # of the measure, of the changed run
-    near: float  # mean overlap of the lists, from 0 to 1
+    name: str
+    value: float  # of the measure
+    overlap: float  # with the other run, from 0 to 1
     theirs: bool  # whether their run was changed, not ours
     spec: Mapping[str, object] | None = None  # of a search that was made anew
 
 
-class Both(NamedTuple):
+class RunPair(NamedTuple):
     """Two runs of a split, its judgements, and the measure of a number."""
 
     ours: Run
@@ -89,37 +90,36 @@ class Both(NamedTuple):
 
     def value(self, run: Run) -> float:
         """Return the measure of a run over the queries; one without a list counts 0."""
-        held = self.judged.filter(pl.col("query_id").is_in(self.queries))
-        values = evaluate(run, held, [self.measure])
+        judged = self.judged.filter(pl.col("query_id").is_in(self.queries))
+        values = evaluate(run, judged, [self.measure])
         return float(mean(self.measure, values["value"].to_numpy()))
 
-    def near(self, run: Run, other: Run) -> float:
-        """Return how much of the lists two runs share, a mean over depths and queries."""
-        first, second = (_lists(one) for one in (run, other))
+    def overlap(self, run: Run, other: Run) -> float:
+        """Return the average overlap of the lists of two runs, a mean over queries."""
+        first, second = (comparing.orders(one) for one in (run, other))
         shares = [
-            overlap(first.get(query, []), second.get(query, []), self.depths)
+            average_overlap(first.get(query, []), second.get(query, []), self.depths)
             for query in self.queries
         ]
         return float(np.mean(shares))
 
-    def tested(self, cause: str, run: Run, theirs: bool = False) -> Tested:
+    def tested(self, cause: str, run: Run, theirs: bool = False) -> Cause:
         """Return a cause, tested by a changed run of ours or of theirs."""
         other = self.ours if theirs else self.theirs
-        return Tested(cause, self.value(run), self.near(run, other), theirs)
+        return Cause(cause, self.value(run), self.overlap(run, other), theirs)
 
 
-def overlap(first: Sequence[str], second: Sequence[str], depths: Sequence[int]) -> float:
-    """Return the mean share of docs that two lists have in common at depths; 1 for no docs."""
+def average_overlap(first: Sequence[str], second: Sequence[str], depths: Sequence[int]) -> float:
+    """Return the mean share of docs that two lists have in common at depths; 1 for no docs.
+
+    Rank-biased overlap would weigh the first ten or so alone, and not see where a list is cut.
+    Source: Webber, Moffat and Zobel, TOIS 2010 (average overlap), here at fewer depths.
+    """
     shares = []
     for depth in depths:
         a, b = {*first[:depth]}, {*second[:depth]}
         shares.append(len(a & b) / max(len(a), len(b)) if a or b else 1.0)
     return float(np.mean(shares))
-
-
-def _lists(run: Run) -> dict[str, list[str]]:
-    lists = run.sort("query_id", "rank").group_by("query_id", maintain_order=True).agg("doc_id")
-    return dict(lists.iter_rows())
 
 
 def compared(results: Path, path: Path, address: str, reported: float | None = None) -> str:
@@ -133,100 +133,104 @@ def compared(results: Path, path: Path, address: str, reported: float | None = N
     if " in " in cell.line.measure:
         raise ResiduumError(f"{address}: a number of some queries; name one of all queries")
     ours = Ours(cell)
-    theirs, remark = trec.read_any_run(path)
+    theirs, remark = comparing.read_run(path)
     judged = trec.read_qrels(ours.qrels)
     queries = sorted(judged["query_id"].unique())
     if not {*queries} & {*theirs["query_id"]}:
         raise ResiduumError(f"{path}: no list of a judged query of {cell.line.split_ref}")
-    both = Both(ours.run, theirs, judged, cell.line.measure, queries)
-    start, other = both.tested("", ours.run), both.value(theirs)
-    same = 1 - start.near < SAME and abs(start.value - other) < SAME / 10
-    causes, remarks = [*orders(both), *rounded(both), *lacking(both)], list[str]()
+    pair = RunPair(ours.run, theirs, judged, cell.line.measure, queries)
+    start, other = pair.tested("", ours.run), pair.value(theirs)
+    same = 1 - start.overlap < SAME and abs(start.value - other) < SAME / 10
+    causes, remarks = [*orders(pair), *rounded(pair), *lacking(pair)], list[str]()
     try:
-        causes += removed(both, ours)
+        causes += removed(pair, ours)
         if not same and max((explained(one, start) for one in causes), default=0.0) <= ALL:
-            remarks += _anew(both, ours, causes, start)
+            settings, remarks = _anew(pair, ours, start)
+            causes += settings
     except ResiduumError as error:
         remarks.append(f"not tested: {error}")
     except ModuleNotFoundError as error:
         remarks.append(f"not tested: settings, for which this environment lacks {error.name}.")
-    of_seeds = f"; seed 1, where the cell is a mean of {cell.line.seeds}: {cell.line.measured:.4f}"
-    more = of_seeds * ((cell.line.seeds or 1) > 1)
-    text = f"{start.value:.4f} ({cell.line.measure} on {cell.line.split_ref}{more})"
     head = [
         f"{cell.address} in {results}, against {path}",
         "",
-        line("ours", text),
+        line("ours", f"{start.value:.4f} ({_where(cell)})"),
         line("theirs", f"{other:.4f}{f'; {remark}' * bool(remark)}"),
-        line("shared", f"{start.near:.3f} of the lists, a mean of ranks 1 to {both.depths[-1]}"),
+        line("overlap", f"{start.overlap:.3f}, average of ranks 1 to {pair.depths[-1]}"),
         line("cause", SAME_LISTS if same else verdict(causes, start)),
     ]
     if reported is not None:
-        head.append(_reported(both, reported))
-    name = ENDINGS.sub("", path.name)
-    table = _table(sorted(causes, key=lambda one: -one.near), start, name)
+        head.append(_reported(pair, reported))
+    name = comparing.ENDINGS.sub("", path.name)
+    table = _table(sorted(causes, key=lambda one: -one.overlap), start, name)
     return "\n".join([*head, "", table, *[wrapped(text) for text in remarks]])
 
 
-def _anew(both: Both, ours: "Ours", causes: list[Tested], start: Tested) -> list[str]:
-    """Add the causes that searching or encoding anew tests to `causes`; return remarks."""
+def _where(cell: Cell) -> str:
+    """Return the measure and the split of a cell, and which of several seeds our run is of."""
+    text, seeds = f"{cell.line.measure} on {cell.line.split_ref}", cell.line.seeds or 1
+    more = f"; seed 1, where the cell is a mean of {seeds}: {cell.line.measured:.4f}"
+    return f"{text}{more}" if seeds > 1 else text
+
+
+def _anew(pair: RunPair, ours: "Ours", start: Cause) -> tuple[list[Cause], list[str]]:
+    """Return the causes that searching or encoding anew tests, and remarks."""
     kind = ours.made.spec.get("kind")
     if kind == "lexical":
-        causes += remade(both, ours, ours.made.spec)
-        best = max(causes, key=lambda one: one.near)
+        causes = [*remade(pair, ours, ours.made.spec)]
+        best = max(causes, key=lambda one: one.overlap)
         if best.spec and LIKELY <= explained(best, start) < ALL:
-            causes += remade(both, ours, best.spec, best.cause)
-        return []
+            causes += remade(pair, ours, best.spec, best.name)
+        return causes, []
     if kind == "dense":
-        made, how = encoded(both, ours)
-        causes += made
-        return [how]
-    return [f"not tested: settings of a system of kind {kind}. Compare its parts."]
+        causes, remark = encoded(pair, ours)
+        return causes, [remark]
+    return [], [f"not tested: settings of a system of kind {kind}. Compare its parts."]
 
 
-def explained(one: Tested, start: Tested) -> float:
+def explained(one: Cause, start: Cause) -> float:
     """Return the share of the distance between the lists that a change takes away."""
-    return (one.near - start.near) / max(1 - start.near, 1e-9)
+    return (one.overlap - start.overlap) / max(1 - start.overlap, 1e-9)
 
 
-def verdict(causes: Sequence[Tested], start: Tested) -> str:
+def verdict(causes: Sequence[Cause], start: Cause) -> str:
     """Return what is likely: the change that brings the lists closest together, and its rivals."""
-    best = max(causes, key=lambda one: one.near, default=start)
+    best = max(causes, key=lambda one: one.overlap, default=start)
     share = explained(best, start)
     if share < LIKELY:
-        tried = f": the best, {best.cause}, explains {share:.0%}" if share > SAME else ""
+        tried = f": the best, {best.name}, explains {share:.0%}" if share > SAME else ""
         return f"none of those tested{tried}"
-    rivals = [one.cause for one in causes if one is not best and one.near > best.near - SAME]
+    rivals = [one.name for one in causes if one is not best and one.overlap > best.overlap - SAME]
     also = f" (as well as {', '.join(rivals)})" if rivals else ""
     rest = "" if share > ALL else "; something else differs, too"
-    return f"{best.cause}{also}: explains {share:.0%} of what the lists do not share{rest}"
+    return f"{best.name}{also}: explains {share:.0%} of what the lists do not share{rest}"
 
 
-def _table(causes: Sequence[Tested], start: Tested, name: str) -> str:
-    header = ["cause", "changed", "then", "shared", "explains"]
-    rows = [["nothing", "", f"{start.value:.4f}", f"{start.near:.3f}", ""]]
+def _table(causes: Sequence[Cause], start: Cause, name: str) -> str:
+    header = ["cause", "changed", "then", "overlap", "explains"]
+    rows = [["nothing", "", f"{start.value:.4f}", f"{start.overlap:.3f}", ""]]
     for one in causes:
         changed = name if one.theirs else "ours"
-        if abs(one.near - start.near) >= SAME or one.spec:
+        if abs(one.overlap - start.overlap) >= SAME or one.spec:
             share = f"{max(explained(one, start), 0):.0%}"
-            rows.append([one.cause, changed, f"{one.value:.4f}", f"{one.near:.3f}", share])
+            rows.append([one.name, changed, f"{one.value:.4f}", f"{one.overlap:.3f}", share])
     return layout.grid(header, rows)
 
 
-def _reported(both: Both, reported: float) -> str:
+def _reported(pair: RunPair, reported: float) -> str:
     """Return which way of measuring their run gives the number that its authors report."""
-    name, at, depth = both.measure.partition("@")
-    ways = {"as here": both.measure, "relevance from 2": f"{name}(rel=2){at}{depth}"}
+    name, at, depth = pair.measure.partition("@")
+    ways = {"as here": pair.measure, "relevance from 2": f"{name}(rel=2){at}{depth}"}
     ways |= {"judged docs alone": f"{name}(judged_only=True){at}{depth}", "no cutoff": name}
     if name == "nDCG":
         ways["gains 2^level - 1"] = f"nDCG(dcg='exp-log2'){at}{depth}"
-    held = both._replace(queries=[*{*both.queries} & {*both.theirs["query_id"]}])
+    listed = pair._replace(queries=[*{*pair.queries} & {*pair.theirs["query_id"]}])
     values = {}
     for way, measure in ways.items():
         try:
-            values[way] = both._replace(measure=measure).value(both.theirs)
-            if len(held.queries) < len(both.queries):
-                alone = held._replace(measure=measure).value(held.theirs)
+            values[way] = pair._replace(measure=measure).value(pair.theirs)
+            if len(listed.queries) < len(pair.queries):
+                alone = listed._replace(measure=measure).value(listed.theirs)
                 values[f"{way}, queries with a list alone"] = alone
         except (ResiduumError, ValueError):
             continue  # the measure has no such form
@@ -236,76 +240,68 @@ def _reported(both: Both, reported: float) -> str:
     return line("reported", f"{reported:g}: {text}")
 
 
-def orders(both: Both) -> Iterator[Tested]:
+def orders(pair: RunPair) -> Iterator[Cause]:
     """Yield other orders of equal scores, in our run and in theirs."""
-    for theirs, run in ((False, both.ours), (True, both.theirs)):
+    for theirs, run in ((False, pair.ours), (True, pair.theirs)):
         now = run.sort("query_id", "rank").select("doc_id")
         for way, made in _by_id(run):
             if not made.select("doc_id").equals(now):
-                yield both.tested(f"equal scores by doc id, from the {way}", made, theirs)
+                yield pair.tested(f"equal scores by doc id, from the {way}", made, theirs)
 
 
-def rounded(both: Both) -> Iterator[Tested]:
+def rounded(pair: RunPair) -> Iterator[Cause]:
     """Yield our run with scores of as few decimals as theirs have, ties by doc id."""
     for places in range(MOST_PLACES):
-        if (both.theirs["score"] - both.theirs["score"].round(places)).abs().max() == 0:
-            cut = both.ours.with_columns(pl.col("score").round(places))
+        if (pair.theirs["score"] - pair.theirs["score"].round(places)).abs().max() == 0:
+            cut = pair.ours.with_columns(pl.col("score").round(places))
             for way, made in _by_id(cut):
                 cause = f"scores of {places} decimals, ties by doc id from the {way}"
-                yield both.tested(cause, made)
+                yield pair.tested(cause, made)
             return
 
 
 def _by_id(run: Run) -> Iterator[tuple[str, Run]]:
     """Yield a run with equal scores in the order of doc ids, from the first and from the last."""
-    for last, way in ((False, "first"), (True, "last")):
-        by = run.sort(["query_id", "score", "doc_id"], descending=[False, True, last])
-        yield way, by.with_columns(rank=trec.POSITION)
+    yield from (("first", trec.by_score(run)), ("last", trec.by_score(run, last=True)))
 
 
-def lacking(both: Both) -> Iterator[Tested]:
+def lacking(pair: RunPair) -> Iterator[Cause]:
     """Yield the queries and the depths that their run lacks."""
-    gone = {*both.ours["query_id"]} - {*both.theirs["query_id"]}
+    gone = {*pair.ours["query_id"]} - {*pair.theirs["query_id"]}
     if gone:
-        kept = both.ours.filter(~pl.col("query_id").is_in([*gone]))
-        yield both.tested(f"{len(gone)} queries without a list", kept)
-    depth, own = (one.group_by("query_id").len()["len"].max() for one in (both.theirs, both.ours))
+        kept = pair.ours.filter(~pl.col("query_id").is_in([*gone]))
+        yield pair.tested(f"{len(gone)} queries without a list", kept)
+    depth, own = (one.group_by("query_id").len()["len"].max() for one in (pair.theirs, pair.ours))
     if isinstance(depth, int) and isinstance(own, int) and depth < own:
-        yield both.tested(f"lists that end at rank {depth}", trec.cut(both.ours, depth))
+        yield pair.tested(f"lists that end at rank {depth}", trec.cut(pair.ours, depth))
 
 
-def removed(both: Both, ours: "Ours") -> Iterator[Tested]:
+def removed(pair: RunPair, ours: "Ours") -> Iterator[Cause]:
     """Yield docs that one side leaves out: a query's own, empty and unjudged ones, and others."""
-    own = both.ours.filter(pl.col("query_id") != pl.col("doc_id"))
-    if own.height < both.ours.height:
-        yield both.tested("the doc with a query's own id left out", _again(own))
-    back = both.theirs.filter(pl.col("query_id") != pl.col("doc_id"))
-    if back.height < both.theirs.height:
-        yield both.tested("the doc with a query's own id left out", _again(back), theirs=True)
-    pairs = both.judged.select(trec.PAIR)
-    theirs_judged = both.theirs.join(pairs, on=trec.PAIR, how="anti").is_empty()
-    if theirs_judged:
-        yield both.tested(
-            "judged docs alone", _again(both.ours.join(pairs, on=trec.PAIR, how="semi"))
-        )
+    sides = ((False, pair.ours), (True, pair.theirs))
+    for theirs, run in sides:
+        kept = run.filter(pl.col("query_id") != pl.col("doc_id"))
+        if kept.height < run.height:
+            yield pair.tested("the doc with a query's own id left out", _counted(kept), theirs)
+    pairs = pair.judged.select(trec.PAIR)
+    if pair.theirs.join(pairs, on=trec.PAIR, how="anti").is_empty():
+        kept = pair.ours.join(pairs, on=trec.PAIR, how="semi")
+        yield pair.tested("judged docs alone", _counted(kept))
     if ours.docs > CHEAP_DOCS:
         text = f"{ours.docs:,} docs are looked through and indexed only up to {CHEAP_DOCS:,}"
         raise ResiduumError(f"empty and unknown docs, and settings, because {text}")
-    known = {*ours.texts}
-    unknown = both.theirs.filter(~pl.col("doc_id").is_in([*known]))
-    if unknown.height:
-        kept = both.theirs.filter(pl.col("doc_id").is_in([*known]))
-        count = unknown["doc_id"].n_unique()
-        yield both.tested(f"{count} docs that our collection lacks", _again(kept), theirs=True)
+    unknown = {*pair.theirs["doc_id"]} - ours.texts.keys()
+    if unknown:
+        kept = pair.theirs.filter(~pl.col("doc_id").is_in([*unknown]))
+        yield pair.tested(f"{len(unknown)} docs that our collection lacks", _counted(kept), True)
     empty = [name for name, text in ours.texts.items() if not text.strip()]
-    if empty:
-        for theirs, run in ((False, both.ours), (True, both.theirs)):
-            kept = run.filter(~pl.col("doc_id").is_in(empty))
-            if kept.height < run.height:
-                yield both.tested(f"{len(empty)} empty docs left out", _again(kept), theirs)
+    for theirs, run in sides:
+        kept = run.filter(~pl.col("doc_id").is_in(empty))
+        if kept.height < run.height:
+            yield pair.tested(f"{len(empty)} empty docs left out", _counted(kept), theirs)
 
 
-def _again(run: Run) -> Run:
+def _counted(run: Run) -> Run:
     """Return a run whose ranks count from 1 again."""
     return run.sort("query_id", "rank").with_columns(rank=trec.POSITION)
 
@@ -349,22 +345,24 @@ class Ours:
         return int(contracts.corpus_manifest(self.corpus)["docs"])
 
     @cached_property
+    def _parts(self) -> list[contracts.Record]:
+        return [*contracts.read_docs(self.corpus)]
+
+    @cached_property
     def texts(self) -> dict[str, str]:
         """The texts of all docs."""
-        return dict(contracts.read_corpus(self.corpus))
+        return {doc["doc_id"]: doc["text"] for doc in self._parts}
 
     @cached_property
     def bodies(self) -> dict[str, str]:
         """The texts of docs without their titles; none where docs have no parts."""
-        return {
-            doc["doc_id"]: doc["body"] for doc in contracts.read_docs(self.corpus) if "body" in doc
-        }
+        return {doc["doc_id"]: doc["body"] for doc in self._parts if "body" in doc}
 
     @property
     def checkpoint(self) -> Path:
         """The folder of the encoder behind a dense run."""
         for artefact in reversed(ancestors(self.graph, [self.path])):  # the nearest first
-            if PATHS.checkpoint.parse(f"{artefact.path}/manifest.json"):
+            if PATHS.checkpoint.parse(f"{artefact.path}/{FOLDER}"):
                 return self.results / artefact.path
         raise ResiduumError("the encoder's settings, because no checkpoint stands behind the run")
 
@@ -375,8 +373,8 @@ class Ours:
 
 
 def remade(
-    both: Both, ours: Ours, spec: Mapping[str, object], before: str = ""
-) -> Iterator[Tested]:
+    pair: RunPair, ours: Ours, spec: Mapping[str, object], before: str = ""
+) -> Iterator[Cause]:
     """Yield searches with one other setting than a spec's, where ours is a lexical search.
 
     `before` is the change that made the spec.
@@ -385,8 +383,8 @@ def remade(
         raise ResiduumError(f"settings, because {why}")
     changes = [*_lexical(dict(spec), bool(ours.bodies))]
     if before:  # what was changed before is not changed again
-        kept = {key: spec[key] for key in KEYS if spec[key] != ours.made.spec[key]}
-        changes = [one for one in changes if all(one[1][key] == kept[key] for key in kept)]
+        first = {key: spec[key] for key in KEYS if spec[key] != ours.made.spec[key]}
+        changes = [one for one in changes if {**one[1], **first} == one[1]]
     with tempfile.TemporaryDirectory(prefix="residuum-") as temporary:
         folder, indexes = Path(temporary), dict[str, Path]()
         for number, (cause, changed) in enumerate(
@@ -400,7 +398,7 @@ def remade(
                 lexical.index(ours.corpus, key, indexes[key])
             made = folder / f"{number}.trec.gz"
             lexical.search(indexes[key], ours.queries, canonical_json(changed), "changed", made)
-            tested = both.tested(f"{before} and {cause}" if before else cause, trec.read_run(made))
+            tested = pair.tested(f"{before} and {cause}" if before else cause, trec.read_run(made))
             yield tested._replace(spec=changed)
 
 
@@ -444,55 +442,44 @@ def _lexical(spec: dict[str, object], parted: bool) -> Iterator[tuple[str, dict[
         yield "no titles", {**spec, "joined": ["body"]}
 
 
-def encoded(both: Both, ours: Ours) -> tuple[list[Tested], str]:
+def encoded(pair: RunPair, ours: Ours) -> tuple[list[Cause], str]:
     """Return orders of the first docs by an encoder like ours with one other setting, and a remark.
 
     Of some queries, the first docs of both runs are encoded anew and put into order.
     """
-    checkpoint = ours.checkpoint
-    settings = json.loads((checkpoint / SETTINGS).read_bytes())
-    pooling = settings["pooling"]["kind"] if isinstance(settings["pooling"], dict) else ""
-    if "tokens" in (pooling, settings["pooling"]):
-        raise ResiduumError("the encoder's settings, because each token has a vector")
-    shared = sorted({*both.queries} & {*both.ours["query_id"]} & {*both.theirs["query_id"]})
+    shared = sorted({*pair.queries} & {*pair.ours["query_id"]} & {*pair.theirs["query_id"]})
     some = shared[:: max(1, len(shared) // CHEAP_QUERIES)][:CHEAP_QUERIES]
-    heads = pl.concat([trec.cut(run, POOL) for run in (both.ours, both.theirs)])
+    heads = pl.concat([trec.cut(run, POOL) for run in (pair.ours, pair.theirs)])
     pool = heads.filter(pl.col("query_id").is_in(some)).select(trec.PAIR).unique().sort(trec.PAIR)
-    ours_within, theirs_within = (_within(run, pool) for run in (both.ours, both.theirs))
-    looks = both.measure if (cutoff(both.measure) or POOL) < POOL else "nDCG@10"
-    within = Both(ours_within, theirs_within, both.judged, looks, some)
-    near = within.near(within.ours, within.theirs)
-    if 1 - near < SAME:
+    looks = pair.measure if (cutoff(pair.measure) or POOL) < POOL else "nDCG@10"
+    first, second = (_within(run, pool) for run in (pair.ours, pair.theirs))
+    within = RunPair(first, second, pair.judged, looks, some)
+    distance = 1 - within.overlap(first, second)
+    if distance < SAME:
         raise ResiduumError(f"the encoder's settings, because the first {POOL} docs are the same")
-    texts_of_queries = trec.read_queries(ours.queries)
-    scale = (1 - both.near(both.ours, both.theirs)) / (1 - near)
-    kept, made = dict[str, Matrix](), list[Tested]()
-    own = _ordered(checkpoint, settings, pool, texts_of_queries, ours.texts, kept)
-    if (alike := within.near(own, within.ours)) < IDENTICAL:
+    orderer = Orderer(ours, pool)
+    alike = within.overlap(orderer.order({}), first)
+    if alike < IDENTICAL:
         raise ResiduumError(
             "the encoder's settings, because its order of our docs is not that of our run (overlap "
-            f"{alike:.2f}). Docs have several vectors or are read in passages, or queries have an "
-            "encoder of their own"
+            f"{alike:.2f}). Docs are read in passages, or queries have an encoder of their own"
         )
-    variants = [*_dense(settings, bool(ours.bodies))]
-    for cause, changed, bodies in track(variants, "encode", len(variants), "settings"):
-        texts = ours.bodies if bodies else ours.texts
-        try:
-            run = _ordered(checkpoint, settings | changed, pool, texts_of_queries, texts, kept)
-        except ResiduumError:
-            continue  # no such setting of this encoder
-        tested = within.tested(cause, run)
-        # In the units of the whole lists, so that causes compare.
-        made.append(tested._replace(near=1 - (1 - tested.near) * scale))
-    values = [f"{within.value(run):.4f}" for run in (within.ours, within.theirs)]
-    return made, (
+    scale = (1 - pair.overlap(pair.ours, pair.theirs)) / distance
+    causes, variants = list[Cause](), [*_dense(orderer.settings, bool(ours.bodies))]
+    for name, changed, bodies in track(variants, "encode", len(variants), "settings"):
+        with suppress(ResiduumError):  # of a setting that this encoder does not have
+            cause = within.tested(name, orderer.order(changed, bodies))
+            # In the units of the whole lists, so that causes compare.
+            causes.append(cause._replace(overlap=1 - (1 - cause.overlap) * scale))
+    values = [f"{within.value(run):.4f}" for run in (first, second)]
+    return causes, (
         f"Settings of the encoder were tested on {len(some)} queries, by the first {POOL} docs of "
         f"both runs: there {looks} is {values[0]} of ours and {values[1]} of theirs."
     )
 
 
 def _within(run: Run, pool: pl.DataFrame) -> Run:
-    return _again(run.join(pool, on=trec.PAIR, how="semi"))
+    return _counted(run.join(pool, on=trec.PAIR, how="semi"))
 
 
 def _dense(
@@ -521,44 +508,48 @@ def _dense(
         yield "no titles", {}, True
 
 
-def _ordered(
-    checkpoint: Path,
-    settings: Mapping[str, object],
-    pool: pl.DataFrame,
-    texts_of_queries: Mapping[str, str],
-    texts: Mapping[str, str],
-    kept: dict[str, Matrix],
-) -> Run:
-    """Return pairs in the order of the scores of an encoder with these settings.
+class Orderer:
+    """Puts pairs of queries and docs into the order of our encoder's scores, with other settings.
 
-    `kept` has the vectors of docs, by what they depend on.
+    Vectors of docs are kept, by the settings that they depend on.
     """
-    from residuum.neural import devices
-    from residuum.neural.encoders import Encoder
 
-    queries = pool["query_id"].unique(maintain_order=True).to_list()
-    docs = pool["doc_id"].unique().sort().to_list()
-    alone = {key: value for key, value in settings.items() if not key.startswith("query_")}
-    key = canonical_json([alone, sum(map(len, texts.values()))])
-    with tempfile.TemporaryDirectory(prefix="residuum-") as temporary:
-        folder = Path(temporary) / "model"
-        shutil.copytree(checkpoint, folder, copy_function=_linked)
-        for name in ("manifest.json", SETTINGS):
-            (folder / name).unlink(missing_ok=True)
-        (folder / SETTINGS).write_text(json.dumps(settings))
-        encoder = Encoder.load(folder, devices.choose("auto", "auto", THREADS))
-        of_queries, _ = encoder.vectors(
-            [texts_of_queries[name] for name in queries], "query", BATCH
-        )
-        if key not in kept:
-            kept[key], _ = encoder.vectors([texts[name] for name in docs], "doc", BATCH, len(docs))
-    product = of_queries @ kept[key].T
-    scores = np.asarray(product.todense() if hasattr(product, "todense") else product)
-    if scores.shape != (len(queries), len(docs)):
-        raise ResiduumError("the encoder's settings, because a doc has several vectors")
-    rows, columns = ({name: n for n, name in enumerate(some)} for some in (queries, docs))
-    values = [float(scores[rows[query], columns[doc]]) for query, doc in pool.rows()]
-    return trec.rank(pool.with_columns(score=pl.Series(values, dtype=pl.Float64)))
+    def __init__(self, ours: Ours, pool: pl.DataFrame) -> None:
+        from residuum.neural.pretrained import SETTINGS
+
+        self.ours, self.pool, self.file = ours, pool, SETTINGS
+        self.settings = json.loads((ours.checkpoint / SETTINGS).read_bytes())
+        self.queries = trec.read_queries(ours.queries)
+        self._kept: dict[str, Matrix] = {}
+
+    def order(self, changed: Mapping[str, object], bodies: bool = False) -> Run:
+        """Return the pairs in order, by changed settings, or by docs without their titles."""
+        from residuum.neural import devices
+        from residuum.neural.encoders import Encoder
+
+        queries, docs = (self.pool[name].unique().sort().to_list() for name in trec.PAIR)
+        settings = self.settings | changed
+        of_docs = {name: value for name, value in settings.items() if not name.startswith("query_")}
+        key = canonical_json([bodies, of_docs])
+        texts = self.ours.bodies if bodies else self.ours.texts
+        with tempfile.TemporaryDirectory(prefix="residuum-") as temporary:
+            folder = Path(temporary) / "model"
+            shutil.copytree(self.ours.checkpoint, folder, copy_function=_linked)
+            for name in (FOLDER, self.file):
+                (folder / name).unlink(missing_ok=True)
+            (folder / self.file).write_text(json.dumps(settings))
+            encoder = Encoder.load(folder, devices.choose("auto", "auto", THREADS))
+            asked, _ = encoder.vectors([self.queries[name] for name in queries], "query", BATCH)
+            if key not in self._kept:
+                read = [texts[name] for name in docs]
+                self._kept[key], _ = encoder.vectors(read, "doc", BATCH, len(docs))
+        product = asked @ self._kept[key].T
+        scores = np.asarray(product.todense() if hasattr(product, "todense") else product)
+        if scores.shape != (len(queries), len(docs)):
+            raise ResiduumError("the encoder's settings, because a text has several vectors")
+        rows, columns = ({name: n for n, name in enumerate(some)} for some in (queries, docs))
+        values = [float(scores[rows[query], columns[doc]]) for query, doc in self.pool.rows()]
+        return trec.rank(self.pool.with_columns(score=pl.Series(values, dtype=pl.Float64)))
 
 
 def _linked(source: str, target: str) -> None:

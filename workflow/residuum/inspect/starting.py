@@ -11,23 +11,26 @@ import shutil
 import tempfile
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
 from textwrap import dedent, indent
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 from residuum import data
 from residuum.artefacts import files, yamls
 from residuum.cli.errors import ResiduumError, printable
 from residuum.collections.lines import MOST_SHOWN
 from residuum.collections.recognising import TRAINS, TUNES, Entry, Recognised, recognised
+from residuum.collections.records import Rows
 from residuum.config import entries, loading, roots
 from residuum.config.entries import Folder
 from residuum.config.schema.base import ID
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import Model, ReleasedEncoder, Vectors
+from residuum.config.schema.models import Model, Reads, ReleasedEncoder, Vectors
 from residuum.config.unwritten import SUFFIX
 from residuum.inspect import datasets, pinning
+from residuum.neural import hub
 from residuum.wiring.paths import Paths, results_of
 
 LEAST_TUNED = 200  # training queries from which a tuning split is drawn
@@ -35,12 +38,12 @@ HELD_OUT, DRAWN = 100, "tune"  # queries of such a split, and its name
 LEAST_FOLDED = 10  # queries that fold by fold choose a weight
 FOLDS = 5
 OF_YAML = re.compile(r"[0-9][0-9e_-]*|true|false|null|yes|no|on|off|y|n")  # no text, as a value
-MAIN, RERANKS = "config.json", "ForSequenceClassification"
+RERANKS = "ForSequenceClassification"  # ends the class of a cross-encoder
 NAMELESS = {"model", "models", "checkpoint", "encoder"}  # names of folders that tell nothing
-OF_TOKENS = ("MultiVectorMask", "pylate.models", "HF_ColBERT")  # words in a late encoder's files
+TOKENS = {"pooling": "tokens"}  # what an entry says of a late encoder
 
 
-class Named(NamedTuple):
+class TableModel(NamedTuple):
     """A model of the table: its system, a label, and the entry to write, or "" if it exists."""
 
     id: str
@@ -60,7 +63,7 @@ def start(config: Path, folder: Path, models: Sequence[str], name: str | None) -
     """
     name = _id(Path(os.path.abspath(folder)).name) if name is None else name
     _refuse_taken(config, name)
-    called = _as_named(folder)
+    called = _as_table_model(folder)
     layout = recognised(folder, called)
     yield f"{folder}: {layout.form}; splits: {', '.join(layout.splits)}"
     if Path(called).is_absolute():
@@ -68,14 +71,14 @@ def start(config: Path, folder: Path, models: Sequence[str], name: str | None) -
     if layout.unread:
         more = f" and {len(layout.unread) - 5} others" if len(layout.unread) > 5 else ""
         yield f"not read: {', '.join(layout.unread[:5])}{more}"
-    known, named = _models(config), list[Named]()
+    taken, held = Taken.read(config), list[TableModel]()
     for model in {_same(model): model for model in models}.values():
-        named.append(_named(model, known, config, name, [one.id for one in named]))
+        held.append(_table_model(model, taken, name, [one.id for one in held]))
     with tempfile.TemporaryDirectory(prefix="residuum-") as temporary:
         staged = Path(temporary) / "config"
         shutil.copytree(config, staged)
         try:
-            yield from _stage(staged, name, folder, layout, named)
+            yield from _stage(staged, name, folder, layout, held)
         except ResiduumError as error:
             text = str(error).replace(str(staged), str(config))
             raise ResiduumError(f"{text}\nNothing was written.") from None
@@ -119,7 +122,7 @@ def _refuse_taken(config: Path, name: str) -> None:
         raise ResiduumError(f"{', '.join(dict.fromkeys(here))}: exists already. {text}")
 
 
-def _as_named(folder: Path) -> str:
+def _as_table_model(folder: Path) -> str:
     """Return what a dataset entry calls a folder: its path below RESIDUUM_DATA, or from the top."""
     given, below = (Path(os.path.abspath(path)) for path in (folder, roots.data()))
     inside = given.is_relative_to(below) and given != below
@@ -131,55 +134,58 @@ def _same(model: str) -> str:
     return str(Path(model).resolve()) if model and Path(model).is_dir() else model
 
 
-def _models(config: Path) -> dict[str, Model]:
-    faults: list[str] = []
-    return entries.load_folder(Folder(config / "models"), loading.FORMS["models"], faults)
+class Taken(NamedTuple):
+    """The models of the configuration, and the ids of its systems."""
+
+    models: dict[str, Model]
+    systems: set[str]
+
+    @classmethod
+    def read(cls, config: Path) -> Self:
+        """Read them; a fault of theirs is told when all entries are checked."""
+        held = entries.load_folder(Folder(config / "models"), loading.FORMS["models"], [])
+        return cls(held, {*Folder(config / "systems").locations})
 
 
-def _named(
-    given: str, known: dict[str, Model], config: Path, paper: str, others: Sequence[str]
-) -> Named:
+def _table_model(given: str, taken: Taken, paper: str, others: Sequence[str]) -> TableModel:
     """Return a model of the table by an id of config/models, a folder, or an id of the hub.
 
-    A new model gets an id that is neither known, nor that of a system, nor one of `others`.
+    A new model gets an id that neither a model, nor a system, nor one of `others` has.
     """
-    if given in known:
-        return _existing(given, known[given], config)
     same = [
         model
-        for model, entry in known.items()
+        for model, entry in taken.models.items()
         if isinstance(entry, ReleasedEncoder) and given in (entry.hub, entry.path)
     ]
-    if same:
-        model = min(same, key=len)
-        return _existing(model, known[model], config)
+    if given in taken.models or same:
+        return _existing(given if given in taken.models else min(same, key=len), taken)
     path = Path(given)
     is_folder = path.is_dir()
     is_id = given.count("/") == 1 and not given.startswith((".", "/"))
     if not given or not (is_folder or is_id):
-        shown = ", ".join(model for model, entry in known.items() if _released(entry))
+        shown = ", ".join(
+            model for model, entry in taken.models.items() if isinstance(entry, ReleasedEncoder)
+        )
         raise ResiduumError(
-            f"--model {given}: no such folder, no entry of {config / 'models'} and no id of the "
-            f"hub, which is ORGANISATION/NAME. Entries that are released: {shown}."
+            f"--model {given}: no such folder, no entry of config/models and no id of the hub, "
+            f"which is ORGANISATION/NAME. Entries that are released: {shown}."
         )
     title = _title(path) if is_folder else path.name
-    taken = {*known, *Folder(config / "systems").locations, *others}
-    taken |= {_id(title)} if OF_YAML.fullmatch(_id(title)) else set()
+    plain = [] if OF_YAML.fullmatch(_id(title)) else [_id(title)]
     numbered = (f"{paper}-{_id(title)}-{number}" for number in count(2))
     made = next(
-        one for one in chain([_id(title), f"{paper}-{_id(title)}"], numbered) if one not in taken
+        one
+        for one in chain(plain, [f"{paper}-{_id(title)}"], numbered)
+        if one not in taken.models and one not in {*taken.systems, *others}
     )
-    if is_folder and not (path / MAIN).is_file() and not (path / "modules.json").is_file():
-        raise ResiduumError(f"--model {given}: no model: a folder without {MAIN}")
+    if is_folder and not any((path / name).is_file() for name in (*hub.CONFIG, hub.MODULES)):
+        raise ResiduumError(f"--model {given}: no model: a folder without {hub.CONFIG[0]}")
     where, revision = ({"path": given}, None) if is_folder else _on_the_hub(given)
     if _reranks(given, revision):
         pair = yamls.dump({**where, "reading": {"length": 512}}, one_line=True)
-        return Named(made, f"{paper}-{made}", title, reranker=pair)
-    keys = {"kind": "released-encoder", "description": title, **where}
-    if _of_tokens(given, revision):
-        keys["pooling"] = "tokens"
-    _check_read(given, revision, keys)
-    return Named(made, made, title, _lines(keys))
+        return TableModel(made, f"{paper}-{made}", title, reranker=pair)
+    keys = {"kind": "released-encoder", "description": title, **where, **_read(given, revision)}
+    return TableModel(made, made, title, _lines(keys))
 
 
 def _lines(keys: dict[str, str]) -> str:
@@ -196,18 +202,15 @@ def _text(value: str) -> str:
     return yamls.dump(value, one_line=True).strip()
 
 
-def _released(entry: Model) -> bool:
-    return str(getattr(entry, "kind", "")).startswith("released-e")
-
-
-def _existing(model: str, entry: Model, config: Path) -> Named:
+def _existing(model: str, taken: Taken) -> TableModel:
+    entry = taken.models[model]
     if not isinstance(entry, Vectors):
         text = f"a model of kind {entry.kind}, which makes no vectors of docs"
         raise ResiduumError(f"--model {model}: {text}")
-    taken = model in Folder(config / "systems")
     trained = not entry.kind.startswith(("released", "program", "lexical"))
     label = model if trained else entry.description or model
-    return Named(model, f"{model}{SUFFIX}" if taken else model, label, trained=trained)
+    system = f"{model}{SUFFIX}" if model in taken.systems else model
+    return TableModel(model, system, label, trained=trained)
 
 
 def _on_the_hub(model: str) -> tuple[dict[str, str], str]:
@@ -215,55 +218,46 @@ def _on_the_hub(model: str) -> tuple[dict[str, str], str]:
 
     A model that neither the hub nor the cache gives raises ResiduumError.
     """
-    from residuum.neural import hub
-
     branch = "main"
     if why := hub.missing(model, branch, pickled=True):
         text = "Its files say what it is. Name a folder, or an entry that you write by hand"
         raise ResiduumError(f"--model {model}: {why}. {text} (docs/how-to/published-model.md).")
-    hub.had(model, branch, MAIN)
+    hub.had(model, branch, *hub.CONFIG)
     commit = hub.commit(model, branch) or branch
     return {"hub": model, "revision": commit}, commit
 
 
-def _file(model: str, revision: str | None, name: str) -> Any:
-    """Return the content of a JSON file of a model; {} if it cannot be had."""
-    from residuum.neural import hub
-
-    try:
-        path = Path(model) / name if Path(model).is_dir() else hub.had(model, revision, name)
-        return json.loads(path.read_bytes()) if path and path.is_file() else {}
-    except (OSError, ValueError, RecursionError):
-        return {}
-
-
 def _reranks(model: str, revision: str | None) -> bool:
     """Say whether a model reads query and doc together, by the class that its files name."""
-    held = _file(model, revision, MAIN)
+    is_folder = Path(model).is_dir()
+    path = Path(model, *hub.CONFIG) if is_folder else hub.had(model, revision, *hub.CONFIG)
+    try:
+        held = json.loads(path.read_bytes()) if path and path.is_file() else {}
+    except (OSError, ValueError, RecursionError):
+        return False  # its reader says what is wrong with it
     classes = held.get("architectures") if isinstance(held, dict) else None
     return any(str(one).endswith(RERANKS) for one in classes or [])
 
 
-def _of_tokens(model: str, revision: str | None) -> bool:
-    """Say whether a model's files make a vector for each token."""
-    text = json.dumps([_file(model, revision, name) for name in ("modules.json", MAIN)])
-    return any(word in text for word in OF_TOKENS)
+def _read(model: str, revision: str | None) -> dict[str, str]:
+    """Return the keys that an encoder's entry needs beside its place: those of a late one, or none.
 
-
-def _check_read(model: str, revision: str | None, keys: dict[str, str]) -> None:
-    """Raise ResiduumError if a model's files do not say how it is read."""
-    from residuum.config.schema.models import Reads
+    Raises ResiduumError if the model's files do not say how it is read.
+    """
     from residuum.neural import release
     from residuum.neural.pretrained import Source
 
-    settings = {key: value for key, value in keys.items() if key in Reads.model_fields}
     try:
-        release.read(Source(model, revision), Reads.model_validate(settings))
+        release.read(Source(model, revision), Reads.model_validate({}))
     except ResiduumError as error:
+        with suppress(ResiduumError):
+            release.read(Source(model, revision), Reads.model_validate(TOKENS))
+            return TOKENS
         raise ResiduumError(
             f"--model {model}: {error}\nGive it an entry of its own in config/models "
             "(docs/how-to/published-model.md), and name its id: --model ID"
         ) from None
+    return {}
 
 
 class Roles(NamedTuple):
@@ -300,16 +294,14 @@ def _roles(folder: Path, judged: Mapping[str, set[str]]) -> Roles:
 
 
 def _stage(
-    staged: Path, name: str, folder: Path, layout: Recognised, models: Sequence[Named]
+    staged: Path, name: str, folder: Path, layout: Recognised, models: Sequence[TableModel]
 ) -> Iterator[str]:
     """Write the entries into a copy of the configuration, check them, and yield the findings."""
     splits, path = dict(layout.splits), staged / "datasets" / f"{name}.yaml"
     path.write_text(_dataset(folder, layout, {}))
     dataset = datasets.find(staged, name)
-    judged = {
-        split: {query for query, *_ in data.load_split(name, split, dataset).qrels}
-        for split in splits
-    }
+    rows = {split: data.load_split(name, split, dataset) for split in splits}
+    judged = {split: {query for query, *_ in one.qrels} for split, one in rows.items()}
     train, tune, measured, remarks = _roles(folder, judged)
     yield from remarks
     own = {key: one for key, one in (("train", train), ("tune", tune)) if one}
@@ -320,7 +312,7 @@ def _stage(
         raise ResiduumError(f"--model {lacking[0]}: it is trained on the collection; {text}.")
     path.write_text(_dataset(folder, layout._replace(splits=splits), own))
     yield f"train: {train or 'none'}; tune: {tune or 'none'}; measured: {', '.join(measured)}"
-    yield from _samples(name, datasets.find(staged, name), measured[0])
+    yield from _samples(dataset, measured[0], rows[measured[0]])
     for finding in datasets.check(staged, name):
         if finding.good is False:
             raise ResiduumError(f"{finding.what}: {finding.message}")
@@ -347,15 +339,14 @@ def _stage(
     loading.load(staged, {**base, "scale": name, "papers": [name]})
 
 
-def _samples(name: str, dataset: Dataset, split: str) -> Iterator[str]:
-    """Yield which fields are the text of docs, and the first doc and query, cut short."""
+def _samples(dataset: Dataset, split: str, rows: Rows) -> Iterator[str]:
+    """Yield which fields are the text of docs and queries, and the first of each, cut short."""
     source = dataset.source
     _, fields = next(iter(data.DOCS[source.kind](dataset)), ("", {"text": ""}))
     joined = " + ".join(getattr(source, "text_fields", ["text"]))
     yield f"text of docs: {joined}, as {_cut(fields['text'])}"
-    rows = data.load_split(name, split, dataset)
-    field = dataset.splits[split].query_field
-    yield f"text of queries: {field}, as {_cut(next(iter(rows.queries), ('', ''))[1])}"
+    (_, query), *_ = [*rows.queries, ("", "")]
+    yield f"text of queries: {dataset.splits[split].query_field}, as {_cut(query)}"
 
 
 def _cut(text: str) -> str:
@@ -385,7 +376,7 @@ def _dataset(folder: Path, layout: Recognised, own: dict[str, str]) -> str:
     return _schema("datasets") + "\n".join(lines) + "\n"
 
 
-def _scale(name: str, models: Sequence[Named], measured: Sequence[str], trains: bool) -> str:
+def _scale(name: str, models: Sequence[TableModel], measured: Sequence[str], trains: bool) -> str:
     trains = trains if not models else any(one.trained for one in models)
     why = "no paper prints numbers of this collection"
     why = f"trained models are as small as mini's, and {why}" if trains else why
@@ -408,7 +399,7 @@ def _entries(kind: str, texts: Sequence[tuple[str, str]]) -> str:
     return f"{_schema(kind)}entries:\n{made}"
 
 
-def _systems(name: str, models: Sequence[Named], chosen: str) -> str:
+def _systems(name: str, models: Sequence[TableModel], chosen: str) -> str:
     """Return the file of the systems: of each model a weighted sum, RRF, or a reranked BM25."""
     made = []
     for one in models:
@@ -458,7 +449,7 @@ def _setting(chosen: str) -> str:
 
 
 def _table(
-    name: str, models: Sequence[Named], measured: Sequence[str], trained: bool, chosen: str
+    name: str, models: Sequence[TableModel], measured: Sequence[str], trained: bool, chosen: str
 ) -> str:
     columns: list[Entry] = [
         {

@@ -100,6 +100,11 @@ def figure_of(
     return figure
 
 
+def plain(name: str) -> str:
+    """Return a name that a picture shows as it is: `$` would begin a formula."""
+    return name.replace("$", r"\$")
+
+
 def _nothing(ax: "Axes") -> Legend:
     ax.set_axis_off()
     ax.text(0.5, 0.5, "not run", ha="center", va="center")

@@ -10,6 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Protocol
 
+from residuum.cli.errors import unknown
 from residuum.code import closure
 from residuum.config.registry import Registry, SplitId
 from residuum.config.schema.models import ReleasedEncoder
@@ -35,6 +36,16 @@ Workflow = Any  # Snakemake's, which has no types
 def split_id_of(wildcards: Wildcards) -> SplitId:
     """Return the split that a job is about."""
     return SplitId(wildcards.dataset, wildcards.split)
+
+
+def unknown_split(registry: Registry, dataset: str, split: str | None) -> str | None:
+    """Return what no file of config/ has, a dataset or its split, with the nearest; or None."""
+    if dataset not in registry.datasets:
+        return unknown("dataset", dataset, registry.datasets)
+    splits = registry.datasets[dataset].splits
+    if split and split not in splits:
+        return unknown(f"split of {dataset}", split, splits)
+    return None
 
 
 def run_of(wildcards: Wildcards) -> RunId:

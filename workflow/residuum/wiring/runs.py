@@ -27,7 +27,7 @@ from residuum.config.specs import OrderId, RunId, Seed, Snapshot, trained_with
 from residuum.pages.figure.entry import DEPTH, Figure
 from residuum.wiring import sizes
 from residuum.wiring.availability import external_files, role_of
-from residuum.wiring.base import Part, Wildcards, run_of, split_id_of
+from residuum.wiring.base import Part, Wildcards, run_of, split_id_of, unknown_split
 from residuum.wiring.corpora import Corpora, shards_of
 from residuum.wiring.paths import Template, folder_of
 from residuum.wiring.rerankers import (
@@ -291,12 +291,9 @@ class Evaluations(Part):
 
     def _check_named(self, split_id: SplitId, run: str) -> None:
         """Raise ResiduumError for a split or a system that no file of config/ has."""
-        datasets, (name, seed) = self.registry.datasets, RunId.parse(run)
-        if split_id.dataset not in datasets:
-            raise ResiduumError(unknown("dataset", split_id.dataset, datasets))
-        splits = datasets[split_id.dataset].splits
-        if split_id.split not in splits:
-            raise ResiduumError(unknown(f"split of {split_id.dataset}", split_id.split, splits))
+        name, seed = RunId.parse(run)
+        if why := unknown_split(self.registry, split_id.dataset, split_id.split):
+            raise ResiduumError(why)
         if name not in self.registry.systems:
             raise ResiduumError(unknown("system", name, self.registry.systems))
         if self.registry.seeded(name) and seed is None:

@@ -9,8 +9,9 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
-from residuum.cli.errors import ResiduumError, unknown
+from residuum.cli.errors import ResiduumError
 from residuum.config.registry import Registry
+from residuum.wiring.base import unknown_split
 from residuum.wiring.paths import Paths, Template, results_of
 
 BEFORE = "--"  # behind it stand targets
@@ -43,14 +44,12 @@ def refuse_unknown(
 
 def _why(target: str, paths: Paths, registry: Registry) -> str:
     """Return which name in a path is none, or else the nearest path of a page."""
-    for template in _templates(paths):
-        if (at := template.parse(target)) is None or not target.startswith(_start(template)):
+    for template in vars(paths).values():
+        at = template.parse(target) if isinstance(template, Template) else None
+        if not at or "dataset" not in at or not target.startswith(template.partition("{")[0]):
             continue
-        if (dataset := at.get("dataset")) and dataset not in registry.datasets:
-            return unknown("dataset", dataset, registry.datasets)
-        splits = registry.datasets[dataset].splits if dataset else {}
-        if (split := at.get("split")) and split not in splits:
-            return unknown(f"split of {dataset}", split, splits)
+        if why := unknown_split(registry, at["dataset"], at.get("split")):
+            return why
     path = PurePath(target)
     folder, below = PurePath(*path.parts[:2]), PurePath(*path.parts[2:]).as_posix()
     pages = [
@@ -60,11 +59,3 @@ def _why(target: str, paths: Paths, registry: Registry) -> str:
     near = difflib.get_close_matches(below, pages, n=1, cutoff=NEAR)
     meant = f"Did you mean {folder / near[0]}?" if near else "See results/README.md"
     return f"no rule makes it. {meant}"
-
-
-def _templates(paths: Paths) -> list[Template]:
-    return [value for value in vars(paths).values() if isinstance(value, Template)]
-
-
-def _start(template: Template) -> str:
-    return template.partition("{")[0]
