@@ -212,7 +212,7 @@ def test_damaged_and_foreign_files_are_one_clear_error(archive, tmp_path):
         ({"bundle.json": b"[]"}, r"bundle\.json cannot be read"),
         (
             {"bundle.json": b'{"format": 9, "files": {}}'},
-            r"read by residuum .*: format: .*equal to 3 \(found 9\)",
+            r"read by residuum .*: format: .*equal to 4 \(found 9\)",
         ),
     ]:
         with pytest.raises(ResiduumError, match=says):

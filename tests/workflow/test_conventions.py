@@ -79,6 +79,19 @@ def test_package_citation_and_changelog_name_one_version():
     assert date == str(citation["date-released"])
 
 
+def test_codemeta_says_what_the_citation_and_the_package_say():
+    described, citation = read("codemeta.json"), read("CITATION.cff")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert described["identifier"] == project["name"]
+    assert described["version"] == residuum.__version__
+    assert described["dateModified"] == str(citation["date-released"])
+    assert described["license"].rpartition("/")[2] == citation["license"] == project["license"]
+    assert [one["name"] for one in described["author"]] == [a["name"] for a in citation["authors"]]
+    assert described["keywords"] == citation["keywords"]
+    least = project["requires-python"].removeprefix(">=")
+    assert described["runtimePlatform"] == f"Python {least}"
+
+
 def test_pip_gives_the_command_alone_and_with_each_extra_its_lock(tmp_path):
     """By the metadata that the build backend makes of a copy."""
     locks = {"graph": "requirements.lock", "slurm": "requirements-slurm.lock"}

@@ -6,6 +6,7 @@ Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of
 
 import sys
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -271,12 +272,17 @@ def export(
 def write(
     output: Annotated[Path, command.written("archive to write, .tar.gz")],
     results: Results,
+    by: Annotated[str | None, typer.Option(help="who publishes it: makes it an RO-Crate")] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="of what is published, as CC-BY-4.0, or its address")
+    ] = None,
     deep: Deep = False,
 ) -> None:
     """Write one archive of metrics, pages, specs, manifests and environment."""
-    from residuum.inspect import bundling
+    from residuum.inspect import bundling, crating
 
-    print(bundling.write(results, output, deep))
+    published = crating.statement(by, licence, date.today())
+    print(bundling.write(results, output, deep, published))
 
 
 @bundle.command()

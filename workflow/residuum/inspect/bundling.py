@@ -1,17 +1,19 @@
 """Write a results folder's pages and their inputs as one archive, and check such an archive.
 
 Usage: `residuum bundle write --output mini.tar.gz`, `residuum bundle verify mini.tar.gz`.
-Verification makes every page again. An archive's index records the folder's name, the commit and
-the packages. Where these and the results are equal, the bytes are equal. An archive holds no texts,
-runs, indexes or models.
+Verification makes every page again. An archive's index records the folder's name, the commit, the
+packages, and who publishes it. Where these and the results are equal, the bytes are equal. An
+archive holds no texts, runs, indexes or models.
 """
 
 import gzip
+import hashlib
 import io
 import json
 import re
 import tarfile
 import zlib
+from collections.abc import Collection, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
@@ -22,23 +24,29 @@ from residuum.artefacts import files, manifest
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError, full
 from residuum.config.roots import ROOT
-from residuum.inspect import provenance
+from residuum.inspect import citing, crating, provenance
+from residuum.inspect.crating import METADATA, Published
 from residuum.inspect.integrity import Change, Changes
+from residuum.inspect.provenance import Graph
 from residuum.inspect.remaking import REMADE, Bench, make
 from residuum.inspect.text import Finding, remade
-from residuum.wiring.paths import Paths, Template, folder_of
+from residuum.wiring.paths import MANIFEST, Paths, Template, folder_of
 
-FORMAT = 3
+OLDEST, FORMAT = 3, 4  # from 4 on, a published bundle is an RO-Crate
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
-MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
+MEMBER = re.compile(
+    rf"{re.escape(INDEX)}|{re.escape(METADATA)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+"
+)
 PATHS = Paths()
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
 VALUES = [PATHS.metrics, *PATHS.choices, PATHS.learning, PATHS.depth_curve, PATHS.sweep]
 VALUES += [PATHS.bounds, PATHS.candidate_bounds]
 VALUES += [PATHS.significance, PATHS.groups, Template(folder_of(PATHS.fidelity) + "/*.tsv")]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
-LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
+WORKFLOW = "Snakefile"
+OF_CHECKOUT = ["requirements.lock", "requirements.in", "envs/*.yaml"]
+OF_CHECKOUT += [WORKFLOW, "workflow/Snakefile", "rules/*.smk"]
 MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
 BLOCK, MOST_BYTES = 1 << 20, 10_000_000_000  # bytes read at once; most bytes of an unpacked archive
 MOST_MEMBERS = 100_000
@@ -49,14 +57,18 @@ LONG = 90  # characters shown of a differing line
 class Index(BaseModel):
     """The fields of a bundle's index that are read again; other fields are ignored."""
 
-    format: int = Field(ge=FORMAT, le=FORMAT)
+    format: int = Field(ge=OLDEST, le=FORMAT)
+    published: Published | None = None
     files: dict[str, str]  # name: sha256
 
 
-def write(results: Path, output: Path, deep: bool = False) -> str:
+def write(
+    results: Path, output: Path, deep: bool = False, published: Published | None = None
+) -> str:
     """Write the archive, whole or not at all, and describe what it holds.
 
-    A file that differs from its manifest raises ResiduumError; see `integrity` for `deep`.
+    A file that differs from its manifest raises ResiduumError; see `integrity` for `deep`. If
+    somebody publishes the archive, it is an RO-Crate, too.
     """
     provenance.refuse_unfinished(results)
     if output.resolve().is_relative_to(results.resolve()):
@@ -67,29 +79,63 @@ def write(results: Path, output: Path, deep: bool = False) -> str:
             f"{results}: no manifest beside {', '.join(bare)}, so they cannot be made again from a "
             "bundle; run snakemake --cores all again, or delete what is no page of residuum"
         )
-    if changed := _changed(results, provenance.read(results), deep):
+    graph = provenance.read(results)
+    if changed := _changed(results, graph, deep):
         raise ResiduumError(
             f"{results}: no longer what the pages were made from: {'; '.join(map(str, changed))}. "
             f"Delete these files, then: {remade(results)}. A page that no entry of config/ "
             "has any more is not remade: delete its files instead"
         )
-    locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has lock files
-    members = {f"{RESULTS}/{name}": results / name for name in provenance.finished(results, KEPT)}
-    members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in provenance.finished(ROOT, locks)}
+    checkout = OF_CHECKOUT if (ROOT / WORKFLOW).is_file() else []  # not of an installed wheel
+    kept, beside = provenance.finished(results, KEPT), provenance.finished(ROOT, checkout)
+    members = {f"{RESULTS}/{name}": results / name for name in kept}
+    members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in beside}
+    members = dict(sorted(members.items()))
+    hashes = {name: files.sha256(path) for name, path in members.items()}
+    texts = dict[str, bytes]()
+    if published:
+        texts[METADATA] = _crate(results, graph, members, published).encode()
+        hashes[METADATA] = hashlib.sha256(texts[METADATA]).hexdigest()
     index = {
         "format": FORMAT,
         "residuum": __version__,
         "results": results.resolve().name,
         "written": manifest.environment(),
-        "files": {name: files.sha256(path) for name, path in sorted(members.items())},
+        "published": published and published.model_dump(mode="json"),
+        "files": hashes,
     }
+    texts[INDEX] = json.dumps(index, indent=1, ensure_ascii=False).encode() + b"\n"
     with files.whole(output) as temporary:
-        _pack(temporary, json.dumps(index, indent=1, ensure_ascii=False) + "\n", members)
+        _pack(temporary, texts, members)
     size = output.stat().st_size / 1e6
     return f"{output}: {len(members)} files, {size:.1f} MB, sha256 {files.sha256(output)}"
 
 
-def _changed(results: Path, graph: provenance.Graph, deep: bool = False) -> list[Change]:
+def _crate(results: Path, graph: Graph, members: dict[str, Path], published: Published) -> str:
+    """Return the metadata of the archive as an RO-Crate."""
+    workflow = f"{ENVIRONMENT}/{WORKFLOW}"
+    if workflow not in members:
+        raise ResiduumError(
+            f"{ROOT}: no {WORKFLOW}, and a published bundle has the workflow. Write it in a "
+            "checkout of residuum, or leave --by and --licence out"
+        )
+    pages = [_in_crate(graph, path, members) for path in provenance.finished(results, PAGES)]
+    return crating.metadata(results, graph, members, pages, workflow, published)
+
+
+def _in_crate(graph: Graph, path: str, members: Collection[str]) -> crating.Page:
+    made, stem = graph.manifest(path), f"{RESULTS}/{path.removesuffix('.tsv')}."
+    written = [name for name in members if name.startswith(stem)]
+    return crating.Page(
+        name=Path(path).stem,
+        module=made.module,
+        command=str(made.environment.get("command") or citing.UNKNOWN),
+        inputs=[name for p in graph[path].parents if (name := f"{RESULTS}/{p}") in members],
+        files=[name for name in written if not name.endswith(MANIFEST)],
+    )
+
+
+def _changed(results: Path, graph: Graph, deep: bool = False) -> list[Change]:
     """Return the changes against manifests: own files everywhere, inputs only behind pages."""
     roots = [path for path in graph if any(page.parse(path) is not None for page in PAGES)]
     changes = Changes(results, graph, deep)
@@ -97,15 +143,15 @@ def _changed(results: Path, graph: provenance.Graph, deep: bool = False) -> list
     return list(dict.fromkeys([*behind, *changes.among(graph.values(), ())]))
 
 
-def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
-    """Write a gzipped tar whose bytes depend only on names and contents, sorted by name."""
+def _pack(path: Path, texts: Mapping[str, bytes], members: Mapping[str, Path]) -> None:
+    """Write a gzipped tar whose bytes depend only on names and contents, texts first."""
     with (
         open(path, "wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        for name in [INDEX, *sorted(members)]:
-            data = members[name].read_bytes() if name in members else index.encode()
+        for name in [*sorted(texts), *sorted(members)]:
+            data = texts[name] if name in texts else members[name].read_bytes()
             member = tarfile.TarInfo(name)  # mode 0644, owner 0, mtime 0
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
