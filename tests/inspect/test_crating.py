@@ -14,7 +14,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, crating
 from residuum.inspect.crating import METADATA
 
-ADA = crating.Published(by="Ada Example", licence="CC-BY-4.0", on=date(2026, 11, 28))
+ADA = crating.Published(by="Ada Example", licence="CC-BY-4.0", day=date(2026, 11, 28))
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_a_reader_of_crates_reads_it(crate, tmp_path):
 def test_the_same_results_publisher_and_day_give_the_same_bytes(results, crate, tmp_path):
     bundling.write(shutil.copytree(results, tmp_path / "toy"), tmp_path / "a", published=ADA)
     assert (tmp_path / "a").read_bytes() == crate.read_bytes()
-    later = ADA.model_copy(update={"on": date(2026, 11, 29)})
+    later = ADA.model_copy(update={"day": date(2026, 11, 29)})
     bundling.write(results, tmp_path / "b", published=later)
     assert (tmp_path / "b").read_bytes() != crate.read_bytes()
 
@@ -158,12 +158,12 @@ def test_a_licence_may_be_an_address(results, tmp_path):
 )
 def test_half_a_statement_is_refused(by, licence, says):
     with pytest.raises(ResiduumError, match=says):
-        crating.statement(by, licence, ADA.on)
+        crating.statement(by, licence, ADA.day)
 
 
 def test_a_statement_is_read_without_needless_blanks():
-    assert crating.statement(" Ada  Example ", "CC-BY-4.0", ADA.on) == ADA
-    assert crating.statement(None, None, ADA.on) is None
+    assert crating.statement(" Ada  Example ", "CC-BY-4.0", ADA.day) == ADA
+    assert crating.statement(None, None, ADA.day) is None
 
 
 def test_a_crate_needs_the_workflow(results, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from projects import choose, copy_project, snakemake
 from replicas import hub
 from replicas.bioasq import DEV, World
 from residuum.artefacts.contracts import read_docs
+from results_fixture import change
 
 pytestmark = pytest.mark.workflow
 
@@ -27,6 +28,8 @@ def results(world, tmp_path_factory):
     project.mkdir()
     copy_project(project)
     choose(project, "bioasq")
+    scale = project / "config" / "scales" / "replica.yaml"
+    change(scale, "shard_pairs: 4000", "shard_pairs: 400")  # several of each split
     world.write(folder / "data")
     hub.write(folder / "hf", world.texts())
     data = {"RESIDUUM_DATA": str(folder / "data")}

@@ -286,11 +286,29 @@ def write(
 
 
 @bundle.command()
-def verify(archive: Annotated[Path, typer.Argument(help="archive of `bundle write`")]) -> None:
+def verify(
+    archive: Annotated[Path, typer.Argument(help="archive of `bundle write`")],
+    entry: Annotated[
+        Path | None, typer.Option(help="folder of an entry of reproductions/ to make again, too")
+    ] = None,
+) -> None:
     """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
-    from residuum.inspect import bundling
+    from residuum.inspect import bundling, recording
 
-    _print(bundling.verify(archive))
+    _print(recording.verify(archive, entry) if entry else bundling.verify(archive))
+
+
+@app.command()
+def record(
+    archive: Annotated[
+        Path | None, typer.Argument(help="published bundle to add; default: show the log")
+    ] = None,
+    log: Annotated[Path, typer.Option(help="folder of the log")] = Path("reproductions"),
+) -> None:
+    """Add a reproduction to the log: who got which numbers and verdicts, from a bundle."""
+    from residuum.inspect import recording
+
+    print(recording.record(archive, log) if archive else recording.log(log))
 
 
 @app.command()

@@ -82,6 +82,17 @@ def facts(folder: Path, what: str, *needed: str) -> Facts:
     return found
 
 
+def arithmetic(spec: Mapping[str, object]) -> str | None:
+    """Return the precision and the device of a spec, as `fp32 on cpu`; None without a precision.
+
+    A released encoder is copied, and vectors of others are taken in, so that they have none.
+    """
+    if "precision" not in spec:
+        return None
+    device = spec.get("device") or spec.get("name")  # encode records a device's own fields
+    return f"{spec['precision']} on {device}"
+
+
 def write(
     artefact: Path,
     facts: Mapping[str, object],

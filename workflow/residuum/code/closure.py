@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from residuum.artefacts import yamls
 from residuum.code import statements
@@ -59,6 +60,14 @@ def kinds_of(*texts: str) -> Kinds | None:
     return frozenset(kinds) or None
 
 
+class Step(NamedTuple):
+    """What a statement adds to a walk: its line, the statements it uses, the modules it runs."""
+
+    line: str
+    uses: list[Statement]
+    modules: list[str]
+
+
 class Library:
     """The modules of a package, read when they are reached, and never imported.
 
@@ -71,6 +80,8 @@ class Library:
         self.resolved: dict[tuple[Statement, Chain], list[Target]] = {}
         self.hashes: dict[Path, str] = {}
         self.imported: dict[str, list[str]] = {}
+        self.steps: dict[tuple[Statement, Kinds | None, bool], Step] = {}
+        self.ran: dict[str, tuple[list[Statement], list[str]]] = {}
 
     def module(self, name: str) -> Module | None:
         """Return a module of the package, or None for any other name."""
@@ -100,6 +111,56 @@ class Library:
                 names = (".".join(parts[: end + 1]) for end in range(len(parts)))
                 self.imported[target] = [name for name in names if self.module(name)]
             yield from self.imported[target]
+
+    def executed(self, name: str) -> tuple[list[Statement], list[str]]:
+        """Return the statements that importing a module executes, and the modules it imports."""
+        if name not in self.ran:
+            module = self.existing(name)
+            acting = [statement for statement in module.statements if statement.acts]
+            bound = (target for targets in module.bindings.values() for target in targets)
+            self.ran[name] = acting, self._followed(bound)
+        return self.ran[name]
+
+    def _followed(self, targets: Iterable[Target]) -> list[str]:
+        """Return the modules, each once, that importing the targets executes and a walk follows."""
+        return [name for name in dict.fromkeys(self.run_by(targets)) if not _apart(name)]
+
+    def step(self, statement: Statement, kinds: Kinds | None, worded: bool) -> Step:
+        """Return what a statement adds to a walk for some kinds, which its branches alone need."""
+        key = statement, kinds if statement.branches else None, worded
+        if key not in self.steps:
+            self.steps[key] = self._step(statement, kinds, worded)
+        return self.steps[key]
+
+    def _step(self, statement: Statement, kinds: Kinds | None, worded: bool) -> Step:
+        if statement.opaque:
+            raise self.refusal(statement, f"{statement.opaque} cannot be followed")
+        form = statement.worded if worded else statement.wordless
+        parts, used = [_name(statement), form.sha256], list[Target]()
+        modules = list(statement.imports.values())
+        for use in form.uses:
+            targets = self.resolve(statement, use)
+            parts.append(f"{'.'.join(use)}={'|'.join(map(_name, targets))}")
+            used += targets
+        for kind, branch in statement.branches:
+            if not branch:
+                raise self.refusal(statement, "write the entries of the table out")
+            if isinstance(branch, str):
+                targets = self.find(branch)
+            else:
+                targets = self.resolve(statement, branch)
+            members = [target for target in targets if isinstance(target, Statement)]
+            named = {kind} if kind else {kind for member in members for kind in member.kinds}
+            if kinds is None or not named or named & kinds:
+                parts.append(f"{kind}={'|'.join(map(_name, targets))}")
+                used += targets
+                # The schema of a field with an open table's entry imports all modules of the table.
+                entries = (entry for member in members for _, entry in member.branches)
+                modules += [e.partition(":")[0] for e in entries if isinstance(e, str)]
+        parts += [f"{name}={self.data(statement, name)}" for name in statement.data]
+        inside = dict.fromkeys(target for target in used if isinstance(target, Statement))
+        uses = [target for target in inside if not _apart(_name(target))]
+        return Step(" ".join(parts), uses, self._followed(modules))
 
     def refusal(self, statement: Statement, reason: object) -> ValueError:
         """Return an error with the file and line of a statement."""
@@ -166,52 +227,21 @@ class _Walk:
         while self.waiting:
             statement = self.waiting.pop()
             if statement not in self.reached:
-                self.reached[statement] = ""
                 self._load([statement.module])
-                self.reached[statement] = self._line(statement)
+                step = self.library.step(statement, self.kinds, self.worded)
+                self.reached[statement] = step.line
+                self.waiting += step.uses
+                self._load(step.modules)
         return self.reached
 
-    def _load(self, targets: Iterable[Target]) -> None:
+    def _load(self, modules: Iterable[str]) -> None:
         """Queue the statements that importing modules, and the packages around them, executes."""
-        for name in self.library.run_by(targets):
-            if name not in self.run and not _apart(name):
+        for name in modules:
+            if name not in self.run:
                 self.run.add(name)
-                module = self.library.existing(name)
-                self.waiting += [statement for statement in module.statements if statement.acts]
-                self._load(target for targets in module.bindings.values() for target in targets)
-
-    def _line(self, statement: Statement) -> str:
-        """Queue what a statement uses; return its name, its hash, and what its names stand for."""
-        library = self.library
-        if statement.opaque:
-            raise library.refusal(statement, f"{statement.opaque} cannot be followed")
-        self._load(statement.imports.values())
-        form = statement.worded if self.worded else statement.wordless
-        parts = [_name(statement), form.sha256]
-        for use in form.uses:
-            parts.append(f"{'.'.join(use)}={self._reach(library.resolve(statement, use))}")
-        for kind, branch in statement.branches:
-            if not branch:
-                raise library.refusal(statement, "write the entries of the table out")
-            if isinstance(branch, str):
-                targets = library.find(branch)
-            else:
-                targets = library.resolve(statement, branch)
-            members = [target for target in targets if isinstance(target, Statement)]
-            kinds = {kind} if kind else {kind for member in members for kind in member.kinds}
-            if self.kinds is None or not kinds or kinds & self.kinds:
-                parts.append(f"{kind}={self._reach(targets)}")
-                # The schema of a field with an open table's entry imports all modules of the table.
-                entries = (entry for member in members for _, entry in member.branches)
-                self._load(entry.partition(":")[0] for entry in entries if isinstance(entry, str))
-        parts += [f"{name}={library.data(statement, name)}" for name in statement.data]
-        return " ".join(parts)
-
-    def _reach(self, targets: list[Target]) -> str:
-        """Queue the targets that are statements of the package; return the names of all targets."""
-        inside = [target for target in targets if isinstance(target, Statement)]
-        self.waiting += [statement for statement in inside if not _apart(_name(statement))]
-        return "|".join(map(_name, targets))
+                acting, others = self.library.executed(name)
+                self.waiting += acting
+                self._load(others)
 
 
 def _name(target: Target) -> str:

@@ -35,6 +35,7 @@ from residuum.wiring.paths import MANIFEST, Paths, Template, folder_of
 OLDEST, FORMAT = 3, 4  # from 4 on, a published bundle is an RO-Crate
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
+UNPACKED = "bundle"  # below a folder of work
 MEMBER = re.compile(
     rf"{re.escape(INDEX)}|{re.escape(METADATA)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+"
 )
@@ -58,6 +59,7 @@ class Index(BaseModel):
     """The fields of a bundle's index that are read again; other fields are ignored."""
 
     format: int = Field(ge=OLDEST, le=FORMAT)
+    residuum: str
     published: Published | None = None
     files: dict[str, str]  # name: sha256
 
@@ -197,7 +199,7 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
     if not (folder / INDEX).is_file():
         raise _refusal(archive, f"not a bundle of residuum, it lacks {INDEX}")
     try:
-        index = Index.model_validate_json((folder / INDEX).read_bytes())
+        index = index_of(folder)
     except ValidationError as error:
         why = describe(f"{INDEX} cannot be read by residuum {__version__}", error)
         raise _refusal(archive, why) from None
@@ -219,25 +221,35 @@ def _refusal(archive: Path, why: str) -> ResiduumError:
     return ResiduumError(f"{archive}: {why}. {hint}")
 
 
+def index_of(root: Path) -> Index:
+    """Return the index of an unpacked bundle; a faulty one raises pydantic's ValidationError."""
+    return Index.model_validate_json((root / INDEX).read_bytes())
+
+
 def verify(archive: Path) -> list[Finding]:
     """Check an archive: return findings per faulty file, per page, for the ledger, then a total."""
     with files.temporary("bundle") as folder:
-        root = folder / "bundle"
-        findings = unpack(archive, root)
-        results = root / RESULTS
-        graph, unreadable = provenance.readable(results)
-        findings += [Finding(f"{RESULTS}/{name}", why, False) for name, why in unreadable.items()]
-        known = {finding.what for finding in findings}
-        for change in _changed(results, graph):
-            if (name := f"{RESULTS}/{change.path}") not in known:
-                findings.append(Finding(name, change.text, False))
-        bench = Bench(results, graph, folder / "made")
-        pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
-        pages |= {*provenance.finished(results, PAGES)}
-        if PATHS.ledger not in pages:
-            why = "is missing, and every bundle has one: the archive is cut short, or no bundle"
-            findings.append(Finding(f"{RESULTS}/{PATHS.ledger}", why, False))
-        findings += [_page(bench, p) for p in sorted(pages, key=lambda p: (p == PATHS.ledger, p))]
+        return checked(archive, folder)
+
+
+def checked(archive: Path, folder: Path) -> list[Finding]:
+    """Check an archive as `verify` does, and leave it unpacked in `bundle` of an empty folder."""
+    root = folder / UNPACKED
+    findings = unpack(archive, root)
+    results = root / RESULTS
+    graph, unreadable = provenance.readable(results)
+    findings += [Finding(f"{RESULTS}/{name}", why, False) for name, why in unreadable.items()]
+    known = {finding.what for finding in findings}
+    for change in _changed(results, graph):
+        if (name := f"{RESULTS}/{change.path}") not in known:
+            findings.append(Finding(name, change.text, False))
+    bench = Bench(results, graph, folder / "made")
+    pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
+    pages |= {*provenance.finished(results, PAGES)}
+    if PATHS.ledger not in pages:
+        why = "is missing, and every bundle has one: the archive is cut short, or no bundle"
+        findings.append(Finding(f"{RESULTS}/{PATHS.ledger}", why, False))
+    findings += [_page(bench, p) for p in sorted(pages, key=lambda p: (p == PATHS.ledger, p))]
     made, carried = (sum(f.message.startswith(how) for f in findings) for how in (MADE, CARRIED))
     faults = sum(not finding.good for finding in findings)
     end = f"{faults} fault{'s' * (faults > 1)}" if faults else "no fault"
@@ -257,13 +269,13 @@ def _page(bench: Bench, path: str) -> Finding:
     try:
         note = make(bench, path)
         written = [n for n in names if (bench.results / n).exists() or (bench.made / n).exists()]
-        unlike = [_unlike(name, bench.results, bench.made) for name in written]
+        differences = [unlike(name, bench.results, bench.made) for name in written]
     except Exception as error:  # a changed file can raise any exception
         kind = "" if isinstance(error, ResiduumError) else f"{type(error).__name__}: "
         text = " ".join(str(error).split()).replace(f"{bench.results}/", "")
         fault = f"cannot be made again: {kind}{text}"
     else:
-        fault = next((f"differs: {text}" for text in unlike if text), "")
+        fault = next((f"differs: {text}" for text in differences if text), "")
     if not fault:
         return Finding(page, f"{MADE}{note}", True)
     made = (bench.graph[name].manifest for name in (tests, path))
@@ -272,8 +284,8 @@ def _page(bench: Bench, path: str) -> Finding:
     return Finding(page, fault + other, False)
 
 
-def _unlike(name: str, results: Path, made: Path) -> str | None:
-    """Describe the first line that differs between a bundle's page and the remade page."""
+def unlike(name: str, results: Path, made: Path, where: str = "in the bundle") -> str | None:
+    """Describe the first line that differs between a file and the same file, made again."""
     pages = [(folder / name).read_bytes() for folder in (results, made)]
     if pages[0] == pages[1]:
         return None
@@ -283,4 +295,4 @@ def _unlike(name: str, results: Path, made: Path) -> str | None:
     same = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0)
     start = max(0, same - LONG // 2)
     shown = (f"'{text[start : start + LONG]}'" for text in (a, b))
-    return f"{name}, line {number}: {' in the bundle, '.join(shown)} made again"
+    return f"{name}, line {number}: {f' {where}, '.join(shown)} made again"

@@ -51,7 +51,7 @@ class Published(BaseModel):
 
     by: str
     licence: str
-    on: date
+    day: date
 
 
 class Page(NamedTuple):
@@ -64,7 +64,7 @@ class Page(NamedTuple):
     files: Sequence[str]
 
 
-def statement(by: str | None, licence: str | None, on: date) -> Published | None:
+def statement(by: str | None, licence: str | None, day: date) -> Published | None:
     """Return what a publisher states; None if nothing. Only one of both is a ResiduumError."""
     if by is None and licence is None:
         return None
@@ -78,7 +78,7 @@ def statement(by: str | None, licence: str | None, on: date) -> Published | None
             f"--licence '{licence}': no licence has this name. Give its short name at spdx.org, as "
             "CC-BY-4.0, or the address of its text"
         )
-    return Published(by=" ".join(by.split()), licence=licence, on=on)
+    return Published(by=" ".join(by.split()), licence=licence, day=day)
 
 
 def metadata(
@@ -148,7 +148,7 @@ def _root(crate: ROCrate, scale: str, published: Published) -> RootDataset:
         "retrieval print, with values per query and the provenance of each number. "
         "`residuum bundle verify` makes the pages again and compares their bytes."
     )
-    root["datePublished"] = published.on.isoformat()
+    root["datePublished"] = published.day.isoformat()
     root["license"] = _licence(crate, published.licence)
     root["conformsTo"] = [
         _entity(crate, address, "CreativeWork", name=name, version=PurePath(address).name)

@@ -295,11 +295,8 @@ def of_arithmetic(manifests: Sequence[Path]) -> Iterator[str]:
     """Yield a note per precision and device, with its trainings, encodings and scores."""
     named: dict[str, dict[str, None]] = {}
     for path in manifests:
-        spec = manifest.read(path)["spec"]
-        if "precision" not in spec:
-            continue  # a released encoder is copied, and vectors of others are taken in
-        device = spec.get("device") or spec.get("name")  # encode records a device's own fields
-        named.setdefault(f"{spec['precision']} on {device}", {})[_computed(path)] = None
+        if used := manifest.arithmetic(manifest.read(path)["spec"]):
+            named.setdefault(used, {})[_computed(path)] = None
     for arithmetic, names in sorted(named.items()):
         yield f"Matrix products in {arithmetic}: {', '.join(sorted(names))}."
 
