@@ -3,9 +3,11 @@
 import io
 import json
 import tarfile
+from datetime import date
 
 from residuum.artefacts import files
-from residuum.inspect import bundling
+from residuum.inspect import bundling, recording
+from residuum.inspect.publishing import Published
 
 
 def contents(archive):
@@ -45,3 +47,18 @@ def faults(archive):
     bad = {finding.what: finding.message for finding in findings if not finding.good}
     assert (total.what, total.good) == ("bundle", not bad)
     return bad
+
+
+def published(results, archive, day=1, by="Ada Example"):
+    """Write a bundle that somebody publishes on a day of November 2026."""
+    bundling.write(
+        results, archive, published=Published(by=by, licence="MIT", day=date(2026, 11, day))
+    )
+    return archive
+
+
+def reproduced(results, log, day=1, by="Ada Example"):
+    """Record results in a log; return the bundle, which lies beside it."""
+    archive = published(results, log.parent / f"{day}.tar.gz", day, by)
+    recording.record(archive, log)
+    return archive

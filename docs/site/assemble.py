@@ -1,7 +1,8 @@
 """Assemble the pages of the docs site, and write those that are made of code: `make docs`.
 
 Usage: `python docs/site/assemble.py build/docs`. Copies docs/ and the project's other pages into
-`pages/`, turns their links to the site's own pages, and writes the reference of commands.
+`pages/`, turns their links to the site's own pages, and writes the reference of commands and the
+log of reproductions.
 """
 
 import importlib
@@ -31,6 +32,8 @@ RESULTS = """These commands read finished results and other people's runs. They 
 The [commands of stages](stages.md) make the results."""
 STAGES = """The graph runs these commands, one for each job. To run one by hand, see
 [Run the graph](../how-to/run.md#run-one-job-by-hand)."""
+REPRODUCTIONS = """Each entry was made from a bundle, whose pages were made again byte for byte.
+To add yours, see [Share results](../how-to/share.md#an-entry-in-the-log-of-reproductions)."""
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^()\s]+)\)")
 FENCED = r"^ *```.*?^ *```"
 CODE = r"`[^`\n]+`"
@@ -100,7 +103,18 @@ def of_stages() -> str:
     return text
 
 
-COMMANDS = {"commands.md": of_results, "stages.md": of_stages}
+def of_reproductions() -> str:
+    """Return the page of the log of reproductions."""
+    from residuum.inspect import reproductions
+
+    return f"# Reproductions\n\n{REPRODUCTIONS}\n\n{reproductions.log(ROOT / 'reproductions')}\n"
+
+
+MADE = {
+    "reference/commands.md": of_results,
+    "reference/stages.md": of_stages,
+    "reference/reproductions.md": of_reproductions,
+}
 
 
 def main(folder: Path) -> None:
@@ -118,9 +132,9 @@ def main(folder: Path) -> None:
             (pages / target).write_text(linked(source.read_text(), source, target))
         else:
             shutil.copy(source, pages / target)
-    for name, page in COMMANDS.items():
-        (pages / "reference").mkdir(exist_ok=True)
-        (pages / "reference" / name).write_text(page())
+    (pages / "reference").mkdir(exist_ok=True)
+    for name, page in MADE.items():
+        (pages / name).write_text(page())
     shutil.copy(DOCS / "site" / CONFIG, folder / CONFIG)
 
 

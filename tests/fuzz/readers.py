@@ -28,6 +28,7 @@ from residuum.collections import pubmed
 from residuum.config import entries
 from residuum.config.schema.datasets import Collection
 from residuum.inspect import bundling, provenance
+from residuum.inspect import reproductions as log
 
 Files = dict[str, bytes]
 
@@ -590,6 +591,60 @@ def bad_manifests(draw: st.DrawFn) -> Files:
     return {"x/manifest.json": json.dumps(record).encode()}
 
 
+# Entries of the log of reproductions.
+
+
+def entry(measured: list[float], **changes: object) -> Files:
+    """Return an entry's files; `changes` are of its head."""
+    head = ["paper", "table", "row", "column", "kind", "claim"]
+    head += ["reported", "measured", "p_adjusted", "verdict"]
+    rows = [
+        ["p", "p-t", f"r{number}", "c", "number", "x", "", repr(value), "", "close"]
+        for number, value in enumerate(measured)
+    ]
+    data = bytes_of(["\t".join(row) for row in (head, *rows)])
+    facts: dict[str, object] = {
+        "scale": "toy",
+        "published": {"by": "A", "licence": "MIT", "day": "2026-01-01"},
+        "bundle": "0" * 64,
+        "residuum": "1.0.0",
+        "commits": [],
+        "machine": {"python": ["3.11.7"]},
+        "packages": {},
+        "verdicts": {"p": {"close": len(rows)}},
+        "numbers": sha256(data).hexdigest(),
+    }
+    text = yaml.safe_dump(facts | changes).encode()
+    return {"log/toy/one/entry.yaml": text, "log/toy/one/numbers.tsv": data}
+
+
+measured = st.lists(st.floats(-1, 1), min_size=1, max_size=4)
+reproductions = measured.map(lambda values: Case(entry(values), values))
+
+
+def read_reproductions(folder: Path) -> object:
+    [one] = log.entries(folder / "log")
+    return [row.measured for row in one.rows.values()]
+
+
+@st.composite
+def bad_reproductions(draw: st.DrawFn) -> Files:
+    values = draw(measured)
+    slips: list[dict[str, object]] = [
+        {"scale": None},
+        {"published": {"by": "A", "licence": "MIT", "day": "soon"}},
+        {"bundle": "no hash"},
+        {"machine": ["3.11.7"]},
+        {"verdicts": {"p": {"close": "many"}}},
+        {"numbers": "1" * 64},
+    ]
+    kind = draw(st.integers(0, len(slips)))
+    if kind < len(slips):
+        return entry(values, **slips[kind])
+    files = entry(values)
+    return files | {"log/toy/one/numbers.tsv": files["log/toy/one/numbers.tsv"] + b"more\n"}
+
+
 # Checkpoints.
 
 
@@ -669,6 +724,7 @@ READERS = {
     "PubMed": Reader(read_pubmed, pubmeds, bad_pubmed()),
     "YAML": Reader(read_yaml, yamls, bad_yaml(), ValueError),
     "bundle": Reader(read_bundle, bundles, bad_bundles()),
+    "reproductions": Reader(read_reproductions, reproductions, bad_reproductions()),
     "manifest": Reader(read_manifests, manifests, bad_manifests()),
     "checkpoint": Reader(read_checkpoint, checkpoints, bad_checkpoints()),
 }

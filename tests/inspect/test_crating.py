@@ -11,10 +11,10 @@ from rocrate.rocrate import ROCrate
 
 from bundles import contents, faults, pack
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import bundling, crating
+from residuum.inspect import bundling, publishing
 from residuum.inspect.crating import METADATA
 
-ADA = crating.Published(by="Ada Example", licence="CC-BY-4.0", day=date(2026, 11, 28))
+ADA = publishing.Published(by="Ada Example", licence="CC-BY-4.0", day=date(2026, 11, 28))
 
 
 @pytest.fixture(scope="module")
@@ -158,12 +158,12 @@ def test_a_licence_may_be_an_address(results, tmp_path):
 )
 def test_half_a_statement_is_refused(by, licence, says):
     with pytest.raises(ResiduumError, match=says):
-        crating.statement(by, licence, ADA.day)
+        publishing.statement(by, licence, ADA.day)
 
 
 def test_a_statement_is_read_without_needless_blanks():
-    assert crating.statement(" Ada  Example ", "CC-BY-4.0", ADA.day) == ADA
-    assert crating.statement(None, None, ADA.day) is None
+    assert publishing.statement(" Ada  Example ", "CC-BY-4.0", ADA.day) == ADA
+    assert publishing.statement(None, None, ADA.day) is None
 
 
 def test_a_crate_needs_the_workflow(results, tmp_path, monkeypatch):

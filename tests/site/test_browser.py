@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browsing import check_scripts, chromium, needs_chromium, opened, serious
+from bundles import reproduced
 from hostile_texts import build_hostile
 from residuum.site import writing
 from results_fixture import build
@@ -11,7 +12,7 @@ from results_fixture import build
 pytestmark = needs_chromium
 PAGES = ["index.html", "against.html", "toy/toy-table1.html", "toy/toy-figure1.html",
          "toy/toy-claims.html", "toy/provenance.html", "toy/costs.html", "toy/absent.html",
-         "toy/about.html"]  # fmt: skip
+         "toy/about.html", "toy/reproductions.html"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,9 @@ def report(tmp_path_factory):
     """Return a report of a toy folder, beside another one with another k1."""
     folder = tmp_path_factory.mktemp("report")
     here, there = build(folder / "here"), build(folder / "there", k1=1.2)
-    return writing.write([here], folder / "report", there).parent
+    for day, results in enumerate((there, here), 1):
+        reproduced(results, folder / "log", day)
+    return writing.write([here], folder / "report", there, folder / "log").parent
 
 
 def visible_rows(page):

@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 import residuum
 from conftest import ROOT
+from residuum.inspect import recording, reproductions
 
 LOCKED = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line]
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -90,6 +91,11 @@ def test_codemeta_says_what_the_citation_and_the_package_say():
     assert described["keywords"] == citation["keywords"]
     least = project["requires-python"].removeprefix(">=")
     assert described["runtimePlatform"] == f"Python {least}"
+
+
+def test_every_entry_of_the_log_can_be_read_and_lies_where_its_bundle_says():
+    for one in reproductions.entries(ROOT / "reproductions"):
+        assert one.name == recording.name_of(one.entry)
 
 
 def test_pip_gives_the_command_alone_and_with_each_extra_its_lock(tmp_path):

@@ -15,7 +15,7 @@ import typer
 from residuum.cli import command, interrupts
 from residuum.cli.errors import ResiduumError, printable
 from residuum.inspect.text import Finding
-from residuum.wiring.paths import Paths, results_of
+from residuum.wiring.paths import REPRODUCTIONS, Paths, results_of
 
 app = command.app(
     "Inspect results and datasets, and test any TREC runs. Stages: python -m residuum.<stage>"
@@ -279,9 +279,9 @@ def write(
     deep: Deep = False,
 ) -> None:
     """Write one archive of metrics, pages, specs, manifests and environment."""
-    from residuum.inspect import bundling, crating
+    from residuum.inspect import bundling, publishing
 
-    published = crating.statement(by, licence, date.today())
+    published = publishing.statement(by, licence, date.today())
     print(bundling.write(results, output, deep, published))
 
 
@@ -303,12 +303,12 @@ def record(
     archive: Annotated[
         Path | None, typer.Argument(help="published bundle to add; default: show the log")
     ] = None,
-    log: Annotated[Path, typer.Option(help="folder of the log")] = Path("reproductions"),
+    log: Annotated[Path, typer.Option(help="folder of the log")] = Path(REPRODUCTIONS),
 ) -> None:
     """Add a reproduction to the log: who got which numbers and verdicts, from a bundle."""
-    from residuum.inspect import recording
+    from residuum.inspect import recording, reproductions
 
-    print(recording.record(archive, log) if archive else recording.log(log))
+    print(recording.record(archive, log) if archive else reproductions.log(log))
 
 
 @app.command()

@@ -1,8 +1,8 @@
 """Write a results folder's pages and their inputs as one archive, and check such an archive.
 
 Usage: `residuum bundle write --output mini.tar.gz`, `residuum bundle verify mini.tar.gz`.
-Verification makes every page again. An archive's index records the folder's name, the commit, the
-packages, and who publishes it. Where these and the results are equal, the bytes are equal. An
+Verification makes every page again. An archive's index records the folder's name, the commit and
+the packages, and who publishes it. Where these and the results are equal, the bytes are equal. An
 archive holds no texts, runs, indexes or models.
 """
 
@@ -25,9 +25,10 @@ from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError, full
 from residuum.config.roots import ROOT
 from residuum.inspect import citing, crating, provenance
-from residuum.inspect.crating import METADATA, Published
+from residuum.inspect.crating import METADATA
 from residuum.inspect.integrity import Change, Changes
 from residuum.inspect.provenance import Graph
+from residuum.inspect.publishing import Published
 from residuum.inspect.remaking import REMADE, Bench, make
 from residuum.inspect.text import Finding, remade
 from residuum.wiring.paths import MANIFEST, Paths, Template, folder_of
@@ -59,7 +60,7 @@ class Index(BaseModel):
     """The fields of a bundle's index that are read again; other fields are ignored."""
 
     format: int = Field(ge=OLDEST, le=FORMAT)
-    residuum: str
+    residuum: str = ""
     published: Published | None = None
     files: dict[str, str]  # name: sha256
 

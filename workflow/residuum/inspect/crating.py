@@ -7,25 +7,22 @@ Run Crate 0.5 and Workflow Run Crate 0.5. The same results, publisher and day gi
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from datetime import date
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from pydantic import BaseModel
 from rocrate.model import ContextEntity, Entity, RootDataset
 from rocrate.rocrate import ROCrate
 
 import residuum
 from residuum.artefacts import manifest
-from residuum.cli.errors import ResiduumError
 from residuum.inspect import checkpoints, citing, recorded
 from residuum.inspect.provenance import Graph
+from residuum.inspect.publishing import Published
 
 METADATA = "ro-crate-metadata.json"
 VERSION = "1.1"  # of RO-Crate, on which the profiles of runs build
-PROFILES = {
+SPECIFICATIONS = {
     "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
     "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
     "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
@@ -34,7 +31,6 @@ PARAMETER = "https://bioschemas.org/profiles/FormalParameter/1.0-RELEASE"
 WORKFLOW = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 SPDX = "https://spdx.org/licenses/"
 OF_SOFTWARE = "Apache-2.0"
-LICENCE = re.compile(r"[A-Za-z0-9.+-]+|https?://\S+")
 FORMATS = {
     ".json": "application/json",
     ".md": "text/markdown",
@@ -46,14 +42,6 @@ FORMATS = {
 }
 
 
-class Published(BaseModel):
-    """Who made and publishes results, when, and under which licence: of SPDX, or an address."""
-
-    by: str
-    licence: str
-    day: date
-
-
 class Page(NamedTuple):
     """A page of a crate, the job that made it, and those of its inputs that the crate has."""
 
@@ -62,23 +50,6 @@ class Page(NamedTuple):
     command: str
     inputs: Sequence[str]
     files: Sequence[str]
-
-
-def statement(by: str | None, licence: str | None, day: date) -> Published | None:
-    """Return what a publisher states; None if nothing. Only one of both is a ResiduumError."""
-    if by is None and licence is None:
-        return None
-    if not (by and by.strip() and licence):
-        raise ResiduumError(
-            "a published bundle names its publisher and its licence: "
-            "--by 'Ada Example' --licence CC-BY-4.0"
-        )
-    if not LICENCE.fullmatch(licence):
-        raise ResiduumError(
-            f"--licence '{licence}': no licence has this name. Give its short name at spdx.org, as "
-            "CC-BY-4.0, or the address of its text"
-        )
-    return Published(by=" ".join(by.split()), licence=licence, day=day)
 
 
 def metadata(
@@ -152,7 +123,7 @@ def _root(crate: ROCrate, scale: str, published: Published) -> RootDataset:
     root["license"] = _licence(crate, published.licence)
     root["conformsTo"] = [
         _entity(crate, address, "CreativeWork", name=name, version=PurePath(address).name)
-        for address, name in PROFILES.items()
+        for address, name in SPECIFICATIONS.items()
     ]
     return root
 

@@ -1,6 +1,6 @@
 """Prepare the ledger for a page: rows with links, counts, and rows that are not run.
 
-Usage: `rows(folder)`, `counts(folder, paper)`, `absent(rows)`.
+Usage: `rows(folder, reproductions)`, `counts(folder, paper)`, `absent(rows)`.
 """
 
 import textwrap
@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from residuum.inspect import reproductions as log
+from residuum.inspect.reproductions import Reproduction
 from residuum.pages.verdicts import ABSENT, VERDICTS, LedgerRow
 from residuum.site.folder import Folder
 
@@ -31,6 +33,7 @@ class Line(NamedTuple):
     verdict: str
     why: str  # "" for the scale's own reason, which the page shows once
     reason: str
+    elsewhere: str  # what recorded reproductions of the scale have
     href: str
     again: bool
 
@@ -40,8 +43,8 @@ class Line(NamedTuple):
         return AGAIN if self.again else FIRST
 
 
-def rows(folder: Folder) -> Iterator[Line]:
-    """Yield the ledger's rows in its order."""
+def rows(folder: Folder, reproductions: Sequence[Reproduction]) -> Iterator[Line]:
+    """Yield the ledger's rows in its order; `reproductions` are those of the folder's scale."""
     for row in folder.ledger:
         form = ".4g" if row.kind == "number" else "+.4g"
         again = f"{AGAIN}: {row.same_as}" if row.same_as else ""
@@ -59,6 +62,7 @@ def rows(folder: Folder) -> Iterator[Line]:
             verdict=row.verdict,
             why=again or why,
             reason=row.reason,
+            elsewhere=log.beside(row, reproductions),
             href=href(folder, row),
             again=bool(again),
         )

@@ -23,6 +23,7 @@ TEMPLATES = {
     "absent.html": packaged("site/templates/absent.html"),
     "costs.html": packaged("site/templates/costs.html"),
     "provenance.html": packaged("site/templates/provenance.html"),
+    "reproductions.html": packaged("site/templates/reproductions.html"),
     "about.html": packaged("site/templates/about.html"),
     "against.html": packaged("site/templates/against.html"),
 }

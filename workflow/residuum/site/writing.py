@@ -13,13 +13,16 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.roots import packaged
 from residuum.inspect import citing, recorded
+from residuum.inspect import reproductions as log
 from residuum.inspect.addressing import PATHS
+from residuum.inspect.reproductions import Reproduction
 from residuum.site import differences, ledgers, markup, rendering
 from residuum.site.charts import charts
 from residuum.site.folder import Folder, Sheet, read
 from residuum.site.numbers import Numbers
 from residuum.site.provenance import Provenance, artefact
 from residuum.site.replacing import INDEX, replaced
+from residuum.wiring.paths import REPRODUCTIONS
 
 ASSETS = [
     packaged("site/assets/report.css"),
@@ -36,19 +39,26 @@ FILTERS = ("paper", "verdict", "kind", "printed", "scale")  # columns of the led
 COLOURS = 64  # colours of a PNG: a few lines, and their edges
 
 
-def write(results: Sequence[Path], output: Path, against: Path | None = None) -> Path:
+def write(
+    results: Sequence[Path],
+    output: Path,
+    against: Path | None = None,
+    reproductions: Path = Path(REPRODUCTIONS),
+) -> Path:
     """Write the report of results folders, one per scale; return the path of its index.
 
-    `against` is another folder of the first folder's scale; a page then lists the differences. An
-    older report in `output` is replaced, see `replacing`. A folder that holds other files is
-    refused.
+    `against` is another folder of the first folder's scale; a page then lists the differences.
+    Entries of `reproductions` stand beside the ledger's rows. An older report in `output` is
+    replaced, see `replacing`. A folder that holds other files is refused.
     """
     with replaced(output) as made:
-        _write_all(results, made, against)
+        _write_all(results, made, against, reproductions)
     return output / INDEX
 
 
-def _write_all(results: Sequence[Path], made: Path, against: Path | None) -> None:
+def _write_all(
+    results: Sequence[Path], made: Path, against: Path | None, reproductions: Path
+) -> None:
     folders = [read(path) for path in results]
     scales = [folder.scale for folder in folders]
     if len({*scales}) < len(scales):
@@ -60,14 +70,17 @@ def _write_all(results: Sequence[Path], made: Path, against: Path | None) -> Non
     (made / "assets").mkdir()
     for asset in ASSETS:
         shutil.copyfile(asset, made / "assets" / asset.name)
+    found = log.by_scale(log.entries(reproductions))
     shared: dict[str, object] = {
         "folders": folders,
+        "recorded": [scale for scale in scales if scale in found],
         "version": residuum.__version__,
         "against": there,
     }
-    lines = {folder.scale: list(ledgers.rows(folder)) for folder in folders}
+    lines = {f.scale: list(ledgers.rows(f, found.get(f.scale, []))) for f in folders}
     for folder in folders:
-        _write_folder(folder, made / folder.scale, lines[folder.scale], shared)
+        some = found.get(folder.scale, [])
+        _write_folder(folder, made / folder.scale, lines[folder.scale], some, shared)
     shared["root"] = ""
     _write(made / INDEX, INDEX, **shared, **_index(folders, lines))
     if there:
@@ -96,7 +109,11 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
 
 
 def _write_folder(
-    folder: Folder, output: Path, lines: Sequence[ledgers.Line], shared: dict[str, object]
+    folder: Folder,
+    output: Path,
+    lines: Sequence[ledgers.Line],
+    reproductions: Sequence[Reproduction],
+    shared: dict[str, object],
 ) -> None:
     """Write a scale's pages: its papers, provenance, costs, rows not run, and details."""
     roots = [root for sheet in folder.sheets for cell in sheet.cells for root in cell.roots]
@@ -128,6 +145,9 @@ def _write_folder(
         libraries=yamls.read(VENDORED),
         **common,
     )
+    if reproductions:
+        body = markup.html(log.of_scale(reproductions))
+        _write(output / "reproductions.html", "reproductions.html", body=body, **common)
 
 
 def _write_sheet(

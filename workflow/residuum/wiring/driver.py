@@ -38,7 +38,7 @@ from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.order import Job, Order
 from residuum.wiring.pages import Pages, gaps
-from residuum.wiring.paths import Paths, Template, results_of
+from residuum.wiring.paths import REPRODUCTIONS, Paths, Template, results_of
 from residuum.wiring.placement import Placement
 from residuum.wiring.resources import Batches, Resources
 from residuum.wiring.runs import Evaluations, Groups, Hybrids, Listed, Runs, Sweeps, Unions
@@ -156,6 +156,12 @@ class Wiring:
     def reported(self, mark: Mark) -> Reported:
         """Return the marker of outputs for Snakemake's report, given its function `report`."""
         return Reported(self.registry, mark)
+
+    @property
+    def recorded(self) -> list[str]:
+        """Return the files of the log's entries of this scale, which its report shows."""
+        found = Path(REPRODUCTIONS, self.registry.config.scale).glob("*/*")
+        return sorted(map(str, found))
 
     def complete(self, environment: str) -> None:
         """Give rules a benchmark file, an environment, an order and batches; check targets.

@@ -20,6 +20,9 @@ SHARD = "shard-{shard}/manifest.json"
 FOLDERS = {"table": "tables", "characteristics": "tables", "figure": "figures"}
 
 
+REPRODUCTIONS = "reproductions"  # the log of `residuum record`, a folder of the project
+
+
 def results_of(scale: str) -> str:
     """Return the results folder of a scale, relative to the project's."""
     return f"results/{scale}"

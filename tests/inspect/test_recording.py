@@ -1,0 +1,217 @@
+"""The log of reproductions: entries of bundles, what is refused, what changed between entries."""
+
+import csv
+import json
+import shutil
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bundles import contents, pack, published, reproduced
+from contents import contents as contents_of
+from residuum.__main__ import app
+from residuum.artefacts import files, yamls
+from residuum.cli.errors import ResiduumError
+from residuum.inspect import recording, reproductions
+from residuum.pages import verdicts
+from residuum.site import writing
+from results_fixture import build, change
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory):
+    """Return the small results with another k1, by which `base` has other numbers."""
+    return build(tmp_path_factory.mktemp("there") / "results" / "toy", k1=1.2)
+
+
+@pytest.fixture(scope="module")
+def log(results, there, tmp_path_factory):
+    """Return a log of two bundles, the later one of the small results."""
+    folder = tmp_path_factory.mktemp("log") / "reproductions"
+    reproduced(there, folder, 1, "Grace Höpper")
+    reproduced(results, folder, 2)
+    return folder
+
+
+def lines(path):
+    with path.open(newline="") as text:
+        return list(csv.DictReader(text, delimiter="\t"))
+
+
+def test_an_entry_has_the_ledgers_rows_and_where_they_were_made(results, log):
+    archive = log.parent / "2.tar.gz"
+    [folder] = log.glob("toy/2026-11-02-ada-example-*")
+    assert folder.name.endswith(f"-{files.sha256(archive)[:8]}")
+    ledger, numbers = lines(results / "ledger.tsv"), lines(folder / "numbers.tsv")
+    kept = list(numbers[0])
+    assert numbers == [{name: row[name] for name in kept} for row in ledger]
+    entry = yamls.read(folder / "entry.yaml")
+    assert entry["bundle"] == files.sha256(archive)
+    assert entry["numbers"] == files.sha256(folder / "numbers.tsv")
+    assert entry["published"] == {"by": "Ada Example", "licence": "MIT", "day": "2026-11-02"}
+    first = [row["verdict"] for row in ledger if not row["same_as"]]
+    assert entry["verdicts"] == {"toy": dict(Counter(first))}
+    made = json.loads((results / "ledger.tsv.manifest.json").read_text())["environment"]
+    assert entry["machine"]["python"] == [made["python"]]
+    assert entry["machine"]["cpu.model"] == [made["cpu"]["model"]]
+    assert entry["packages"] == {name: [version] for name, version in made["packages"].items()}
+
+
+def test_a_name_of_a_folder_is_plain(log):
+    assert len([*log.glob("toy/2026-11-01-grace-hopper-*")]) == 1
+
+
+def test_the_same_bundle_is_recorded_once(log):
+    before = contents_of(log)
+    assert recording.record(log.parent / "2.tar.gz", log).endswith(": recorded before")
+    assert contents_of(log) == before
+
+
+def test_a_bundle_that_names_nobody_is_refused_with_the_command(archive, tmp_path):
+    with pytest.raises(ResiduumError, match=r"names no publisher\. .*bundle write --output .*--by"):
+        recording.record(archive, tmp_path / "log")
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_bundle_with_a_fault_is_not_recorded(results, tmp_path):
+    members = contents(published(results, tmp_path / "good.tar.gz"))
+    members["results/ledger.md"] += b"more\n"
+    harmed = pack(tmp_path / "harmed.tar.gz", members)
+    with pytest.raises(ResiduumError, match=r"not recorded\. results/ledger\.md: was changed"):
+        recording.record(harmed, tmp_path / "log")
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_bundle_proves_its_entry(log, tmp_path):
+    [folder] = log.glob("toy/2026-11-02-*")
+    archive, runner = log.parent / "2.tar.gz", CliRunner()
+    good = runner.invoke(app, ["bundle", "verify", str(archive), "--entry", str(folder)])
+    assert good.exit_code == 0 and good.output.endswith(f"{folder}: made again, same bytes\n")
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    change(copy / "numbers.tsv", "reproduced", "close")
+    bad = runner.invoke(app, ["bundle", "verify", str(archive), "--entry", str(copy)])
+    assert bad.exit_code == 1
+    assert f"FAULT  {copy}: differs: numbers.tsv, line " in bad.output
+    other = runner.invoke(
+        app, ["bundle", "verify", str(log.parent / "1.tar.gz"), "--entry", str(folder)]
+    )
+    assert other.exit_code == 1 and "differs: entry.yaml, line " in other.output
+    with pytest.raises(ResiduumError, match=r"no entry of a log: it has no entry\.yaml"):
+        recording.verify(archive, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("numbers.tsv", "reproduced", "close", r"numbers\.tsv: not the file that .*entry\.yaml"),
+        ("entry.yaml", "scale: toy", "scales: toy", r"entry\.yaml: scale: missing key"),
+        ("entry.yaml", "day: '2026-11-02'", "day: soon", r"entry\.yaml: published\.day: .*soon"),
+    ],
+)
+def test_an_edited_entry_is_named(log, tmp_path, name, old, new, says):
+    copy = shutil.copytree(log, tmp_path / "log")
+    [folder] = copy.glob("toy/2026-11-02-*")
+    change(folder / name, old, new)
+    with pytest.raises(ResiduumError, match=f"{says}.*residuum record BUNDLE"):
+        reproductions.entries(copy)
+
+
+def number(measured, verdict, row="ours", kind="number"):
+    claim = "MRR@10 = 0.3"
+    return reproductions.Number(
+        "toy", "toy-table1", row, "dev", kind, claim, 0.3, measured, None, verdict
+    )
+
+
+def reproduction(version, *rows):
+    facts = {"published": {"by": "A", "licence": "MIT", "day": date(2026, 1, 1)}, "scale": "toy"}
+    facts |= {"bundle": "0" * 64, "numbers": "0" * 64, "machine": {}, "packages": {}}
+    entry = reproductions.Entry(**facts, residuum=version, commits=["abcdef012345"], verdicts={})
+    return reproductions.Reproduction(
+        version, entry, {reproductions.key_of(row): row for row in rows}
+    )
+
+
+def test_what_changed_is_told_with_the_entry_from_which_on():
+    """The fourth digit counts; the fifth does not. A return to the first value is a change too."""
+    found = [
+        reproduction("1", number(0.30001, "close"), number(0.5, "close", "base")),
+        reproduction("2", number(0.30002, "close"), number(0.5, "close", "base")),
+        reproduction("3", number(0.3104, "differs"), number(0.5, "differs", "base")),
+        reproduction("4", number(0.30001, "close")),
+    ]
+    told = [
+        (drift.row.row, [(one.name, text) for one, text in drift.values])
+        for drift in reproductions.drifts(found)
+    ]
+    assert told == [
+        ("ours", [("1", "0.3 close"), ("3", "0.3104 differs"), ("4", "0.3 close")]),
+        ("base", [("1", "0.5 close"), ("3", "0.5 differs")]),
+    ]
+
+
+def ledger_row(measured, verdict):
+    return verdicts.LedgerRow(
+        *("toy", "Toy, Table 1", "toy-table1", "ours", "dev"),
+        kind="number", claim="MRR@10 = 0.3", measured=measured, verdict=verdict, reason="",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("measured", "verdict", "told"),
+    [
+        (0.3, "close", "same in 2 of 3; 0.3104 differs"),
+        (0.3104, "differs", "same in 1 of 3; 0.3 close (2)"),
+        (0.5, "differs", "same in 0 of 3; 0.3 close (2); 0.3104 differs"),
+        (None, "not run", "same in 0 of 3; 0.3 close (2); 0.3104 differs"),
+    ],
+)
+def test_a_row_is_told_how_many_entries_have_it(measured, verdict, told):
+    found = [
+        reproduction("1", number(0.3, "close")),
+        reproduction("2", number(0.3, "close")),
+        reproduction("3", number(0.3104, "differs")),
+        reproduction("4", number(0.3, "close", "base")),
+    ]
+    assert reproductions.beside(ledger_row(measured, verdict), found) == told
+    assert reproductions.beside(ledger_row(measured, verdict), found[3:]) == ""
+
+
+def test_the_log_has_a_line_per_entry_and_what_changed(log, tmp_path):
+    text = CliRunner().invoke(app, ["record", "--log", str(log)]).output
+    every = text.splitlines()
+    head, first, second = [line for line in every if line.startswith(("| day", "| 2026"))]
+    assert head.split(" | ")[1].strip() == "by"
+    assert "Grace Höpper" in first and "Ada Example" in second
+    # `base` has every relevant doc third at k1 0.9, and the first, second or third at 1.2: on
+    # average (1 + 1/2 + 1/3) / 3.
+    [changed] = [line for line in every if line.startswith("| toy-table1/base/rr ")]
+    before, after = changed.split(" | ")[3].split("; ")
+    assert before == "0.6111 differs (2026-11-01, 1.0.0)"
+    assert after.strip(" |") == "0.3333 differs (2026-11-02, 1.0.0)"
+    empty = CliRunner().invoke(app, ["record", "--log", str(tmp_path)])
+    assert empty.output == f"{tmp_path}: no reproduction is recorded.\n"
+
+
+def test_entries_that_are_equal_have_no_changes(results, tmp_path):
+    for day in (1, 2):
+        reproduced(results, tmp_path / "log", day)
+    assert reproductions.log(tmp_path / "log").endswith(
+        "All rows of the ledger are the same in all 2 entries."
+    )
+
+
+def test_the_report_shows_entries_beside_each_row(results, log, tmp_path):
+    site = writing.write([results], tmp_path / "site", reproductions=log).parent
+    index = (site / "index.html").read_text()
+    changed = 3  # base's RR@10, what ours gains over it, and the claim that rests on the gain
+    assert index.count("same in 1 of 2") == changed
+    assert index.count("same in 2 of 2") == len(lines(results / "ledger.tsv")) - changed
+    page = (site / "toy" / "reproductions.html").read_text()
+    assert "Grace Höpper" in page and "toy-table1/base/rr" in page
+    bare = writing.write([results], tmp_path / "bare", reproductions=Path("none")).parent
+    assert "same in" not in (bare / "index.html").read_text()
+    assert not (bare / "toy" / "reproductions.html").exists()
