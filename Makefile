@@ -13,7 +13,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-
 # Left out: the tests of packages, and the models of transformers, of which a job imports two or three.
 COMPILE = @$(BIN)/python -m compileall -q -q -j 0 -x '/tests/|/transformers/models/' $(VENV)/lib || true
 
-.PHONY: mini papers smoke test fuzz check form types lint docs cluster gallery generated install clean
+.PHONY: mini papers smoke test fuzz check form types lint docs cluster notebooks gallery generated install clean
 
 mini: install
 	$(BIN)/snakemake --cores $(CORES) $(LOGGER) --config scale=mini 'papers=[clear,dualrm,lexical-baselines]'
@@ -54,6 +54,10 @@ docs: install $(VENV)/docs.lock
 cluster: install $(VENV)/test.lock
 	$(PIP) --no-deps -r requirements-slurm.lock
 	$(BIN)/python tests/cluster/run.py
+
+# The notebooks of docs/notebooks, run on the results of `make mini`, with what they show.
+notebooks: install $(VENV)/test.lock
+	$(BIN)/python docs/site/notebooks.py
 
 gallery: install $(VENV)/test.lock
 	$(BIN)/python docs/gallery/pictures.py results/mini/report

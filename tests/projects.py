@@ -1,6 +1,7 @@
 """Copies of the project that a test may run and edit."""
 
 import compileall
+import importlib.util
 import os
 import re
 import shutil
@@ -78,3 +79,12 @@ def snakemake(project: Path, *targets: str, **how: Any) -> str:
     status, output = invoke(project, *targets, **how)
     assert status == 0, output[-4000:]
     return output
+
+
+def of_site(name: str) -> Any:
+    """Return a module of docs/site, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "site" / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -42,7 +42,8 @@ CODE = r"`[^`\n]+`"
 def path_on_site(path: Path) -> str | None:
     """Return the path on the site of a file of the project; None if the site has no such page."""
     if path.is_relative_to(DOCS):
-        return path.relative_to(DOCS).as_posix()
+        page = path.with_suffix(".md") if path.suffix == ".ipynb" else path
+        return page.relative_to(DOCS).as_posix()
     return OUTSIDE.get(path.relative_to(ROOT).as_posix())
 
 
@@ -82,6 +83,22 @@ def written(app: typer.Typer, words: str, depth: int = 0) -> str:
     text = re.sub(r"^\*\*Commands\*\*:\n\n(\* .*\n)+\n?", "", text, flags=re.M)  # cut short there
     text = re.sub(r"^\*\*Options\*\*:\n\n(?!\*)", "", text, flags=re.M)
     return apart(f"{FENCED}|{CODE}", text, lambda part: part.replace("<", "&lt;"))
+
+
+def notebook(path: Path, pages: Path) -> None:
+    """Write a notebook with its outputs as a page, and its pictures beside it."""
+    from nbconvert import MarkdownExporter  # of the docs' own packages
+
+    below = {"output_files_dir": f"{path.stem}_files"}
+    text, found = MarkdownExporter().from_filename(str(path), resources=below)
+    target = path_on_site(path)
+    assert target is not None
+    page = pages / target
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(linked(text, path, target))
+    for name, data in found["outputs"].items():
+        (page.parent / name).parent.mkdir(exist_ok=True)
+        (page.parent / name).write_bytes(data)
 
 
 def of_results() -> str:
@@ -132,6 +149,8 @@ def main(folder: Path) -> None:
             (pages / target).write_text(linked(source.read_text(), source, target))
         else:
             shutil.copy(source, pages / target)
+    for path in DOCS.glob("notebooks/*.ipynb"):
+        notebook(path, pages)
     (pages / "reference").mkdir(exist_ok=True)
     for name, page in MADE.items():
         (pages / name).write_text(page())

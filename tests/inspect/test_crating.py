@@ -8,8 +8,10 @@ from datetime import date
 
 import pytest
 from rocrate.rocrate import ROCrate
+from typer.testing import CliRunner
 
 from bundles import contents, faults, pack
+from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, publishing
 from residuum.inspect.crating import METADATA
@@ -125,6 +127,13 @@ def test_the_same_results_publisher_and_day_give_the_same_bytes(results, crate, 
     later = ADA.model_copy(update={"day": date(2026, 11, 29)})
     bundling.write(results, tmp_path / "b", published=later)
     assert (tmp_path / "b").read_bytes() != crate.read_bytes()
+
+
+def test_the_command_writes_the_same_bytes_for_a_given_day(results, crate, tmp_path):
+    words = ["bundle", "write", "--results", str(results), "--output", str(tmp_path / "c.tar.gz")]
+    words += ["--by", ADA.by, "--licence", ADA.licence, "--day", ADA.day.isoformat()]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0 and (tmp_path / "c.tar.gz").read_bytes() == crate.read_bytes()
 
 
 def test_verifying_checks_the_crates_metadata_too(crate, tmp_path):

@@ -1,7 +1,6 @@
 """README and docs: how long they are, where their links lead, and what the docs site is made of."""
 
 import importlib
-import importlib.util
 import re
 import tomllib
 
@@ -9,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import ROOT
+from projects import of_site
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 
@@ -23,16 +23,7 @@ FENCE = re.compile(r"^( *)```.*?^ *```[^\n]*$", re.M | re.S)
 LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 TICKED = re.compile(r"`([^`\n]+)`")
 
-
-def _assemble():
-    """Return docs/site/assemble.py as a module; it lies in no package."""
-    spec = importlib.util.spec_from_file_location("assemble", DOCS / "site" / "assemble.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-ASSEMBLE = _assemble()
+ASSEMBLE = of_site("assemble")
 
 
 def prose(path):
@@ -179,7 +170,8 @@ def test_the_site_has_every_page_once():
         [(_, pages)] = entry.items()
         shown += [pages] if isinstance(pages, str) else [n for page in pages for n in page.values()]
     assert len(shown) == len(set(shown))
-    written = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    sources = [*DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")]
+    written = {path.relative_to(DOCS).with_suffix(".md").as_posix() for path in sources}
     assert set(shown) == written | set(ASSEMBLE.MADE) | {*ASSEMBLE.OUTSIDE.values()}
 
 

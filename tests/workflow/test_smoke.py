@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import ir_measures
+import nbformat
 import numpy as np
 import polars as pl
 import psutil
@@ -28,7 +29,7 @@ import forking
 import recompute
 from by_hand import best_products, reciprocal_ranks, relevant_of, run_of
 from conftest import ROOT
-from projects import PARTS, arguments, choose, copy_project, invoke, snakemake
+from projects import PARTS, arguments, choose, copy_project, invoke, of_site, snakemake
 from residuum.artefacts import termvectors, trec
 from residuum.code.closure import Library, sha256
 from residuum.tuning.choosing import Record
@@ -891,6 +892,30 @@ def kill_when(project, pattern, *targets):
     assert process.wait() == -signal.SIGKILL, f"ended before {pattern} appeared"
     _, alive = psutil.wait_procs(below, timeout=60)  # a bound on hanging, not a benchmark
     assert not alive
+
+
+def test_the_notebooks_run_on_it_and_are_kept_with_what_they_show(project, tmp_path):
+    """Kept outputs are of scale mini; here each cell shows as many things, of the same kinds."""
+    paths = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+    assert len(paths) == 4
+    for path in paths:
+        kept, again = (nbformat.read(path, as_version=4) for _ in range(2))
+        place = project
+        if path.stem == "own-collection":  # it writes entries and results
+            place = copy_project(tmp_path)
+        for cell in again.cells:
+            cell.source = re.sub(r"\bmini\b", "smoke", cell.source)
+        of_site("notebooks").run(again, place)
+        cells = [cell for cell in kept.cells if cell.cell_type == "code"]
+        assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
+        assert sum(bool(cell.outputs) for cell in cells) >= len(cells) - 2
+        for old, new in zip(kept.cells, again.cells, strict=True):
+            assert shown_kinds(old) == shown_kinds(new), old.source
+
+
+def shown_kinds(cell):
+    """Return the kinds of what a cell shows: streams, and forms of values."""
+    return [sorted(one.get("data", [one.output_type])) for one in cell.get("outputs", [])]
 
 
 def test_killed_twice_it_resumes_on_one_core_and_without_preload_to_the_same_bytes(project):

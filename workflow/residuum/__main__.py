@@ -6,7 +6,7 @@ Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of
 
 import sys
 from collections.abc import Iterable
-from datetime import date
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -276,12 +276,15 @@ def write(
     licence: Annotated[
         str | None, typer.Option(help="of what is published, as CC-BY-4.0, or its address")
     ] = None,
+    day: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="of publication; default: today")
+    ] = None,
     deep: Deep = False,
 ) -> None:
     """Write one archive of metrics, pages, specs, manifests and environment."""
     from residuum.inspect import bundling, publishing
 
-    published = publishing.statement(by, licence, date.today())
+    published = publishing.statement(by, licence, (day or datetime.now()).date())
     print(bundling.write(results, output, deep, published))
 
 
